@@ -194,7 +194,7 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
       return reports.flatMap(({ outcomes }) => outcomes);
     } catch (error) {
       if (!(error instanceof ProvidersError)) throw error;
-      const advice = 'correct the file; docs/operating.md has an example of each type';
+      const advice = 'correct the file; docs/reference.md has an example of each type';
       return error.message.split('\n').map((line) => fault(line, advice));
     }
   }),

@@ -103,7 +103,7 @@ async function isWal(file: string): Promise<boolean> {
   return buffer[0] === 2;
 }
 
-/** Compares a time that the database said with the middle of asking for it. Instances may differ by 2 s (docs/operating.md). */
+/** Compares a time that the database said with the middle of asking for it. Instances may differ by 2 s (docs/reference.md). */
 export function compareClocks(whose: string, asked: number, answered: number, theirs: number): Outcome {
   return judgeSkew(whose, theirs - (asked + answered) / 2, 2000 + (answered - asked) / 2);
 }

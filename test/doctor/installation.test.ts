@@ -244,7 +244,7 @@ const faults: Readonly<Record<string, Fault>> = {
       writeFiles(root, { 'wrong.yaml': 'providers:\n  panel: { type: pterodactil, token: "hunter2" }\n' });
       return { PROVIDERS_FILE: join(root, 'wrong.yaml') };
     },
-    finds: ['providers', /wrong\.yaml:2:/, /docs\/operating\.md/],
+    finds: ['providers', /wrong\.yaml:2:/, /docs\/reference\.md/],
     also: ['servers'],
   },
   'a refused credential': {

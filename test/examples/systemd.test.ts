@@ -69,10 +69,8 @@ test('systemd waits longer for the end of a server than its settings say', () =>
 });
 
 test('the commands of the installation name files and scripts that exist', () => {
-  const [, section] = /\n## Install on Debian\n([^]*?)\n## /.exec(
-    readFileSync(join(repository, 'docs/operating.md'), 'utf8'),
-  )!;
-  const commands = [...section!.matchAll(/```sh\n([^]*?)```/g)].map(([, block]) => block!).join('');
+  const page = readFileSync(join(repository, 'docs/install.md'), 'utf8');
+  const commands = [...page.matchAll(/```sh\n([^]*?)```/g)].map(([, block]) => block!).join('');
   const files = [...commands.matchAll(/(?<=\s)examples\/\S+/g)].map(([file]) => file);
   expect(files.length).toBeGreaterThan(5);
   expect(files.filter((file) => globSync(file, { cwd: repository }).length === 0)).toEqual([]);

@@ -14,7 +14,7 @@ import { migrations } from '../../../server/store/migrations.ts';
 
 const repository = resolve(import.meta.dirname, '../../..');
 
-const page = readFileSync(join(repository, 'docs/operating.md'), 'utf8');
+const read = (name: string): string => readFileSync(join(repository, 'docs', name), 'utf8');
 
 /** What a reader puts in place of the values of the first lines of a list. */
 type Values = Readonly<Record<string, string>>;
@@ -25,12 +25,11 @@ interface Commands {
   readonly text: string;
 }
 
-/** Reads the lists of commands of the chapter "The way back", in order. Those before the first scene have an empty name. */
+/** Reads the lists of commands of the runbook, in order, and that of the move to PostgreSQL. */
 export function readScenes(): Commands[] {
-  const [, chapter = ''] = page.split('\n## The way back\n');
-  const [text = ''] = chapter.split('\n## ');
-  return text.split(/^### /m).flatMap((part, index) => {
-    const scene = index === 0 ? '' : part.slice(0, part.indexOf('\n'));
+  const [, move = ''] = read('install.md').split(/^(?=## Move to PostgreSQL)/m);
+  return `${read('runbook.md')}\n${move}`.split(/^## /m).flatMap((part) => {
+    const scene = part.slice(0, part.indexOf('\n'));
     return [...part.matchAll(/^```sh\n(.*?)^```$/gms)].map((match) => ({ scene, text: match[1]! }));
   });
 }
@@ -144,6 +143,7 @@ async function createServices({ app, etc, env }: ServicesOptions): Promise<Servi
   };
   const systemctl = async (verb: string, unit: string): Promise<void> => {
     const [, port] = unitPattern.exec(unit) ?? [];
+    if (verb === 'list-timers' || verb === '--no-pager') return;
     if (unit === 'hosting-api-build.timer') isTimerActive = verb === 'start';
     else if (port === undefined) throw new Error(`there is no unit ${unit}`);
     else {
@@ -214,7 +214,7 @@ export function createTemplate(): Template {
 /** Copies what the program needs, and gives it the content of a small company. */
 function copySources(origin: string): void {
   const filter = (path: string): boolean => basename(path) !== 'node_modules';
-  for (const name of ['generator', 'server', 'package.json', 'package-lock.json', '.gitignore']) {
+  for (const name of ['generator', 'server', 'examples/systemd', 'package.json', 'package-lock.json', '.gitignore']) {
     cpSync(join(repository, name), join(origin, name), { recursive: true, filter });
   }
   writeFiles(origin, validProject);
@@ -244,7 +244,7 @@ function writePrograms(bin: string, installed: string): void {
     execFileSync('chmod', ['+x', join(bin, name)]);
   };
   write('systemctl', 'curl -fsS --get --data-urlencode "arg=$1" --data-urlencode "arg=$2" "$SYSTEMD"');
-  write('journalctl', '[ "$*" = --vacuum-size=200M ]');
+  write('journalctl', 'case "$*" in --vacuum-size=200M | *--no-pager) ;; *) exit 1 ;; esac');
   writeFiles(bin, { 'hosting-api': readCommand() });
   execFileSync('chmod', ['+x', join(bin, 'hosting-api')]);
   write('edit', 'exec sed -i -f "$EDITS" "$1"');
@@ -364,8 +364,11 @@ export async function createMachine(template: Template, options: MachineOptions 
     return found;
   };
   const open = async () => {
-    const shell = openShell({ ...env, HOSTING_API: app, HOSTING_API_ETC: etc }, input);
-    await shell.paste(fillIn(find('', 0).text, { APP: app, ETC: etc, BACKUPS: backups, PORTS: ports.join(' ') }));
+    const shell = openShell(
+      { ...env, HOSTING_API: app, HOSTING_API_ETC: etc, APP: app, ETC: etc, BACKUPS: backups },
+      input,
+    );
+    await shell.paste(fillIn(find('Begin', 0).text.replace('/opt/hosting-api', app), { PORTS: ports.join(' ') }));
     return shell;
   };
   const shell = await open();

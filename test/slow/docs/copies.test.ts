@@ -11,8 +11,8 @@ import { eventually } from '../../server/shared.ts';
 import { readManifest, servedFiles } from '../../server/targets.ts';
 
 const repository = resolve(import.meta.dirname, '../../..');
-const page = readFileSync(join(repository, 'docs/operating.md'), 'utf8');
-const section = page.slice(page.indexOf('### A release for several machines'));
+const page = readFileSync(join(repository, 'docs/cdn.md'), 'utf8');
+const section = page.slice(page.indexOf('## A release for several machines'));
 const [copying = '', removing = ''] = [...section.matchAll(/```bash\n(.*?)```/gs)].map(([, commands]) => commands!);
 
 /** The lines that say from where to where. */

@@ -1,0 +1,25 @@
+# The functions of docs/runbook.md, for a bash of root. They need PORTS: the ports of the instances of this machine.
+
+APP=${APP:-/opt/hosting-api}
+ETC=${ETC:-/etc/hosting-api}
+BACKUPS=${BACKUPS:-/var/backups/hosting-api}
+cd "$APP" && . "$ETC/settings.env"
+
+# ready PORT: waits for an instance, and prints {"status":"ready"}.
+ready() { curl -fs --retry 30 --retry-delay 1 --retry-all-errors "http://127.0.0.1:$1/ready"; }
+
+# each start|stop|restart: the instances one after the other; ends at the first that is not ready.
+each() {
+  local port
+  for port in $PORTS; do
+    systemctl "$1" "hosting-api@$port" || return 1
+    [ "$1" = stop ] || ready "$port" || { echo "hosting-api@$port is not ready, see journalctl -u hosting-api@$port" >&2; return 1; }
+  done
+}
+
+# with_url URL COMMAND...: a command of PostgreSQL. The password goes by the environment: every user can read arguments.
+with_url() {
+  local password=${1#*://*:}
+  password=${password%%@*}
+  PGPASSWORD=$(printf '%b' "${password//%/\\x}") "${@:2}" --dbname="${1/":$password@"/@}"
+}
