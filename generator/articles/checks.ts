@@ -111,21 +111,25 @@ export function checkSite({ articles, content, aliases, pictures, authors }: Sit
     diagnostics.warning(place, message, hasShape ? 'use a larger one' : 'crop it to that shape');
   };
 
-  const names = Object.keys(authors?.value ?? {});
   /** Another name is a warning: an author may be missing, and a mistake in a name harms no reader. */
   const checkAuthor = ({ file, metadata: { author } }: Article): void => {
     if (!authors || !author || Object.hasOwn(authors.value, author.text)) return;
     const message = `the author ${author.text} is not in ${authorsFile}`;
-    // YAML keys of these names are refused.
-    const canBeKey = !(author.text in {});
-    const add = canBeKey ? `add there: ${JSON.stringify(author.text)}: {}` : undefined;
-    diagnostics.warning(placeOf(file, author.line, author.column), message, suggest(author.text, names) ?? add);
+    diagnostics.warning(placeOf(file, author.line, author.column), message, adviseAuthor(author.text, authors.value));
   };
 
   for (const article of articles) checkArticle(article);
   for (const [name, { picture }] of Object.entries(authors?.value ?? {})) {
     if (picture !== undefined) report(authors!.place([name, 'picture']), checkMedia(picture, 'picture'));
   }
+}
+
+/** Says how to write an author that is not in the list. */
+export function adviseAuthor(author: string, authors: Authors): string | undefined {
+  // YAML keys of these names are refused.
+  return (
+    suggest(author, Object.keys(authors)) ?? (author in {} ? undefined : `add there: ${JSON.stringify(author)}: {}`)
+  );
 }
 
 const cover = { width: 1200, height: 630 };

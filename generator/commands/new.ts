@@ -3,7 +3,9 @@ import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from '
 import { join, resolve } from 'node:path';
 import { BlogFrontMatter } from '#contract/blog.ts';
 import { MediaPath, Slug } from '#contract/primitives.ts';
+import { sources } from '#contract/static-files.ts';
 import { stringify } from 'yaml';
+import { adviseAuthor } from '../articles/checks.ts';
 import { blog } from '../articles/collections/blog.ts';
 import { collections } from '../articles/collections/index.ts';
 import { knowledgeBase } from '../articles/collections/knowledge-base.ts';
@@ -11,9 +13,11 @@ import { toTitleCase } from '../articles/content.ts';
 import { CommandError } from '../common/command-line.ts';
 import { createFolder } from '../common/folder.ts';
 import { suggest } from '../common/suggest.ts';
+import { parseYaml } from '../common/yaml.ts';
 import { parseArticle, renderTemplate } from '../source/front-matter.ts';
 import { displayPath } from '../source/load.ts';
 import { toSlug } from '../source/slug.ts';
+import { authorsFile } from '../source/yaml.ts';
 
 /** The options of `new`. */
 interface NewFlags {
@@ -79,7 +83,7 @@ function checkCategory({ category, newCategory = false }: NewFlags, root: string
     assertSlug(category, '--category');
     return true;
   }
-  const message = `there is no category "${category}" in ${displayPath(root)}${didYouMean(category, known)}`;
+  const message = `there is no category "${category}" in ${displayPath(root)}${didYouMean(toSlug(category), known)}`;
   throw new CommandError(`${message}; the categories are ${known.join(', ')}; --new-category creates it`);
 }
 
@@ -112,6 +116,13 @@ function toBlogFields(content: string, category: string, author = readGitName(co
   if (author === undefined) {
     const command = 'git config --global user.name "Your Name"';
     throw new CommandError(`the author is missing; name one with --author, or set yours once with: ${command}`);
+  }
+  const list = join(content, authorsFile);
+  // The problems of the list are for `check`, which names their lines.
+  const { value: authors } = isFile(list) ? parseYaml(readFileSync(list, 'utf8'), sources.authors) : {};
+  if (authors && !Object.hasOwn(authors, author)) {
+    const advice = adviseAuthor(author, authors) ?? 'write another name';
+    hint(`a pull request fails while the author ${author} is not in ${displayPath(list)}; ${advice}`);
   }
   const cover = findCover(content, category);
   hint(`the cover is ${cover} for now; put your own picture into content/media/covers and name it there`);

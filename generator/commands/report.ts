@@ -34,7 +34,9 @@ export function report(result: BuildResult, format: DiagnosticFormat, seconds: n
   stream.write(diagnostics.map((diagnostic) => `${formatDiagnostic(diagnostic, format)}\n`).join(''));
   const parts = [...summarize(result), ...(release ? [`${(bytes / 1000).toFixed(0)} kB`] : [])];
   const outcome = release ? `release ${release.id} in ${displayPath(out)}` : errors > 0 ? 'failed' : 'ok';
-  process.stderr.write(`${outcome}: ${parts.join(', ')}, ${seconds.toFixed(1)} s\n`);
+  const warnings = diagnostics.length - errors;
+  const later = outcome === 'ok' && warnings > 0 && `; a pull request (--strict) fails: ${plural(warnings, 'warning')}`;
+  process.stderr.write(`${outcome}: ${parts.join(', ')}, ${seconds.toFixed(1)} s${later || ''}\n`);
   if (widget) process.stderr.write(`status widget: ${widget.path} ${widget.integrity}\n`);
 }
 

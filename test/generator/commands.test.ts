@@ -125,6 +125,17 @@ test('check writes nothing', async () => {
   expect(readdirSync(root).toSorted()).toEqual(['catalog', 'content']);
 });
 
+test('check passes with a warning, and says that a pull request fails', async () => {
+  const root = createProject({ 'content/blog/news/first.md': article({}, '# One\n\n## Details\n') });
+  const { status, stderr } = await runIn(root, 'check');
+  expect(status).toBe(0);
+  expect(stderr).toMatch(/\nok: 4 articles, 1 warning, \d+\.\d s; a pull request \(--strict\) fails: 1 warning\n$/);
+  expect((await runIn(root, 'build')).stderr).not.toContain('pull request');
+  expect((await runIn(root, 'check', '--strict')).stderr).toMatch(
+    /\nfailed: 4 articles, 0 warnings, 1 error, [^\n]+\n$/,
+  );
+});
+
 test('the sample content and catalog of this repository have no problems', async () => {
   const { status, stdout, stderr } = await runIn(resolve(import.meta.dirname, '../..'), 'check');
   expect({ status, stdout }).toEqual({ status: 0, stdout: '' });

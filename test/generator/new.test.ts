@@ -86,6 +86,22 @@ test('a category without articles takes the cover of the newest blog article', a
   expect((await check(root)).status).toBe(0);
 });
 
+test('an author who is not in authors.yaml is named at once, with the line to add there', async () => {
+  const root = createSite({ 'content/authors.yaml': 'Marit: {}\n' });
+  const create = (title: string, name: string): Promise<CommandResult> =>
+    runNew(root, ['blog', title, '--category', 'news'], name);
+  const warned = 'a pull request fails while the author';
+  expect((await create('One', 'Aino Lehtinen')).stderr).toContain(
+    `${warned} Aino Lehtinen is not in content/authors.yaml; add there: "Aino Lehtinen": {}\n`,
+  );
+  expect((await create('Two', 'Marti')).stderr).toContain(
+    `${warned} Marti is not in content/authors.yaml; did you mean "Marit"?\n`,
+  );
+  expect((await create('Three', 'Marit')).stderr).not.toContain(warned);
+  writeFileSync(join(root, 'content/authors.yaml'), ': {');
+  expect((await create('Four', 'Aino Lehtinen')).status).toBe(0);
+});
+
 test('an existing article is never overwritten', async () => {
   const root = createSite();
   const before = readFileSync(join(root, 'content/blog/news/first.md'), 'utf8');
@@ -102,6 +118,8 @@ test.each(
   Object.entries({
     'blog A title --category nws':
       'there is no category "nws" in content/blog (did you mean "news"?); the categories are news; --new-category creates it',
+    'kb A title --category VPS':
+      'there is no category "VPS" in content/knowledgebase (did you mean "vps"?); the categories are dns, vps; --new-category creates it',
     'kb A title': '--category is missing; the categories in content/knowledgebase are dns, vps',
     'blog A title --new-category --category Our News':
       '--category must contain only lower-case letters, digits and hyphens (did you mean "our-news"?)',
