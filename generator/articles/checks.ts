@@ -44,8 +44,12 @@ export function checkSite({ articles, content, aliases, pictures, authors }: Sit
     content.categories.flatMap(({ articles: files }) => files.map(({ path }) => `/${path.slice(0, -'.md'.length)}`)),
   );
   const suggestPath = createSuggester(() => [...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
-  const report = (place: Place, reference: DeadReference | undefined): void => {
-    if (reference) diagnostics.deadReference(place, reference.message, reference.findHint);
+  const report = (place: Place, reference: DeadReference | undefined, isDraft = false): void => {
+    if (!reference) return;
+    const { message, findHint } = reference;
+    const findAdvice = (): string | undefined =>
+      findHint?.() ?? (isDraft ? 'until it exists, leave it out' : undefined);
+    diagnostics.deadReference(place, message, findAdvice, isDraft);
   };
 
   const checkArticle = (article: Article): void => {
@@ -54,15 +58,15 @@ export function checkSite({ articles, content, aliases, pictures, authors }: Sit
       report(placeOf(file, line, column), checkMedia(path, 'link'));
       checkCover(path, placeOf(file, line, column));
     }
-    // A draft is work in progress: the targets of its links may not exist yet.
+    for (const reference of metadata.references) {
+      const place = placeOf(file, reference.line, reference.column);
+      report(place, checkReference(article, reference), metadata.draft);
+    }
     if (metadata.draft) return;
     if (metadata.placeholder) {
       const { line, column } = metadata.placeholder;
       const hint = 'write one or two sentences for lists and search engines';
       diagnostics.warning(placeOf(file, line, column), 'the description is the one of the template', hint);
-    }
-    for (const reference of metadata.references) {
-      report(placeOf(file, reference.line, reference.column), checkReference(article, reference));
     }
     checkAuthor(article);
   };

@@ -18,8 +18,8 @@ export interface Diagnostics {
   error(place: Place, message: string, hint?: string): void;
   /** Reports a probable mistake: a warning, or an error in a strict build. */
   warning(place: Place, message: string, hint?: string): void;
-  /** Reports a dead link or a missing image: an error, or a warning in a lenient build. */
-  deadReference(place: Place, message: string, findHint?: () => string | undefined): void;
+  /** Reports a dead link or a missing image: an error, or a warning in a lenient build and in work in progress. */
+  deadReference(place: Place, message: string, findHint?: () => string | undefined, isInProgress?: boolean): void;
   /** Reports what was found in a file. */
   report(file: string, findings: readonly Finding[]): void;
   /** Whether an error was reported, or one in a file or folder. */
@@ -45,9 +45,9 @@ export function createDiagnostics({ lenient = false, strict = false }: Strictnes
   return {
     error: (place, message, hint) => add('error', place, message, hint),
     warning: (place, message, hint) => add(warning, place, message, hint),
-    deadReference: ({ file, line, column }, message, findHint) =>
+    deadReference: ({ file, line, column }, message, findHint, isInProgress = false) =>
       void found.push({
-        severity: lenient ? 'warning' : 'error',
+        severity: lenient || isInProgress ? warning : 'error',
         file,
         line,
         column,

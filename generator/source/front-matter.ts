@@ -49,7 +49,11 @@ export function parseArticle<Schema extends z.ZodType>(
   const { matter: yaml, content } = matter(text, splitOnly);
   const body = content.slice(content.lastIndexOf('\n', content.search(/\S|$/)) + 1);
   // The YAML starts with the line break after the opening ---, so its line numbers are those of the file.
-  return { ...parseYaml(yaml, schema), body, bodyLine: lineAt(text, text.length - body.length) };
+  const checked = parseYaml(yaml, schema);
+  // A mistake must not turn a draft into an article, whose dead links are errors.
+  const draft = !checked.value && /^draft:[ \t]*(?!false\b)/m.test(yaml) && { draft: true };
+  const fields = draft ? ({ ...checked.fields, ...draft } as unknown as typeof checked.fields) : checked.fields;
+  return { ...checked, fields, body, bodyLine: lineAt(text, text.length - body.length) };
 }
 
 function fail(message: string, hint: string, line = 1): Finding {

@@ -245,7 +245,11 @@ describe('invalid front matter hides no other problem:', () => {
       badDate,
       noText.replace('9:1', '10:1'),
     ],
-    'and the dead links of a draft are not reported': [soon({ draft: 'true' }, '[x](gone.md)\n'), badDate],
+    'and the dead links of a draft stay warnings': [
+      soon({ draft: 'true' }, '[x](gone.md)\n'),
+      badDate,
+      'content/blog/news/broken.md:10:1  warning: there is no article /blog/news/gone (until it exists, leave it out)',
+    ],
   });
 });
 

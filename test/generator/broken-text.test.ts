@@ -266,7 +266,45 @@ describe('a link is not an error if', () => {
   });
 
   testProjects({
-    'it is in a draft, since its target may not exist yet': [{ [file]: article({ draft: 'true' }, '[x](none.md)\n') }],
+    'it is in a draft, since its target may not exist yet: it is a warning': [
+      {
+        [file]: article(
+          { draft: 'true' },
+          '[x](none.md) ![y](/media/kb/none.png)\n\n[z](first.md#detials) [s](#nope)\n',
+        ),
+      },
+      `${file}:10:1  warning: there is no article /blog/news/none (until it exists, leave it out)`,
+      `${file}:10:14  warning: there is no /media/kb/none.png in content/ (until it exists, leave it out)`,
+      `${file}:12:1  warning: there is no heading or anchor #detials in /blog/news/first (did you mean "details"?)`,
+      `${file}:12:23  warning: there is no heading or anchor #nope in /blog/news/links (until it exists, leave it out)`,
+    ],
+    'it is in a draft whose front matter has a mistake': [
+      { [file]: article({ title: '"A', draft: 'true' }, '[x](none.md)\n') },
+      `${file}:2:8  this quote is not closed (add " at the end of the text)`,
+      `${file}:10:1  warning: there is no article /blog/news/none (until it exists, leave it out)`,
+    ],
+    'it is in a draft that is written as "yes"': [
+      { [file]: article({ draft: 'yes' }, '[x](none.md)\n') },
+      `${file}:7:8  "draft" must be true or false, not text (write true)`,
+      `${file}:10:1  warning: there is no article /blog/news/none (until it exists, leave it out)`,
+    ],
+    'a draft leads to another': [
+      {
+        [file]: article({ draft: 'true' }, '[x](target.md)\n'),
+        'content/blog/news/target.md': article({ draft: 'true' }, 'Text.\n'),
+      },
+    ],
+    'the picture was removed that a draft shows: it is a warning': [
+      {
+        'content/media/kb/map.svg': undefined,
+        'content/knowledgebase/vps/ssh.md': guide('SSH', '![Map](/media/kb/map.svg)\n').replace(
+          '---\n\n',
+          'draft: true\n---\n\n',
+        ),
+      },
+      'content/knowledgebase/dns/records.md:6:4  the article /knowledgebase/vps/ssh is a draft',
+      'content/knowledgebase/vps/ssh.md:7:1  warning: there is no /media/kb/map.svg in content/ (until it exists, leave it out)',
+    ],
     'a scheduled article leads to another': [
       {
         [file]: article({ date: '2027-02-01' }, '[x](target.md)\n'),
