@@ -1,7 +1,7 @@
 import type { Aliases } from '#contract/content.ts';
 import type { Authors } from '#contract/site.ts';
 import { suggest } from '../common/suggest.ts';
-import { idPrefix, toSafeId } from '../markdown/plugins/links.ts';
+import { copyIt, findSitePath, idPrefix, toSafeId } from '../markdown/plugins/links.ts';
 import type { Reference, ReferenceUse } from '../markdown/plugins/links.ts';
 import type { Diagnostics, Place } from '../source/diagnostics.ts';
 import { placeOf } from '../source/load.ts';
@@ -27,6 +27,11 @@ interface DeadReference {
   readonly message: string;
   readonly findHint?: () => string | undefined;
 }
+
+const mailbox = /^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$/;
+/** No name of an article has a dot. */
+const host = /^(?:www\.|(?:[a-z0-9-]+\.)+(?:com|net|org|io|dev|app|eu|de|nl|fr|uk|us|ch|at|be|info)(?:[/?#]|$))/i;
+const elsewhere = 'of another part of the website, write the whole address';
 
 const dead = (message: string, hint?: string): DeadReference => ({ message, findHint: () => hint });
 
@@ -73,8 +78,13 @@ export function checkSite({ articles, content, aliases, pictures, authors }: Sit
 
   const checkReference = (from: Article, { path, use, id, url }: Reference): DeadReference | undefined => {
     if (url === '' && use === 'picture') return dead('the picture has no address', 'write it between the parentheses');
-    if (/^www\./i.test(url)) return dead(`the link "${url}" has no scheme`, `write https://${url}`);
-    if (path === undefined) return dead(`the link "${url}" leads out of content/`);
+    const scheme = mailbox.test(url) ? 'mailto:' : host.test(url) && 'https://';
+    if (scheme) return dead(`the link "${url}" has no scheme`, `write ${scheme}${url}`);
+    if (/\\|%5C/i.test(url)) {
+      const written = url.replace(/%5C/gi, '\\');
+      return dead(`the address "${written}" has backslashes`, `write / instead; ${copyIt}`);
+    }
+    if (path === undefined) return checkOutside(url);
     if (path.startsWith('/media/')) return checkMedia(path, use);
     const findHint = (): string | undefined => suggestPath(path);
     if (use === 'picture') return { message: `the image "${url}" is not in content/media/`, findHint };
@@ -84,6 +94,15 @@ export function checkSite({ articles, content, aliases, pictures, authors }: Sit
     // An article that does not compile is reported once, not again for each link to it.
     if (folders.has(path.replace(/\/$/, '')) || sources.has(path)) return undefined;
     return { message: `there is no article ${path}`, findHint };
+  };
+
+  /** Checks an address below the root of the site that is no article and no file of content/media/. */
+  const checkOutside = (url: string): DeadReference => {
+    const meant = findSitePath(url);
+    if (meant !== undefined) return dead(`"${url}" works only on your computer`, `write ${meant}`);
+    if (!url.startsWith('/')) return dead(`the link "${url}" leads out of content/`);
+    const findHint = (): string | undefined => suggestPath(url.replace(/\.md(?:[?#].*)?$/, '')) ?? elsewhere;
+    return { message: `there is no file ${url} in content/`, findHint };
   };
 
   const checkMedia = (path: string, use: ReferenceUse): DeadReference | undefined => {

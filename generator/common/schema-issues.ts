@@ -237,11 +237,10 @@ function toDates(text: string): Candidate[] {
   });
 }
 
-/** Reads `Linux` as a slug, and `media/Bild 1.png` as the path of a media file. */
+/** Reads `Linux` as a slug, and `content/media/Bild 1.png` as the path of a media file. */
 function toNames(text: string): Candidate[] {
-  const lower = text.toLowerCase();
-  const path = lower.replace(/\s+/g, '-');
-  const values = text.startsWith('/media/') ? [path] : text.startsWith('media/') ? [`/${text}`, `/${path}`] : [lower];
+  const [, media] = /^(?:\.{0,2}\/)*(?:content\/)?(media\/.+)$/.exec(text) ?? [];
+  const values = media ? [`/${media}`, `/${media.toLowerCase().replace(/\s+/g, '-')}`] : [text.toLowerCase()];
   return values.map((value) => ({ value, text: value }));
 }
 

@@ -23,7 +23,12 @@ export const CatalogKey = Slug.regex(/[a-z]/, 'must contain at least one letter'
   .regex(/^(?!prototype$)/, 'must not be prototype');
 
 /** A calendar date, `YYYY-MM-DD`, that exists. */
-export const IsoDate = z.iso.date('must be a calendar date of the form YYYY-MM-DD');
+export const IsoDate = z.iso.date({
+  error: ({ input }) =>
+    /^\d{4}-\d\d-\d\d$/.test(String(input))
+      ? `must be a day that exists: there is no ${String(input)}`
+      : 'must be a calendar date of the form YYYY-MM-DD',
+});
 
 /** A single line of text with at least one visible character. */
 export const Line = z
@@ -38,12 +43,12 @@ export const BlogPath = z.string().regex(/^\/blog\/[a-z0-9-]+\/[a-z0-9-]+$/);
 export const KnowledgeBasePath = z.string().regex(/^\/knowledgebase\/[a-z0-9-]+\/[a-z0-9-]+$/);
 
 /** The path of a media file: `/media/...`. */
-export const MediaPath = z
-  .string()
-  .regex(
-    /^\/media(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/,
-    'must be a path that begins with /media/, of letters, digits, dots, hyphens and underscores',
-  );
+export const MediaPath = z.string().regex(/^\/media(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/, {
+  error: ({ input }) =>
+    /^https?:/i.test(String(input))
+      ? 'must not be a URL: save the file in content/media/, and write /media/ and its name'
+      : 'must be a path that begins with /media/, of letters, digits, dots, hyphens and underscores',
+});
 
 /** Says that a request succeeded; an error has false. */
 export const success = z.boolean().describe('Always true.');

@@ -29,15 +29,16 @@ describe('a field is refused', () => {
     'title: |\n  a\n  b': '2:8  "title" must be a single line; begin folded text with >-',
     'title: >\n  a\n  b': '2:8  "title" must be a single line; begin folded text with >-',
     'description: ""': '3:14  "description" must not be empty',
-    'date: 2026-02-30': `4:7  "date" ${noDate}`,
-    'date: 2027-02-29': `4:7  "date" ${noDate}`,
+    'date: 2026-02-30': '4:7  "date" must be a day that exists: there is no 2026-02-30',
+    'date: 2027-02-29': '4:7  "date" must be a day that exists: there is no 2027-02-29',
     'date: tomorrow': `4:7  "date" ${noDate}`,
     'date: 2026-1-2': `4:7  "date" ${noDate} (write 2026-01-02)`,
     'date: 2026-01-02T10:00': `4:7  "date" ${noDate} (write 2026-01-02)`,
     'author: [Marit, Kees]': '5:9  "author" must be text, not a list',
     cover: '2:1  missing field "cover"',
     'cover: cover.svg': `6:8  ${noMedia}`,
-    'cover: https://example.com/a.png': `6:8  ${noMedia}`,
+    'cover: https://example.com/a.png':
+      '6:8  "cover" must not be a URL: save the file in content/media/, and write /media/ and its name',
     'cover: /media/../a.svg': `6:8  ${noMedia}`,
     'cover: /media/kb/none.png': '6:8  there is no /media/kb/none.png in content/',
     'cover: /media/covers/Cover.svg':
@@ -46,7 +47,7 @@ describe('a field is refused', () => {
     'draft: "yes"': '7:8  "draft" must be true or false, not text (write true without quotes)',
     'draft: yes': '7:8  "draft" must be true or false, not text (write true)',
     'draft: 1': '7:8  "draft" must be true or false, not a number',
-    'updated: 2026-13-01': `7:10  "updated" ${noDate}`,
+    'updated: 2026-13-01': '7:10  "updated" must be a day that exists: there is no 2026-13-01',
     'aliases: /blog/old': '7:10  "aliases" must be a list, not text (write [/blog/old])',
     'aliases: [/blog/old, /knowledgebase/old]': '7:22  "aliases[1]" must be a former path that begins with /blog/',
     'aliases: ["/blog/old news/a"]': '7:11  "aliases[0]" must be a former path that begins with /blog/',
@@ -107,6 +108,8 @@ describe('the message about a value says what to write', () => {
   });
   testHints('cover', `6:8  ${noMedia}`, {
     'media/covers/cover.svg': '/media/covers/cover.svg',
+    'content/media/covers/cover.svg': '/media/covers/cover.svg',
+    '../../media/covers/cover.svg': '/media/covers/cover.svg',
     '/media/covers/Bild 1.png': '/media/covers/bild-1.png',
   });
 });
@@ -260,7 +263,7 @@ describe('authors.yaml is refused with', () => {
     'Marit:\n  picture: /media/kb/mapp.svg\n':
       '2:12  there is no /media/kb/mapp.svg in content/ (did you mean "/media/kb/map.svg"?)',
     'Marit: { picture: "https://a.example/x.svg" }\n':
-      '1:19  "Marit.picture" must be a path that begins with /media/, of letters, digits, dots, hyphens and underscores',
+      '1:19  "Marit.picture" must not be a URL: save the file in content/media/, and write /media/ and its name',
     'Marit: { url: "http://a.example" }\n': '1:15  "Marit.url" must be a URL that begins with https://',
     'Marit: { image: /media/x.svg }\n': '1:10  unknown field "Marit.image" (the fields are picture, url)',
     'Marit:\n': '1:7  "Marit" must be a mapping of fields, not empty',

@@ -83,6 +83,15 @@ describe('a mistake in the text is reported at its line and column:', () => {
       '12:3  warning: this line must have dashes for each of the heads above it, with | between them (write |---|---|)',
     '| a | b\n|---+---\n| 1 | 2\n':
       '10:1  warning: this line must have dashes for each of the heads above it, with | between them (write |---|---|)',
+    '```math\nx^2\n```\n': '9:4  warning: the code language "math" is not known (formulas are not drawn: write "text")',
+    '# A title\n\nText.\n':
+      '9:1  warning: the title is the only heading of level 1 (delete it if it repeats the title, else begin with ##)',
+    'One.\n\n<iframe src="//www.youtube-nocookie.com/embed/a-B_1?start=9" title="x"></iframe>\n':
+      '11:1  warning: <iframe> is removed with all that is in it (write a link: [text](https://www.youtube.com/watch?v=a-B_1))',
+    '[x](C:\\Users\\me\\x.pdf) [y](file:///home/me/x.pdf)\n': ['5', '28'].map((column) => {
+      const scheme = column === '5' ? 'C' : 'file';
+      return `9:${column}  warning: links with "${scheme}:" are removed (copy the file into content/media/, and write /media/ and its name)`;
+    }),
     '```qqq\nls\n```\n':
       '9:4  warning: the code language "qqq" is not known (write "text" for a block without colours)',
     'One\n[two][three] and *four* [five][].\n': [
@@ -221,6 +230,20 @@ describe('a link is an error if', () => {
     '<a href="none.md">x</a>': '9:1  there is no article /blog/news/none',
     'Text.\n\n- one\n- [x](none.md)': '12:3  there is no article /blog/news/none',
     '| a |\n|-|\n| [x](none.md) |': '11:3  there is no article /blog/news/none',
+    '[x](/content/blog/news/first.md#details)':
+      '9:1  "/content/blog/news/first.md#details" works only on your computer (write /blog/news/first#details)',
+    '[x](/preview/knowledgebase/vps/ssh)':
+      '9:1  "/preview/knowledgebase/vps/ssh" works only on your computer (write /knowledgebase/vps/ssh)',
+    '[x](http://localhost:3000/preview/blog/news/first)':
+      '9:1  "http://localhost:3000/preview/blog/news/first" works only on your computer (write /blog/news/first)',
+    '[x](/vps/ssh.md#firewall)':
+      '9:1  there is no file /vps/ssh.md#firewall in content/ (did you mean "/knowledgebase/vps/ssh"?)',
+    '[x](/docs/none.md)':
+      '9:1  there is no file /docs/none.md in content/ (of another part of the website, write the whole address)',
+    '[x](..\\vps\\ssh.md)':
+      '9:1  the address "..\\vps\\ssh.md" has backslashes (write / instead; copy the file into content/media/, and write /media/ and its name)',
+    '[x](support@example.com)': '9:1  the link "support@example.com" has no scheme (write mailto:support@example.com)',
+    '[x](example.com/x)': '9:1  the link "example.com/x" has no scheme (write https://example.com/x)',
     'See [x].\n\n[x]: none.md': '9:5  there is no article /blog/news/none',
   });
 
@@ -252,6 +275,12 @@ describe('media is an error if', () => {
     '<img src="/media/kb/none.png" alt="">': '9:1  there is no /media/kb/none.png in content/',
     '<picture><source srcset="/media/kb/none.webp"><img src="/media/kb/map.svg" alt=""></picture>':
       '9:10  there is no /media/kb/none.webp in content/',
+    '![x](/content/media/kb/map.svg)':
+      '9:1  "/content/media/kb/map.svg" works only on your computer (write /media/kb/map.svg)',
+    '<img src="http://127.0.0.1:3000/preview/media/kb/map.svg" alt="x">':
+      '9:1  "http://127.0.0.1:3000/preview/media/kb/map.svg" works only on your computer (write /media/kb/map.svg)',
+    '![x](/kb-pictures/map.svg)':
+      '9:1  there is no file /kb-pictures/map.svg in content/ (did you mean "/media/kb/map.svg"?)',
     '![x](map.svg)': '9:1  the image "map.svg" is not in content/media/ (did you mean "/media/kb/map.svg"?)',
   });
 });
@@ -260,7 +289,8 @@ describe('a link is not an error if', () => {
   testTexts({
     '[x](/blog) [y](/knowledgebase/)': [],
     '[x](/blog/news) [y](/knowledgebase/vps/) [z](.)': [],
-    '[x](/pricing) [y](/#top)': [],
+    '[x](/pricing) [y](/#top) [z](/preview) [a](/content/plans)': [],
+    '[x](http://localhost:3000/blog/news/first) <http://localhost:8080/preview/x>': [],
     '[x](https://example.com/none.md) [y](//example.com) [z](mailto:a@example.com)': [],
     '[x](#) [y](#top) [z](first.md#top)': [],
   });

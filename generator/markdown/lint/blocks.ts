@@ -119,7 +119,9 @@ export const headings: Rule = ({ source, sourceOf, plainTextOf, warn }) => {
       const { depth } = node;
       const next = (level ?? 1) + 1;
       if (depth === 1) {
-        warn(startOf(node), h1, sourceOf(node).startsWith('#') ? 'begin with ##' : 'underline it with ---');
+        const hint = sourceOf(node).startsWith('#') ? 'begin with ##' : 'underline it with ---';
+        const isFirst = source.slice(0, startOf(node)).trim() === '';
+        warn(startOf(node), h1, isFirst ? `delete it if it repeats the title, else ${hint}` : hint);
       } else if (depth > next) {
         const message = level
           ? `the level of this heading is ${depth}, after a heading of level ${level}`

@@ -31,6 +31,7 @@ function hintFor(lang: string): string {
   const [name = ''] = /[\w#+-]+/.exec(lang) ?? [];
   const [lines = ''] = /\{[\d,\s-]+\}$/.exec(lang) ?? [];
   if (name !== lang && isKnown(name)) return `write "${name}${lines && ` ${lines}`}"`;
+  if (name === 'math') return 'formulas are not drawn: write "text"';
   if (/^(?:title=|\{)/.test(lang)) return 'write a language before it, such as "text"';
   // Too many names are similar to a short one.
   const similar = lang.length > 3 ? suggest(lang.toLowerCase(), highlightedLanguages()) : undefined;

@@ -85,7 +85,14 @@ export const removedElements: Rule = ({ source, sourceOf, sitePath, warn }) => {
   };
 };
 
-const toLink = (url: string): string => `[text](${url.replace(/^\/\//, 'https://')})`;
+const toLink = (url: string): string =>
+  `[text](${url
+    .replace(/^\/\//, 'https://')
+    // The address that a player embeds shows an error as a page.
+    .replace(
+      /^https?:\/\/(?:www\.)?youtube(?:-nocookie)?\.com\/embed\/([\w-]+).*/,
+      'https://www.youtube.com/watch?v=$1',
+    )})`;
 
 /** Elements that hide the text after them if they are not closed. */
 const hiding = new Set(['audio', 'details', 'summary', 'video']);

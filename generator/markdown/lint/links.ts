@@ -1,6 +1,7 @@
 import type { Definition, Heading, Image, Link, Paragraph, TableCell } from 'mdast';
 import { distance } from 'fastest-levenshtein';
 import { safeHtml } from '../plugins/html.ts';
+import { copyIt } from '../plugins/links.ts';
 import { startOf } from './rule.ts';
 import type { Rule } from './rule.ts';
 
@@ -49,6 +50,7 @@ function faultOf(url: string, isPicture: boolean): Fault | undefined {
 
 function faultOfScheme(url: string, scheme: string, isPicture: boolean): Fault {
   const message = `${isPicture ? 'pictures' : 'links'} with "${scheme}:" are removed`;
+  if (/^(?:file|[a-z])$/i.test(scheme)) return [message, copyIt];
   if (scheme === 'data') return [message, 'save the picture in content/media/'];
   if (otherSchemes.test(scheme)) return [message, 'write the address as text'];
   const rest = url.slice(scheme.length + 1);

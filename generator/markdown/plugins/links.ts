@@ -48,9 +48,13 @@ interface ResolvedUrl {
  * Resolves a URL of the article at a site path: links to files (`../vps/backups.md`, `../../media/x.png`) become site paths,
  * and anchors of the same article become the actual ones of its `ids`.
  */
-export function resolveUrl(url: string, sitePath: string, ids: ReadonlySet<string>): ResolvedUrl {
+export function resolveUrl(url: string, sitePath: string, ids: ReadonlySet<string>, use: ReferenceUse): ResolvedUrl {
   const target = toTarget(url, sitePath);
-  if (!target) return { url };
+  if (!target) {
+    const isDead =
+      onThisComputer.test(url) || (/^\/(?!\/)/.test(url) && (use !== 'link' || /\.md(?:[?#]|$)/.test(url)));
+    return isDead ? { url, reference: { path: undefined, id: '' } } : { url };
+  }
   const { path, query, hash } = target;
   // An ID may itself be percent-encoded, as those of footnotes are.
   const ownId = [decode(hash), hash].flatMap((name) => [name, idPrefix + name]).find((id) => ids.has(id));
@@ -62,6 +66,18 @@ export function resolveUrl(url: string, sitePath: string, ids: ReadonlySet<strin
     ? hash && `#${encodeURI(decode(hash))}`
     : id && `#${encodeURIComponent(id)}`;
   return { url: url.startsWith('#') ? fragment || '#' : `${encodeURI(path)}${query}${fragment}`, reference };
+}
+
+/** The advice for a file of the computer of an editor. */
+export const copyIt = 'copy the file into content/media/, and write /media/ and its name';
+
+/** What editors see before a site path, in their folders and in the preview. */
+const onThisComputer =
+  /^(?:https?:\/\/(?:localhost|127\.0\.0\.1)(?::\d+)?)?\/(?:content|preview)(?=\/(?:blog|knowledgebase|media)\/)/i;
+
+/** The site path that was meant by an address that works only on the computer of an editor; else undefined. */
+export function findSitePath(url: string): string | undefined {
+  return onThisComputer.test(url) ? url.replace(onThisComputer, '').replace(/\.md(?=[?#]|$)/, '') : undefined;
 }
 
 /** Whether a URL in the article at a site path leads to a file in content/media/. */

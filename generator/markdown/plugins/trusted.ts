@@ -81,7 +81,7 @@ export function addTrusted(tree: Root, sitePath: string): Targets {
   // After the walk, since a link may point to an ID below it.
   for (const { node, at: place } of linked) {
     resolveUrls(node, (written, use) => {
-      const { url, reference } = resolveUrl(written, sitePath, ids);
+      const { url, reference } = resolveUrl(written, sitePath, ids, use);
       if (reference) references.push({ url: written, use, ...reference, line: place.line, column: place.column });
       return url;
     });
