@@ -14,7 +14,7 @@ import type { PreviousRelease } from './release/previous-release.ts';
 import { removeRelease } from './release/publish.ts';
 import { createReleaseStage } from './release/stage.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
-import type { Strictness } from './source/diagnostics.ts';
+import type { Diagnostics, Strictness } from './source/diagnostics.ts';
 import { loadFolder, reloadFiles } from './source/load.ts';
 import type { Sources } from './source/load.ts';
 import { createStaticFilesWriter } from './static-files.ts';
@@ -31,6 +31,8 @@ export interface DevOptions extends Strictness {
   readonly now?: string | undefined;
   /** Whether previews contain drafts and scheduled articles. */
   readonly withUnpublished: boolean;
+  /** Whether a server shows the previews: it needs one, even an empty one while the first build has errors. */
+  readonly isServed?: boolean;
   /** The addresses of the website and of the service, for the feed and the sitemap. */
   readonly urls?: SiteUrls | undefined;
   /** Called after each build. */
@@ -53,6 +55,9 @@ export interface PreviewBuild {
 export function previewFolderOf(out: string): string {
   return join(out, '.dev');
 }
+
+const nothing: Sources = { content: { display: '', files: [] }, catalog: { display: '', files: [] } };
+const anyway: Diagnostics = { ...createDiagnostics({}), failed: () => false };
 
 /** A server may still read a preview when the next one is current. */
 const maxPreviews = 5;
@@ -80,6 +85,21 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
   let previousFiles: BuildResult['staticFiles'];
   const writeStaticFiles = createStaticFilesWriter(maxTextLength);
 
+  const make = (from: Sources, diagnostics: Diagnostics) =>
+    compile({
+      sources: from,
+      now: options.now ?? new Date().toISOString().slice(0, 10),
+      withUnpublished,
+      urls,
+      diagnostics,
+      render: renderer.render,
+      cache,
+      compressor,
+      writeStaticFiles,
+      previousFiles,
+      openStage: () => createReleaseStage({ out: folder, compressor, previous: previews.at(-1), isPreview: true }),
+    });
+
   const build = async ({ files, structure }: Changes): Promise<void> => {
     const started = performance.now();
     const diagnostics = createDiagnostics(options);
@@ -92,23 +112,13 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
           };
     // After errors the next build lists the folders again; otherwise their problems would not be reported again.
     sources = diagnostics.failed() ? undefined : loaded;
-    const { articles, ...result } = await compile({
-      sources: loaded,
-      now: options.now ?? new Date().toISOString().slice(0, 10),
-      withUnpublished,
-      urls,
-      diagnostics,
-      render: renderer.render,
-      cache,
-      compressor,
-      writeStaticFiles,
-      previousFiles,
-      openStage: () => createReleaseStage({ out: folder, compressor, previous: previews.at(-1), isPreview: true }),
-    });
+    const { articles, ...result } = await make(loaded, diagnostics);
+    const isMissing = options.isServed && !result.release && previews.length === 0;
+    const { release } = isMissing ? await make(nothing, anyway) : result;
     report({ result, articles, files, ms: performance.now() - started });
-    if (!result.release) return;
+    if (!release) return;
     previousFiles = result.staticFiles;
-    const preview = toPreview(join(folder, 'releases', result.release.id), result.release);
+    const preview = toPreview(join(folder, 'releases', release.id), release);
     previews = [...previews.filter(({ directory }) => directory !== preview.directory), preview];
     if (previews.length > maxPreviews) await removeRelease(previews.shift()!.directory);
   };

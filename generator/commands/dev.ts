@@ -29,13 +29,14 @@ export async function runDev(flags: DevFlags): Promise<void> {
   const preview = flags.serve ? await openPreview() : undefined;
   const print = createPrinter();
   let directory: string | undefined;
+  let isServed = false;
   const report = (build: PreviewBuild): void => {
     print(build);
     const { release, diagnostics } = build.result;
-    const isFirst = directory === undefined;
     if (release) directory = join(folder, 'releases', release.id);
     preview?.show({ articles: build.articles, diagnostics, directory });
-    if (preview && isFirst && release) serve(folder, preview);
+    if (preview && !isServed) serve(folder, preview);
+    isServed = true;
   };
   await watchAndBuild({
     content,
@@ -43,13 +44,14 @@ export async function runDev(flags: DevFlags): Promise<void> {
     out,
     now,
     withUnpublished: flags.drafts,
+    isServed: preview !== undefined,
     urls: readUrls(),
     ...toStrictness(flags),
     report,
     fail,
   });
   process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; press Ctrl-C to stop\n`);
-  if (directory === undefined) process.stderr.write('the preview starts once the problems are fixed\n');
+  if (!preview && directory === undefined) process.stderr.write('the preview starts once the problems are fixed\n');
 }
 
 /**

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Article } from '../articles/article.ts';
 import { html, trusted } from '../html.ts';
@@ -18,7 +18,7 @@ export function renderArticle(article: Article, { articles, diagnostics, directo
       ${[...problems.errors, ...problems.warnings].map(renderProblem)}
       ${
         answer
-          ? renderAnswer(answer)
+          ? renderAnswer(answer, (path) => toPreviewed(path, directory!))
           : html`<h1>${titleOf(article)}</h1>
               <p>The text is shown once its problems are solved.</p>`
       }
@@ -52,13 +52,25 @@ function readAnswer(directory: string | undefined, output: string): Answer | und
   }
 }
 
-function renderAnswer({ title, description, category, date, author, readTime, cover, html: text }: Answer): Html {
+/** The address of an own picture in the preview, another one after each change: browsers keep what they have shown. */
+function toPreviewed(path: string, directory: string): string {
+  const { mtimeMs } = statSync(join(directory, 'public', path), { throwIfNoEntry: false }) ?? {};
+  return mtimeMs === undefined ? path : `/preview${path}?${mtimeMs}`;
+}
+
+const image = /<img(?:\s+[^\s"=>]+(?:="[^"]*")?)*/g;
+
+function renderAnswer(
+  { title, description, category, date, author, readTime, cover, html: text }: Answer,
+  toAddress: (path: string) => string,
+): Html {
   const facts = [category, date, author, readTime].filter((fact) => fact !== undefined);
+  const shown = text.replace(image, (tag) => tag.replace(/(?<= src=")\/media\/[^"?#]+/, toAddress));
   return html`<h1>${title}</h1>
     <p class="description">${description}</p>
     <p class="facts">${facts.join(' · ')}</p>
-    ${cover !== undefined && html`<img class="cover" src="${cover}" alt="" />`}
-    <article class="markdown-body">${trusted(text)}</article>`;
+    ${cover !== undefined && html`<img class="cover" src="${toAddress(cover)}" alt="" />`}
+    <article class="markdown-body">${trusted(shown)}</article>`;
 }
 
 /** Renders the headings that links can point to. */

@@ -1,8 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ServerResponse } from 'node:http';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
+import { mediaTypes } from '#contract/content.ts';
+import { MediaPath } from '#contract/primitives.ts';
 import { build } from 'esbuild';
 import { renderArticle } from './article-page.ts';
 import { html } from '../html.ts';
@@ -24,7 +26,9 @@ export interface Preview {
 interface Answer {
   readonly status?: number;
   readonly type: string;
-  readonly body: string;
+  /** A Content-Security-Policy of its own. */
+  readonly policy?: string;
+  readonly body: string | Buffer;
 }
 
 const headers = {
@@ -58,8 +62,14 @@ export async function openPreview(): Promise<Preview> {
       return;
     }
     const respond = async (): Promise<void> => {
-      const { status = 200, type, body } = (await files[pathname]?.()) ?? answer(state, pathname, searchParams);
-      response.writeHead(status, { ...headers, 'Content-Type': `${type}; charset=utf-8` }).end(body);
+      const { status = 200, type, policy, body } = (await files[pathname]?.()) ?? answer(state, pathname, searchParams);
+      response
+        .writeHead(status, {
+          ...headers,
+          ...(policy && { 'Content-Security-Policy': policy }),
+          'Content-Type': `${type}; charset=utf-8`,
+        })
+        .end(body);
     };
     // A page that cannot be rendered must not end dev.
     respond().catch((error: Error) => response.writeHead(500, headers).end(`${error.message}\n`));
@@ -106,6 +116,13 @@ async function compileScript(): Promise<string> {
 }
 
 function answer(state: PreviewState, pathname: string, query: URLSearchParams): Answer {
+  // Pictures come from here, since the server loads a release a moment after the pages show it.
+  const media = pathname.slice('/preview'.length);
+  if (state.directory !== undefined && MediaPath.safeParse(media).success) {
+    const file = join(state.directory, 'public', media);
+    const policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+    if (existsSync(file)) return { type: mediaTypes[extname(media).slice(1)]!, policy, body: readFileSync(file) };
+  }
   const type = 'text/html';
   if (pathname === '/preview') return { type, body: renderPage('Articles', renderList(state, query), state) };
   const path = pathname.replace(/^\/preview/, '');

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
-import { join, relative, sep } from 'node:path';
+import { basename, join, relative, sep } from 'node:path';
 import fastGlob from 'fast-glob';
 import { compareText } from './diagnostics.ts';
 import type { Diagnostics, Place } from './diagnostics.ts';
@@ -47,8 +47,15 @@ export function placeOf({ display: file }: Pick<SourceFile, 'display'>, line = 1
   return { file, line, column };
 }
 
+const editorFile = /^(?:#.*#|~\$.*|4913|Thumbs\.db|desktop\.ini|sed(?=\w*[A-Z\d])\w{6}|.*(?:~|\.tmp|\.orig))$/;
+
+/** Whether a file is a lock, backup or temporary file of an editor or a file manager, which is no content. */
+export function isEditorFile(path: string): boolean {
+  return editorFile.test(basename(path));
+}
+
 /**
- * Lists the regular files below a folder, ordered by path, each with its hash; skips dot files. Reports symbolic links,
+ * Lists the regular files below a folder, ordered by path, each with its hash; skips dot files and those of editors. Reports symbolic links,
  * special files, unreadable files, files above the size limits, and paths that differ only in case or Unicode form.
  */
 export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder {
@@ -60,7 +67,7 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
   const entries = fastGlob.sync('**', { cwd: root, onlyFiles: false, followSymbolicLinks: false, objectMode: true });
   const byFoldedPath = new Map<string, string>();
   for (const { path, dirent } of entries.toSorted((a, b) => compareText(a.path, b.path))) {
-    if (dirent.isDirectory()) continue;
+    if (dirent.isDirectory() || isEditorFile(path)) continue;
     const display = displayIn(folder, path);
     const listed = { path, absolute: join(root, path), display };
     if (!dirent.isFile()) {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { relative, sep } from 'node:path';
 import { watch } from 'chokidar';
+import { isEditorFile } from './load.ts';
 
 /** Changes in watched folders. */
 export interface Changes {
@@ -21,7 +22,7 @@ const kinds: Partial<Record<string, 'changed' | 'added' | 'removed'>> = {
 const debounceMs = 10;
 
 /**
- * Watches folders, without dot files. Calls `onChange` at once, and again for each debounced change; calls never overlap.
+ * Watches folders, without dot files and files of editors. Calls `onChange` at once, and again for each debounced change; calls never overlap.
  * Resolves after the first call. `onChange` must not throw. `close` waits for a running call.
  */
 export async function watchFolders(
@@ -56,7 +57,8 @@ export async function watchFolders(
   const isHidden = (path: string): boolean =>
     roots.some((root) => {
       const inside = relative(root, path);
-      return !inside.startsWith('..') && inside.split(sep).some((name) => name.startsWith('.'));
+      if (inside.startsWith('..')) return false;
+      return isEditorFile(inside) || inside.split(sep).some((name) => name.startsWith('.'));
     });
   const watcher = watch([...roots], { ignoreInitial: true, followSymlinks: false, ignored: isHidden });
   await once(watcher, 'ready');

@@ -28,6 +28,7 @@ async function preview(files: Files) {
   });
   onTestFinished(stop);
   return {
+    root,
     origin: server.origin,
     ask: async (path: string) => {
       // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
@@ -69,6 +70,34 @@ test('an article with errors shows them with the line of the source, and no file
   const list = await ask('/preview');
   expect(list.text).toContain('class="mark error"');
   expect(list.text).not.toContain('PNG binary');
+});
+
+test('a picture in the preview has another address after each change of its file', async () => {
+  const { ask, root } = await preview({
+    'content/blog/news/first.md': article({}, '## Details\n\n![x](/media/kb/map.svg)\n'),
+  });
+  const addresses = async () =>
+    [...(await ask('/preview/blog/news/first')).text.matchAll(/src="(\/preview\/media\/[^"]+)"/g)].map(
+      ([, src]) => src!,
+    );
+  const [cover, map] = await addresses();
+  expect([cover, map].map((src) => src?.split('?')[0])).toEqual([
+    '/preview/media/covers/cover.svg',
+    '/preview/media/kb/map.svg',
+  ]);
+  const { headers } = await ask(map!);
+  expect([headers.get('content-type'), headers.get('content-security-policy')]).toEqual([
+    'image/svg+xml; charset=utf-8',
+    "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+  ]);
+  const larger = '<svg xmlns="http://www.w3.org/2000/svg" width="80" height="60"/>\n';
+  writeFiles(root, { 'content/media/kb/map.svg': larger });
+  await expect
+    .poll(addresses, { timeout: 10_000 })
+    .toEqual([cover, expect.not.stringMatching(map!.replace('?', '\\?'))]);
+  const [, next] = await addresses();
+  expect((await ask(next!)).text).toBe(larger);
+  expect((await ask('/preview/media/kb/none.svg')).status).toBe(404);
 });
 
 test('the list shows 200 articles, and what is not an article is 404', async () => {

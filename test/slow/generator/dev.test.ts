@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import {
   existsSync,
@@ -98,6 +99,45 @@ test('after a first build with errors, dev says when the preview starts', async 
   await expect.poll(dev.printed, eventually).toContain('the preview starts once the problems are fixed\n');
   writeFiles(dev.root, { 'content/blog/news/first.md': article({}, '## Details\n') });
   await expect.poll(dev.printed, eventually).toMatch(/changed content\/blog\/news\/first\.md; built: /);
+});
+
+test('a first build with errors is served with its problems, without a release of its own', async () => {
+  const port = await findFreePort();
+  const dev = await startDev({ 'content/blog/news/first.md': article({ date: 'soon' }, 'Text.\n') }, [], {
+    PORT: String(port),
+    DNS_SERVERS: 'off',
+  });
+  const read = (path: string) =>
+    ask({ port }, path).then(
+      ({ status, body }) => `${status} ${body.toString()}`,
+      () => '',
+    );
+  await expect.poll(() => read('/preview'), eventually).toMatch(/^200 [^]*first\.md:4:7/);
+  expect(await read('/v1/blog/list')).toBe('200 []\n');
+  writeFiles(dev.root, { 'content/blog/news/first.md': article({}, '## Details\n') });
+  await expect.poll(() => read('/v1/blog/list'), eventually).toContain('/blog/news/first');
+  expect(await read('/preview')).not.toContain('class="overlay"');
+});
+
+test('files of editors are no content, and each save is one line', async () => {
+  const dev = await startDev({ 'content/blog/news/first.md~': 'x' });
+  const lines = () => dev.printed().match(/^.*\bbuilt: .*$/gm) ?? [];
+  expect(lines()).toHaveLength(1);
+  const own = ['#x.md#', 'x.md~', '4913', 'x.md.tmp', 'x.md.orig', 'Thumbs.db', '~$x.docx'];
+  writeFiles(dev.root, Object.fromEntries(own.map((name) => [`content/blog/news/${name}`, 'x'])));
+  execFileSync('sed', ['-i', 's/Hello/Good morning/', join(dev.root, 'content/blog/news/first.md')]);
+  await expect.poll(() => dev.read(firstJson), eventually).toContain('Good morning');
+  rmSync(join(dev.root, 'content/blog/news/4913'));
+  writeFiles(dev.root, { 'content/blog/news/first.md': article({}, '## Details\n\nLast.\n') });
+  await expect.poll(() => dev.read(firstJson), eventually).toContain('Last.');
+  await expect
+    .poll(lines, eventually)
+    .toEqual([
+      expect.stringMatching(/^built: 4 articles, 0 warnings/),
+      ...[1, 2].map(() =>
+        expect.stringMatching(/^changed content\/blog\/news\/first\.md; built: 4 articles, 0 warnings/),
+      ),
+    ]);
 });
 
 test('a file in the wrong folder is an error until it is removed', async () => {
