@@ -1,4 +1,5 @@
 import type { ContentItem } from '#contract/blog.ts';
+import { mediaTypes } from '#contract/content.ts';
 import { staticFiles } from '#contract/static-files.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { placeOf } from '../source/load.ts';
@@ -56,18 +57,21 @@ export async function renderFeed(
       element('link', [], { rel: 'alternate', type: 'text/html', href: `${site}/blog` }),
       ...rendered,
     ],
-    { xmlns: 'http://www.w3.org/2005/Atom' },
+    { xmlns: 'http://www.w3.org/2005/Atom', 'xmlns:media': 'http://search.yahoo.com/mrss/' },
   );
   return renderXml(root);
 }
 
 function renderEntry(entry: FeedEntry, html: string, { site, service }: Pick<Feed, 'site' | 'service'>): string {
-  const { title, description, date, author, authorUrl, category, categorySlug } = entry;
+  const { title, description, date, author, authorUrl, category, categorySlug, cover } = entry;
+  const type = mediaTypes[cover.slice(cover.lastIndexOf('.') + 1)];
   const page = site + entry.path;
   return element('entry', [
     element('id', site + entry.id),
     element('title', title),
     element('link', [], { rel: 'alternate', type: 'text/html', href: page }),
+    element('link', [], { rel: 'enclosure', type, href: service + cover }),
+    element('media:thumbnail', [], { url: service + cover }),
     element('published', toTime(date)),
     element('updated', toTime(entry.updated)),
     element('author', [element('name', author), ...(authorUrl === undefined ? [] : [element('uri', authorUrl)])]),

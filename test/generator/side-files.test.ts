@@ -297,6 +297,9 @@ describeFeedparser(() => {
       { term: 'linux', label: null, scheme: null },
       { term: 'vps', label: null, scheme: null },
     ]);
+    const cover = 'https://api.example.com/media/covers/cover.svg';
+    expect(xml).toContain(`<link rel="enclosure" type="image/svg+xml" href="${cover}"/>`);
+    expect(entry).toMatchObject({ media_thumbnail: [{ url: cover }] });
     expect(content).toMatchObject([{ type: 'text/html', value: '<h2 id="details">Details</h2>\n<p>More.</p>' }]);
   });
 
