@@ -103,7 +103,7 @@ export function renderErrors(assets: Assets): string {
   const rows = Object.entries(problems)
     .toSorted(([, a], [, b]) => a.status - b.status)
     .map(([code, { status, message, advice }]) => [
-      html`<code>${code}</code>`,
+      html`<code>${code.split('_').map((word, at) => html`${at > 0 && html`_<wbr />`}${word}`)}</code>`,
       status,
       html`<p>${message}.</p>
         <p>${advice}</p>`,

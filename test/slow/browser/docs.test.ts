@@ -145,6 +145,26 @@ describeChromium((browser) => {
       }
     });
 
+    test('are not wider than a small phone, and codes break between their words', async () => {
+      const { url } = await startDemo();
+      for (const path of pages.slice(1)) {
+        const page = await open(`${url}${path}`, { viewport: { width: 320, height: 800 } });
+        expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBe(320);
+      }
+      const page = await open(`${url}/docs/errors.html`, { viewport: { width: 390, height: 844 } });
+      const broken = await page.evaluate(() => {
+        const [table] = document.querySelectorAll('.table');
+        const range = document.createRange();
+        const words = [...document.querySelectorAll('.table th code')].flatMap((code) => [...code.childNodes]);
+        const lines = words.filter((word) => {
+          range.selectNodeContents(word);
+          return range.getClientRects().length > 1;
+        });
+        return [table!.scrollWidth - table!.clientWidth, ...lines.map((word) => word.textContent)];
+      });
+      expect(broken).toEqual([0]);
+    });
+
     test('can be used with the keyboard: the first stop leads to the content', async () => {
       const { url } = await startDemo();
       const page = await open(`${url}/docs/errors.html`);

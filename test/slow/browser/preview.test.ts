@@ -195,7 +195,8 @@ describeChromium((browser) => {
     test('a problem covers the page with its place, hint and line, until it is fixed', async () => {
       const { root, url, printed } = await startPreview({ 'content/blog/news/second.md': article({}, 'Text.\n') });
       const page = await open(`${url}/preview/knowledgebase/vps/ssh`);
-      const broken = article({}, 'See [the rest](/blog/news/secnd).\n');
+      const title = 'Auftragsverarbeitungsvertragsbestandteilsverzeichnis';
+      const broken = article({ title, description: title.repeat(3) }, 'See [the rest](/blog/news/secnd).\n');
       writeFiles(root, { [first]: broken });
       const overlay = page.locator('.overlay');
       await overlay.waitFor();
@@ -203,6 +204,12 @@ describeChromium((browser) => {
       expect(text).toContain(`${first}:9:5 there is no article /blog/news/secnd`);
       expect(text).toContain('did you mean "/blog/news/second"?');
       expect(text).toContain('9 | See [the rest](/blog/news/secnd).\n  |     ^');
+      const small = await open(`${url}/preview/blog/news/first`, { viewport: { width: 320, height: 800 } });
+      const own = small.locator('main .problem');
+      expect([await own.count(), await own.isVisible()]).toEqual([1, false]);
+      await small.keyboard.press('Escape');
+      expect(await own.isVisible()).toBe(true);
+      expect(await small.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
       await page.keyboard.press('Escape');
       expect(await overlay.isVisible()).toBe(false);
       // Another save with the same problem does not show it again, but the terminal says so again.
