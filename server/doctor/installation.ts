@@ -12,22 +12,9 @@ import type { Visit } from './client.ts';
 import { fault, ok, skipped } from './run.ts';
 import type { Outcome } from './run.ts';
 import { checkStore } from './store.ts';
-import type { StoreReport } from './store.ts';
 
 /** What the checks of an installation look at. */
-export interface Installation {
-  readonly env: Env;
-  readonly environment: Environment;
-  /** The time of day, in milliseconds since 1970. */
-  readonly now: () => number;
-  /** The current release; throws a ReleaseError if the server would refuse it. */
-  readonly release: () => Promise<Release>;
-  readonly store: () => Promise<StoreReport>;
-  /** Whether our server answers on HOST and PORT, and what is wrong with it. */
-  readonly server: () => Promise<{ readonly isRunning: boolean; readonly outcome: Outcome }>;
-  /** The reports of the providers; undefined if there are none. */
-  readonly providers: () => Promise<readonly ProviderReport[] | undefined>;
-}
+export type Installation = ReturnType<typeof openInstallation>;
 
 /** What the check of a provider found. */
 export interface ProviderReport {
@@ -44,15 +31,18 @@ export interface ProviderReport {
 export const createSilentLog = () => createLog({ level: 'silent', format: 'json', destination: process.stdout });
 
 /** Opens an installation for looking. Each part is read once, when the first check asks; its clients close with `open`. */
-export function openInstallation(env: Env, environment: Environment, open: AsyncDisposableStack): Installation {
+export function openInstallation(env: Env, environment: Environment, open: AsyncDisposableStack) {
   const release = once(() => loadRelease(env.DIST_DIR));
   return {
     env,
     environment,
-    now: Date.now,
+    now: () => Date.now(),
+    /** Throws a ReleaseError if the server would refuse the release. */
     release,
     store: once(() => checkStore(env)),
+    /** Whether our server answers on HOST and PORT, and what is wrong with it. */
     server: once(async () => findServer(env, await release().catch(() => undefined))),
+    /** The reports of the providers; undefined if PROVIDERS_FILE is not set. */
     providers: once(() => openProviders(env, environment, open)),
   };
 }
@@ -79,18 +69,20 @@ async function loadRelease(dist: string): Promise<Release> {
 export async function askProviders(providers: ReadonlyMap<string, Provider>): Promise<readonly ProviderReport[]> {
   const reports = [...providers].map(async ([name, provider]) => {
     const found = await provider.check();
-    const outcomes = found.map((one) => {
-      return {
-        check: `provider ${name}`,
-        ...(one.level === 'info' ? ok(one.message) : fault(one.message, one.advice)),
-      };
-    });
+    const outcomes = found.map((one) => ({
+      check: `provider ${name}`,
+      ...(one.level === 'info' ? ok(one.message) : fault(one.message, one.advice)),
+    }));
     return { name, provider, outcomes, answers: !found.some((one) => one.level !== 'info' && one.isUnreachable) };
   });
   return await Promise.all(reports);
 }
 
-async function openProviders(env: Env, environment: Environment, open: AsyncDisposableStack) {
+async function openProviders(
+  env: Env,
+  environment: Environment,
+  open: AsyncDisposableStack,
+): Promise<readonly ProviderReport[] | undefined> {
   if (env.PROVIDERS_FILE === undefined) return undefined;
   const config = loadProviders(env.PROVIDERS_FILE, environment);
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
