@@ -1,32 +1,31 @@
 import { z } from 'zod';
 import examples from '#contract/examples.json' with { type: 'json' };
 import type { ServedFile } from '#contract/endpoint.ts';
-import { articleText, BlogPath, IsoDate, Line, MediaPath, Tags, schemas } from '#contract/primitives.ts';
+import { articleText, BlogPath, IsoDate, Line, MediaPath, Tags, schemas, object } from '#contract/primitives.ts';
 
 /** An entry of the blog list. */
-export const ContentItem = z
-  .strictObject({
-    title: z.string().describe('Title of the article.'),
-    description: z.string().describe('One or two sentences for lists and search engines.'),
-    path: BlogPath.describe('Path of the article, for /v1/blog/article and for links.'),
-    category: z.string().describe('Display name of the category.'),
-    date: IsoDate.describe('Day of publication, YYYY-MM-DD.'),
-    author: z.string().describe('Name of the author.'),
-    readTime: z
-      .string()
-      .regex(/^[1-9][0-9]* min read$/)
-      .describe('Time to read the article, in whole minutes.'),
-    cover: MediaPath.describe('Path of the cover image, starting with /media/.'),
-  })
-  .register(schemas, { id: 'ContentItem', description: 'A blog article in the list.' });
+export const ContentItem = object('ContentItem', 'A blog article in the list.', {
+  title: z.string().describe('Title of the article.'),
+  description: z.string().describe('One or two sentences for lists and search engines.'),
+  path: BlogPath.describe('Path of the article, for /v1/blog/article and for links.'),
+  category: z.string().describe('Display name of the category.'),
+  date: IsoDate.describe('Day of publication, YYYY-MM-DD.'),
+  author: z.string().describe('Name of the author.'),
+  readTime: z
+    .string()
+    .regex(/^[1-9][0-9]* min read$/)
+    .describe('Time to read the article, in whole minutes.'),
+  cover: MediaPath.describe('Path of the cover image, starting with /media/.'),
+});
 export type ContentItem = z.infer<typeof ContentItem>;
 
 /** A blog article with its Markdown and its HTML. */
-export const ContentArticle = z.strictObject({ ...ContentItem.shape, ...articleText }).register(schemas, {
-  id: 'ContentArticle',
-  description: 'A blog article, with Markdown in body and rendered HTML in html.',
-  example: examples.getBlogArticle,
-});
+export const ContentArticle = object(
+  'ContentArticle',
+  'A blog article, with Markdown in body and rendered HTML in html.',
+  { ...ContentItem.shape, ...articleText },
+  examples.getBlogArticle,
+);
 export type ContentArticle = z.infer<typeof ContentArticle>;
 
 /** The blog list, newest first; articles of the same day are ordered by path. */

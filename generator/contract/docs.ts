@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { plain, tags } from '#contract/endpoint.ts';
 import type { Endpoint, ServedFile } from '#contract/endpoint.ts';
-import { schemas } from '#contract/primitives.ts';
+import { object } from '#contract/primitives.ts';
 
 /** All but the operations and their components. */
 export const head = {
@@ -27,8 +27,10 @@ export const head = {
 const Part = z.record(z.string(), z.unknown());
 
 /** The OpenAPI description of this API, with the parts that the standard defines. */
-export const OpenApiDocument = z
-  .strictObject({
+export const OpenApiDocument = object(
+  'OpenApiDocument',
+  'An OpenAPI 3.1 document, with only the parts that this one uses.',
+  {
     openapi: z
       .string()
       .regex(/^3\.1\.\d+$/)
@@ -38,13 +40,9 @@ export const OpenApiDocument = z
     tags: z.array(Part).describe('The resources of the API.'),
     paths: Part.describe('All operations, by path and method.'),
     components: Part.describe('What operations refer to.'),
-  })
-  .register(schemas, {
-    id: 'OpenApiDocument',
-    description: 'An OpenAPI 3.1 document, with only the parts that this one uses.',
-    // Without the operations, which would repeat the document.
-    example: { ...head, paths: {}, components: { schemas: {}, headers: {}, securitySchemes: {} } },
-  });
+  }, // Without the operations, which would repeat the document.
+  { ...head, paths: {}, components: { schemas: {}, headers: {}, securitySchemes: {} } },
+);
 
 type JsonSchema = Record<string, unknown>;
 type Content = Record<

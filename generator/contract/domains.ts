@@ -2,19 +2,17 @@ import { z } from 'zod';
 import { json, plain } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
-import { HostPort, HttpUrl, HttpsUrl, Price, schemas, success } from '#contract/primitives.ts';
+import { HostPort, HttpUrl, HttpsUrl, Price, success, object } from '#contract/primitives.ts';
 
 /** The prices of a domain. */
-export const DomainPricing = z
-  .strictObject({
-    currency: z.string().describe('Currency code of ISO 4217, always EUR.'),
-    term: z.int().describe('Length of the term, always 1.'),
-    period: z.string().describe('Unit of the term, always year.'),
-    register: z.number().describe('Price to register the domain.'),
-    renew: z.number().describe('Price to renew the domain.'),
-    transfer: z.number().describe('Price to transfer the domain to us.'),
-  })
-  .register(schemas, { id: 'DomainPricing', description: 'The prices of a domain for one term.' });
+export const DomainPricing = object('DomainPricing', 'The prices of a domain for one term.', {
+  currency: z.string().describe('Currency code of ISO 4217, always EUR.'),
+  term: z.int().describe('Length of the term, always 1.'),
+  period: z.string().describe('Unit of the term, always year.'),
+  register: z.number().describe('Price to register the domain.'),
+  renew: z.number().describe('Price to renew the domain.'),
+  transfer: z.number().describe('Price to transfer the domain to us.'),
+});
 
 const tld = z
   .string()
@@ -22,26 +20,25 @@ const tld = z
   .describe('The TLD, with its leading dot; an internationalised one in its xn-- form.');
 
 /** A TLD for sale. */
-export const DomainTLD = z
-  .strictObject({
-    tld,
-    pricing: DomainPricing,
-    order_url: z.url().optional().describe('URL to order a domain of this TLD, if it has one of its own.'),
-  })
-  .register(schemas, { id: 'DomainTLD', description: 'A TLD for sale.' });
+export const DomainTLD = object('DomainTLD', 'A TLD for sale.', {
+  tld,
+  pricing: DomainPricing,
+  order_url: z.url().optional().describe('URL to order a domain of this TLD, if it has one of its own.'),
+});
 
 /** The TLDs for sale. */
-export const DomainTLDListResponse = z
-  .strictObject({ success, tlds: z.array(DomainTLD).describe('The TLDs for sale, by name.') })
-  .register(schemas, {
-    id: 'DomainTLDListResponse',
-    description: 'All TLDs for sale.',
-    example: examples.listDomainTlds,
-  });
+export const DomainTLDListResponse = object(
+  'DomainTLDListResponse',
+  'All TLDs for sale.',
+  { success, tlds: z.array(DomainTLD).describe('The TLDs for sale, by name.') },
+  examples.listDomainTlds,
+);
 
 /** Whether a domain can be registered. */
-export const DomainSearchResponse = z
-  .strictObject({
+export const DomainSearchResponse = object(
+  'DomainSearchResponse',
+  'Whether a domain is available, and its prices.',
+  {
     success,
     domain: z
       .string()
@@ -50,12 +47,9 @@ export const DomainSearchResponse = z
     available: z.boolean().describe('Whether the domain can be registered; true only on proof of its registry.'),
     pricing: DomainPricing,
     order_url: z.url().optional().describe('URL to order the domain.'),
-  })
-  .register(schemas, {
-    id: 'DomainSearchResponse',
-    description: 'Whether a domain is available, and its prices.',
-    example: examples.searchDomain,
-  });
+  },
+  examples.searchDomain,
+);
 
 const TermPrices = z.strictObject({
   register: Price.describe('Registration price.'),

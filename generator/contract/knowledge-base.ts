@@ -2,27 +2,24 @@ import { z } from 'zod';
 import { articleFile } from '#contract/blog.ts';
 import type { ServedFile, StaticFile } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
-import { articleText, IsoDate, KnowledgeBasePath, Line, Tags, schemas } from '#contract/primitives.ts';
+import { articleText, IsoDate, KnowledgeBasePath, Line, Tags, schemas, object } from '#contract/primitives.ts';
 
 /** An entry of the knowledge base list. */
-export const KnowledgeBaseSummary = z
-  .strictObject({
-    title: z.string().describe('Title of the article.'),
-    description: z.string().describe('One or two sentences for lists and search engines.'),
-    path: KnowledgeBasePath.describe('Path of the article, for /v1/kb/article and for links.'),
-    category: z.string().describe('Display name of the category.'),
-  })
-  .register(schemas, { id: 'KnowledgeBaseSummary', description: 'A knowledge base article in the list.' });
+export const KnowledgeBaseSummary = object('KnowledgeBaseSummary', 'A knowledge base article in the list.', {
+  title: z.string().describe('Title of the article.'),
+  description: z.string().describe('One or two sentences for lists and search engines.'),
+  path: KnowledgeBasePath.describe('Path of the article, for /v1/kb/article and for links.'),
+  category: z.string().describe('Display name of the category.'),
+});
 export type KnowledgeBaseSummary = z.infer<typeof KnowledgeBaseSummary>;
 
 /** A knowledge base article with its Markdown and its HTML. */
-export const KnowledgeBaseArticle = z
-  .strictObject({ ...KnowledgeBaseSummary.shape, ...articleText })
-  .register(schemas, {
-    id: 'KnowledgeBaseArticle',
-    description: 'A knowledge base article, with Markdown in body and rendered HTML in html.',
-    example: examples.getKnowledgeBaseArticle,
-  });
+export const KnowledgeBaseArticle = object(
+  'KnowledgeBaseArticle',
+  'A knowledge base article, with Markdown in body and rendered HTML in html.',
+  { ...KnowledgeBaseSummary.shape, ...articleText },
+  examples.getKnowledgeBaseArticle,
+);
 export type KnowledgeBaseArticle = z.infer<typeof KnowledgeBaseArticle>;
 
 /** The knowledge base list, sorted by title, then by path. */

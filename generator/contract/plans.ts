@@ -1,19 +1,17 @@
 import { z } from 'zod';
 import type { ServedFile } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
-import { HttpsUrl, Line, Price, schemas } from '#contract/primitives.ts';
+import { HttpsUrl, Line, Price, object } from '#contract/primitives.ts';
 
 /** One plan that can be ordered. */
-export const CatalogPlan = z
-  .strictObject({
-    name: Line.describe('Plan name.'),
-    ram: z.number().positive('must be greater than 0').describe('Memory in GB.'),
-    storage: z.int('must be a whole number').positive('must be greater than 0').describe('Storage in GB.'),
-    price: Price.describe('Price, with at most two decimals.'),
-    orderLink: HttpsUrl.describe('URL to order the plan.'),
-    soldOut: z.boolean().describe('Whether the plan is sold out.'),
-  })
-  .register(schemas, { id: 'CatalogPlan', description: 'One plan that can be ordered.' });
+export const CatalogPlan = object('CatalogPlan', 'One plan that can be ordered.', {
+  name: Line.describe('Plan name.'),
+  ram: z.number().positive('must be greater than 0').describe('Memory in GB.'),
+  storage: z.int('must be a whole number').positive('must be greater than 0').describe('Storage in GB.'),
+  price: Price.describe('Price, with at most two decimals.'),
+  orderLink: HttpsUrl.describe('URL to order the plan.'),
+  soldOut: z.boolean().describe('Whether the plan is sold out.'),
+});
 export type CatalogPlan = z.infer<typeof CatalogPlan>;
 
 const catalogShape = {
@@ -24,28 +22,23 @@ const catalogShape = {
 };
 
 /** A web hosting service with its plans. */
-export const ServiceCatalog = z
-  .strictObject(catalogShape)
-  .register(schemas, { id: 'ServiceCatalog', description: 'A web hosting service with its plans.' });
+export const ServiceCatalog = object('ServiceCatalog', 'A web hosting service with its plans.', catalogShape);
 
 /** A game with its plans. */
-export const GameCatalog = z
-  .strictObject(catalogShape)
-  .register(schemas, { id: 'GameCatalog', description: 'A game with its plans.' });
+export const GameCatalog = object('GameCatalog', 'A game with its plans.', catalogShape);
 
 /** All plans: web hosting under services, games under games. */
-export const PlanCatalogResponse = z
-  .strictObject({
+export const PlanCatalogResponse = object(
+  'PlanCatalogResponse',
+  'All plans, by service and by game.',
+  {
     services: z
       .record(z.string(), ServiceCatalog)
       .describe('The web hosting services by key, in the order in which they are shown.'),
     games: z.record(z.string(), GameCatalog).describe('The games by key, in the order in which they are shown.'),
-  })
-  .register(schemas, {
-    id: 'PlanCatalogResponse',
-    description: 'All plans, by service and by game.',
-    example: examples.getPlans,
-  });
+  },
+  examples.getPlans,
+);
 export type PlanCatalogResponse = z.infer<typeof PlanCatalogResponse>;
 
 /** The source of a service or game: `catalog/services/<key>.yaml`, `catalog/games/<key>.yaml`. */

@@ -11,6 +11,11 @@ export interface SchemaMeta {
 /** The named schemas of the contract, which become `components.schemas` in OpenAPI. */
 export const schemas = z.registry<SchemaMeta>();
 
+/** Creates the named schema of an object; fields that the shape does not have are refused. */
+export function object<Shape extends z.ZodRawShape>(id: string, description: string, shape: Shape, example?: unknown) {
+  return z.strictObject(shape).register(schemas, { id, description, example });
+}
+
 /** One segment of a content path: lower-case ASCII letters, digits and hyphens. */
 export const Slug = z.string().regex(/^[a-z0-9-]+$/, 'must contain only lower-case letters, digits and hyphens');
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ServedFile } from '#contract/endpoint.ts';
-import { schemas } from '#contract/primitives.ts';
+import { object } from '#contract/primitives.ts';
 
 /** The fields of an article that are searched. */
 const Field = z.enum(['title', 'description', 'headings', 'tags', 'text']);
@@ -47,8 +47,10 @@ const example = {
 };
 
 /** The search index of the knowledge base. */
-export const KnowledgeBaseSearch = z
-  .strictObject({
+export const KnowledgeBaseSearch = object(
+  'KnowledgeBaseSearch',
+  'A MiniSearch index of the knowledge base, with its options.',
+  {
     minisearch: z.string().describe('Version of MiniSearch that wrote the index.'),
     hasText: z.boolean().describe('Whether the text of articles is in the index; if not, the file would be too large.'),
     processTerm: z
@@ -58,12 +60,9 @@ export const KnowledgeBaseSearch = z
       ),
     options: Options,
     index: z.record(z.string(), z.unknown()).describe('The index, for MiniSearch.loadJS, in the format of MiniSearch.'),
-  })
-  .register(schemas, {
-    id: 'KnowledgeBaseSearch',
-    description: 'A MiniSearch index of the knowledge base, with its options.',
-    example,
-  });
+  },
+  example,
+);
 export type KnowledgeBaseSearch = z.infer<typeof KnowledgeBaseSearch>;
 
 /** The static files of the search. */

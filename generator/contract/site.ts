@@ -12,16 +12,15 @@ import {
   Slug,
   Tags,
   schemas,
+  object,
 } from '#contract/primitives.ts';
 
 /** A category that has articles. */
-export const CategoryItem = z
-  .strictObject({
-    slug: Slug.describe('Its part of the paths of its articles, and the value of the parameter category.'),
-    name: z.string().describe('Display name of the category.'),
-    count: z.int().min(1).describe('Number of its articles.'),
-  })
-  .register(schemas, { id: 'CategoryItem', description: 'A category that has articles.' });
+export const CategoryItem = object('CategoryItem', 'A category that has articles.', {
+  slug: Slug.describe('Its part of the paths of its articles, and the value of the parameter category.'),
+  name: z.string().describe('Display name of the category.'),
+  count: z.int().min(1).describe('Number of its articles.'),
+});
 export type CategoryItem = z.infer<typeof CategoryItem>;
 
 /** The categories of the blog, sorted by name. */
@@ -83,14 +82,12 @@ export const KnowledgeBaseIndex = z.array(KnowledgeBaseIndexItem).register(schem
 });
 
 /** An author of blog articles. */
-export const AuthorItem = z
-  .strictObject({
-    name: z.string().describe('Name of the author, as in the articles.'),
-    picture: MediaPath.nullable().describe('Path of a picture, starting with /media/; null if there is none.'),
-    url: HttpsUrl.nullable().describe('A page about the author; null if there is none.'),
-    count: z.int().min(1).describe('Number of articles.'),
-  })
-  .register(schemas, { id: 'AuthorItem', description: 'An author of blog articles.' });
+export const AuthorItem = object('AuthorItem', 'An author of blog articles.', {
+  name: z.string().describe('Name of the author, as in the articles.'),
+  picture: MediaPath.nullable().describe('Path of a picture, starting with /media/; null if there is none.'),
+  url: HttpsUrl.nullable().describe('A page about the author; null if there is none.'),
+  count: z.int().min(1).describe('Number of articles.'),
+});
 
 /** The authors of blog articles, sorted by name. */
 export const AuthorList = z.array(AuthorItem).register(schemas, {

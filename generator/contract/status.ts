@@ -1,59 +1,55 @@
 import { z } from 'zod';
 import { json, plain } from '#contract/endpoint.ts';
 import type { Endpoint, ServedFile, StaticFile } from '#contract/endpoint.ts';
-import { HostPort, HttpUrl, Line, describeUnsafe, schemas } from '#contract/primitives.ts';
+import { HostPort, HttpUrl, Line, describeUnsafe, object } from '#contract/primitives.ts';
 
 /** The state of the platform, with the names of the affected components. */
-export const StatusResponse = z
-  .strictObject({
+export const StatusResponse = object(
+  'StatusResponse',
+  'The state of the platform, with the names of the affected components.',
+  {
     status: z.enum(['up', 'maintenance', 'disrupted']).describe('The state; a disruption outweighs a maintenance.'),
     maintenance: z
       .array(z.string())
       .optional()
       .describe('Names of the components under maintenance, if there are any.'),
     disrupted: z.array(z.string()).optional().describe('Names of the disrupted components, if there are any.'),
-  })
-  .register(schemas, {
-    id: 'StatusResponse',
-    description: 'The state of the platform, with the names of the affected components.',
-    example: { status: 'disrupted', disrupted: ['Game servers'] },
-  });
+  },
+  { status: 'disrupted', disrupted: ['Game servers'] },
+);
 
 /** The state of the platform is unknown. */
-export const StatusErrorResponse = z.strictObject({ status: z.string().describe('Always error.') }).register(schemas, {
-  id: 'StatusErrorResponse',
-  description: 'The state of the platform is unknown.',
-  example: { status: 'error' },
-});
+export const StatusErrorResponse = object(
+  'StatusErrorResponse',
+  'The state of the platform is unknown.',
+  { status: z.string().describe('Always error.') },
+  { status: 'error' },
+);
 
 const version = z.string().describe('The running version of the service.');
 
 /** The process is running. */
-export const HealthResponse = z
-  .strictObject({ status: z.string().describe('Always healthy.'), version })
-  .register(schemas, {
-    id: 'HealthResponse',
-    description: 'Whether the process is running, with its version.',
-    example: { status: 'healthy', version: '1.4.0' },
-  });
+export const HealthResponse = object(
+  'HealthResponse',
+  'Whether the process is running, with its version.',
+  { status: z.string().describe('Always healthy.'), version },
+  { status: 'healthy', version: '1.4.0' },
+);
 
 /** Whether this instance accepts traffic. */
-export const ReadyResponse = z
-  .strictObject({
+export const ReadyResponse = object(
+  'ReadyResponse',
+  'Whether this instance accepts traffic.',
+  {
     status: z
       .enum(['ready', 'draining', 'unready'])
       .describe('The state: ready, draining before a shutdown, or unready while the store does not answer.'),
-  })
-  .register(schemas, {
-    id: 'ReadyResponse',
-    description: 'Whether this instance accepts traffic.',
-    example: { status: 'ready' },
-  });
+  },
+  { status: 'ready' },
+);
 
 /** The running version. */
-export const InfoResponse = z
-  .strictObject({ version })
-  .register(schemas, { id: 'InfoResponse', description: 'The running version.', example: { version: '1.4.0' } });
+export const InfoResponse = object('InfoResponse', 'The running version.', { version }, { version: '1.4.0' });
 
 /** The path and hash with which a page embeds one version of the status widget. */
 export const StatusWidget = z.strictObject({
