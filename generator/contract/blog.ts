@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import examples from '#contract/examples.json' with { type: 'json' };
+import { articleFileOf, frontMatterOf } from '#contract/content.ts';
 import type { ServedFile } from '#contract/endpoint.ts';
-import { articleText, BlogPath, IsoDate, Line, MediaPath, Tags, schemas, object } from '#contract/primitives.ts';
+import { articleText, BlogPath, IsoDate, Line, MediaPath, schemas, object } from '#contract/primitives.ts';
 
 /** An entry of the blog list. */
 export const ContentItem = object('ContentItem', 'A blog article in the list.', {
@@ -36,38 +37,12 @@ export const ContentList = z.array(ContentItem).register(schemas, {
 });
 
 /** The front matter of `content/blog/<category>/<slug>.md`. */
-export const BlogFrontMatter = z.strictObject({
-  title: Line.describe('Title of the article.'),
-  description: Line.describe('One or two sentences for lists and search engines.'),
+export const BlogFrontMatter = frontMatterOf('blog', {
   date: IsoDate.describe('Day of publication, YYYY-MM-DD. Until that day (UTC) the article is not published.'),
   author: Line.describe('Name of the author.'),
   cover: MediaPath.describe('Path of the cover image, starting with /media/.'),
-  category: Line.optional().describe('Display name of the category; must be the same in all its articles.'),
-  draft: z.boolean().optional().describe('true excludes the article from every release.'),
-  updated: IsoDate.optional().describe('Day of the last significant change, YYYY-MM-DD.'),
-  tags: Tags.optional().describe('Tags: lower-case letters, digits and hyphens.'),
-  aliases: z
-    .array(
-      z
-        .string()
-        .regex(/^\/blog(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/, 'must be a former path that begins with /blog/'),
-    )
-    .optional()
-    .describe('Former paths of this article, which keep working.'),
 });
 export type BlogFrontMatter = z.infer<typeof BlogFrontMatter>;
-
-/** What the operations on one article have in common. */
-export const articleFile = {
-  hasFormerPaths: true,
-  description:
-    'A former path answers with the article too; its path and the header Content-Location have the present path.',
-  missing: { code: 'path_required' },
-  reply: 'The article.',
-  problems: ['path_required', 'validation_error'],
-  messages: { validation_error: 'Query parameter path is given more than once' },
-  absent: 'article_not_found',
-} as const satisfies Partial<ServedFile>;
 
 /** The static files of blog articles, and the style of all articles. */
 export const blogFiles = {
@@ -91,18 +66,12 @@ export const blogFiles = {
     reply: 'The list.',
   },
   getBlogArticle: {
-    ...articleFile,
+    ...articleFileOf('blog', examples.getBlogArticle.path),
     file: 'public/v1/blog/article/{category}/{slug}.json',
     path: '/v1/blog/article',
     target: '/v1/blog/article?path=/blog/{category}/{slug}',
     tag: 'Blog',
     summary: 'A blog article, by its path or a former path',
-    query: z.object({
-      path: z.string().meta({
-        description: 'Full path of the article, starting with /blog/.',
-        example: examples.getBlogArticle.path,
-      }),
-    }),
     schema: ContentArticle,
   },
 } as const satisfies Record<string, ServedFile>;

@@ -62,6 +62,7 @@ interface Event {
   readonly example: readonly string[];
 }
 
+const bare = { args: [], example: [] } as const;
 const reason = { name: 'reason', description: 'The reason, in a sentence for people.' } as const;
 const reference = { name: 'reference', description: 'The reference of the command, unchanged.' } as const;
 
@@ -77,15 +78,13 @@ export const streamEvents = {
     from: 'client',
     scope: 'game-console:read',
     description: `Asks for the last ${streamLimits.historyLines} lines, at most once a second: an earlier request is answered with daemon error. They come as console output, and logs end follows.`,
-    args: [],
-    example: [],
+    ...bare,
   },
   'send stats': {
     from: 'client',
     scope: 'game-console:read',
     description: `Asks for what the server uses now. The answer is stats, at most one in ${streamLimits.statsSeconds} seconds: an earlier request waits, and several that wait have one answer.`,
-    args: [],
-    example: [],
+    ...bare,
   },
   'send command': {
     from: 'client',
@@ -108,8 +107,7 @@ export const streamEvents = {
   'auth success': {
     from: 'service',
     description: 'The token is accepted: the output of the console follows.',
-    args: [],
-    example: [],
+    ...bare,
   },
   'console output': {
     from: 'service',
@@ -120,8 +118,7 @@ export const streamEvents = {
   'logs end': {
     from: 'service',
     description: 'The lines that send logs asked for are complete; what follows is new.',
-    args: [],
-    example: [],
+    ...bare,
   },
   status: {
     from: 'service',
@@ -178,14 +175,12 @@ export const streamEvents = {
   'token expiring': {
     from: 'service',
     description: `The token ends in ${streamLimits.expiringSeconds} seconds, or in a quarter of its life if that is shorter: fetch a new one, and send auth again.`,
-    args: [],
-    example: [],
+    ...bare,
   },
   'token expired': {
     from: 'service',
     description: `The token has ended: no output follows until a new auth, and the stream is closed after ${streamLimits.expiredSeconds} seconds.`,
-    args: [],
-    example: [],
+    ...bare,
   },
   'jwt error': {
     from: 'service',
@@ -240,33 +235,19 @@ interface CloseCode {
   readonly client: string;
 }
 
+const correct = 'Correct the client; do not connect again before.';
+
 /** All close codes of a stream. Those from 4000 on belong to this service. */
 export const closeCodes = {
-  protocol: {
-    code: 1002,
-    meaning: 'The client broke the websocket protocol.',
-    client: 'Correct the client; do not connect again before.',
-  },
+  protocol: { code: 1002, meaning: 'The client broke the websocket protocol.', client: correct },
   lost: {
     code: 1006,
     meaning: 'The connection was lost without a close frame: by the network, or as the client answered no ping.',
     client: 'Connect again with a new token, and wait longer after each failure.',
   },
-  encoding: {
-    code: 1007,
-    meaning: 'A text message was not UTF-8.',
-    client: 'Correct the client; do not connect again before.',
-  },
-  abuse: {
-    code: 1008,
-    meaning: 'The client sent far too many messages.',
-    client: 'Correct the client; do not connect again before.',
-  },
-  size: {
-    code: 1009,
-    meaning: `A message was larger than ${streamLimits.messageBytes / 1024} KiB.`,
-    client: 'Correct the client; do not connect again before.',
-  },
+  encoding: { code: 1007, meaning: 'A text message was not UTF-8.', client: correct },
+  abuse: { code: 1008, meaning: 'The client sent far too many messages.', client: correct },
+  size: { code: 1009, meaning: `A message was larger than ${streamLimits.messageBytes / 1024} KiB.`, client: correct },
   restart: {
     code: 1012,
     meaning: 'The service restarts.',

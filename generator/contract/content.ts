@@ -1,7 +1,41 @@
 import { z } from 'zod';
 import type { ServedFile } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
-import { Line, schemas } from '#contract/primitives.ts';
+import { IsoDate, Line, Tags, schemas } from '#contract/primitives.ts';
+
+/** Creates the schema of the front matter of a kind of article; `root` is the first segment of its paths. */
+export function frontMatterOf<Own extends z.ZodRawShape>(root: string, own: Own) {
+  const former = new RegExp(String.raw`^/${root}(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._-]+)+$`);
+  return z.strictObject({
+    title: Line.describe('Title of the article.'),
+    description: Line.describe('One or two sentences for lists and search engines.'),
+    ...own,
+    category: Line.optional().describe('Display name of the category; must be the same in all its articles.'),
+    draft: z.boolean().optional().describe('true excludes the article from every release.'),
+    updated: IsoDate.optional().describe('Day of the last significant change, YYYY-MM-DD.'),
+    tags: Tags.optional().describe('Tags: lower-case letters, digits and hyphens.'),
+    aliases: z
+      .array(z.string().regex(former, `must be a former path that begins with /${root}/`))
+      .optional()
+      .describe('Former paths of this article, which keep working.'),
+  });
+}
+
+/** What the operation on one article of a kind has; the example is the path of one. */
+export const articleFileOf = (root: string, example: string) =>
+  ({
+    hasFormerPaths: true,
+    description:
+      'A former path answers with the article too; its path and the header Content-Location have the present path.',
+    query: z.object({
+      path: z.string().meta({ description: `Full path of the article, starting with /${root}/.`, example }),
+    }),
+    missing: { code: 'path_required' },
+    reply: 'The article.',
+    problems: ['path_required', 'validation_error'],
+    messages: { validation_error: 'Query parameter path is given more than once' },
+    absent: 'article_not_found',
+  }) as const satisfies Partial<ServedFile>;
 
 /** The `category.yaml` of a category. */
 export const Category = z.strictObject({

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { articleFile } from '#contract/blog.ts';
+import { articleFileOf, frontMatterOf } from '#contract/content.ts';
 import type { ServedFile, StaticFile } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
-import { articleText, IsoDate, KnowledgeBasePath, Line, Tags, schemas, object } from '#contract/primitives.ts';
+import { articleText, KnowledgeBasePath, schemas, object } from '#contract/primitives.ts';
 
 /** An entry of the knowledge base list. */
 export const KnowledgeBaseSummary = object('KnowledgeBaseSummary', 'A knowledge base article in the list.', {
@@ -30,25 +30,7 @@ export const KnowledgeBaseList = z.array(KnowledgeBaseSummary).register(schemas,
 });
 
 /** The front matter of `content/knowledgebase/<category>/<slug>.md`. */
-export const KnowledgeBaseFrontMatter = z.strictObject({
-  title: Line.describe('Title of the article.'),
-  description: Line.describe('One or two sentences for lists and search engines.'),
-  category: Line.optional().describe('Display name of the category; must be the same in all its articles.'),
-  draft: z.boolean().optional().describe('true excludes the article from every release.'),
-  updated: IsoDate.optional().describe('Day of the last significant change, YYYY-MM-DD.'),
-  tags: Tags.optional().describe('Tags: lower-case letters, digits and hyphens.'),
-  aliases: z
-    .array(
-      z
-        .string()
-        .regex(
-          /^\/knowledgebase(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/,
-          'must be a former path that begins with /knowledgebase/',
-        ),
-    )
-    .optional()
-    .describe('Former paths of this article, which keep working.'),
-});
+export const KnowledgeBaseFrontMatter = frontMatterOf('knowledgebase', {});
 export type KnowledgeBaseFrontMatter = z.infer<typeof KnowledgeBaseFrontMatter>;
 
 /** The static files of knowledge base articles. */
@@ -77,18 +59,12 @@ export const knowledgeBaseFiles = {
     schema: KnowledgeBaseList,
   },
   getKnowledgeBaseArticle: {
-    ...articleFile,
+    ...articleFileOf('knowledgebase', examples.getKnowledgeBaseArticle.path),
     file: 'public/v1/kb/article/{category}/{slug}.json',
     path: '/v1/kb/article',
     target: '/v1/kb/article?path=/knowledgebase/{category}/{slug}',
     tag: 'Knowledge base',
     summary: 'A knowledge base article, by its path or a former path',
-    query: z.object({
-      path: z.string().meta({
-        description: 'Full path of the article, starting with /knowledgebase/.',
-        example: examples.getKnowledgeBaseArticle.path,
-      }),
-    }),
     schema: KnowledgeBaseArticle,
   },
 } as const satisfies Record<string, ServedFile | StaticFile>;
