@@ -2,13 +2,15 @@ import { z } from 'zod';
 import { serverActions, serverKinds } from '#contract/api-keys.ts';
 import { json, plain } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
-import { schemas, success } from '#contract/primitives.ts';
+import { schemas, success, object } from '#contract/primitives.ts';
 
 const Moment = z.iso.datetime();
 
 /** What became of an action. */
-export const HostingActionResponse = z
-  .strictObject({
+export const HostingActionResponse = object(
+  'HostingActionResponse',
+  'What became of an action on a server.',
+  {
     success,
     request_id: z.string().describe('The X-Request-Id of the request.'),
     action: z.string().describe('The action: start, stop, reset, restart, kill or command.'),
@@ -20,43 +22,41 @@ export const HostingActionResponse = z
       ),
     requested_at: Moment.describe('When it was requested.'),
     finished_at: Moment.nullable().describe('When it ended; null while it runs, and if its end was lost.'),
-  })
-  .register(schemas, {
-    id: 'HostingActionResponse',
-    description: 'What became of an action on a server.',
-    example: {
-      success: true,
-      request_id: 'restart-4711',
-      action: 'restart',
-      server: 'game:demo',
-      status: 'accepted',
-      requested_at: '2026-03-01T12:00:00.000Z',
-      finished_at: '2026-03-01T12:00:00.412Z',
-    },
-  });
+  },
+  {
+    success: true,
+    request_id: 'restart-4711',
+    action: 'restart',
+    server: 'game:demo',
+    status: 'accepted',
+    requested_at: '2026-03-01T12:00:00.000Z',
+    finished_at: '2026-03-01T12:00:00.412Z',
+  },
+);
 
 /** The actions of a key, a page of them. */
-export const HostingActivityResponse = z
-  .strictObject({
+export const HostingActivityResponse = object(
+  'HostingActivityResponse',
+  'A page of the actions of an API key, newest first.',
+  {
     success,
     activity: z.array(HostingActionResponse).describe('The actions, newest first.'),
     next: z.string().nullable().describe('The cursor of the next page, for after; null on the last page.'),
-  })
-  .register(schemas, {
-    id: 'HostingActivityResponse',
-    description: 'A page of the actions of an API key, newest first.',
-    example: {
-      success: true,
-      activity: [schemas.get(HostingActionResponse)?.example],
-      next: 'AZypRQoAjB86Up4HS22iyFHQ6XtPNu36NElQsGuF',
-    },
-  });
+  },
+  {
+    success: true,
+    activity: [schemas.get(HostingActionResponse)?.example],
+    next: 'AZypRQoAjB86Up4HS22iyFHQ6XtPNu36NElQsGuF',
+  },
+);
 
 const path = z.string().describe('The path of the endpoint.');
 
 /** The servers of a key, a page of them. */
-export const HostingServersResponse = z
-  .strictObject({
+export const HostingServersResponse = object(
+  'HostingServersResponse',
+  'A page of the servers of an API key.',
+  {
     success,
     servers: z
       .array(
@@ -84,33 +84,30 @@ export const HostingServersResponse = z
       )
       .describe('The servers, in the order of the key.'),
     next: z.string().nullable().describe('The cursor of the next page, for after; null on the last page.'),
-  })
-  .register(schemas, {
-    id: 'HostingServersResponse',
-    description: 'A page of the servers of an API key.',
-    example: {
-      success: true,
-      servers: [
-        {
-          server: 'game:demo',
-          id: 'demo',
-          kind: 'game',
-          actions: ['state', 'start', 'stop', 'restart', 'kill', 'console', 'command', 'log'],
-          links: {
-            state: '/v1/hosting/game/power/demo',
-            start: '/v1/hosting/game/power/demo/start',
-            stop: '/v1/hosting/game/power/demo/stop',
-            restart: '/v1/hosting/game/power/demo/restart',
-            kill: '/v1/hosting/game/power/demo/kill',
-            console: '/v1/hosting/game/console/demo/websocket',
-            command: '/v1/hosting/game/console/demo/command',
-            log: '/v1/hosting/game/logs/demo/latest',
-          },
+  },
+  {
+    success: true,
+    servers: [
+      {
+        server: 'game:demo',
+        id: 'demo',
+        kind: 'game',
+        actions: ['state', 'start', 'stop', 'restart', 'kill', 'console', 'command', 'log'],
+        links: {
+          state: '/v1/hosting/game/power/demo',
+          start: '/v1/hosting/game/power/demo/start',
+          stop: '/v1/hosting/game/power/demo/stop',
+          restart: '/v1/hosting/game/power/demo/restart',
+          kill: '/v1/hosting/game/power/demo/kill',
+          console: '/v1/hosting/game/console/demo/websocket',
+          command: '/v1/hosting/game/console/demo/command',
+          log: '/v1/hosting/game/logs/demo/latest',
         },
-      ],
-      next: null,
-    },
-  });
+      },
+    ],
+    next: null,
+  },
+);
 
 /** The form of a cursor: 30 bytes in base64url. */
 const Cursor = z.string().regex(/^[A-Za-z0-9_-]{40}$/, 'must be the next of an earlier page of this key');

@@ -2,46 +2,38 @@ import { z } from 'zod';
 import { summarizeStream } from '#contract/console-stream.ts';
 import { describeConfirmation, json } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
-import { schemas, success } from '#contract/primitives.ts';
+import { success, object } from '#contract/primitives.ts';
 
 /** The confirmation of an action that cannot be undone. */
-export const ForceRequest = z
-  .strictObject({ force: z.boolean().describe('Must be true to confirm the action.') })
-  .register(schemas, {
-    id: 'ForceRequest',
-    description: 'Confirms an action that cannot be undone.',
-    example: { force: true },
-  });
+export const ForceRequest = object(
+  'ForceRequest',
+  'Confirms an action that cannot be undone.',
+  { force: z.boolean().describe('Must be true to confirm the action.') },
+  { force: true },
+);
+
+const vpsId = z.string().describe('ID of the VPS.');
+const serverId = z.string().describe('ID of the game server.');
+const requested = {
+  status: z.string().describe('Always requested: the action was accepted.'),
+  message: z.string().describe('What was done, in a sentence for people.'),
+};
 
 /** A VPS power action was accepted; the VPS may need more time. */
-export const VPSPowerResponse = z
-  .strictObject({
-    success,
-    action: z.enum(['start', 'stop', 'reset']).describe('The action.'),
-    vps_id: z.string().describe('ID of the VPS.'),
-    status: z.string().describe('Always requested: the action was accepted.'),
-    message: z.string().describe('What was done, in a sentence for people.'),
-  })
-  .register(schemas, {
-    id: 'VPSPowerResponse',
-    description: 'A VPS power action was accepted.',
-  });
-
-const serverId = z.string().describe('ID of the game server.');
+export const VPSPowerResponse = object('VPSPowerResponse', 'A VPS power action was accepted.', {
+  success,
+  action: z.enum(['start', 'stop', 'reset']).describe('The action.'),
+  vps_id: vpsId,
+  ...requested,
+});
 
 /** A game server power action was accepted; the game server may need more time. */
-export const GamePowerResponse = z
-  .strictObject({
-    success,
-    action: z.enum(['start', 'stop', 'restart', 'kill']).describe('The action.'),
-    server_id: serverId,
-    status: z.string().describe('Always requested: the action was accepted.'),
-    message: z.string().describe('What was done, in a sentence for people.'),
-  })
-  .register(schemas, {
-    id: 'GamePowerResponse',
-    description: 'A game server power action was accepted.',
-  });
+export const GamePowerResponse = object('GamePowerResponse', 'A game server power action was accepted.', {
+  success,
+  action: z.enum(['start', 'stop', 'restart', 'kill']).describe('The action.'),
+  server_id: serverId,
+  ...requested,
+});
 
 /**
  * 1 to 1,024 characters, one of them visible: panels remove white space and format characters at both ends, and refuse
@@ -53,31 +45,31 @@ const commandPattern =
   /^(?=[\s\S]*[^\s\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb])[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,1024}$/u;
 
 /** A console command. */
-export const GameConsoleCommandRequest = z
-  .strictObject({
+export const GameConsoleCommandRequest = object(
+  'GameConsoleCommandRequest',
+  'A console command.',
+  {
     command: z
       .string()
       .regex(commandPattern, 'must be 1 to 1,024 characters, one of them visible, without control characters')
       .describe('The command, as one would type it on the console.'),
-  })
-  .register(schemas, {
-    id: 'GameConsoleCommandRequest',
-    description: 'A console command.',
-    example: { command: 'say Hello' },
-  });
+  },
+  { command: 'say Hello' },
+);
 
 /** A console command was sent. */
-export const GameConsoleCommandResponse = z
-  .strictObject({ success, server_id: serverId, status: z.string().describe('Always sent.') })
-  .register(schemas, {
-    id: 'GameConsoleCommandResponse',
-    description: 'A console command was sent.',
-    example: { success: true, server_id: 'demo', status: 'sent' },
-  });
+export const GameConsoleCommandResponse = object(
+  'GameConsoleCommandResponse',
+  'A console command was sent.',
+  { success, server_id: serverId, status: z.string().describe('Always sent.') },
+  { success: true, server_id: 'demo', status: 'sent' },
+);
 
 /** The address of a console stream and a short-lived token for it. */
-export const GameConsoleWebsocketResponse = z
-  .strictObject({
+export const GameConsoleWebsocketResponse = object(
+  'GameConsoleWebsocketResponse',
+  'The address of a console stream and a short-lived token for it.',
+  {
     success,
     server_id: serverId,
     websocket: z
@@ -86,33 +78,29 @@ export const GameConsoleWebsocketResponse = z
         token: z.string().describe('Token for the first message on the stream; it expires after some minutes.'),
       })
       .describe('How to open the stream.'),
-  })
-  .register(schemas, {
-    id: 'GameConsoleWebsocketResponse',
-    description: 'The address of a console stream and a short-lived token for it.',
-    example: {
-      success: true,
-      server_id: 'demo',
-      websocket: {
-        socket_url: 'wss://api.example.com/v1/hosting/game/console/demo/stream',
-        token: 'tHt7xeqzoN2sxJz4lJQZ5cVqGC4lQ0XlN4Jd2mYbE1s',
-      },
+  },
+  {
+    success: true,
+    server_id: 'demo',
+    websocket: {
+      socket_url: 'wss://api.example.com/v1/hosting/game/console/demo/stream',
+      token: 'tHt7xeqzoN2sxJz4lJQZ5cVqGC4lQ0XlN4Jd2mYbE1s',
     },
-  });
+  },
+);
 
 /** The latest log of a game server. */
-export const GameLatestLogResponse = z
-  .strictObject({
+export const GameLatestLogResponse = object(
+  'GameLatestLogResponse',
+  'The latest log of a game server.',
+  {
     success,
     server_id: serverId,
     empty: z.boolean().describe('Whether the log has no content.'),
     content: z.string().describe('The log: at most its last 1 MiB, from the start of a line, without colour codes.'),
-  })
-  .register(schemas, {
-    id: 'GameLatestLogResponse',
-    description: 'The latest log of a game server.',
-    example: { success: true, server_id: 'demo', empty: false, content: '[12:00:00] Server started\n' },
-  });
+  },
+  { success: true, server_id: 'demo', empty: false, content: '[12:00:00] Server started\n' },
+);
 
 const fields = {
   state: z
@@ -126,22 +114,20 @@ const fields = {
 };
 
 /** The power state of a VPS. */
-export const VPSStateResponse = z
-  .strictObject({ success, vps_id: z.string().describe('ID of the VPS.'), ...fields })
-  .register(schemas, {
-    id: 'VPSStateResponse',
-    description: 'The power state of a VPS.',
-    example: { success: true, vps_id: 'demo', state: 'running', checked_at: '2026-03-01T12:00:00.000Z' },
-  });
+export const VPSStateResponse = object(
+  'VPSStateResponse',
+  'The power state of a VPS.',
+  { success, vps_id: vpsId, ...fields },
+  { success: true, vps_id: 'demo', state: 'running', checked_at: '2026-03-01T12:00:00.000Z' },
+);
 
 /** The power state of a game server. */
-export const GameStateResponse = z
-  .strictObject({ success, server_id: z.string().describe('ID of the game server.'), ...fields })
-  .register(schemas, {
-    id: 'GameStateResponse',
-    description: 'The power state of a game server.',
-    example: { success: true, server_id: 'demo', state: 'running', checked_at: '2026-03-01T12:00:00.000Z' },
-  });
+export const GameStateResponse = object(
+  'GameStateResponse',
+  'The power state of a game server.',
+  { success, server_id: serverId, ...fields },
+  { success: true, server_id: 'demo', state: 'running', checked_at: '2026-03-01T12:00:00.000Z' },
+);
 
 const hosting = {
   method: 'POST',
@@ -152,40 +138,65 @@ const hosting = {
 } as const;
 
 const messages = { validation_error: 'Idempotency-Key must be 1 to 255 visible ASCII characters' } as const;
-const power = 'Failed to send the power action';
-const unknownOutcome = 'The power action may have been done; see /v1/hosting/actions/{request_id}';
 const state = 'The state could not be read';
 const stateDescription =
   'After an action it is never a state from before: while none is known, it is unknown. Poll at most every 5 seconds.';
 const vpsForbidden = 'You do not have access to this VPS';
-const gameMessages = { ...messages, forbidden: 'You do not have access to this game server' } as const;
-const consoleMessages = { ...gameMessages, provider_error: 'The console or log request failed' } as const;
 
-function vpsPower<Action extends z.infer<typeof VPSPowerResponse>['action']>(action: Action) {
+const vps = { ...hosting, tag: 'VPS', problems: ['server_unavailable', 'provider_error'] } as const;
+const game = {
+  ...hosting,
+  tag: 'Game servers',
+  messages: { ...messages, forbidden: 'You do not have access to this game server' },
+} as const;
+const gameConsole = {
+  ...game,
+  messages: { ...game.messages, provider_error: 'The console or log request failed' },
+} as const;
+
+const unknownOutcome = 'The power action may have been done; see /v1/hosting/actions/{request_id}';
+const failedPower = { provider_error: 'Failed to send the power action' } as const;
+const vpsPowerMessages = { ...messages, forbidden: vpsForbidden, ...failedPower } as const;
+const gamePowerMessages = { ...game.messages, ...failedPower } as const;
+
+/** The example of the answer to a power action. */
+const exampleOf = (action: string, server: { readonly vps_id: string } | { readonly server_id: string }) => {
   const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
-  const example = { success: true, action, vps_id: 'demo', status: 'requested', message };
+  return { success: true, action, ...server, status: 'requested', message };
+};
+
+function vpsPower<Action extends z.infer<typeof VPSPowerResponse>['action']>(
+  action: Action,
+  summary: string,
+  description: string,
+) {
+  const example = exampleOf(action, { vps_id: 'demo' });
   return {
-    ...hosting,
-    tag: 'VPS',
+    ...vps,
     path: `/v1/hosting/cloud/vps-custom/{id}/${action}`,
+    summary,
+    description,
     access: { kind: 'vps', scope: 'vps-power:read_write', action },
     replies: { 200: json('The action was accepted; the VPS may need more time.', VPSPowerResponse, example) },
-    problems: ['server_unavailable', 'provider_error'],
-    messages: { ...messages, forbidden: vpsForbidden, provider_error: power },
+    messages: vpsPowerMessages,
     unknownOutcome,
   } as const;
 }
 
-function gamePower<Action extends z.infer<typeof GamePowerResponse>['action']>(action: Action) {
-  const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
-  const example = { success: true, action, server_id: 'demo', status: 'requested', message };
+function gamePower<Action extends z.infer<typeof GamePowerResponse>['action']>(
+  action: Action,
+  summary: string,
+  description: string,
+) {
+  const example = exampleOf(action, { server_id: 'demo' });
   return {
-    ...hosting,
-    tag: 'Game servers',
+    ...game,
     path: `/v1/hosting/game/power/{server_id}/${action}`,
+    summary,
+    description,
     access: { kind: 'game', scope: 'game-power:read_write', action },
     replies: { 200: json('The action was accepted; the game server may need more time.', GamePowerResponse, example) },
-    messages: { ...gameMessages, provider_error: power },
+    messages: gamePowerMessages,
     unknownOutcome,
   } as const;
 }
@@ -199,78 +210,62 @@ const kill = { action: 'Kill', needs: 'one' } as const;
 /** The operations on the servers of customers, which need an API key. */
 export const hostingEndpoints = {
   getVpsState: {
-    ...hosting,
+    ...vps,
     method: 'GET',
     path: '/v1/hosting/cloud/vps-custom/{id}',
-    tag: 'VPS',
     summary: 'The power state of a VPS',
     description: stateDescription,
     access: { kind: 'vps', scope: 'vps-power:read', action: 'state' },
     replies: { 200: json('The state.', VPSStateResponse) },
-    problems: ['server_unavailable', 'provider_error'],
     messages: { forbidden: vpsForbidden, provider_error: state },
   },
-  startVps: {
-    ...vpsPower('start'),
-    summary: 'Start a VPS',
-    description: 'Switches the VPS on.',
-  },
-  stopVps: {
-    ...vpsPower('stop'),
-    summary: 'Stop a VPS',
-    description: 'Stops the VPS, by a shutdown or by power off, as its operator has set it.',
-  },
+  startVps: vpsPower('start', 'Start a VPS', 'Switches the VPS on.'),
+  stopVps: vpsPower('stop', 'Stop a VPS', 'Stops the VPS, by a shutdown or by power off, as its operator has set it.'),
   resetVps: {
-    ...vpsPower('reset'),
-    summary: 'Reset a VPS (power cycle); requires force=true in the query and in the body',
-    description: 'Cuts the power and starts again: what was not written to disk is lost.',
+    ...vpsPower(
+      'reset',
+      'Reset a VPS (power cycle); requires force=true in the query and in the body',
+      'Cuts the power and starts again: what was not written to disk is lost.',
+    ),
     query: z.object({ force }),
     body: { schema: ForceRequest, required: true },
     confirmation: reset,
-    problems: [...vpsPower('reset').problems, 'confirmation_required', 'validation_error'],
-    messages: { ...vpsPower('reset').messages, confirmation_required: describeConfirmation(reset, 'neither has it') },
+    problems: [...vps.problems, 'confirmation_required', 'validation_error'],
+    messages: { ...vpsPowerMessages, confirmation_required: describeConfirmation(reset, 'neither has it') },
   },
   getGameServerState: {
-    ...hosting,
+    ...game,
     method: 'GET',
     path: '/v1/hosting/game/power/{server_id}',
-    tag: 'Game servers',
     summary: 'The power state of a game server',
     description: stateDescription,
     access: { kind: 'game', scope: 'game-power:read', action: 'state' },
     replies: { 200: json('The state.', GameStateResponse) },
-    messages: { ...gameMessages, provider_error: state },
+    messages: { ...game.messages, provider_error: state },
   },
-  startGameServer: {
-    ...gamePower('start'),
-    summary: 'Start a game server',
-    description: 'Starts the game server.',
-  },
-  stopGameServer: {
-    ...gamePower('stop'),
-    summary: 'Stop a game server',
-    description: 'Asks the game to end, so that it can save its world.',
-  },
-  restartGameServer: {
-    ...gamePower('restart'),
-    summary: 'Restart a game server',
-    description: 'Asks the game to end, so that it can save its world, and starts it again.',
-  },
+  startGameServer: gamePower('start', 'Start a game server', 'Starts the game server.'),
+  stopGameServer: gamePower('stop', 'Stop a game server', 'Asks the game to end, so that it can save its world.'),
+  restartGameServer: gamePower(
+    'restart',
+    'Restart a game server',
+    'Asks the game to end, so that it can save its world, and starts it again.',
+  ),
   killGameServer: {
-    ...gamePower('kill'),
-    summary: 'Kill a game server; requires force=true in the query or in the body',
-    description: 'Ends the game at once: what was not saved is lost.',
+    ...gamePower(
+      'kill',
+      'Kill a game server; requires force=true in the query or in the body',
+      'Ends the game at once: what was not saved is lost.',
+    ),
     query: z.object({ force: force.optional() }),
     body: { schema: ForceRequest, required: false },
     confirmation: kill,
-    problems: [...gamePower('kill').problems, 'confirmation_required', 'validation_error'],
-    messages: { ...gamePower('kill').messages, confirmation_required: describeConfirmation(kill, 'neither has it') },
+    problems: [...game.problems, 'confirmation_required', 'validation_error'],
+    messages: { ...gamePowerMessages, confirmation_required: describeConfirmation(kill, 'neither has it') },
   },
   openGameConsole: {
-    ...hosting,
+    ...gameConsole,
     method: 'GET',
     path: '/v1/hosting/game/console/{server_id}/websocket',
-    tag: 'Game servers',
     summary: 'Get the address of a console stream and a token for it',
     description: `Fetch a new token when the stream says that its token expires. A key with read_write may send commands. ${summarizeStream()}`,
     access: { kind: 'game', scope: 'game-console:read', action: 'console' },
@@ -280,12 +275,10 @@ export const hostingEndpoints = {
         GameConsoleWebsocketResponse,
       ),
     },
-    messages: consoleMessages,
   },
   sendGameCommand: {
-    ...hosting,
+    ...gameConsole,
     path: '/v1/hosting/game/console/{server_id}/command',
-    tag: 'Game servers',
     summary: 'Send a console command',
     description: 'The server must be online. What the command prints is on the console stream.',
     access: { kind: 'game', scope: 'game-console:read_write', action: 'command' },
@@ -293,18 +286,15 @@ export const hostingEndpoints = {
     missing: { code: 'validation_error', message: 'A JSON body with the field command is required' },
     replies: { 200: json('The command was sent.', GameConsoleCommandResponse) },
     problems: ['validation_error', 'provider_permission_denied', 'provider_error'],
-    messages: consoleMessages,
   },
   getLatestGameLog: {
-    ...hosting,
+    ...gameConsole,
     method: 'GET',
     path: '/v1/hosting/game/logs/{server_id}/latest',
-    tag: 'Game servers',
     summary: 'The latest log of a game server',
     description:
       'At most the newest 1 MiB, from the start of a line. All readers of a server share one reading in 3 seconds.',
     access: { kind: 'game', scope: 'game-logs:read', action: 'log' },
     replies: { 200: json('The log.', GameLatestLogResponse) },
-    messages: consoleMessages,
   },
 } as const satisfies Record<string, Endpoint>;

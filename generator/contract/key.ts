@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Scope } from '#contract/api-keys.ts';
 import { json, plain } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
-import { schemas } from '#contract/primitives.ts';
+import { object } from '#contract/primitives.ts';
 
 const Limit = z.strictObject({
   requests_per_second: z.number().positive().describe('How many requests are added each second.'),
@@ -10,8 +10,10 @@ const Limit = z.strictObject({
 });
 
 /** An API key, as its holder sees it. */
-export const KeyResponse = z
-  .strictObject({
+export const KeyResponse = object(
+  'KeyResponse',
+  'An API key: what it may do, for which servers, and how often.',
+  {
     id: z.string().describe('ID of the key: the part of its text after hk_. It is not secret.'),
     label: z.string().describe('The name that the operator gave the key.'),
     scopes: z.array(Scope).describe('What it may do; read_write includes read of the same name.'),
@@ -24,20 +26,17 @@ export const KeyResponse = z
         read: Limit.describe('All requests by GET that need the key.'),
       })
       .describe('The rate limits of the key. Each is a token bucket; RateLimit headers say what is left.'),
-  })
-  .register(schemas, {
-    id: 'KeyResponse',
-    description: 'An API key: what it may do, for which servers, and how often.',
-    example: {
-      id: 'AbCdEfGhIj01',
-      label: 'Control panel of Example Ltd',
-      scopes: ['vps-power:read_write', 'game-power:read_write', 'game-console:read', 'game-logs:read'],
-      servers: ['vps:demo', 'game:demo'],
-      created_at: '2026-03-01T12:00:00.000Z',
-      expires_at: null,
-      limits: { power: { requests_per_second: 1, burst: 5 }, read: { requests_per_second: 2, burst: 20 } },
-    },
-  });
+  },
+  {
+    id: 'AbCdEfGhIj01',
+    label: 'Control panel of Example Ltd',
+    scopes: ['vps-power:read_write', 'game-power:read_write', 'game-console:read', 'game-logs:read'],
+    servers: ['vps:demo', 'game:demo'],
+    created_at: '2026-03-01T12:00:00.000Z',
+    expires_at: null,
+    limits: { power: { requests_per_second: 1, burst: 5 }, read: { requests_per_second: 2, burst: 20 } },
+  },
+);
 
 /** The operations on the API key itself. */
 export const keyEndpoints = {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { schemas } from '#contract/primitives.ts';
+import { object } from '#contract/primitives.ts';
 
 /** Why a request has no valid API key. Only who has the secret of a key learns that it has ended. */
 export const keyProblems = {
@@ -177,16 +177,15 @@ export type ProblemCode = keyof typeof problems;
 export type ErrorStyle = 'json' | 'text';
 
 /** The JSON error body. */
-export const ErrorResponse = z
-  .strictObject({
+export const ErrorResponse = object(
+  'ErrorResponse',
+  'An error, with a machine-readable code and a human-readable message.',
+  {
     success: z.literal(false).describe('Always false.'),
     error: z.string().describe('The code of the error, for programs.'),
     message: z.string().describe('The reason, in a sentence for people.'),
-  })
-  .register(schemas, {
-    id: 'ErrorResponse',
-    description: 'An error, with a machine-readable code and a human-readable message.',
-  });
+  },
+);
 export type ErrorResponse = z.infer<typeof ErrorResponse>;
 
 /** The content type of each error style. */
