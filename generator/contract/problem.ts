@@ -12,163 +12,108 @@ export const keyProblems = {
   revoked: 'This API key was revoked',
 } as const;
 
-/**
- * All errors of the API. The code determines the status; the message is the default for problems thrown without one; the
- * advice says to people what to do.
- */
+/** A kind of error: its status, the message of one that is thrown without, and what people can do about it. */
+const problem = (status: number, message: string, advice: string) => ({ status, message, advice });
+
+const later = 'Try again later. If it happens again, send the X-Request-Id to the support.';
+
+/** All errors of the API by their code, which determines the status. */
 export const problems = {
-  validation_error: {
-    status: 400,
-    message: 'Request validation failed',
-    advice: 'Correct what the message names. The request was not carried out.',
-  },
-  confirmation_required: {
-    status: 400,
-    message: 'This action requires force=true',
-    advice: 'Send force=true, if you mean it.',
-  },
-  path_required: {
-    status: 400,
-    message: 'Path is required',
-    advice: 'Add the query parameter path.',
-  },
-  invalid_feedback: {
-    status: 400,
-    message: 'Feedback must be a JSON object with the field helpful',
-    advice: 'Send a JSON object with helpful: true or false.',
-  },
-  invalid_domain: {
-    status: 400,
-    message: 'The domain is not a valid domain name',
-    advice: 'Send a full domain name, without protocol, path or port.',
-  },
-  unauthorized: {
-    status: 401,
-    message: keyProblems.missing,
-    advice: 'Send the header Authorization: Bearer hk_... with a whole key; the message says what is wrong with it.',
-  },
-  forbidden: {
-    status: 403,
-    message: 'You do not have access to this server',
-    advice: 'Use a key that has this server. If yours has it, the server is suspended: ask the provider.',
-  },
-  insufficient_scope: {
-    status: 403,
-    message: 'This API key lacks the required scope',
-    advice: 'Use a key with the scope that WWW-Authenticate names.',
-  },
-  provider_permission_denied: {
-    status: 403,
-    message: 'Console commands are not available for this server',
-    advice: 'Ask the provider: its panel does not allow commands for this server.',
-  },
-  not_found: {
-    status: 404,
-    message: 'Endpoint not found',
-    advice: 'Check the path against the reference.',
-  },
-  article_not_found: {
-    status: 404,
-    message: 'Article not found',
-    advice: 'Read the list again: the article has been removed.',
-  },
-  media_not_found: {
-    status: 404,
-    message: 'Media file not found',
-    advice: 'Read the article again: the file has been removed.',
-  },
-  tld_not_found: {
-    status: 404,
-    message: 'The TLD is not in the public catalog',
-    advice: 'Search only the TLDs of /v1/domains/tlds.',
-  },
-  method_not_allowed: {
-    status: 405,
-    message: 'Method not allowed',
-    advice: 'Use a method that the header Allow names.',
-  },
-  request_timeout: {
-    status: 408,
-    message: 'The request body did not arrive in time',
-    advice: 'Send the whole body within 30 seconds.',
-  },
-  in_progress: {
-    status: 409,
-    message: 'A request with this Idempotency-Key is still running',
-    advice: 'Wait for Retry-After, then repeat the request with the same Idempotency-Key.',
-  },
-  unsupported_media_type: {
-    status: 415,
-    message: 'Content type must be application/json',
-    advice: 'Send Content-Type: application/json, without Content-Encoding.',
-  },
-  range_not_satisfiable: {
-    status: 416,
-    message: 'The range is outside of the file',
-    advice: 'Ask for a part of the file: Content-Range has its size.',
-  },
-  misdirected_request: {
-    status: 421,
-    message: 'This host name is not one of this service',
-    advice: 'Use the address of the service, or name it in PUBLIC_URL, if it is yours.',
-  },
-  idempotency_mismatch: {
-    status: 422,
-    message: 'This Idempotency-Key was used with another request',
-    advice: 'Use a new Idempotency-Key for each new request.',
-  },
-  upgrade_required: {
-    status: 426,
-    message: 'This address is a websocket: send a websocket handshake',
-    advice: 'Open the address with a websocket client.',
-  },
-  headers_too_long: {
-    status: 431,
-    message: 'The request headers are too long',
-    advice: 'Send fewer or shorter headers.',
-  },
-  rate_limited: {
-    status: 429,
-    message: 'Rate limit exceeded',
-    advice: 'Wait for the seconds of Retry-After.',
-  },
-  internal_error: {
-    status: 500,
-    message: 'Something went wrong on our side',
-    advice: 'Try again later. If it happens again, send the X-Request-Id to the support.',
-  },
-  content_unavailable: {
-    status: 500,
-    message: 'Content could not be loaded',
-    advice: 'Try again later. If it happens again, send the X-Request-Id to the support.',
-  },
-  pricing_unavailable: {
-    status: 500,
-    message: 'Domain pricing is not available',
-    advice: 'Try again later: no prices are known at the moment.',
-  },
-  server_unavailable: {
-    status: 500,
-    message: 'The server could not be loaded',
-    advice: 'Send the X-Request-Id to the support: the record of the server cannot be loaded.',
-  },
-  feedback_not_built: {
-    status: 500,
-    message: 'Feedback message could not be built',
-    advice: 'Send the X-Request-Id to the support.',
-  },
-  provider_error: {
-    status: 502,
-    message: 'The request could not be completed',
-    advice:
-      'Action-Outcome says whether an action was not sent, or may have been done: then look at the server before you repeat it. A read or a domain search can be repeated.',
-  },
-  feedback_not_delivered: {
-    status: 502,
-    message: 'Feedback could not be delivered',
-    advice: 'Nothing: the vote was counted.',
-  },
-} as const satisfies Record<string, { status: number; message: string; advice: string }>;
+  validation_error: problem(
+    400,
+    'Request validation failed',
+    'Correct what the message names. The request was not carried out.',
+  ),
+  confirmation_required: problem(400, 'This action requires force=true', 'Send force=true, if you mean it.'),
+  path_required: problem(400, 'Path is required', 'Add the query parameter path.'),
+  invalid_feedback: problem(
+    400,
+    'Feedback must be a JSON object with the field helpful',
+    'Send a JSON object with helpful: true or false.',
+  ),
+  invalid_domain: problem(
+    400,
+    'The domain is not a valid domain name',
+    'Send a full domain name, without protocol, path or port.',
+  ),
+  unauthorized: problem(
+    401,
+    keyProblems.missing,
+    'Send the header Authorization: Bearer hk_... with a whole key; the message says what is wrong with it.',
+  ),
+  forbidden: problem(
+    403,
+    'You do not have access to this server',
+    'Use a key that has this server. If yours has it, the server is suspended: ask the provider.',
+  ),
+  insufficient_scope: problem(
+    403,
+    'This API key lacks the required scope',
+    'Use a key with the scope that WWW-Authenticate names.',
+  ),
+  provider_permission_denied: problem(
+    403,
+    'Console commands are not available for this server',
+    'Ask the provider: its panel does not allow commands for this server.',
+  ),
+  not_found: problem(404, 'Endpoint not found', 'Check the path against the reference.'),
+  article_not_found: problem(404, 'Article not found', 'Read the list again: the article has been removed.'),
+  media_not_found: problem(404, 'Media file not found', 'Read the article again: the file has been removed.'),
+  tld_not_found: problem(404, 'The TLD is not in the public catalog', 'Search only the TLDs of /v1/domains/tlds.'),
+  method_not_allowed: problem(405, 'Method not allowed', 'Use a method that the header Allow names.'),
+  request_timeout: problem(408, 'The request body did not arrive in time', 'Send the whole body within 30 seconds.'),
+  in_progress: problem(
+    409,
+    'A request with this Idempotency-Key is still running',
+    'Wait for Retry-After, then repeat the request with the same Idempotency-Key.',
+  ),
+  unsupported_media_type: problem(
+    415,
+    'Content type must be application/json',
+    'Send Content-Type: application/json, without Content-Encoding.',
+  ),
+  range_not_satisfiable: problem(
+    416,
+    'The range is outside of the file',
+    'Ask for a part of the file: Content-Range has its size.',
+  ),
+  misdirected_request: problem(
+    421,
+    'This host name is not one of this service',
+    'Use the address of the service, or name it in PUBLIC_URL, if it is yours.',
+  ),
+  idempotency_mismatch: problem(
+    422,
+    'This Idempotency-Key was used with another request',
+    'Use a new Idempotency-Key for each new request.',
+  ),
+  upgrade_required: problem(
+    426,
+    'This address is a websocket: send a websocket handshake',
+    'Open the address with a websocket client.',
+  ),
+  headers_too_long: problem(431, 'The request headers are too long', 'Send fewer or shorter headers.'),
+  rate_limited: problem(429, 'Rate limit exceeded', 'Wait for the seconds of Retry-After.'),
+  internal_error: problem(500, 'Something went wrong on our side', later),
+  content_unavailable: problem(500, 'Content could not be loaded', later),
+  pricing_unavailable: problem(
+    500,
+    'Domain pricing is not available',
+    'Try again later: no prices are known at the moment.',
+  ),
+  server_unavailable: problem(
+    500,
+    'The server could not be loaded',
+    'Send the X-Request-Id to the support: the record of the server cannot be loaded.',
+  ),
+  feedback_not_built: problem(500, 'Feedback message could not be built', 'Send the X-Request-Id to the support.'),
+  provider_error: problem(
+    502,
+    'The request could not be completed',
+    'Action-Outcome says whether an action was not sent, or may have been done: then look at the server before you repeat it. A read or a domain search can be repeated.',
+  ),
+  feedback_not_delivered: problem(502, 'Feedback could not be delivered', 'Nothing: the vote was counted.'),
+};
 
 /** The machine code of an error. */
 export type ProblemCode = keyof typeof problems;
