@@ -52,20 +52,17 @@ function renderOperation(operationId: string, endpoint: Endpoint, files: Generat
     responses[status] = renderProblems(endpoint, group);
   }
   const { tag, summary, description, access, body } = endpoint;
+  const needed = access && (access === 'any_key' ? 'any valid key' : `the scope ${access.scope} for the server`);
   return {
     operationId,
     summary,
-    description: access ? `${description} ${describeAccess(access)}` : description,
+    description: needed ? `${description} Requires ${needed}.` : description,
     tags: [tag],
     security: access ? [{ apiKey: [] }] : [],
     parameters: renderParameters(endpoint, files.widgetVersion),
-    ...(body && { requestBody: renderBody(body) }),
+    ...(body && { requestBody: { required: body.required, content: renderJson(body.schema) } }),
     responses,
   };
-}
-
-function describeAccess(access: NonNullable<Endpoint['access']>): string {
-  return access === 'any_key' ? 'Requires any valid key.' : `Requires the scope ${access.scope} for the server.`;
 }
 
 /** All errors of an endpoint. */
@@ -78,11 +75,8 @@ function codesOf(endpoint: Endpoint): Set<ProblemCode> {
   return codes.add(endpoint.failure);
 }
 
-function renderBody({ schema, required }: NonNullable<Endpoint['body']>): NonNullable<Operation['requestBody']> {
-  return {
-    required,
-    content: { 'application/json': { schema: toRef(schema), example: schemas.get(schema)?.example } },
-  };
+function renderJson(schema: z.ZodType): NonNullable<Response['content']> {
+  return { 'application/json': { schema: toRef(schema), example: schemas.get(schema)?.example } };
 }
 
 function renderReply(endpoint: Endpoint, reply: Reply, status: string, files: GeneratedFiles): Response {
@@ -161,18 +155,11 @@ const inPaths: Readonly<Record<string, { readonly description: string; readonly 
 /** Renders the parameters of an endpoint. `widgetVersion` is the version of the status widget in the release. */
 function renderParameters(endpoint: Endpoint, widgetVersion: string): Parameter[] {
   const { path, query } = endpoint;
-  const known: typeof inPaths = {
-    ...inPaths,
-    version: { description: 'The version: 16 hexadecimal digits.', example: widgetVersion },
-  };
-  const inPath = [...path.matchAll(/\{(\w+)\*?\}/g)].map(([, name = '']) => ({
-    name,
-    in: 'path' as const,
-    required: true,
-    description: known[name]!.description,
-    schema: { type: 'string' },
-    example: known[name]!.example,
-  }));
+  const version = { description: 'The version: 16 hexadecimal digits.', example: widgetVersion };
+  const inPath = [...path.matchAll(/\{(\w+)\*?\}/g)].map(([, name = '']) => {
+    const { description, example } = name === 'version' ? version : inPaths[name]!;
+    return { name, in: 'path' as const, required: true, description, schema: { type: 'string' }, example };
+  });
   const inQuery = Object.entries<z.ZodType>(query?.shape ?? {}).map(([name, schema]) => {
     const { $schema: _, description = '', example, ...shape } = z.toJSONSchema(schema);
     const required = !z.safeParse(schema, undefined).success;
@@ -190,6 +177,9 @@ type Refs = Record<string, { $ref: string }>;
 
 const text = { type: 'string' };
 const seconds = { type: 'integer', minimum: 1 };
+
+const header = (description: string, schema: Header['schema']): Header => ({ description, required: true, schema });
+const optional = (...texts: Parameters<typeof header>): Header => ({ ...header(...texts), required: false });
 
 /** The headers of responses, by the name of their component. */
 const headers = {
@@ -219,14 +209,6 @@ const headers = {
 
 type HeaderName = keyof typeof headers;
 
-function header(description: string, schema: Header['schema']): Header {
-  return { description, required: true, schema };
-}
-
-function optional(description: string, schema: Header['schema']): Header {
-  return { description, required: false, schema };
-}
-
 /** The headers of a successful response. */
 function headersOfReply(endpoint: Endpoint, status: string): Refs {
   const names: HeaderName[] = ['X-Request-Id', 'Cache-Control'];
@@ -242,14 +224,8 @@ function headersOfReply(endpoint: Endpoint, status: string): Refs {
   return refs(names);
 }
 
-/** The headers of a 304. */
-function headersOfNotModified(endpoint: Endpoint): Refs {
-  return refs([
-    'ETag',
-    'X-Request-Id',
-    'Cache-Control',
-    ...(endpoint.hasFormerPaths ? ['Content-Location' as const] : []),
-  ]);
+function headersOfNotModified({ hasFormerPaths }: Endpoint): Refs {
+  return refs(['ETag', 'X-Request-Id', 'Cache-Control', ...(hasFormerPaths ? ['Content-Location' as const] : [])]);
 }
 
 /** The headers of the errors of one status. */
