@@ -1,10 +1,9 @@
 import { hash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BuildOptions, BuildResult } from './build-options.ts';
 import { replaceFile } from './common/atomic-file.ts';
 import { createFolder } from './common/folder.ts';
-import { fingerprint } from './fingerprint.ts';
 import { hashManifest, openPreviousRelease } from './release/previous-release.ts';
 import type { PreviousRelease } from './release/previous-release.ts';
 import type { SourceFolder, Sources } from './source/load.ts';
@@ -73,6 +72,24 @@ export async function writeBuildRecord(
   } catch {
     // Without a record the next build only takes longer.
   }
+}
+
+let cachedFingerprint: string | undefined;
+
+/**
+ * A hash of everything else that a build depends on: the generator's code, the versions of its libraries, and the version
+ * of Node.js, which includes zlib. It is the same on every machine.
+ */
+export function fingerprint(): string {
+  if (cachedFingerprint !== undefined) return cachedFingerprint;
+  const root = import.meta.dirname;
+  const code = readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .toSorted()
+    .map((file) => [file.slice(root.length), readFileSync(file, 'utf8')]);
+  const libraries = readFileSync(join(root, '../package-lock.json'), 'utf8');
+  return (cachedFingerprint = hash('sha256', JSON.stringify([process.version, libraries, code])));
 }
 
 function toolchainOf({ compression }: BuildOptions): string {

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import type { BuildOptions, BuildResult } from './build-options.ts';
-import { articleCacheOf, readBuildRecord, writeBuildRecord } from './build-record.ts';
+import { articleCacheOf, fingerprint, readBuildRecord, writeBuildRecord } from './build-record.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
-import { fingerprint } from './fingerprint.ts';
 import { confirmCurrent, readCurrent, withLock } from './release/history.ts';
 import type { Online } from './release/online.ts';
 import type { PreviousRelease } from './release/previous-release.ts';

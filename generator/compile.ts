@@ -11,10 +11,9 @@ import type { ArticlesOptions } from './articles/compile-all.ts';
 import { groupContent } from './articles/content.ts';
 import type { Content } from './articles/content.ts';
 import { checkSitemap } from './articles/feed.ts';
-import type { SiteUrls } from './articles/feed.ts';
 import { checkMediaFiles } from './articles/media.ts';
 import { checkRemoved, checkVanished } from './articles/vanished.ts';
-import type { BuildResult } from './build-options.ts';
+import type { BuildOptions, BuildResult } from './build-options.ts';
 import { findEmptied } from './release/online.ts';
 import type { Online } from './release/online.ts';
 import type { Stage } from './release/stage.ts';
@@ -27,14 +26,10 @@ import { readAuthors, readRemoved } from './source/yaml.ts';
 import type { Project, StaticFilesRecord, StaticFilesWriter } from './static-files.ts';
 
 /** Options of {@link compile}. */
-export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'> {
+export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'>, Pick<BuildOptions, 'urls' | 'allowEmpty'> {
   readonly sources: Sources;
-  /** The addresses of the website and of the service. */
-  readonly urls?: SiteUrls | undefined;
   /** What is online: its lists must not become empty, and its paths must not vanish. */
   readonly online?: Online | undefined;
-  /** Allows lists that are online to become empty. */
-  readonly allowEmpty?: boolean | undefined;
   /** Starts the release after all checks; if left out, nothing is written. */
   readonly openStage?: (() => Promise<Stage>) | undefined;
   readonly writeStaticFiles: StaticFilesWriter;

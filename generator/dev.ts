@@ -3,11 +3,9 @@ import { join } from 'node:path';
 import type { Manifest } from '#contract/release.ts';
 import type { Article } from './articles/article.ts';
 import { openArticleCache } from './articles/cache.ts';
-import type { SiteUrls } from './articles/feed.ts';
-import type { BuildResult } from './build-options.ts';
-import { articleCacheOf } from './build-record.ts';
+import type { BuildOptions, BuildResult } from './build-options.ts';
+import { articleCacheOf, fingerprint } from './build-record.ts';
 import { compile } from './compile.ts';
-import { fingerprint } from './fingerprint.ts';
 import { createRenderer } from './markdown/renderer.ts';
 import { compressors } from './release/compress.ts';
 import type { PreviousRelease } from './release/previous-release.ts';
@@ -22,19 +20,13 @@ import { watchFolders } from './source/watch.ts';
 import type { Changes } from './source/watch.ts';
 
 /** Options of {@link watchAndBuild}. */
-export interface DevOptions extends Strictness {
-  readonly content: string;
-  readonly catalog: string;
-  /** The folder of releases; previews get a folder of their own below it. */
-  readonly out: string;
+export interface DevOptions extends Strictness, Pick<BuildOptions, 'content' | 'catalog' | 'out' | 'urls'> {
   /** The day of the builds, YYYY-MM-DD; default: today (UTC). */
   readonly now?: string | undefined;
   /** Whether previews contain drafts and scheduled articles. */
   readonly withUnpublished: boolean;
   /** Whether a server shows the previews: it needs one, even an empty one while the first build has errors. */
   readonly isServed?: boolean;
-  /** The addresses of the website and of the service, for the feed and the sitemap. */
-  readonly urls?: SiteUrls | undefined;
   /** Called after each build. */
   readonly report: (preview: PreviewBuild) => void;
   /** Called if a build throws, for example on a full disk; the next change starts another build. */
