@@ -5,17 +5,7 @@ import type { BuildOptions, BuildResult } from './build-options.ts';
 import { replaceFile } from './common/atomic-file.ts';
 import { createFolder } from './common/folder.ts';
 import { hashManifest, openPreviousRelease } from './release/previous-release.ts';
-import type { PreviousRelease } from './release/previous-release.ts';
 import type { SourceFolder, Sources } from './source/load.ts';
-
-/** The inputs and results of the last build, which let the next build skip work. */
-export interface BuildRecord {
-  readonly previous: PreviousRelease;
-  /** The result of that build if it is still valid; undefined if a source, an option or the day has changed it. */
-  readonly unchanged: BuildResult | undefined;
-  /** The static files of that build. */
-  readonly staticFiles: BuildResult['staticFiles'];
-}
 
 /** The record on disk, which follows a line with its hash. */
 interface StoredRecord {
@@ -34,8 +24,11 @@ const cacheFolderOf = (out: string): string => join(out, '.cache');
 export const articleCacheOf = (out: string): string => join(cacheFolderOf(out), 'renders.sqlite');
 const recordOf = (out: string): string => join(cacheFolderOf(out), 'build.record');
 
-/** Reads the record of the last build into `out`; undefined if there is none that can be used. */
-export function readBuildRecord(out: string, options: BuildOptions, sources: Sources): BuildRecord | undefined {
+/**
+ * Reads the record of the last build into `out`, which lets the next build skip work; undefined if there is none that can be
+ * used. `unchanged` is the result of that build, unless a source, an option or the day has changed it.
+ */
+export function readBuildRecord(out: string, options: BuildOptions, sources: Sources) {
   const stored = readStoredRecord(recordOf(out));
   if (stored?.toolchain !== toolchainOf(options)) return undefined;
   const { nextChangeAt, release: id } = stored.result;
@@ -45,7 +38,7 @@ export function readBuildRecord(out: string, options: BuildOptions, sources: Sou
   const isUnchanged = isSameSchedule && stored.inputHash === hashInput(options, sources) && previous.isIntact();
   return {
     previous,
-    unchanged: isUnchanged ? { ...stored.result, release: previous.manifest } : undefined,
+    unchanged: isUnchanged ? ({ ...stored.result, release: previous.manifest } satisfies BuildResult) : undefined,
     staticFiles: stored.result.staticFiles,
   };
 }

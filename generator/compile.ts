@@ -150,7 +150,7 @@ async function writeRelease(
     await writeArticles(articles, stage, { ...options, pictures });
     const byHash = new Map(articles.map((article) => [article.metadata.encodings?.identity, article]));
     const readText = (sha256: string) => readArticleText(byHash.get(sha256)!, { ...options, pictures });
-    const staticFiles = await writeStaticFiles(project, { stage, readText, previous: previousFiles });
+    const staticFiles = await writeStaticFiles(project, stage, readText, previousFiles);
     if (!diagnostics.failed()) return { release: await stage.publish(counts, nextChangeAt), staticFiles };
   } catch (error) {
     await stage.discard();

@@ -226,24 +226,22 @@ export type StaticFilesRecord = Readonly<
   Partial<Record<string, { readonly input: string; readonly files: readonly string[] }>>
 >;
 
-/** What {@link StaticFilesWriter} needs of a build. */
-interface WriteOptions {
-  readonly stage: Stage;
-  readonly readText: ReadText;
-  /** The record of the previous release, if this version of the generator made it. */
-  readonly previous: StaticFilesRecord | undefined;
-}
-
 /** Writes the static files of a release, or reuses those of the previous one. Returns their record, for the next release. */
-export type StaticFilesWriter = (project: Project, options: WriteOptions) => Promise<StaticFilesRecord>;
+export type StaticFilesWriter = ReturnType<typeof createStaticFilesWriter>;
 
 /**
  * Creates a writer. The search index has the texts of articles if they have at most `maxLength` characters together. The writer keeps
  * the index, so that `dev` adds to it only what a save changed.
  */
-export function createStaticFilesWriter(maxLength = maxTextLength): StaticFilesWriter {
+export function createStaticFilesWriter(maxLength = maxTextLength) {
   const rows = Object.entries<Row<unknown>>(createRows(maxLength)) as [StaticFileName, Row<unknown>][];
-  return async (project, { stage, readText, previous }) => {
+  /** `previous` is the record of the previous release, if this version of the generator made it. */
+  return async (
+    project: Project,
+    stage: Stage,
+    readText: ReadText,
+    previous: StaticFilesRecord | undefined,
+  ): Promise<StaticFilesRecord> => {
     const record: Record<string, NonNullable<StaticFilesRecord[string]>> = {};
     for (const [name, { select, render }] of rows) {
       const json = JSON.stringify(select(project)) as string | undefined;

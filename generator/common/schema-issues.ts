@@ -18,14 +18,6 @@ export interface Mismatch {
   readonly meant?: string;
 }
 
-/** Options of {@link findMismatches}. */
-export interface MismatchOptions {
-  /** Whether the value at a path is written in quotes. */
-  readonly isQuoted: (path: readonly PropertyKey[]) => boolean;
-  /** Leaves values out of hints, as they may be credentials. */
-  readonly hideValues: boolean;
-}
-
 /** The zod options that {@link findMismatches} needs. */
 export const checkOptions = {
   reportInput: true,
@@ -37,12 +29,16 @@ export const checkOptions = {
 /** To find a correction takes time; who made so many mistakes made one of them often. */
 export const maxCorrections = 200;
 
-/** Converts the zod issues of a value, found with {@link checkOptions}, into plain messages with hints. */
+/**
+ * Converts the zod issues of a value, found with {@link checkOptions}, into plain messages with hints. `isQuoted` says whether
+ * the value at a path is written in quotes; `hideValues` leaves values out of hints, as they may be credentials.
+ */
 export function findMismatches(
   value: unknown,
   schema: z.ZodType,
   issues: readonly z.core.$ZodIssue[],
-  { isQuoted, hideValues }: MismatchOptions,
+  isQuoted: (path: readonly PropertyKey[]) => boolean,
+  hideValues: boolean,
 ): Mismatch[] {
   const mismatches = issues.flatMap((issue) => describeIssue(issue));
   const meant = new Set(mismatches.flatMap((mismatch) => mismatch.meant ?? []));
@@ -158,12 +154,8 @@ export function formatPath(path: readonly PropertyKey[]): string {
     .join('');
 }
 
-/** A value that may be what was meant. */
-interface Candidate {
-  readonly value: unknown;
-  /** How it is written in YAML. */
-  readonly text: string;
-}
+/** A value that may be what was meant, and how it is written in YAML. */
+type Candidate = Readonly<{ value: unknown; text: string }>;
 
 /** A longer text is no mistyped value, and would not fit into a message. */
 const maxCorrected = 100;

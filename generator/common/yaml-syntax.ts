@@ -94,28 +94,19 @@ const byCode: Partial<Record<ErrorCode, Omit<Fault, 'offset'>>> = {
   },
 };
 
-/** Finds the mistake behind any other error; returns undefined if it is another. */
-type Describe = (error: YAMLError, source: Source) => Fault | undefined;
-
-/** The first that finds something is right. */
-const descriptions: readonly Describe[] = [
-  describeMissingComma,
-  describeLine,
-  describeUnclosed,
-  describeUnquoted,
-  describeIndentation,
-];
-
-/** Describes an error of the parser in the words of somebody who writes articles. */
+/** Describes an error of the parser in the words of somebody who writes articles: the first that finds a mistake is right. */
 function describeError(error: YAMLError, source: Source): Fault {
   const offset = error.pos[0];
   const known = byCode[error.code];
   if (known) return { offset, ...known };
-  for (const describe of descriptions) {
-    const fault = describe(error, source);
-    if (fault) return fault;
-  }
-  return hiding(offset, 'this does not belong here', 'remove it, or put the whole text in quotes');
+  return (
+    describeMissingComma(error, source) ??
+    describeLine(error, source) ??
+    describeUnclosed(error, source) ??
+    describeUnquoted(error, source) ??
+    describeIndentation(error, source) ??
+    hiding(offset, 'this does not belong here', 'remove it, or put the whole text in quotes')
+  );
 }
 
 const hiding = (offset: number, message: string, hint?: string): Fault => ({

@@ -73,7 +73,7 @@ export function parseYaml<Schema extends z.ZodType>(
   if (!error && unreplaced.length === 0) return { value: data, fields: data, findings: warnings, place };
 
   const isQuoted = (path: readonly PropertyKey[]): boolean => /^["']/.test(text.slice(offsetOf(root, path)));
-  const mismatches = findMismatches(whole, schema, error?.issues ?? [], { isQuoted, hideValues: hideSource });
+  const mismatches = findMismatches(whole, schema, error?.issues ?? [], isQuoted, hideSource);
   const faults = mismatches.flatMap(({ path, atKey, message, hint }): Fault[] => {
     const offset = offsetOf(root, path, atKey);
     if (unreplaced.some((fault) => fault.offset === offset)) return [];
