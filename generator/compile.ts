@@ -101,9 +101,7 @@ function hasEveryArticle(articles: readonly Article[], { content: { files } }: S
   return written.length === articles.length && articles.every(({ state }) => state !== 'broken');
 }
 
-/**
- * Reports each list that is online and would become empty, unless its sources have problems. Returns whether there is one.
- */
+/** Reports lists online that would become empty, unless their sources have problems; returns whether there is one. */
 function checkEmptied(online: Online, sources: Sources, counts: Manifest['counts'], diagnostics: Diagnostics): boolean {
   const hasPlans = counts.services + counts.games > 0;
   const emptied = findEmptied(online.counts, counts);

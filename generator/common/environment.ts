@@ -46,12 +46,10 @@ export function isSettingsFile(path: string): boolean {
 /** What {@link toBaseUrl} accepts. */
 export const baseUrlRule = 'must be an http or https URL without user, query and fragment';
 
-/**
- * The address below which paths are added, without a slash at its end; undefined if the text is none. A query or fragment
- * would stand before the path that is added.
- */
+/** The address below which paths are added, without a slash at its end; undefined if the text is none. */
 export function toBaseUrl(text: string): string | undefined {
   const url = URL.parse(text);
+  // A query or fragment would stand before the path that is added.
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || /[?#]/.test(text)) return undefined;
   return (url.origin + url.pathname).replace(/\/+$/, '');
 }

@@ -9,10 +9,7 @@ export function escapeControls(text: string): string {
   );
 }
 
-/**
- * Escapes text of several lines like {@link escapeControls}, but keeps its line breaks. In JSON the escapes stand for the same
- * characters.
- */
+/** Escapes text like {@link escapeControls}, but keeps line breaks. In JSON the escapes stand for the same text. */
 export function escapeLines(text: string): string {
   return text.split('\n').map(escapeControls).join('\n');
 }

@@ -34,8 +34,8 @@ const maxBytes = 64 * 1024 * 1024;
 const maxOutputLength = 16 * 1024 * 1024;
 
 /**
- * Creates the client of a check, whose visits may take 30 s together. It is a plain one: it follows no redirect, decodes nothing, and keeps repeated headers
- * apart, since what proxies do to these is what the checks look for.
+ * Creates the client of a check, whose visits may take 30 s together. It follows no redirect, decodes nothing, and
+ * keeps repeated headers apart, since what proxies do to these is what the checks look for.
  */
 export function createVisit(base: URL, lookup?: LookupFunction): Visit {
   const request = base.protocol === 'https:' ? requestHttps : requestHttp;

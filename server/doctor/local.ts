@@ -20,10 +20,7 @@ import { check, fault, hint, ok, runChecks, skipped } from './run.ts';
 import type { Check, Finding, Outcome } from './run.ts';
 import { findExisting, isWritable } from './store.ts';
 
-/**
- * Looks at this installation for all that visitors would notice, whether the server runs or not. It changes nothing: it
- * writes no file, migrates no store, and sends no action, command or message.
- */
+/** Checks this installation for what visitors would notice. It writes no file, and sends no action or message. */
 export async function examineInstallation(environment: Environment): Promise<readonly Finding[]> {
   let env: Env;
   try {

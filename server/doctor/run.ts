@@ -37,10 +37,7 @@ export interface Check<Subject> {
 /** A row of a table of checks. */
 export const check = <Subject>(name: string, run: Check<Subject>['run']): Check<Subject> => ({ name, run });
 
-/**
- * Makes checks, `parallel` at a time; returns what they found, in the order of the table. One that throws must not hide what
- * the others found: it has the outcome of `onError`.
- */
+/** Makes checks, `parallel` at a time, and returns all findings in order; one that throws has the one of `onError`. */
 export async function runChecks<Subject>(
   checks: readonly Check<Subject>[],
   subject: Subject,

@@ -41,10 +41,7 @@ function toLater(report: ProviderReport): ProviderReport {
   return { ...report, outcomes: [{ check: `provider ${report.name}`, ...skipped('its upstream does not answer') }] };
 }
 
-/**
- * Logs each fault of an installation when it begins, once a day while it lasts, and when it ends, from the start of the
- * server on. It does so in the background: nothing waits for it. Returns a function that stops it.
- */
+/** Logs each fault when it begins, once a day while it lasts, and when it ends; returns a function that stops this. */
 export function watchInstallation(watched: Watched): () => void {
   const { env, environment, log, store, releases, providers, isPreview, pauseMs = lookMs } = watched;
   const { readClocks = () => ({ wall: Date.now(), monotonic: performance.now() }) } = watched;
