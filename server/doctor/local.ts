@@ -1,4 +1,5 @@
 import { lstat, readFile, readdir, realpath, stat, statfs } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { Environment } from '#common/environment.ts';
@@ -52,8 +53,13 @@ const isScarce = (left: number, all: number, few: number): boolean => left < few
 const secretName =
   /^(?:DATABASE_URL|PGPASSWORD|CHAT_FEEDBACK_WEBHOOK_URL|WHMCS_IDENTIFIER)$|(?:^|_)(?:TOKEN|SECRET|PASSWORD|KEY)$/;
 
-/** Fields of a PROVIDERS_FILE with a secret that is written there, and not as "${NAME}". */
-const writtenSecret = /\b(?:token|read_only_token|token_secret)["']?\s*:\s*["']?(?!\$\{)[^\s"',}]/;
+/** Whether a PROVIDERS_FILE holds a secret itself, and not as "${NAME}". */
+function holdsSecret(file: string): boolean {
+  const fields = Object.values(readProviders(file) ?? {}).flatMap((provider) => Object.entries(Object(provider)));
+  return fields.some(([name, value]) => secretField.test(name) && !/^\$\{\w+\}$/.test(String(value)));
+}
+
+const secretField = /^(?:token|read_only_token|token_secret)$/;
 
 /** The path of Discord's webhooks; `/slack` at its end takes messages of Slack. */
 const discordPath = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[^/]+/;
@@ -126,16 +132,16 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
     const settings = Object.entries(parseEnv(await readText('.env')));
     // Not the path of a secret, or how long one lasts.
     if (settings.some(([name, value]) => secretName.test(name) && value !== '')) files.push(['.env', '.env']);
-    if (writtenSecret.test(await readText(PROVIDERS_FILE))) files.push(['PROVIDERS_FILE', PROVIDERS_FILE]);
+    if (PROVIDERS_FILE !== undefined && holdsSecret(PROVIDERS_FILE)) files.push(['PROVIDERS_FILE', PROVIDERS_FILE]);
     const faults: Outcome[] = [];
     if (await isOpen(DATA_DIR, 0o007)) {
       const folder = resolve(DATA_DIR);
-      faults.push(fault(`other users can look into DATA_DIR (${folder})`, `chmod 700 ${folder}`));
+      faults.push(fault(`other users can look into DATA_DIR (${folder})`, await closeTo(folder, '700')));
     }
     for (const [name, path = ''] of files) {
       // oxlint-disable-next-line no-await-in-loop
       if (!(await isOpen(path, 0o004))) continue;
-      faults.push(fault(`every user can read ${name}, which holds a secret`, `chmod o-rwx ${resolve(path)}`));
+      faults.push(fault(`every user can read ${name}, which holds a secret`, await closeTo(resolve(path), '640')));
     }
     return faults.length > 0 ? faults : ok('no other user of this machine can read what is secret');
   }),
@@ -375,6 +381,14 @@ export async function checkDisks(env: Pick<Env, 'DATA_DIR' | 'DIST_DIR' | 'STATU
 
 function formatBytes(bytes: number): string {
   return bytes < gibibyte ? `${Math.floor(bytes / mebibyte)} MiB` : `${(bytes / gibibyte).toFixed(1)} GiB`;
+}
+
+/** The command that keeps other users from a path, and leaves this one, who runs the service, what it may do now. */
+async function closeTo(path: string, mode: '640' | '700'): Promise<string> {
+  const { uid, username } = userInfo();
+  const isOwn = (await stat(path)).uid === uid;
+  if (mode === '700') return `${isOwn ? '' : `chown ${username}: ${path} && `}chmod 700 ${path}`;
+  return isOwn ? `chmod o-rwx ${path}` : `chown root:$(id -gn ${username}) ${path} && chmod 640 ${path}`;
 }
 
 async function readText(path = ''): Promise<string> {

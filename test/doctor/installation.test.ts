@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
   lstatSync,
@@ -11,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import type { TestContext } from 'vitest';
@@ -429,6 +430,25 @@ test('an .env with a secret that every user can read is found', async (context) 
     expect.stringMatching(/^every user can read \.env, which holds a secret: chmod o-rwx .*\.env$/),
     expect.stringMatching(/^every user can read PROVIDERS_FILE, which holds a secret: chmod o-rwx .*providers\.yaml$/),
   ]);
+});
+
+test('the PROVIDERS_FILE that is shipped holds no secret, whatever its comments say', async (context) => {
+  const PROVIDERS_FILE = resolve(import.meta.dirname, '../../examples/systemd/providers.yaml');
+  const found = await examineRights('LOG_LEVEL=info', { PROVIDERS_FILE }, context);
+  expect(found.map(({ state }) => state)).toEqual(['ok']);
+});
+
+test('the advice for a file of another owner leaves the service its right to read it', async (context) => {
+  if (process.getuid!() !== 0) context.skip('only root can give a file away');
+  const file = join(temporaryFolder(), 'providers.yaml');
+  writeFileSync(file, '# The token:\nproviders: { cloud: { type: hetzner, token: hunter2 } }\n', { mode: 0o644 });
+  chmodSync(dirname(file), 0o755);
+  chownSync(file, 65_534, 65_534);
+  const [found] = await examineRights('LOG_LEVEL=info', { PROVIDERS_FILE: file }, context);
+  expect(found).toMatchObject({
+    seen: 'every user can read PROVIDERS_FILE, which holds a secret',
+    advice: `chown root:$(id -gn root) ${file} && chmod 640 ${file}`,
+  });
 });
 
 test.for<[string, boolean]>([
