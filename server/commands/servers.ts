@@ -6,7 +6,7 @@ import type { Environment } from '#common/environment.ts';
 import { findRecordProblem, readProviders } from '../hosting/records.ts';
 import { EnvError, readSettings } from '../settings.ts';
 import { StoreUnreachableError } from '../store/database.ts';
-import type { ServerRecord, Store } from '../store/types.ts';
+import type { NewServer, Store } from '../store/types.ts';
 import { describeUnknownServer, formatTable, parseServer, textOption, toIso, toPrintable } from './context.ts';
 import type { Context } from './context.ts';
 
@@ -22,12 +22,13 @@ export function addServersCommands(program: Command, context: Context): void {
     .option('--ref <REF>', 'what the provider calls the server', textOption('--ref', 255))
     .option('--log-file <PATH>', 'its newest log, if not logs/latest.log', textOption('--log-file', 1000))
     .option('--replace', 'replace the record of a server that exists')
+    .option('--shared', 'allow that other servers have the same provider and ref')
     .option('--json', 'print a JSON object')
-    .action(async (server, { logFile = null, replace = false, json, ...flags }) => {
+    .action(async (server, { logFile = null, replace = false, shared, json, ...flags }) => {
       const provider = requireOption(flags.provider, '--provider');
       const ref = requireOption(flags.ref, '--ref');
       if (logFile !== null && !server.startsWith('game:')) throw new CommandError('--log-file is for game servers');
-      const record = { server, provider, ref, logFile };
+      const record = { server, provider, ref, logFile, ...(shared && { shared: 'yes' as const }) };
       const isChecked = checkRecord(record, settings());
       const outcome = await withStore((store) => put(store, record, replace, change));
       // Not refused: a server may be added on a machine that has only the database.
@@ -41,8 +42,9 @@ export function addServersCommands(program: Command, context: Context): void {
     .description('Lists the servers.')
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
-      const records = (await withStore((store) => store.servers.list())).map(({ suspendedAt, ...record }) => ({
+      const records = (await withStore((store) => store.servers.list())).map(({ suspendedAt, shared, ...record }) => ({
         ...record,
+        ...(shared !== 'no' && { shared }),
         suspended: toIso(suspendedAt),
       }));
       const heading = ['SERVER', 'PROVIDER', 'REF', 'LOG FILE', 'SUSPENDED'];
@@ -89,13 +91,10 @@ const changes = [
   },
 ];
 
-/** A server's record that is to be added. */
-type NewRecord = Omit<ServerRecord, 'suspendedAt'>;
-
 const ProvidersSetting = z.object({ PROVIDERS_FILE: z.string().optional() });
 
 /** Throws if the provider or the ref of a record cannot be right. Returns false if PROVIDERS_FILE is not set. */
-function checkRecord(record: NewRecord, settings: Environment): boolean {
+function checkRecord(record: NewServer, settings: Environment): boolean {
   const { PROVIDERS_FILE: file } = readSettings(ProvidersSetting, settings);
   if (file === undefined) return false;
   const providers = readProviders(file);
@@ -106,27 +105,29 @@ function checkRecord(record: NewRecord, settings: Environment): boolean {
 }
 
 /** Adds a record, or replaces the one that exists if that is allowed. Returns what happened, for people. */
-async function put(store: Store, record: NewRecord, mayReplace: boolean, change: Context['change']): Promise<string> {
-  const { server, provider, ref, logFile } = record;
+async function put(store: Store, record: NewServer, mayReplace: boolean, change: Context['change']): Promise<string> {
+  const { server, provider, ref, logFile, shared } = record;
   // A damaged record can be replaced too: there is no other way to repair it.
   const existing = await store.servers.find(server).catch((error: Error) => error);
   if (existing instanceof StoreUnreachableError) throw existing;
   if (existing && !(existing instanceof Error)) {
     const isSame = existing.provider === provider && existing.ref === ref && existing.logFile === logFile;
-    if (isSame) return 'is added already';
+    if (isSame && (shared === undefined || shared === existing.shared)) return 'is added already';
   }
   if (existing && !mayReplace) {
     const reason = existing instanceof Error ? existing.message : `${server} exists: it is ${describe(existing)}`;
     throw new CommandError(`${reason}; --replace replaces it`);
   }
-  const values = { provider, ref, log_file: logFile };
+  const twin = shared === undefined ? await store.servers.findTwin(record) : undefined;
+  if (twin) throw new CommandError(`${describe(twin)} is ${twin.server}; --shared allows it`);
+  const values = { provider, ref, log_file: logFile, ...(shared && { shared }) };
   await change(store, { action: 'servers add', server, values }, () => store.servers.put(record));
   if (existing === undefined) return 'is added';
   return existing instanceof Error ? 'is changed' : `is changed: it was ${describe(existing)}`;
 }
 
 /** Says where a record leads. */
-function describe({ provider, ref, logFile }: NewRecord): string {
+function describe({ provider, ref, logFile }: NewServer): string {
   const log = logFile === null ? '' : `, with the log file ${logFile}`;
   return toPrintable(`${ref} of the provider ${provider}${log}`);
 }

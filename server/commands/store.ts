@@ -5,7 +5,7 @@ import { readSettings } from '../settings.ts';
 import { backUpSqlite, importSqlite, isSqlite, restoreSqlite } from '../store/backup.ts';
 import { StoreSettings } from '../store/database.ts';
 import { sqliteFileIn } from '../store/index.ts';
-import { formatTable } from './context.ts';
+import { formatTable, toPrintable } from './context.ts';
 import type { Context } from './context.ts';
 
 const revokedNote = 'note: keys that were revoked after the backup are valid again: revoke them once more';
@@ -50,7 +50,13 @@ export function addStoreCommands(program: Command, context: Context): void {
     .command('migrate')
     .description('Brings the tables to this version, before the new server starts.')
     .action(async () => {
-      const { from, to } = await withStore(({ versions }) => Promise.resolve(versions));
+      const { from, to } = await withStore(async ({ versions, servers }) => {
+        for (const { server, provider, ref, shared } of await servers.list()) {
+          if (shared !== 'unconfirmed') continue;
+          printNote(toPrintable(`warning: ${server} is ${ref} of the provider ${provider}, as another server is`));
+        }
+        return versions;
+      });
       const migrated = `the store is migrated from version ${from} to ${to}`;
       await print(from < to ? migrated : `the store has version ${to}: nothing to do`);
     });

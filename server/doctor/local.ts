@@ -11,6 +11,7 @@ import { findRecordProblem, readProviders } from '../hosting/records.ts';
 import { isActive } from '../keys/authorize.ts';
 import { ReleaseError } from '../releases/files.ts';
 import { EnvError } from '../settings.ts';
+import type { ServerRecord } from '../store/types.ts';
 import { createUptimeKuma } from '../status/uptime-kuma.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { isLoopback } from '../upstream/settings.ts';
@@ -222,6 +223,19 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
     return wrong.slice(0, maxNames).map(({ server, problem }, at) => {
       const advice = `correct it: \`npm run servers -- add ${server} --provider NAME --ref REF --replace\``;
       return fault(`${server} leads nowhere: ${problem}${at === maxNames - 1 ? more : ''}`, advice);
+    });
+  }),
+  watched('shared servers', async ({ store }) => {
+    const { records } = await store();
+    const isSame = (one: ServerRecord, other: ServerRecord): boolean =>
+      one.server !== other.server && one.provider === other.provider && one.ref === other.ref;
+    const found = records?.servers.filter(({ shared }) => shared === 'unconfirmed') ?? [];
+    return found.flatMap((one): Outcome[] => {
+      const twin = records?.servers.find((other) => isSame(one, other));
+      if (!twin) return [];
+      const { server, provider, ref } = one;
+      const add = `\`npm run servers -- add ${server} --provider ${provider} --ref ${ref} --replace --shared\``;
+      return [fault(`${server} is the server that ${twin.server} is`, `correct one of them, or confirm it: ${add}`)];
     });
   }),
   check('refs', async ({ store, providers }) => {

@@ -122,6 +122,13 @@ export const migrations: readonly Migration[] = [
       written_at ${integer} NOT NULL
     )${tableEnd}`,
   ]),
+  // Two servers with the same provider and ref were possible: an operator confirms or corrects those that exist.
+  usableFrom(4, ({ text }) => [
+    `ALTER TABLE hosting_servers ADD COLUMN shared ${text} NOT NULL DEFAULT 'no'`,
+    `UPDATE hosting_servers SET shared = 'unconfirmed' WHERE (provider, ref) IN (
+      SELECT provider, ref FROM hosting_servers GROUP BY provider, ref HAVING COUNT(*) > 1)`,
+    `CREATE UNIQUE INDEX hosting_servers_ref ON hosting_servers (provider, ref) WHERE shared = 'no'`,
+  ]),
 ];
 
 /**

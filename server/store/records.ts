@@ -207,23 +207,33 @@ const Server = z.object({
   logFile: z.string().min(1).nullable(),
   /** Since when its keys are refused, for instance because it is not paid for. */
   suspendedAt: Time.nullable(),
+  /** Whether other servers may have the same provider and ref; `unconfirmed` if a migration found that they have. */
+  shared: z.enum(['no', 'yes', 'unconfirmed']).default('no'),
 });
 
 /** The provider of a customer's server, and the server's identifier there. */
 export type ServerRecord = Readonly<z.output<typeof Server>>;
 
+/** A server that is to be added. */
+export type NewServer = Omit<ServerRecord, 'suspendedAt' | 'shared'> & { readonly shared?: ServerRecord['shared'] };
+
 /** The customers' servers, over an open database. */
 export function createServerRecords(query: Query) {
   const servers = openTable(query, 'hosting_servers', ['server'], Server);
   return {
-    /** Adds or replaces a server. A suspended one stays suspended. */
-    async put({ server, provider, ref, logFile }: Omit<ServerRecord, 'suspendedAt'>): Promise<void> {
+    /** Adds or replaces a server. A suspended one stays suspended. Throws if another that is not shared is the same one. */
+    async put({ server, provider, ref, logFile, shared = 'no' }: NewServer): Promise<void> {
       await query(
-        `INSERT INTO hosting_servers (server, provider, ref, log_file) VALUES ($1, $2, $3, $4)
+        `INSERT INTO hosting_servers (server, provider, ref, log_file, shared) VALUES ($1, $2, $3, $4, $5)
           ON CONFLICT (server) DO UPDATE
-          SET provider = excluded.provider, ref = excluded.ref, log_file = excluded.log_file`,
-        [server, provider, ref, logFile],
+          SET provider = excluded.provider, ref = excluded.ref, log_file = excluded.log_file, shared = excluded.shared`,
+        [server, provider, ref, logFile, shared],
       );
+    },
+    /** Finds another server with the same provider and ref. */
+    async findTwin({ server, provider, ref }: Pick<ServerRecord, 'server' | 'provider' | 'ref'>) {
+      const same = 'WHERE provider = $1 AND ref = $2 AND server <> $3 ORDER BY server LIMIT 1';
+      return (await servers.select(same, [provider, ref, server]))[0];
     },
     async find(server: ServerName): Promise<ServerRecord | undefined> {
       return (await servers.select('WHERE server = $1', [server]))[0];

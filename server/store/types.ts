@@ -4,6 +4,7 @@ export type {
   ArticleVotes,
   IdempotentAnswer,
   IdempotentClaim,
+  NewServer,
   ServerRecord,
   StreamTokenRecord,
 } from './records.ts';

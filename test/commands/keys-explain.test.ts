@@ -96,7 +96,7 @@ describe('the reason', () => {
   ])('of %s %s', async (method, path, expected) => {
     const line = await createCommandLine();
     for (const id of ['a', 'paused']) {
-      await line.store.servers.put({ server: `game:${id}`, provider: 'p', ref: 'r', logFile: null });
+      await line.store.servers.put({ server: `game:${id}`, provider: 'p', ref: id, logFile: null });
     }
     await line.store.servers.suspend('game:paused', 1_800_000_000_000);
     const servers = ['--server', 'game:paused', '--server', 'game:lost'];

@@ -130,6 +130,21 @@ describe('a server that exists', () => {
     expect(await line.store.servers.list()).toMatchObject([{ provider: 'fsn', ref: '4711' }]);
   });
 
+  test('and another may be one server of the provider only with --shared, also when it is replaced', async () => {
+    const { add, store } = await createWithProviders();
+    await add('vps:a', 'fsn', '4711');
+    await add('vps:b', 'fsn', '4712');
+    const message = '4711 of the provider fsn is vps:a; --shared allows it\n';
+    expect(await add('vps:c', 'fsn', '4711')).toEqual(refused(message));
+    expect(await add('vps:b', 'fsn', '4711', '--replace')).toEqual(refused(message));
+    expect((await store.servers.list()).map(({ ref }) => ref)).toEqual(['4711', '4712']);
+    expect(await add('vps:c', 'fsn', '4711', '--shared')).toEqual(succeeded('vps:c is added\n'));
+    expect(await add('vps:c', 'fsn', '4711')).toEqual(succeeded('vps:c is added already\n'));
+    // Two commands at the same moment: the store refuses the second.
+    const other = { server: 'vps:d', provider: 'fsn', ref: '4712', logFile: null } as const;
+    await expect(store.servers.put(other)).rejects.toThrow('UNIQUE');
+  });
+
   test('can be added with --replace too if it does not exist', async () => {
     const { add } = await createWithProviders();
     expect((await add('vps:a', 'fsn', '4711', '--replace')).stdout).toBe('vps:a is added\n');

@@ -26,6 +26,7 @@ test('a server is added, listed, changed and removed', async () => {
     ref: '1a7ce997',
     logFile: null,
     suspendedAt: null,
+    shared: 'no',
   });
   expect((await line.run('servers', 'remove', 'game:survival')).stdout).toBe('game:survival is removed\n');
   expect(await line.run('servers', 'remove', 'game:survival')).toMatchObject(

@@ -13,6 +13,7 @@ import {
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Finding } from '../../server/doctor/run.ts';
 import { migrate, migrations } from '../../server/store/migrations.ts';
 import { openStore } from '../../server/store/index.ts';
 import { connectSqlite, sqliteDialect } from '../../server/store/sqlite.ts';
@@ -234,6 +235,37 @@ describe('migrate', () => {
     await migrate(back.query, sqliteDialect, before);
     expect(await back.query('SELECT version FROM hosting_migrations')).toHaveLength(before.length);
     expect(await back.query('SELECT server, provider, ref FROM hosting_servers')).toEqual(was);
+  });
+
+  test('names the servers that are one server of a provider, until they are confirmed', async () => {
+    const env = { DATA_DIR: temporaryFolder() };
+    const old = await connectSqlite(join(env.DATA_DIR, 'hosting.sqlite'));
+    await migrate(old.query, sqliteDialect, migrations.slice(0, 8));
+    for (const [server, ref] of Object.entries({ 'vps:a': '1', 'vps:b': '1', 'vps:c': '2' })) {
+      await old.query(`INSERT INTO hosting_servers (server, provider, ref) VALUES ($1, 'fsn', $2)`, [server, ref]);
+    }
+    await old.close();
+    expect((await runHere(['store', 'migrate'], env)).stderr).toBe(
+      'warning: vps:a is 1 of the provider fsn, as another server is\n' +
+        'warning: vps:b is 1 of the provider fsn, as another server is\n',
+    );
+    const shared = async () => {
+      const { stdout } = await runHere(['doctor', '--json'], { ...env, DIST_DIR: env.DATA_DIR });
+      return (JSON.parse(stdout) as Finding[]).filter(({ check }) => check === 'shared servers');
+    };
+    const confirm = ['servers', 'add', 'vps:a', '--provider', 'fsn', '--ref', '1', '--replace', '--shared'];
+    expect(await shared()).toMatchObject([
+      {
+        state: 'fault',
+        seen: 'vps:a is the server that vps:b is',
+        advice: expect.stringContaining('--replace --shared'),
+      },
+      { state: 'fault', seen: 'vps:b is the server that vps:a is' },
+    ]);
+    expect((await runHere(confirm, env)).status).toBe(0);
+    expect(await shared()).toMatchObject([{ seen: 'vps:b is the server that vps:a is' }]);
+    expect((await runHere(['servers', 'remove', 'vps:a'], env)).status).toBe(0);
+    expect(await shared()).toEqual([]);
   });
 
   test('restore refuses a backup of a newer version', async () => {

@@ -41,8 +41,9 @@ export async function createHostingWorld(
   const store = await openStore({ DATA_DIR: dataDir, DATABASE_URL: databaseUrl });
   onEnd(() => store.close());
   for (const id of ['mine', 'theirs']) {
-    await store.servers.put({ server: `game:${id}`, provider: 'panel', ref: panel.wings.uuid, logFile: null });
-    await store.servers.put({ server: `vps:${id}`, provider: 'cloud', ref: '42', logFile: null });
+    const record = { logFile: null, shared: 'yes' } as const;
+    await store.servers.put({ server: `game:${id}`, provider: 'panel', ref: panel.wings.uuid, ...record });
+    await store.servers.put({ server: `vps:${id}`, provider: 'cloud', ref: '42', ...record });
   }
   const file = join(dataDir, 'hosting.sqlite');
   const change = (sql: string): void => {

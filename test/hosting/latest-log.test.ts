@@ -4,7 +4,14 @@ import type { GameProvider } from '../../server/hosting/providers/types.ts';
 import type { ServerRecord } from '../../server/store/types.ts';
 import { ProviderError } from '../../server/upstream/client.ts';
 
-const record: ServerRecord = { server: 'game:mc', provider: 'panel', ref: 'one', logFile: null, suspendedAt: null };
+const record: ServerRecord = {
+  server: 'game:mc',
+  provider: 'panel',
+  ref: 'one',
+  logFile: null,
+  suspendedAt: null,
+  shared: 'no',
+};
 
 /** A provider that only counts its reads. */
 function createCounted(answer: () => Promise<string | undefined> = () => Promise.resolve('a\u001B[0m line\n')) {

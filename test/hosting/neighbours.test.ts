@@ -88,7 +88,8 @@ async function addServers({ panel, store }: HostingWorld): Promise<`game:${strin
   const servers = Array.from({ length: 60 }, (_, at) => `game:s${at}` as const);
   for (const server of servers) {
     panel.files.set(`/${server}.log`, 'a line\n');
-    await store.servers.put({ server, provider: 'panel', ref: panel.wings.uuid, logFile: `${server}.log` });
+    const ref = panel.wings.uuid;
+    await store.servers.put({ server, provider: 'panel', ref, logFile: `${server}.log`, shared: 'yes' });
   }
   return servers;
 }

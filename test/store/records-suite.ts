@@ -159,7 +159,8 @@ export function recordsSuite(createTarget: CreateTarget): void {
   });
 
   describe('servers', () => {
-    const vps = { server: 'vps:42', provider: 'fsn', ref: '4711', logFile: null, suspendedAt: null } as const;
+    const record = { logFile: null, suspendedAt: null, shared: 'no' } as const;
+    const vps = { server: 'vps:42', provider: 'fsn', ref: '4711', ...record } as const;
     const game = { ...vps, server: 'game:42', provider: 'panel', ref: '1a7ce997', logFile: 'logs/my.log' } as const;
 
     test('a server is read back as written, replaced completely, and removed once', async () => {
@@ -193,7 +194,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
     test('servers are listed by name in code point order, all or those of one kind', async () => {
       const { servers } = await open();
       for (const server of ['game:b', 'vps:1', 'game:a-c', 'game:B', 'game:ab', 'game:a_b'] as const) {
-        await servers.put({ ...game, server });
+        await servers.put({ ...game, server, ref: server });
       }
       const names = ['game:B', 'game:a-c', 'game:a_b', 'game:ab', 'game:b'];
       expect((await servers.list()).map(({ server }) => server)).toEqual([...names, 'vps:1']);

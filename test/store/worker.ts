@@ -29,7 +29,12 @@ const actions: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
     for (let index = 0; index < count; index += 1) {
       const { id, hash } = generateApiKey();
       await apiKeys.create(apiKey({ id, secretHash: hash }));
-      await servers.put({ server: `game:${worker}-${index}`, provider: 'panel', ref: String(index), logFile: null });
+      await servers.put({
+        server: `game:${worker}-${index}`,
+        provider: 'panel',
+        ref: `${worker}-${index}`,
+        logFile: null,
+      });
       await audit.append(auditEntry({ requestId: `${worker}-${index}` }));
     }
     return count;
