@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { accessSync, existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 import { z } from 'zod';
@@ -20,6 +20,8 @@ export interface ProcessContext {
   readonly err: Writable;
   /** Called only by commands that need a setting, so that --help works with invalid ones. */
   readonly settings: () => Environment;
+  /** The settings of the installation of this machine, if there is one; default those of examples/systemd. */
+  readonly installed?: string;
 }
 
 /** The context of every command. */
@@ -35,8 +37,19 @@ export class OutputError extends Error {
   }
 }
 
-/** Creates the context of one command. */
-export function createContext({ out, err, settings }: ProcessContext) {
+/** Creates the context of one command, whose name is needed to say how it is run. */
+export function createContext(command: string, process: ProcessContext) {
+  const { out, err, installed = '/etc/hosting-api/settings.env' } = process;
+  /** Throws where the settings of an installation are not those of this process: it would act on a store of its own. */
+  const settings = (): Environment => {
+    const environment = process.settings();
+    const names = ['DATA_DIR', 'DATABASE_URL'].flatMap((name) => [name, `${name}_FILE`]);
+    if (names.some((name) => environment[name]) || !existsSync(installed)) return environment;
+    throw new EnvError(
+      `neither DATA_DIR nor DATABASE_URL is set here, and this machine has an installation: run ` +
+        `\`hosting-api ${command} ...\`, which has the settings of ${installed}`,
+    );
+  };
   const printNote = (line: string): void => void err.write(`${escapeLines(line)}\n`);
   const print = (text: string): Promise<void> =>
     new Promise((done, fail) => {
@@ -56,11 +69,14 @@ export function createContext({ out, err, settings }: ProcessContext) {
     /** Makes a change of a key or a server, which is audited; returns whether it was made. */
     change: ({ audit }: Store, change: Change, apply: () => Promise<boolean | void | 'exists'>): Promise<boolean> =>
       createAuditedChange({ audit, actor: 'command line', onFailure })(change, apply),
-    /** Opens the configured store, runs some work, and closes the store. */
-    withStore: async <Result>(work: (store: Store) => Promise<Result>): Promise<Result> => {
+    /** Opens the configured store, runs some work, and closes the store. Only a command that adds something creates one. */
+    withStore: async <Result>(work: (store: Store) => Promise<Result>, { mayCreate = false } = {}): Promise<Result> => {
       const where = readSettings(StoreSettings, settings());
       const file = resolve(sqliteFileIn(where.DATA_DIR));
-      const isNew = where.DATABASE_URL === undefined && !existsSync(file);
+      const isNew = where.DATABASE_URL === undefined && isAbsent(file);
+      if (isNew && !mayCreate) {
+        throw new EnvError(`there is no database ${file}: the first start, keys create or servers add creates it`);
+      }
       const store = await openStore(where).catch((error: unknown) => {
         if (!(error instanceof EnvError && error.message.endsWith('(EACCES)'))) throw error;
         throw new EnvError(`${error.message}; run the command as the user who owns ${resolve(where.DATA_DIR)}`);
@@ -77,6 +93,16 @@ export function createContext({ out, err, settings }: ProcessContext) {
       }
     },
   };
+}
+
+/** Whether a file does not exist for sure: one in a folder of another user may. */
+function isAbsent(file: string): boolean {
+  try {
+    accessSync(file);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT';
+  }
 }
 
 /** Redacts the secrets of API keys: a mistyped command must not leave one in a log or on a shared screen. */

@@ -16,8 +16,10 @@ export function addDoctorCommand(program: Command, { settings, show }: Context):
     )
     .option('--url <url>', 'the public address, for instance https://api.example.com')
     .option('--key-file <path>', 'with --url, a file with an API key: also reads what the key may read')
+    .option('--running', 'a server that does not run is a fault')
+    .option('--before-start', 'it is none yet, in spite of --running')
     .option('--json', 'print a JSON array')
-    .action(async ({ url, keyFile, json }) => {
+    .action(async ({ url, keyFile, running = false, beforeStart = false, json }) => {
       if (url === undefined && keyFile !== undefined) throw new CommandError('--key-file needs --url');
       const base = url === undefined ? undefined : parseBase(url);
       const key = keyFile === undefined ? undefined : readKey(keyFile);
@@ -26,7 +28,7 @@ export function addDoctorCommand(program: Command, { settings, show }: Context):
         import('../doctor/local.ts'),
         import('../doctor/visit.ts'),
       ]);
-      const findings = await (base ? examine(base, { key }) : examineInstallation(settings()));
+      const findings = await (base ? examine(base, { key }) : examineInstallation(settings(), running && !beforeStart));
       await show(json, findings, toText(findings));
       const faults = findings.filter(({ state }) => state === 'fault').length;
       if (faults > 0) throw new CommandError(`${faults} of ${findings.length} checks found a fault`);

@@ -21,7 +21,7 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
   const { out, err } = processContext;
   // Without a listener, a failed write would end the process before the command reports its outcome.
   for (const stream of [out, err]) stream.on('error', () => undefined);
-  const context = createContext(processContext);
+  const context = createContext(args[0] ?? '', processContext);
   const program = createProgram(
     'operator',
     'API keys, servers, the audit log, what readers say, the store, the domain search, and what is wrong with the installation.',

@@ -30,7 +30,7 @@ export function addServersCommands(program: Command, context: Context): void {
       if (logFile !== null && !server.startsWith('game:')) throw new CommandError('--log-file is for game servers');
       const record = { server, provider, ref, logFile, ...(shared && { shared: 'yes' as const }) };
       const isChecked = checkRecord(record, settings());
-      const outcome = await withStore((store) => put(store, record, replace, change));
+      const outcome = await withStore((store) => put(store, record, replace, change), { mayCreate: true });
       // Not refused: a server may be added on a machine that has only the database.
       if (!isChecked) {
         printNote(`warning: PROVIDERS_FILE is not set here, so the provider ${provider} and the ref are not checked`);

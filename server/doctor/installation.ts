@@ -31,7 +31,7 @@ export interface ProviderReport {
 export const createSilentLog = () => createLog({ level: 'silent', format: 'json', destination: process.stdout });
 
 /** Opens an installation for looking. Each part is read once, when the first check asks; its clients close with `open`. */
-export function openInstallation(env: Env, environment: Environment, open: AsyncDisposableStack) {
+export function openInstallation(env: Env, environment: Environment, open: AsyncDisposableStack, mustRun = false) {
   const release = once(() => loadRelease(env.DIST_DIR));
   return {
     env,
@@ -41,7 +41,7 @@ export function openInstallation(env: Env, environment: Environment, open: Async
     release,
     store: once(() => checkStore(env)),
     /** Whether our server answers on HOST and PORT, and what is wrong with it. */
-    server: once(async () => findServer(env, await release().catch(() => undefined))),
+    server: once(async () => findServer(env, mustRun, await release().catch(() => undefined))),
     /** The reports of the providers; undefined if PROVIDERS_FILE is not set. */
     providers: once(() => openProviders(env, environment, open)),
   };
@@ -92,10 +92,15 @@ async function openProviders(
   return (await askProviders(providers)).map((report) => ({ ...report, url: urlOf(report.name) }));
 }
 
-async function findServer({ HOST, PORT: port, SERVICE_VERSION: version }: Env, release: Release | undefined) {
+async function findServer(env: Env, mustRun: boolean, release: Release | undefined) {
+  const { HOST, PORT: port, SERVICE_VERSION: version } = env;
   if (port === 0) return { isRunning: false, outcome: skipped('PORT is 0, so its port is not known') };
   const url = toUrl(HOST, port);
-  if (!(await isTaken(url))) return { isRunning: false, outcome: ok('it does not run; its port is free') };
+  if (!(await isTaken(url))) {
+    const advice = `start it, and see why it ended: journalctl -u hosting-api@${port}`;
+    const outcome = mustRun ? fault('it does not run', advice) : ok('it does not run; its port is free');
+    return { isRunning: false, outcome };
+  }
   const visit = createVisit(url);
   const health = (await visit('/health').catch(() => undefined))?.fields();
   if (health?.['status'] !== 'healthy') {

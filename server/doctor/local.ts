@@ -22,8 +22,11 @@ import { check, fault, hint, ok, runChecks, skipped } from './run.ts';
 import type { Check, Finding, Outcome } from './run.ts';
 import { findExisting, isWritable } from './store.ts';
 
-/** Checks this installation for what visitors would notice. It writes no file, and sends no action or message. */
-export async function examineInstallation(environment: Environment): Promise<readonly Finding[]> {
+/**
+ * Checks this installation for what visitors would notice, whether the server runs, which it may have to, or not. It writes
+ * no file, and sends no action or message.
+ */
+export async function examineInstallation(environment: Environment, mustRun: boolean): Promise<readonly Finding[]> {
   let env: Env;
   try {
     env = readEnv(environment);
@@ -34,7 +37,7 @@ export async function examineInstallation(environment: Environment): Promise<rea
     return [...problems, { check: 'all others', ...skipped('the server does not start with these settings') }];
   }
   await using open = new AsyncDisposableStack();
-  return await runChecks(checks, openInstallation(env, environment, open), toSkipped);
+  return await runChecks(checks, openInstallation(env, environment, open, mustRun), toSkipped);
 }
 
 /** Without the message of the error: it may hold a path, an address or a value. */

@@ -63,7 +63,7 @@ export async function onlyKey({ store }: CommandLine): Promise<ApiKeyRecord> {
 export async function runHere(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
-  { out }: { out?: Writable } = {},
+  { out, installed }: { out?: Writable; installed?: string } = {},
 ): Promise<CommandResult> {
   const written = { stdout: '', stderr: '' };
   const collect = (name: keyof typeof written) =>
@@ -77,6 +77,7 @@ export async function runHere(
     out: out ?? collect('stdout'),
     err: collect('stderr'),
     settings: () => env,
+    ...(installed !== undefined && { installed }),
   });
   return { status, ...written };
 }

@@ -1,4 +1,4 @@
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runCommandLine } from '../../server/commands/run.ts';
@@ -85,6 +85,50 @@ test.each([
   for (const word of words) expect(stdout).toContain(word);
   expect(stdout).not.toContain('\u001B');
   expect(await store.apiKeys.list()).toEqual([]);
+});
+
+test('on a machine with an installation, a command without its settings names the one that has them', async () => {
+  const installed = join(temporaryFolder(), 'settings.env');
+  const env = { PORT: '0' };
+  writeFileSync(installed, 'DATA_DIR=/var/lib/hosting-api/data\n');
+  for (const args of [
+    create,
+    ['servers', 'list'],
+    ['audit'],
+    ['store', 'migrate'],
+    ['doctor'],
+    ['feedback', 'report'],
+  ]) {
+    expect(await runHere(args, env, { installed })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr:
+        'neither DATA_DIR nor DATABASE_URL is set here, and this machine has an installation: run ' +
+        `\`hosting-api ${args[0]} ...\`, which has the settings of ${installed}\n`,
+    });
+  }
+  const DATA_DIR = join(temporaryFolder(), 'data');
+  expect(await runHere(create, { DATA_DIR }, { installed })).toMatchObject({ status: 0 });
+  expect(await runHere(['keys', '--help'], env, { installed })).toMatchObject({ status: 0 });
+});
+
+test('a command that adds nothing creates no store', async () => {
+  const DATA_DIR = join(temporaryFolder(), 'data');
+  const id = 'AbCdEfGhIj01';
+  for (const args of [
+    ['keys', 'list'],
+    ['keys', 'revoke', id],
+    ['servers', 'list'],
+    ['audit'],
+    ['feedback', 'report'],
+  ]) {
+    expect(await runHere(args, { DATA_DIR })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `there is no database ${join(DATA_DIR, 'hosting.sqlite')}: the first start, keys create or servers add creates it\n`,
+    });
+  }
+  expect(existsSync(DATA_DIR)).toBe(false);
 });
 
 describePostgres((server) => {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { readEnv } from '../../server/env.ts';
@@ -66,6 +66,34 @@ test('systemd waits longer for the end of a server than its settings say', () =>
   const env = readEnv({ ...settings, PROVIDERS_FILE: undefined });
   const [seconds] = parseUnit(readUnitFile('hosting-api@.service')).get('TimeoutStopSec')!;
   expect(Number(seconds)).toBeGreaterThanOrEqual(env.SHUTDOWN_DELAY_SECONDS + env.SHUTDOWN_GRACE_SECONDS + 5);
+});
+
+test('the command runs the doctor for each enabled instance, and one that does not run is a fault', async () => {
+  const folder = temporaryFolder();
+  const wants = join(folder, 'wants');
+  mkdirSync(wants);
+  for (const port of ['2', '3']) symlinkSync('/dev/null', join(wants, `hosting-api@${port}.service`));
+  writeFileSync(join(folder, 'settings.env'), `DATA_DIR=${folder}/data\nDIST_DIR=${folder}/dist\n`);
+  writeFileSync(join(folder, '3.env'), 'METRICS_PORT=4\n');
+  const command = readUnitFile('hosting-api')
+    .replaceAll('/opt/hosting-api', repository)
+    .replaceAll('/etc/hosting-api', folder)
+    .replaceAll('/etc/systemd/system/multi-user.target.wants', wants)
+    .replaceAll('setpriv --reuid="$user" --regid="$user" --init-groups ', '');
+  const run = (...args: string[]) =>
+    new Promise<{ status: unknown; stdout: string; stderr: string }>((done) => {
+      execFile('sh', ['-c', command, 'hosting-api', 'doctor', ...args], (error, stdout, stderr) =>
+        done({ status: error?.code ?? 0, stdout, stderr }),
+      );
+    });
+  const { status, stdout, stderr } = await run();
+  expect(status).toBe(1);
+  expect(stderr.match(/^hosting-api@.*/gm)).toEqual(['hosting-api@2:', 'hosting-api@3:']);
+  expect(stdout.match(/^server: .*/gm)).toEqual([
+    'server: start it, and see why it ended: journalctl -u hosting-api@2',
+    'server: start it, and see why it ended: journalctl -u hosting-api@3',
+  ]);
+  expect((await run('--before-start')).stdout).toContain('it does not run; its port is free');
 });
 
 test('the commands of the installation name files and scripts that exist', () => {
