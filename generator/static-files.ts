@@ -198,7 +198,9 @@ function createRows(maxLength: number): Rows {
     domains: plain(({ domains }) => domains),
     status: plain(({ status }) => status),
     sourceSchema: own(() =>
-      Object.fromEntries(Object.entries(sources).map(([source, schema]) => [source, z.toJSONSchema(schema)])),
+      Object.fromEntries(
+        Object.entries(sources).map(([source, schema]) => [source, z.toJSONSchema(schema, { io: 'input' })]),
+      ),
     ),
     getArticleStyle: own(readArticleStyle),
     getStatusWidget: own(async () => (await compileStatusWidget()).script),

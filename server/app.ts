@@ -129,13 +129,17 @@ export function createApp(options: AppOptions): H3 {
     const id = event.context.params?.['id'] ?? '';
     const caller = endpoint.limit || endpoint.access ? await decide(context, endpoint, id, options) : undefined;
     const { request, trace } = context;
+    const { limit } = endpoint;
+    const count = async (): Promise<void> =>
+      assertAllowed(context, await options.limits[limit!].consume(context.client.key));
     const reply = await route.answer({
       request,
       trace,
       query: event.url.searchParams,
       caller,
       rest: readRest(request.url!, endpoint.path) ?? id,
-      maxBodyBytes: endpoint.limit && maxBodyBytes[endpoint.limit],
+      maxBodyBytes: limit && maxBodyBytes[limit],
+      count: limit && endpoint.body ? count : undefined,
     });
     return send(event, reply, context, isPreview);
   };
@@ -243,12 +247,13 @@ function methodsOf({ endpoint: { method } }: Route): readonly HTTPMethod[] {
  */
 async function decide(
   context: RequestContext,
-  { method, access, limit }: Endpoint,
+  { method, access, limit, body }: Endpoint,
   id: string,
   { limits, authenticate }: AppOptions,
 ): Promise<KeyCaller | Caller | undefined> {
   const { id: requestId, client, trace, request } = context;
-  if (limit) assertAllowed(context, await limits[limit].consume(client.key));
+  // What is refused for its body uses no vote.
+  if (limit && !body) assertAllowed(context, await limits[limit].consume(client.key));
   if (!access) return undefined;
   const { key, secretHash } = await authenticate(request.headers);
   assertAllowed(context, await limits[method === 'POST' ? 'actions' : 'reads'].consume(key.id));

@@ -94,18 +94,20 @@ const localTime = z
 /** The source `catalog/status.yaml`: the built-in monitors and the planned maintenance. */
 export const StatusCatalog = z.strictObject({
   monitors: z.array(Monitor),
-  maintenance: z.array(
-    z.strictObject({
-      title: Line.describe('Title of the maintenance.'),
-      monitors: z
-        .array(z.string())
-        .min(1, 'must name at least one monitor')
-        .describe('Names of the affected monitors.'),
-      start: localTime.describe('Start, as local time in `timezone`.'),
-      end: localTime.describe('End, as local time in `timezone`.'),
-      timezone: z.string().describe('IANA name, for example Europe/Berlin.'),
-    }),
-  ),
+  maintenance: z
+    .array(
+      z.strictObject({
+        title: Line.describe('Title of the maintenance.'),
+        monitors: z
+          .array(z.string())
+          .min(1, 'must name at least one monitor')
+          .describe('Names of the affected monitors.'),
+        start: localTime.describe('Start, as local time in `timezone`.'),
+        end: localTime.describe('End, as local time in `timezone`.'),
+        timezone: z.string().describe('IANA name, for example Europe/Berlin.'),
+      }),
+    )
+    .default([]),
 });
 export type StatusCatalog = z.infer<typeof StatusCatalog>;
 

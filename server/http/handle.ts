@@ -87,6 +87,8 @@ export interface RawRequest {
   readonly rest: string;
   /** The maximum body length, if not the default. */
   readonly maxBodyBytes: number | undefined;
+  /** Counts the request at the limit of its endpoint, if that counts only valid bodies. Throws a Problem beyond it. */
+  readonly count: (() => Promise<void>) | undefined;
 }
 
 /** An endpoint with the function that answers it. */
@@ -104,7 +106,7 @@ export function handle<Name extends EndpointName>(
   const endpoint: Endpoint = endpoints[name];
   return {
     endpoint,
-    async answer({ request, trace, query, caller, rest, maxBodyBytes }) {
+    async answer({ request, trace, query, caller, rest, maxBodyBytes, count }) {
       const rules = endpoint.body;
       const text = rules || takesIdempotencyKey(endpoint) ? await readBody(request, rules, maxBodyBytes) : '';
       const body = rules && text !== '' ? parseJsonBody(text, rules, endpoint.errorStyle) : undefined;
@@ -112,6 +114,7 @@ export function handle<Name extends EndpointName>(
       const inBody = (body as { readonly force?: boolean } | undefined)?.force;
       assertConfirmed(endpoint, query, { inQuery: values['force'], inBody });
       if (rules?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
+      await count?.();
       const { method, headers } = request;
       const checked = { method, query: parseQuery(endpoint, values), body, text, headers, trace, caller, rest };
       const reply = await answer(checked as RouteRequest<Name>);

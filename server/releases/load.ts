@@ -1,5 +1,5 @@
 import { readFile, realpath } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { extname, join, resolve } from 'node:path';
 import { inSlices, parseManifest } from '#common/manifest.ts';
 import type { Aliases } from '#contract/content.ts';
 import type { DomainCatalog } from '#contract/domains.ts';
@@ -46,7 +46,7 @@ export interface LoadOptions {
 /** Loads the release that `link` points to. Throws a {@link ReleaseError} that names the first wrong file. */
 export async function loadRelease(link: string, { checkStatus, readers }: LoadOptions): Promise<Release> {
   const directory = await realpath(link).catch(() => {
-    throw new ReleaseError(`DIST_DIR: there is no release at ${link}; build one first`);
+    throw new ReleaseError(`DIST_DIR: there is no release at ${resolve(link)}; build one first`);
   });
   const manifest = await readManifest(directory);
   const files = new Map<string, ReleaseFile>();

@@ -1,5 +1,5 @@
-import { readFileSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { replaceFile } from '#common/atomic-file.ts';
 import { createFolder } from '#common/folder.ts';
 import { StatusResponse } from '#contract/status.ts';
@@ -160,6 +160,19 @@ export function createStatus(options: StatusOptions) {
   };
 }
 
+/** Removes what a process that was killed while it wrote has left; a younger one may be of another instance. */
+function removeTemporary(file: string, now: () => number): void {
+  try {
+    for (const name of readdirSync(dirname(file))) {
+      const path = join(dirname(file), name);
+      const isOwn = name.startsWith(`${basename(file)}.`) && name.endsWith('.tmp');
+      if (isOwn && now() - statSync(path).mtimeMs > 60_000) rmSync(path);
+    }
+  } catch {
+    // The folder may be missing, or another instance may have removed it.
+  }
+}
+
 /** Creates the file of the status. */
 function createSnapshot(file: string, onFailure: (error: unknown) => void, now: () => number) {
   let latest: { readonly text: string; readonly at: number } | undefined;
@@ -178,6 +191,7 @@ function createSnapshot(file: string, onFailure: (error: unknown) => void, now: 
       latest = undefined;
     }
   };
+  removeTemporary(file, now);
   return {
     /** What an earlier process wrote; undefined if there is no status. */
     restored() {

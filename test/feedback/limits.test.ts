@@ -4,17 +4,21 @@ import { ask } from '../server/ask.ts';
 import { send, serve } from './harness.ts';
 
 describe('the limit', () => {
-  test('is one vote per 30 s for each client, with any body, and the headers have the window', async () => {
+  test('is one valid vote per 30 s for each client, and the headers have the window', async () => {
     const { app, chat } = await serve({ FEEDBACK_RATELIMIT_BURST: '' });
     expect((await send(app, '{"helpful":')).status).toBe(400);
-    for (const body of ['{"helpful":true}', '{}']) {
+    expect((await send(app, '{}')).status).toBe(400);
+    expect((await send(app, '{"helpful":true}', { 'Content-Type': 'text/plain' })).status).toBe(415);
+    expect((await send(app, '{"helpful":true}', {}, { method: 'PUT' })).status).toBe(405);
+    expect((await send(app, '{"helpful":true}')).status).toBe(200);
+    for (const body of ['{"helpful":true}', '{"helpful":false}']) {
       const { status, headers, text } = await send(app, body);
       expect({ status, text }).toEqual({ status: 429, text: renderProblem('text', 'rate_limited') });
       expect(headers['retry-after']).toBe('30');
       expect(headers['ratelimit-policy']).toContain('"feedback";q=1;w=30');
     }
     expect((await send(app, '{"helpful":true}', {}, { from: '127.0.0.2' })).status).toBe(200);
-    expect(chat.seen).toHaveLength(1);
+    expect(chat.seen).toHaveLength(2);
     expect((await ask(app, '/v1/kb/list')).status).toBe(200);
   });
 

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createTestApp } from '../helpers/app.ts';
@@ -94,6 +94,22 @@ test('after a restart, STATUS_FILE is the state until the first read, also if th
   });
   expect(performance.now() - began).toBeLessThan(4000);
   expect(readFileSync(file, 'utf8')).toBe('{"status":"disrupted","disrupted":["Panel"]}');
+});
+
+test('a start removes what a process that was killed left next to STATUS_FILE, and nothing else', async () => {
+  const folder = temporaryFolder();
+  const file = join(folder, 'status.json');
+  const old = new Date(Date.now() - 61_000);
+  for (const name of ['status.json.1.tmp', 'status.json.bak', 'other.json.1.tmp']) {
+    writeFileSync(join(folder, name), '{}');
+    utimesSync(join(folder, name), old, old);
+  }
+  writeFileSync(join(folder, 'status.json.2.tmp'), '{}');
+  const kuma = await createKumaUpstream();
+  await createTestApp({ root: await sharedProject(), settings: { ...kuma.settings, STATUS_FILE: file } });
+  await expect
+    .poll(() => readdirSync(folder).toSorted(), eventually)
+    .toEqual(['other.json.1.tmp', 'status.json', 'status.json.2.tmp', 'status.json.bak']);
 });
 
 test('STATUS_FILE has the same snapshot, for use while this API is down', async () => {
