@@ -1,5 +1,6 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { bodyLimits, rateLimits } from '#contract/limits.ts';
 import { baseUrlRule, isSettingsFile, toBaseUrl } from '#common/environment.ts';
@@ -106,6 +107,35 @@ const PriceSettings = z.discriminatedUnion('DOMAIN_PRICES', [
   z.object({ DOMAIN_PRICES: z.literal('fossbilling'), FOSSBILLING_URL: z.string() }),
 ]);
 
+/** The version of the program in a folder, with its commit if that is known: 0.2.0+1a2b3c4d5e6f. */
+export function readVersion(root: string): string {
+  const commit = readCommit(join(root, '.git')) ?? readLine(join(root, 'COMMIT'));
+  return /^[0-9a-f]{40}$/.test(commit) ? `${packageJson.version}+${commit.slice(0, 12)}` : packageJson.version;
+}
+
+/** Reads the commit that is checked out, without git, which may be missing or distrust the owner; undefined if there is none. */
+function readCommit(git: string): string | undefined {
+  // In a further work tree, `.git` is a file.
+  const [, tree] = /^gitdir: (.+)$/.exec(readLine(git)) ?? [];
+  const folder = tree === undefined ? git : resolve(dirname(git), tree);
+  const head = readLine(join(folder, 'HEAD'));
+  if (!head.startsWith('ref: ')) return head || undefined;
+  const ref = head.slice('ref: '.length);
+  const common = resolve(folder, readLine(join(folder, 'commondir')));
+  const packed = readText(join(common, 'packed-refs')).split('\n');
+  return readLine(join(common, ref)) || packed.find((line) => line.endsWith(` ${ref}`))?.split(' ', 1)[0];
+}
+
+const readLine = (file: string): string => readText(file).split('\n', 1)[0]!;
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
 const Settings = z
   .object({
     PORT: integer(0, 65_535).default(3000).describe('The port to listen on; 0 takes a free one.'),
@@ -119,8 +149,8 @@ const Settings = z
       .describe("Bytes of the release's files that stay in memory."),
     SERVICE_VERSION: z
       .string()
-      .default(packageJson.version)
-      .describe('What `/health` and `/v1/info` say; the default is the version of package.json.'),
+      .default(readVersion(resolve(import.meta.dirname, '..')))
+      .describe('What `/health` and `/v1/info` say; the default is the version of package.json with the commit.'),
     CORS_ORIGINS: Origins.default(['*']).describe(
       'Origins that may read, separated by commas; `*` does not apply to endpoints that need a key. `npm run dev` allows only this machine by default.',
     ),

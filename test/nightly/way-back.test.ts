@@ -84,7 +84,7 @@ const start = (machine: Machine, key: string) =>
   ask(machine, '/v1/hosting/game/power/mine/start', { method: 'POST', key });
 const titles = async (machine: Machine): Promise<string> => (await ask(machine, '/v1/blog/list')).text;
 const versionOf = async (machine: Pick<Machine, 'urls'>): Promise<string> =>
-  (JSON.parse((await ask(machine, '/v1/info')).text) as { version: string }).version;
+  (JSON.parse((await ask(machine, '/v1/info')).text) as { version: string }).version.replace(/\+.*/, '');
 
 /** Opens a console stream. */
 async function openStream(machine: Machine, key: string): Promise<TestClient> {

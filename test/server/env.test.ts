@@ -1,7 +1,12 @@
 import { globSync, readFileSync } from 'node:fs';
 import { BlockList } from 'node:net';
-import { expect, test } from 'vitest';
-import { readEnv } from '../../server/env.ts';
+import { resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readEnv, readVersion } from '../../server/env.ts';
+import { createTestApp } from '../helpers/app.ts';
+import { temporaryFolder, writeFiles } from '../helpers/project.ts';
+import { ask } from './ask.ts';
+import { sharedProject } from './shared.ts';
 import { fileWith, problemsOf } from './settings.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
@@ -23,13 +28,51 @@ const unset = [
 ];
 const settings = Object.keys(readEnv({})).concat(unset);
 
+describe('the version', () => {
+  const commit = '0123456789abcdef0123456789abcdef01234567';
+  const long = `${packageJson.version}+0123456789ab`;
+  test.each<[string, Record<string, string>, string]>([
+    ['a commit', { '.git/HEAD': `${commit}\n` }, long],
+    ['a branch', { '.git/HEAD': 'ref: refs/heads/main\n', '.git/refs/heads/main': `${commit}\n` }, long],
+    [
+      'a packed branch',
+      { '.git/HEAD': 'ref: refs/heads/a\n', '.git/packed-refs': `# pack-refs\n${commit} refs/heads/a\n` },
+      long,
+    ],
+    [
+      'a further work tree',
+      {
+        '.git': 'gitdir: main/.git/worktrees/one\n',
+        'main/.git/worktrees/one/HEAD': 'ref: refs/heads/a\n',
+        'main/.git/worktrees/one/commondir': '../..\n',
+        'main/.git/refs/heads/a': `${commit}\n`,
+      },
+      long,
+    ],
+    ['an archive', { COMMIT: `${commit}\n` }, long],
+    ['a checkout of the file of archives alone', { COMMIT: '$Format:%H$\n' }, packageJson.version],
+    ['nothing', {}, packageJson.version],
+  ])('of %s', (_, files, expected) => {
+    const root = temporaryFolder();
+    writeFiles(root, files);
+    expect(readVersion(root)).toBe(expected);
+  });
+
+  test('is that of git, and /v1/info and the log say it', async () => {
+    const here = readVersion(resolve(import.meta.dirname, '../..'));
+    const app = await createTestApp({ root: await sharedProject(), settings: { SERVICE_VERSION: '' } });
+    expect(JSON.parse((await ask(app, '/v1/info')).text)).toEqual({ version: here });
+    expect(JSON.stringify(app.log())).toContain(here);
+  });
+});
+
 test('the settings have the documented defaults', () => {
   expect(readEnv({})).toEqual({
     PORT: 3000,
     HOST: '127.0.0.1',
     DIST_DIR: 'dist',
     RELEASE_CACHE_BYTES: 33_554_432,
-    SERVICE_VERSION: packageJson.version,
+    SERVICE_VERSION: readVersion(resolve(import.meta.dirname, '../..')),
     CORS_ORIGINS: ['*'],
     ALLOW_LOCAL_ORIGINS: false,
     TRUSTED_PROXIES: new BlockList(),
