@@ -5,6 +5,7 @@ import { connect as connectPlain, isIP } from 'node:net';
 import type { LookupFunction, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { WebSocket } from 'ws';
 import { fault, ok } from './run.ts';
@@ -144,6 +145,19 @@ export function connectTo(url: URL): Promise<Socket> {
     socket.setTimeout(connectMs, () => socket.destroy(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })));
     socket.on('error', reject).on(isSecure ? 'secureConnect' : 'connect', () => resolve(socket));
   });
+}
+
+/** The outcome for the certificate of an https service that answers, which may end soon. */
+export async function judgeCertificate(url: URL): Promise<Outcome> {
+  if (url.protocol !== 'https:') return ok('it answers');
+  const socket = (await connectTo(url)) as TLSSocket;
+  const end = Date.parse(socket.getPeerCertificate().valid_to);
+  const protocol = socket.getProtocol() ?? 'TLS';
+  socket.destroy();
+  const days = Math.floor((end - Date.now()) / 86_400_000);
+  // Certificates that renew themselves are renewed 30 days before their end.
+  if (days >= 14) return ok(`${protocol}, valid for ${days} days`);
+  return fault(`the certificate ends in ${days} days`, 'renew it, and see why it was not renewed by itself');
 }
 
 /** Opens a websocket and sends a token; resolves with what it does then, for instance `answers auth success`. */

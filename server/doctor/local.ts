@@ -3,6 +3,7 @@ import { userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { Environment } from '#common/environment.ts';
+import { isDelegated } from '../domains/lookup/dns.ts';
 import { createPriceSource } from '../domains/prices/index.ts';
 import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
@@ -15,7 +16,7 @@ import type { ServerRecord } from '../store/types.ts';
 import { createUptimeKuma } from '../status/uptime-kuma.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { isLoopback } from '../upstream/settings.ts';
-import { connectTo, createVisit, judgeSkew, readSkew, setClock } from './client.ts';
+import { codeOf, connectTo, createVisit, judgeCertificate, judgeSkew, readSkew, setClock } from './client.ts';
 import { createSilentLog, isTaken, openInstallation, toUrl } from './installation.ts';
 import type { Installation } from './installation.ts';
 import { check, fault, hint, ok, runChecks, skipped } from './run.ts';
@@ -101,6 +102,13 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
           : hint('behind a proxy on this machine, all visitors would share one limit', advice),
       );
     }
+    // Documentation addresses (RFC 5737, RFC 3849), which are those of no proxy.
+    if (trusted.check('203.0.113.1') || trusted.check('2001:db8::1', 'ipv6')) {
+      const advice = 'name the addresses of your proxies alone';
+      outcomes.push(
+        fault('TRUSTED_PROXIES trusts everybody: each client may choose the address it is counted by', advice),
+      );
+    }
     if (env.ALLOW_LOCAL_ORIGINS && isPublic) {
       outcomes.push(hint('pages of localhost may use API keys', 'unset ALLOW_LOCAL_ORIGINS, which is for development'));
     }
@@ -158,15 +166,20 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
       return fault(error.message, 'run `npm run build`, or `npm run releases -- rollback` to the release before');
     }
   }),
-  watched('release age', async ({ release, now }) => {
+  watched('release age', async ({ env, release, now }) => {
     const current = await release().catch(() => undefined);
     if (!current) return [];
     const { nextChangeAt: next } = current;
-    if (next === null) return ok('no article is scheduled');
-    // A build on the day of a change begins at 00:01 UTC, and takes minutes.
-    if (now() <= Date.parse(next) + hourMs) return ok(`the next scheduled article is of ${next}`);
     const advice = 'run `npm run build`, and see why the timer that builds after midnight UTC did not';
-    return fault(`an article of ${next} is not online: no release was built since`, advice);
+    // A build on the day of a change begins at 00:01 UTC, and takes minutes.
+    if (next !== null && now() > Date.parse(next) + hourMs) {
+      return fault(`an article of ${next} is not online: no release was built since`, advice);
+    }
+    // A build that changes nothing confirms the release.
+    const { mtimeMs } = await stat(join(env.DIST_DIR, 'current', 'manifest.json'));
+    const isPublic = env.PUBLIC_URL !== undefined && !isLoopback(new URL(env.PUBLIC_URL).hostname);
+    if (isPublic && now() - mtimeMs > 25 * hourMs) return fault('no build made or confirmed it for a day', advice);
+    return ok(next === null ? 'no article is scheduled' : `the next scheduled article is of ${next}`);
   }),
   check('rollback', async ({ env: { DIST_DIR: dist } }) => {
     const link = await lstat(join(dist, 'current')).catch(() => undefined);
@@ -181,6 +194,26 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
     return hint('there is no earlier release to go back to', advice);
   }),
   check('server', async ({ server }) => (await server()).outcome),
+  check('PUBLIC_URL', async ({ env: { PUBLIC_URL: text }, server }) => {
+    const url = text === undefined ? undefined : new URL(text);
+    if (!url) return [];
+    if (!(await server()).isRunning) return skipped('the server does not run');
+    try {
+      const health = (await createVisit(url)('/health')).fields();
+      if (health['status'] === 'healthy') return await judgeCertificate(url);
+      return fault(
+        'another service answers there',
+        'set PUBLIC_URL to where clients reach this one, or its proxy right',
+      );
+    } catch (error) {
+      const code = codeOf(error);
+      if (!/CERT|SELF_SIGNED|VERIFY|ALTNAME/.test(code)) return skipped(`this machine does not reach it (${code})`);
+      return fault(
+        `clients refuse its certificate (${code})`,
+        'renew it, for this name and with its intermediate ones',
+      );
+    }
+  }),
   check('metrics', async ({ env: { METRICS_PORT: port, HOST }, server }) => {
     if (port === undefined) return skipped('METRICS_PORT is not set');
     if (port === 0) return skipped('METRICS_PORT is 0, so its port is not known');
@@ -361,6 +394,13 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
     } finally {
       await source.close();
     }
+  }),
+  check('DNS', async ({ env: { DNS_SERVERS: servers } }) => {
+    if (servers === 'off') return skipped('DNS_SERVERS is off');
+    // A TLD that is always there: a resolver that answers nothing for it makes searches fail.
+    const signal = AbortSignal.timeout(10_000);
+    if (await isDelegated('com', { servers, timeoutMs: 3000, signal })) return ok('a resolver answers');
+    return fault('no resolver answers, so that domain searches fail', 'correct DNS_SERVERS, or /etc/resolv.conf');
   }),
   check('domain look-ups', () => skipped('`npm run domains -- doctor` asks the registry of each TLD')),
 ];

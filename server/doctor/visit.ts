@@ -1,12 +1,11 @@
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TLSSocket } from 'node:tls';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { GameConsoleWebsocketResponse } from '#contract/hosting.ts';
 import { isLoopback } from '../upstream/settings.ts';
-import { codeOf, connectTo, createVisit, hostOf, openStream, pathOf, readSkew } from './client.ts';
+import { codeOf, createVisit, hostOf, judgeCertificate, openStream, pathOf, readSkew } from './client.ts';
 import type { Seen, Visit, VisitRequest } from './client.ts';
 import { check, fault, ok, runChecks, skipped } from './run.ts';
 import type { Check, Finding, Outcome } from './run.ts';
@@ -146,14 +145,7 @@ const checks: readonly Check<Site>[] = [
       return fault('API keys travel in plain text', 'serve it by https alone, and redirect http to it');
     }
     // The check before this one has verified it.
-    const socket = (await connectTo(base)) as TLSSocket;
-    const end = Date.parse(socket.getPeerCertificate().valid_to);
-    const protocol = socket.getProtocol() ?? 'TLS';
-    socket.destroy();
-    const days = Math.floor((end - Date.now()) / 86_400_000);
-    // Certificates that renew themselves are renewed 30 days before their end.
-    if (days >= 14) return ok(`${protocol}, valid for ${days} days`);
-    return fault(`the certificate ends in ${days} days`, 'renew it, and see why it was not renewed by itself');
+    return judgeCertificate(base);
   }),
   check('clock', async ({ visit }) => {
     // Expiry of keys, scheduled articles and maintenance depend on the clock of the service.

@@ -56,10 +56,11 @@ test('an installation whose server runs has no fault, and the table says what wa
     'release age: ok: no article is scheduled',
     'rollback: ok: there is no earlier release to go back to',
     'server: ok: it runs with version N.N.N and this release',
+    expect.stringMatching(/^PUBLIC_URL: skipped: this machine does not reach it/),
     'metrics: ok: the server answers with them',
     'provider panel: ok: The token is accepted',
     'provider panel: ok: The read_only_token is accepted',
-    'provider cloud: ok: The token is accepted',
+    'provider cloud: ok: The token is accepted; whether it may write cannot be seen',
     'servers: ok: each of N has a provider',
     'refs of panel: ok: it knows each of N servers',
     'refs of cloud: ok: it knows each of N servers',
@@ -68,6 +69,7 @@ test('an installation whose server runs has no fault, and the table says what wa
     expect.stringMatching(/^STATUS_FILE: ok: written N s ago$/),
     'webhook: ok: Discord has it',
     'domain prices: skipped: they are in catalog/domains.yaml',
+    'DNS: skipped: DNS_SERVERS is off',
     'domain look-ups: skipped: `npm run domains -- doctor` asks the registry of each TLD',
   ]);
   const { stdout } = await runHere(['doctor'], installation.settings);
@@ -150,6 +152,28 @@ const faults: Readonly<Record<string, Fault>> = {
   'a proxy on this machine that is not trusted': {
     make: () => ({ TRUSTED_PROXIES: '' }),
     finds: ['settings', /^TRUSTED_PROXIES lacks the proxy on this machine/, 'set TRUSTED_PROXIES=127.0.0.1,::1'],
+  },
+  'proxies that are everybody': {
+    make: () => ({ TRUSTED_PROXIES: '0.0.0.0/0' }),
+    finds: ['settings', /^TRUSTED_PROXIES trusts everybody/, 'name the addresses of your proxies alone'],
+  },
+  'a PUBLIC_URL of another service': {
+    async make(installation) {
+      await installation.start();
+      return { PUBLIC_URL: (await createUpstream(() => ({ status: 404 }))).url };
+    },
+    finds: ['PUBLIC_URL', 'another service answers there', /^set PUBLIC_URL/],
+  },
+  'no build for a day': {
+    make({ root }) {
+      const before = new Date(Date.now() - 2 * day);
+      utimesSync(join(root, 'dist/current/manifest.json'), before, before);
+    },
+    finds: ['release age', 'no build made or confirmed it for a day', /timer/],
+  },
+  'a DNS that answers nobody': {
+    make: () => ({ DNS_SERVERS: '127.0.0.1:9' }),
+    finds: ['DNS', 'no resolver answers, so that domain searches fail', /DNS_SERVERS/],
   },
   'a clock in the past': {
     make({ root }) {

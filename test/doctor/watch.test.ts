@@ -106,10 +106,7 @@ test('a start logs that a panel cannot be reached, and that it is over', async (
   const { panel, providers, checked } = await preparePanel();
   panel.fail('drop');
   const lines = await watch({ providers });
-  const unreachable = [
-    'warn provider panel: The panel cannot be reached with the read_only_token',
-    'warn provider panel: The panel cannot be reached with the token',
-  ];
+  const unreachable = ['warn provider panel: The panel cannot be reached with the token'];
   await expect.poll(lines, eventually).toEqual(unreachable);
   await checked();
   expect(lines()).toEqual(unreachable);

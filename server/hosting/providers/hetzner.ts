@@ -97,7 +97,7 @@ export function createHetzner(settings: HetznerSettings, options: ProviderOption
       const found = await checkCredential({
         upstream: 'Hetzner Cloud',
         ask: () => account.others.request('GET', '/servers?per_page=1'),
-        judge: () => ({ level: 'info', message: 'The token is accepted' }),
+        judge: () => ({ level: 'info', message: 'The token is accepted; whether it may write cannot be seen' }),
         refusedAdvice: 'put a token of the project with read and write access into PROVIDERS_FILE, and restart',
         unreachable: [
           'Hetzner Cloud cannot be reached',
