@@ -80,9 +80,9 @@ export function parseYaml<Schema extends z.ZodType>(
     // A value that seems to be empty may be a text that begins with a `#`.
     const cut = cuts.find(({ kept, start }) => kept === '' && start === offset);
     // In braces, `4,99` is 4 and an unknown field 99.
-    const [, whole] = (atKey && !hideSource && /\b(\d+),$/.exec(text.slice(0, offset))) || [];
-    const decimals = whole !== undefined && /^\d+$/.test(String(path.at(-1))) ? String(path.at(-1)) : undefined;
-    if (decimals !== undefined) return [{ offset, message, hint: `write ${whole}.${decimals}` }];
+    const [, units] = (atKey && !hideSource && /\b(\d+),$/.exec(text.slice(0, offset))) || [];
+    const decimals = units !== undefined && /^\d+$/.test(String(path.at(-1))) ? String(path.at(-1)) : undefined;
+    if (decimals !== undefined) return [{ offset, message, hint: `write ${units}.${decimals}` }];
     const write = cut && `YAML reads what follows # as a comment; write ${quote(cut.comment)}`;
     return [{ offset, message, hint: write ?? hint }];
   });

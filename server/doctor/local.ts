@@ -263,11 +263,9 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
   }),
   watched('shared servers', async ({ store }) => {
     const { records } = await store();
-    const isSame = (one: ServerRecord, other: ServerRecord): boolean =>
-      one.server !== other.server && one.provider === other.provider && one.ref === other.ref;
     const found = records?.servers.filter(({ shared }) => shared === 'unconfirmed') ?? [];
     return found.flatMap((one): Outcome[] => {
-      const twin = records?.servers.find((other) => isSame(one, other));
+      const twin = records?.servers.find((other) => isTwin(one, other));
       if (!twin) return [];
       const { server, provider, ref } = one;
       const add = `\`npm run servers -- add ${server} --provider ${provider} --ref ${ref} --replace --shared\``;
@@ -404,6 +402,11 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
   }),
   check('domain look-ups', () => skipped('`npm run domains -- doctor` asks the registry of each TLD')),
 ];
+
+/** Whether two servers are one server of a provider. */
+function isTwin(one: ServerRecord, other: ServerRecord): boolean {
+  return one.server !== other.server && one.provider === other.provider && one.ref === other.ref;
+}
 
 /** The checks that a running server repeats. */
 export const watchedChecks = checks.filter(({ isWatched }) => isWatched);

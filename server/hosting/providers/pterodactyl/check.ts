@@ -22,9 +22,7 @@ export async function checkPanel(
   const token = await checkKey(client, 'token');
   if (!reader) return { findings: [token.found, withoutReader], readerCanWrite: false };
   const readOnly = await checkKey(reader, 'read_only_token');
-  // A panel that is down is one finding.
-  const isDown = [token, readOnly].every(({ found }) => found.level !== 'info' && found.isUnreachable);
-  const findings = isDown ? [token.found] : [token.found, readOnly.found];
+  const findings = [token.found, readOnly.found];
   if (readOnly.found.level !== 'info' && !readOnly.isAdmin) return { findings, readerCanWrite: undefined };
   const readerCanWrite = readOnly.isAdmin || (await canWriteAnyServer(reader));
   if (readerCanWrite === false) return { findings, readerCanWrite };
