@@ -176,9 +176,10 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
       return fault(`an article of ${next} is not online: no release was built since`, advice);
     }
     // A build that changes nothing confirms the release.
-    const { mtimeMs } = await stat(join(env.DIST_DIR, 'current', 'manifest.json'));
+    const built = await stat(join(env.DIST_DIR, 'current', 'manifest.json')).catch(() => undefined);
     const isPublic = env.PUBLIC_URL !== undefined && !isLoopback(new URL(env.PUBLIC_URL).hostname);
-    if (isPublic && now() - mtimeMs > 25 * hourMs) return fault('no build made or confirmed it for a day', advice);
+    if (isPublic && built && now() - built.mtimeMs > 25 * hourMs)
+      return fault('no build made or confirmed it for a day', advice);
     return ok(next === null ? 'no article is scheduled' : `the next scheduled article is of ${next}`);
   }),
   check('rollback', async ({ env: { DIST_DIR: dist } }) => {
