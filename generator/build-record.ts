@@ -70,7 +70,7 @@ export async function writeBuildRecord(
 let cachedFingerprint: string | undefined;
 
 /**
- * A hash of everything else that a build depends on: the generator's code, the versions of its libraries, and the version
+ * A hash of everything else that a build depends on: the generator's code, the guide of /docs, the versions of its libraries, and the version
  * of Node.js, which includes zlib. It is the same on every machine.
  */
 export function fingerprint(): string {
@@ -81,8 +81,8 @@ export function fingerprint(): string {
     .map((entry) => join(entry.parentPath, entry.name))
     .toSorted()
     .map((file) => [file.slice(root.length), readFileSync(file, 'utf8')]);
-  const libraries = readFileSync(join(root, '../package-lock.json'), 'utf8');
-  return (cachedFingerprint = hash('sha256', JSON.stringify([process.version, libraries, code])));
+  const others = ['package-lock.json', 'docs/customers.md'].map((file) => readFileSync(join(root, '..', file), 'utf8'));
+  return (cachedFingerprint = hash('sha256', JSON.stringify([process.version, others, code])));
 }
 
 function toolchainOf({ compression }: BuildOptions): string {

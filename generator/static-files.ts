@@ -77,6 +77,7 @@ const plain = <Data>(select: (project: Project) => Data): Row<Data> => row(selec
 /** A file that depends on the generator alone. */
 const own = <Result>(render: () => Result | Promise<Result>): Row<Result> => row(() => null, render);
 
+const serviceUrl = ({ urls: { service } }: Project): string | null => service ?? null;
 const itemsOf = (articles: readonly Article[]) => articles.map(({ metadata }) => metadata.item);
 const blogItem = ({ metadata }: Article): ContentItem => metadata.item as ContentItem;
 const lastChangeOf = ({ metadata: { updated, due } }: Article): string | undefined => updated ?? due;
@@ -214,8 +215,8 @@ function createRows(maxLength: number): Rows {
       const texts = { 'application/javascript': script, 'text/css': readArticleStyle() };
       return renderOpenApi({ widgetVersion: version, texts });
     }),
-    getDocs: own(() => renderDocs().start()),
-    getDocsFile: own(() => renderDocs().others()),
+    getDocs: row(serviceUrl, (url) => renderDocs(url ?? undefined).start()),
+    getDocsFile: row(serviceUrl, (url) => renderDocs(url ?? undefined).others()),
   };
 }
 

@@ -9,7 +9,7 @@ import { startServer } from './start.ts';
 
 const droppedMessage = 'log lines were dropped, since the log was not read fast enough';
 
-/** With these defaults, the whole example of docs/customers.md can be pasted at once. */
+/** With these defaults, the examples of a page of /docs can be pasted at once. */
 const demoPresets = { POWER_RATELIMIT_BURST: '20' };
 
 /** A preview has drafts: every website that an editor visits could read them. */

@@ -288,7 +288,7 @@ export function summarizeStream(): string {
     'Each message of the stream is a JSON text `{"event":"...","args":["..."]}`; the first one is `auth` with the token.',
     `Clients send ${names('client')}. The service sends ${names('service')}.`,
     `The close codes are: ${codes.join(' ')}`,
-    'The page /docs/streams describes each event with its arguments.',
+    'The page /docs/streams.html describes each event with its arguments.',
   ].join(' ');
 }
 

@@ -7,8 +7,12 @@ import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 /** The rate limits of single endpoints. */
 export type LimitName = 'domains' | 'feedback';
 
-/** The groups of operations, as the description shows them. */
+/** The groups of operations, as the description shows them: the servers of customers first. */
 export const tags = {
+  Keys: 'What an API key may do.',
+  VPS: 'Power and state of virtual servers, with an API key.',
+  'Game servers': 'Power, state, console and log of game servers, with an API key.',
+  Activity: 'What became of the actions of an API key.',
   Service: 'The running instance: its health, its version and this description.',
   Status: 'The state of the platform, and the script that shows it on a website.',
   Blog: 'The articles of the blog.',
@@ -17,10 +21,6 @@ export const tags = {
   Media: 'The images and other files of articles.',
   Plans: 'The plans that can be ordered.',
   Domains: 'The TLDs for sale with their prices, and the search for free domains.',
-  Keys: 'What an API key may do.',
-  VPS: 'Power and state of virtual servers, with an API key.',
-  'Game servers': 'Power, state, console and log of game servers, with an API key.',
-  Activity: 'What became of the actions of an API key.',
 } as const;
 
 /** What a key needs for an action on a server: the kind of server in the path, and a scope. */

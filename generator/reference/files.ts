@@ -2,9 +2,7 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { Assets } from './page.ts';
-import { renderErrors, renderLimits, renderScopes, renderStart } from './pages.ts';
-import { renderStreams } from './streams.ts';
+import type { Assets } from './guide.ts';
 
 const scriptOptions = { loader: 'ts', format: 'iife', target: 'es2022', tsconfigRaw: {} } as const;
 
@@ -13,8 +11,11 @@ const viewer = dirname(require.resolve('swagger-ui-dist/package.json'));
 const readViewer = (name: string): Buffer => readFileSync(join(viewer, name));
 const readOwn = (name: string): string => readFileSync(join(import.meta.dirname, name), 'utf8');
 
-/** The files of /docs: the first page, and the others by name. They depend on the generator alone. */
-export function renderDocs() {
+/** Where `npm start` serves. The script of each page puts its own address in its place. */
+const localAddress = 'http://localhost:3000';
+
+/** The files of /docs: the first page, and the others by name. Their examples name the address of the service, if it is known. */
+export function renderDocs(address = localAddress) {
   const [style, script, viewerStyle] = [readOwn('docs.css'), readOwn('browser/main.ts'), readViewerStyle()];
   const assets: Assets = {
     viewer: `swagger-ui-${versionOf('swagger-ui-dist')}`,
@@ -23,12 +24,12 @@ export function renderDocs() {
     style: `docs-${toVersion(style)}`,
   };
   return {
-    start: () => renderStart(assets),
+    async start() {
+      const { renderPage } = await import('./guide.ts');
+      return renderPage('/docs', address, assets);
+    },
     others: async () => ({
-      'scopes.html': renderScopes(assets),
-      'streams.html': renderStreams(assets),
-      'errors.html': renderErrors(assets),
-      'limits.html': renderLimits(assets),
+      ...(await renderOthers(address, assets)),
       [`${assets.style}.css`]: style,
       [`${assets.script}.js`]: await compileScript(script),
       [`${assets.viewerStyle}.css`]: viewerStyle,
@@ -36,6 +37,13 @@ export function renderDocs() {
       [`${assets.viewer}.txt`]: readLicences(),
     }),
   };
+}
+
+async function renderOthers(address: string, assets: Assets): Promise<Record<string, string>> {
+  // Imported here, as esbuild below: most builds reuse the pages of the last release.
+  const { paths, renderPage } = await import('./guide.ts');
+  const others = paths.filter((path) => path !== '/docs');
+  return Object.fromEntries(others.map((path) => [path.replace('/docs/', ''), renderPage(path, address, assets)]));
 }
 
 const toVersion = (text: string): string => hash('sha256', text).slice(0, 16);
@@ -55,7 +63,6 @@ function readLicences(): string {
 }
 
 async function compileScript(source: string): Promise<string> {
-  // Imported here: most builds reuse the script of the last release.
   const { transform } = await import('esbuild');
   const { code } = await transform(source, scriptOptions);
   return code;

@@ -14,7 +14,8 @@ import type { Answer } from '../server/ask.ts';
 import { sharedApp, sharedProject } from '../server/shared.ts';
 import { readManifest } from '../server/targets.ts';
 
-const pages = ['/docs', '/docs/scopes.html', '/docs/streams.html', '/docs/errors.html', '/docs/limits.html'];
+const pages = ['scopes', 'servers', 'streams', 'errors', 'limits', 'changes'].map((name) => `/docs/${name}.html`);
+pages.unshift('/docs');
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
@@ -187,9 +188,35 @@ describe('what is beside the pages', () => {
   });
 });
 
-describe('the tables', () => {
-  const read = async (target: string): Promise<string> => wordsOf(await ask(await sharedApp(), target));
+const read = async (target: string): Promise<string> => wordsOf(await ask(await sharedApp(), target));
 
+describe('the examples', () => {
+  test('name PUBLIC_URL, and without it the address that the script of the page replaces', async () => {
+    const root = createProject();
+    const readStart = () => readFileSync(join(root, 'dist/current/public/docs/index.html'), 'utf8');
+    await buildProject(root, { urls: { site: undefined, service: undefined } });
+    expect(readStart()).toContain('curl http://localhost:3000/v1/plans');
+    await buildProject(root, { urls: { site: undefined, service: 'https://hosting.example.org' } });
+    expect(readStart()).toContain('curl https://hosting.example.org/v1/plans');
+    expect(readStart()).not.toMatch(/localhost|api\.example\.com/);
+  });
+
+  test('are each in curl, TypeScript and Python, without names of samples', async () => {
+    for (const target of pages) {
+      const answer = await ask(await sharedApp(), target);
+      const titles = valuesOf('data-title', answer).join(' ');
+      expect(titles.replaceAll('curl TypeScript Python', '').trim()).toBe('');
+      expect(wordsOf(answer)).not.toMatch(/npm start|\bdemo\b|<!--/);
+    }
+    const words = (await read('/docs/servers.html')).replaceAll(' ', '');
+    const path = '/v1/hosting/game/console/';
+    expect(words).toContain(`-XPOST-d'{"command":"sayhello"}'"$api${path}$server/command"`);
+    expect(words).toContain(`'POST',\`${path}\${server}/command\`,{body:'{"command":"sayhello"}'}`);
+    expect(words).toContain(`"POST",f"${path}{server}/command",body=b'{"command":"sayhello"}'`);
+  });
+});
+
+describe('the tables', () => {
   test('have every scope with what it opens', async () => {
     const words = await read('/docs/scopes.html');
     for (const scope of scopes) expect(words).toContain(scope);

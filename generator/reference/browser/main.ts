@@ -5,10 +5,58 @@ interface Description {
   readonly paths: Record<string, Record<string, { readonly parameters: { in: string; example?: unknown }[] }>>;
 }
 
-// The examples of the page become lines that can be copied, whichever address it has.
-for (const code of document.querySelectorAll('pre.code code')) {
-  code.textContent = code.textContent.replaceAll('http://localhost:3000', location.origin);
+const examples = [...document.querySelectorAll<HTMLElement>('.markdown-body pre')];
+
+// The examples become lines that can be copied, whichever address the page has.
+for (const part of examples.flatMap((example) => [...example.querySelectorAll('*')])) {
+  for (const node of part.childNodes) {
+    if (node instanceof Text) node.data = node.data.replaceAll('http://localhost:3000', location.origin);
+  }
 }
+
+function createButton(text: string, onClick: (button: HTMLButtonElement) => void): HTMLButtonElement {
+  const button = document.createElement('button');
+  button.textContent = text;
+  button.addEventListener('click', () => onClick(button));
+  return button;
+}
+
+/** Shows the examples of one client alone. */
+function chooseClient(name: string): void {
+  for (const example of examples) example.hidden = (example.dataset['title'] ?? name) !== name;
+  for (const button of document.querySelectorAll('.bar [aria-pressed]')) {
+    button.setAttribute('aria-pressed', String(button.textContent === name));
+  }
+}
+
+/** Adds a bar above each example, or above the same one for several clients: a choice of the client, and a copy button. */
+function addBars(): void {
+  for (const [at, example] of examples.entries()) {
+    const { title } = example.dataset;
+    if (title !== undefined && title !== 'curl') continue;
+    const same = title === undefined ? [example] : examples.slice(at, at + 3);
+    const bar = document.createElement('div');
+    bar.className = 'bar';
+    for (const { dataset } of title === undefined ? [] : same) {
+      const choice = createButton(dataset['title']!, ({ textContent }) => chooseClient(textContent));
+      choice.setAttribute('aria-pressed', 'false');
+      bar.append(choice);
+    }
+    // Browsers have a clipboard for secure addresses alone.
+    if ('clipboard' in navigator) {
+      const copy = createButton('Copy', (button) => {
+        const shown = same.find(({ hidden }) => !hidden)!;
+        void navigator.clipboard.writeText(shown.innerText.trimEnd()).then(() => (button.textContent = 'Copied'));
+        setTimeout(() => (button.textContent = 'Copy'), 2000);
+      });
+      copy.className = 'copy';
+      bar.append(copy);
+    }
+    example.before(bar);
+  }
+  chooseClient('curl');
+}
+addBars();
 
 // Swagger UI has dark colors, but does not follow the browser.
 const dark = matchMedia('(prefers-color-scheme: dark)');

@@ -214,7 +214,15 @@ export function createTemplate(): Template {
 /** Copies what the program needs, and gives it the content of a small company. */
 function copySources(origin: string): void {
   const filter = (path: string): boolean => basename(path) !== 'node_modules';
-  for (const name of ['generator', 'server', 'examples/systemd', 'package.json', 'package-lock.json', '.gitignore']) {
+  for (const name of [
+    'generator',
+    'server',
+    'examples/systemd',
+    'docs/customers.md',
+    'package.json',
+    'package-lock.json',
+    '.gitignore',
+  ]) {
     cpSync(join(repository, name), join(origin, name), { recursive: true, filter });
   }
   writeFiles(origin, validProject);

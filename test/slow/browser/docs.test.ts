@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { OpenApiDocument } from '#contract/docs.ts';
@@ -8,7 +9,15 @@ import { startDemo } from '../../helpers/demo.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';
 
-const pages = ['/docs', '/docs/scopes.html', '/docs/streams.html', '/docs/errors.html', '/docs/limits.html'];
+const pages = ['scopes', 'servers', 'streams', 'errors', 'limits', 'changes'].map((name) => `/docs/${name}.html`);
+pages.unshift('/docs');
+
+/** How the examples for each client are run. */
+const clients = [
+  { title: 'curl', file: 'calls.sh', program: 'bash', answer: '"state":"running"' },
+  { title: 'TypeScript', file: 'calls.mts', program: process.execPath, answer: "state: 'running'" },
+  { title: 'Python', file: 'calls.py', program: 'python3', answer: "'state': 'running'" },
+];
 
 /** What axe finds in Swagger UI itself, which takes no names of its own for these elements. */
 const ofViewer = [
@@ -63,7 +72,7 @@ describeChromium((browser) => {
       const texts = shown.map((text) => text.replaceAll('\u200B', '').replaceAll(/\s+/g, ' ').trim());
       expect(texts.toSorted()).toEqual(described.toSorted());
       // Its own address is in the lines for a terminal.
-      expect(await page.locator('pre.code').first().innerText()).toBe(`curl ${url}/v1/plans`);
+      expect(await page.locator('.markdown-body pre').first().innerText()).toBe(`curl ${url}/v1/plans`);
     });
 
     test('sends requests with a pasted key, which it keeps in memory alone', async () => {
@@ -181,9 +190,9 @@ describeChromium((browser) => {
       const started = await fetch(`${url}/v1/hosting/game/power/demo/start`, { method: 'POST', headers });
       expect(started.status).toBe(200);
       const page = await open(`${url}/docs/streams.html`);
-      const source = await page.locator('#client ~ pre.code').first().innerText();
+      const source = await page.locator('#a-client ~ pre').first().innerText();
       const folder = temporaryFolder();
-      writeFileSync(join(folder, 'console.mjs'), source);
+      writeFileSync(join(folder, 'console.mjs'), source.replace('YOUR_GAME_SERVER', 'demo'));
       writeFileSync(join(folder, '.key'), `Authorization: Bearer ${key}\n`);
       const child = spawn(process.execPath, ['console.mjs'], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
       onTestFinished(() => void child.kill());
@@ -192,5 +201,34 @@ describeChromium((browser) => {
       await expect.poll(() => printed, { timeout: 60_000 }).toMatch(/console output .+/);
       expect(printed).toContain('auth success');
     });
+
+    test.each(clients)(
+      'the examples for $title can be chosen, copied and run',
+      async ({ title, file, program, answer }) => {
+        const { url, key } = await startDemo();
+        const read = async (path: string): Promise<string[]> => {
+          const page = await open(url + path, { permissions: ['clipboard-read', 'clipboard-write'] });
+          await page.getByRole('button', { name: title, exact: true }).first().click();
+          expect(await page.locator('[aria-pressed="true"]').allInnerTexts()).not.toContain('Copy');
+          const copies = page.locator('.bar:has([aria-pressed]) .copy');
+          const texts: string[] = [];
+          for (const copy of await copies.all()) {
+            await copy.click();
+            texts.push(await page.evaluate(() => navigator.clipboard.readText()));
+          }
+          return texts;
+        };
+        const [start = '', ...calls] = [...(await read('/docs')), ...(await read('/docs/servers.html'))];
+        expect(calls.length).toBeGreaterThan(10);
+        const named = start.replace('YOUR_GAME_SERVER', 'demo').replace('YOUR_VPS', 'demo');
+        const folder = temporaryFolder();
+        writeFileSync(join(folder, file), [named.replace(/^echo .*\n/, ''), ...calls].join('\n'));
+        writeFileSync(join(folder, '.key'), `Authorization: Bearer ${key}\n`);
+        const { stdout } = await promisify(execFile)(program, [file], { cwd: folder, timeout: 60_000 });
+        expect(stdout).toContain(answer);
+        expect(stdout).toContain('stop-4711');
+        expect(stdout).not.toContain('"success":false');
+      },
+    );
   });
 });

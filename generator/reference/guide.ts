@@ -1,0 +1,223 @@
+import { readFileSync } from 'node:fs';
+import { allows, scopes } from '#contract/api-keys.ts';
+import { describeStream } from '#contract/console-stream.ts';
+import { head as description } from '#contract/docs.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
+import { endpoints } from '#contract/endpoints.ts';
+import { bodyLimits, rateLimits } from '#contract/limits.ts';
+import { problems, renderProblem } from '#contract/problem.ts';
+import { html, renderDocument, trusted } from '../html.ts';
+import type { Html } from '../html.ts';
+import { renderAll } from '../markdown/render.ts';
+
+/** The names of the scripts and style sheets, which have their version in them. */
+export interface Assets {
+  /** Swagger UI: script, style sheet and licences. */
+  readonly viewer: string;
+  readonly viewerStyle: string;
+  readonly script: string;
+  readonly style: string;
+}
+
+/** The pages of /docs by path. All but the first have the text of the section of this title in docs/customers.md. */
+const pages = {
+  '/docs': 'Start and reference',
+  '/docs/scopes.html': 'Keys and scopes',
+  '/docs/servers.html': 'States and actions',
+  '/docs/streams.html': 'Console streams',
+  '/docs/errors.html': 'Errors',
+  '/docs/limits.html': 'Limits',
+  '/docs/changes.html': 'Changes',
+} as const;
+type Path = keyof typeof pages;
+
+/** The paths of the pages of /docs. */
+export const paths = Object.keys(pages) as Path[];
+
+const { info, openapi } = description;
+const guide = readFileSync(new URL('../../docs/customers.md', import.meta.url), 'utf8');
+
+/**
+ * Renders a page of /docs, with the address of the service in its examples. Links start with a slash, since the first page is at
+ * /docs and at /docs/. Throws if docs/customers.md has no text for it.
+ */
+export function renderPage(path: Path, address: string, assets: Assets): string {
+  const { viewer, viewerStyle, script, style } = assets;
+  const isFirst = path === '/docs';
+  const [styles, scripts] = isFirst
+    ? [
+        [viewerStyle, style],
+        [viewer, script],
+      ]
+    : [[style], [script]];
+  const head = html`<link rel="stylesheet" href="/v1/article.css" />
+    ${styles.map((name) => html`<link rel="stylesheet" href="/docs/${name}.css" />`)}
+    ${scripts.map((name) => html`<script src="/docs/${name}.js" defer></script>`)}`;
+  const text = html`<div class="markdown-body">${renderText(path, address)}</div>`;
+  const body = html`<body>
+    <a class="skip" href="#main">Skip to the content</a>
+    <header>
+      <a class="name" href="/docs">${info.title}</a>
+      <nav aria-label="Documentation">
+        <ul>
+          ${Object.entries(pages).map(([to, name]) =>
+            to === path
+              ? html`<li><a href="${to}" aria-current="page">${name}</a></li>`
+              : html`<li><a href="${to}">${name}</a></li>`,
+          )}
+        </ul>
+      </nav>
+    </header>
+    <main id="main">${isFirst ? renderFirst(text) : text}</main>
+    <footer>
+      <p>
+        <a href="${info.contact.url}">${info.contact.name}</a> ·
+        <a href="/v1/openapi.json">Machine description</a> (OpenAPI ${openapi}, API version ${info.version}) ·
+        <a href="/docs/${viewer}.txt">Licences of the reference</a>
+      </p>
+    </footer>
+  </body>`;
+  return renderDocument({ title: isFirst ? info.title : `${pages[path]} - ${info.title}`, head, body });
+}
+
+function renderFirst(text: Html): Html {
+  return html`<h1>${info.title}</h1>
+    <p>${info.description}</p>
+    ${text}
+    <h2 id="reference">Reference</h2>
+    <div id="viewer">
+      <p role="status">
+        The reference is loading. It needs JavaScript; <a href="/v1/openapi.json">the machine description</a> has the
+        same content.
+      </p>
+    </div>`;
+}
+
+/** Renders a section of the guide, whose headings are a level higher on a page of their own. */
+function renderText(path: Path, address: string): Html {
+  const [first = '', ...sections] = guide.split(/^## /m);
+  const section = sections.find((text) => text.startsWith(`${pages[path]}\n`));
+  const source = path === '/docs' ? first.replace(/^# .*/, '') : `# ${section}`;
+  const markdown = source
+    .replaceAll(/^###/gm, '##')
+    .replaceAll(/^<!-- (\w+) -->$/gm, (_, name: keyof typeof tables) => tables[name]())
+    .replaceAll(request, (_, ...parts) => toCalls(parts))
+    .replaceAll('https://api.example.com', address);
+  const [rendered] = renderAll([{ markdown, sitePath: path }]);
+  if (!rendered || 'rejected' in rendered) throw new Error(`${path}: ${rendered?.rejected.message}`);
+  return trusted(rendered.html);
+}
+
+/** A code block with a request: its method, path, header and body. */
+const request = /^```http\n(\S+) (\S+)\n(?:([\w-]+): (.*)\n)?(?:\n(.+)\n)?```$/gm;
+
+/** Writes a request for each client. The first page has what `api`, `server`, `vps` and `call` are. */
+function toCalls([method, path, name, value, body]: (string | undefined)[]): string {
+  const toPath = (format: string): string =>
+    path!.replace('{server_id}', format.replace('_', 'server')).replace('{id}', format.replace('_', 'vps'));
+  const headers = name === undefined ? '' : JSON.stringify({ [name]: value });
+  const curl = [
+    'curl -H @.key',
+    method === 'GET' ? '' : ` -X ${method}`,
+    name === undefined ? '' : ` -H '${name}: ${value}'`,
+    body === undefined ? '' : ` -d '${body}'`,
+    ` "$api${toPath('$_')}"`,
+  ].join('');
+  const options = [headers && `headers: ${headers}`, body === undefined ? '' : `body: '${body}'`].filter(Boolean);
+  const typescript = `'${method}', \`${toPath('${_}')}\`${options.length > 0 ? `, { ${options.join(', ')} }` : ''}`;
+  const python = [`"${method}"`, `f"${toPath('{_}')}"`, headers, body === undefined ? '' : `body=b'${body}'`];
+  return [
+    toFence('sh', 'curl', curl),
+    toFence('ts', 'TypeScript', `console.log(await call(${typescript}));`),
+    toFence('python', 'Python', `print(call(${python.filter(Boolean).join(', ')}))`),
+  ].join('\n\n');
+}
+
+const toFence = (language: string, title: string, code: string): string =>
+  `\`\`\`${language} title="${title}"\n${code}\n\`\`\``;
+
+/** What the contract puts in place of a comment with its name in docs/customers.md. */
+const tables = {
+  scopes: () =>
+    toTable(
+      ['Scope', 'Operations'],
+      [
+        ...scopes.map((scope) => [
+          `\`${scope}\``,
+          listOperations((access) => access !== 'any_key' && allows([scope], access.scope)),
+        ]),
+        ['any key', listOperations((access) => access === 'any_key')],
+      ],
+    ),
+  events: () => {
+    const { events } = describeStream();
+    const rows = (side: 'client' | 'service') => events.filter(({ from }) => from === side).map(toEventRow);
+    return [
+      '### Events that you send',
+      toTable(['Event', 'Meaning'], rows('client')),
+      '### Events that you receive',
+      toTable(['Event', 'Meaning'], rows('service')),
+    ].join('\n\n');
+  },
+  codes: () =>
+    toTable(
+      ['Code', 'Meaning', 'What to do'],
+      describeStream().closeCodes.map(({ code, meaning, client }) => [String(code), toText(meaning), toText(client)]),
+    ),
+  example: () => `\`\`\`json\n${renderProblem('json', 'unauthorized').trim()}\n\`\`\``,
+  errors: () =>
+    toTable(
+      ['Code', 'Status', 'Meaning, and what to do'],
+      Object.entries(problems)
+        .toSorted(([, a], [, b]) => a.status - b.status)
+        .map(([code, { status, message, advice }]) => [`\`${code}\``, String(status), toText(`${message}. ${advice}`)]),
+    ),
+  rates: () =>
+    toTable(
+      ['Requests', 'At once', 'Then', 'Counted for'],
+      Object.values(rateLimits).map(({ requests, burst, refill, seconds, countedFor }) => [
+        requests,
+        String(burst),
+        seconds === 1 ? `${refill} a second` : `${refill} in ${seconds} seconds`,
+        countedFor,
+      ]),
+    ),
+  bodies: () =>
+    toTable(
+      ['Body', 'At most'],
+      [
+        ['A vote on an article', `${bodyLimits.feedback / 1024} KiB`],
+        ['Any other body', `${bodyLimits.others / 1024} KiB`],
+      ],
+    ),
+};
+
+function listOperations(isOpen: (access: NonNullable<Endpoint['access']>) => boolean): string {
+  return Object.entries<Endpoint>(endpoints)
+    .filter(([, { access }]) => access && isOpen(access))
+    .map(([operation, { method, path, summary, tag }]) => {
+      const address = `/docs#/${encodeURIComponent(tag)}/${operation}`;
+      return `[\`${method} ${path}\`](${address}) ${toText(summary)}`;
+    })
+    .join('<br>');
+}
+
+type Described = ReturnType<typeof describeStream>['events'][number];
+
+function toEventRow({ event, description: meaning, scope, args, example }: Described): string[] {
+  const names = args.map(({ name, optional }) => ` \\[${name}${optional ? '?' : ''}\\]`).join('');
+  const details = args.flatMap((argument) => [
+    `**${argument.name}**${argument.optional ? ', optional' : ''}: ${toText(argument.description)}`,
+    ...argument.values.map((one) => `\`${one.value}\`: ${toText(one.meaning)}`),
+    ...argument.fields.map((field) => `\`${field.name}\`: ${toText(field.description)}`),
+  ]);
+  const first = `${toText(meaning)}${scope === null ? '' : ` Needs the scope \`${scope}\`.`}`;
+  const code = `\`${JSON.stringify({ event, args: example })}\``;
+  return [`\`${event}\`${names}`, [first, ...details, code].join('<br>')];
+}
+
+const toTable = (columns: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [columns, columns.map(() => '-'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+
+/** A text of the contract as Markdown. */
+const toText = (text: string): string => text.replaceAll(/[\\`*_[\]<|]/g, String.raw`\$&`);
