@@ -188,8 +188,6 @@ describe('a build after a change equals a first build to the byte:', () => {
     const ofGenerator = Array.from(names).filter((name) => !changed.has(name));
     expect(ofGenerator.toSorted()).toEqual([
       'getArticleStyle',
-      'getDocs',
-      'getDocsFile',
       'getOpenApi',
       'getStatusWidget',
       'getStatusWidgetVersion',
