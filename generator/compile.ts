@@ -131,7 +131,7 @@ interface Parts extends Pick<Content, 'media'>, Pick<Manifest, 'counts' | 'nextC
   readonly pictures: PictureSizes;
 }
 
-/** Writes and publishes a release, or discards it if a source changed meanwhile. */
+/** Writes and publishes a release, or discards it if a source changed during the build. */
 async function writeRelease(
   stage: Stage,
   { project, media, articles, pictures, counts, nextChangeAt }: Parts,

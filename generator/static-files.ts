@@ -33,7 +33,7 @@ export interface Project extends Catalog {
 
 /**
  * Reads the text of an included article by the hash of its file: a text is a part of the data that {@link Row} selects, which
- * holds its hash. Returns undefined if the source was changed meanwhile, which fails the build.
+ * holds its hash. Returns undefined if the source changed during the build, which fails the build.
  */
 export type ReadText = (sha256: string) => Promise<{ readonly html: string } | undefined>;
 

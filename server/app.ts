@@ -339,7 +339,7 @@ export interface ListenersBase {
   readonly report: (message: string) => (error: unknown) => void;
 }
 
-/** After this time in addition, a client that does not read its response is disconnected: the response is in memory. */
+/** After this longer time, a client that does not read its response is disconnected: the response is in memory. */
 const stalledClientMs = 120_000;
 
 const untrustedMessage =

@@ -1,7 +1,7 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
 /**
- * Prints which programs are not installed, how many answers were compared with the machine description, how many frames
+ * Prints which programs are not installed, how many answers were compared with the OpenAPI document, how many frames
  * of console streams with their table, and as the last line of a run `N passed, N failed`, and `, N skipped` if tests
  * were skipped.
  */
@@ -30,7 +30,7 @@ export default class SummaryReporter implements Reporter {
     const skipped = [...missing].map(
       (program) => `the tests of a program that is not installed are skipped: ${program}\n`,
     );
-    this.#line = `${skipped.join('')}${compared} answers compared with the machine description, ${frames} frames with the table of streams\n${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`;
+    this.#line = `${skipped.join('')}${compared} answers compared with the OpenAPI document, ${frames} frames with the table of streams\n${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`;
     process.once('exit', () => process.stdout.write(`${this.#line}\n`));
   }
 }

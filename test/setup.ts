@@ -5,7 +5,7 @@ import { takeComparison } from './server/described.ts';
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** How many answers were compared with the machine description. */
+    /** How many answers were compared with the OpenAPI document. */
     compared?: number;
     /** How many frames of console streams were compared with the table of the contract. */
     frames?: number;

@@ -57,7 +57,7 @@ export interface ArticleMetadata {
   readonly placeholder?: Located | undefined;
   /** Media in the front matter. */
   readonly media: readonly Located[];
-  /** The own pictures in its HTML, each with the size that it had, if that was known. */
+  /** The pictures of this site in its HTML, each with the size that it had, if that was known. */
   readonly pictures: readonly { readonly path: string; readonly size?: Size | undefined }[];
   /** Links, pictures, videos and sounds that point to this site. */
   readonly references: readonly Reference[];

@@ -97,7 +97,7 @@ export async function writeArticles(
   });
 }
 
-/** Reads the HTML of an included article. Reports it and returns undefined if its source was changed meanwhile. */
+/** Reads the HTML of an included article. Reports it and returns undefined if its source changed during the build. */
 export async function readArticleText(
   article: Article,
   options: ArticlesOptions,

@@ -71,7 +71,7 @@ async function createIndex(hasText: boolean) {
         if (before?.input === input) continue;
         // oxlint-disable-next-line no-await-in-loop -- In order: the same articles get the same numbers.
         const read = hasText ? await readText(article.text) : { html: '' };
-        // Its source was changed meanwhile, so this build fails.
+        // Its source changed during the build, so this build fails.
         if (!read) continue;
         const entry = { ...article, text: toPlainText(read.html).text };
         if (before) index.remove(before.entry);

@@ -61,7 +61,7 @@ export function runNew(kind: string, words: readonly string[], flags: NewFlags):
     writeFileSync(settings, stringify({ name: toTitleCase(flags.category!) }), { flag: 'wx' });
     hint(`${displayPath(settings)} holds the name of the new category that readers see`);
   }
-  // Another process may have created it meanwhile.
+  // Another process may have created it in between.
   writeFileSync(file, text, { flag: 'wx' });
   hint('it is a draft: "npm run dev" shows it at http://localhost:3000/preview');
   hint('to publish it, write the description and the text, and remove the line "draft: true"');

@@ -278,7 +278,7 @@ export const closeCodes = {
 /** The name of a close code. */
 export type CloseName = keyof typeof closeCodes;
 
-/** The stream in a paragraph, for the machine description, which has no websockets. */
+/** The stream in a paragraph, for the OpenAPI document, which has no websockets. */
 export function summarizeStream(): string {
   const rows = Object.entries<Event>(streamEvents);
   const names = (side: Event['from']): string =>

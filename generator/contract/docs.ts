@@ -96,7 +96,7 @@ export const docsEndpoints = {
   },
 } as const satisfies Record<string, Endpoint>;
 
-/** The pages for people who use the API, and the machine description, which says the same to programs. */
+/** The pages for people who use the API, and the OpenAPI document, which says the same to programs. */
 export const docsFiles = {
   getDocs: {
     ...page,

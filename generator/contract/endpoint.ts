@@ -39,7 +39,7 @@ export interface Endpoint {
   readonly summary: string;
   /** What a client should know beyond the summary. */
   readonly description: string;
-  /** Whether it is for people with a browser; the machine description, which is for programs, leaves it out. */
+  /** Whether it is for people with a browser; the OpenAPI document, which is for programs, leaves it out. */
   readonly isPage?: boolean;
   /** Whether the response is stored and has an ETag: in a {@link ServedFile} or in memory. */
   readonly stored: 'file' | 'memory' | false;
@@ -176,7 +176,7 @@ export interface ServedFile
     StaticFile,
     Pick<Endpoint, 'path' | 'tag' | 'summary' | 'description'>,
     Partial<Pick<Endpoint, 'isPage' | 'hasFormerPaths' | 'query' | 'missing' | 'problems' | 'messages' | 'failure'>> {
-  /** What the response holds, for the machine description. */
+  /** What the response holds, for the OpenAPI document. */
   readonly reply: string;
   /** The same of the response to Range. */
   readonly partReply?: string;

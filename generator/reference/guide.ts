@@ -72,7 +72,7 @@ export function renderPage(path: Path, address: string, assets: Assets): string 
     <footer>
       <p>
         <a href="${info.contact.url}">${info.contact.name}</a> ·
-        <a href="/v1/openapi.json">Machine description</a> (OpenAPI ${openapi}, API version ${info.version}) ·
+        <a href="/v1/openapi.json">OpenAPI document</a> (OpenAPI ${openapi}, API version ${info.version}) ·
         <a href="/docs/${viewer}.txt">Licences of the reference</a>
       </p>
     </footer>
@@ -87,8 +87,8 @@ function renderFirst(text: Html): Html {
     <h2 id="reference">Reference</h2>
     <div id="viewer">
       <p role="status">
-        The reference is loading. It needs JavaScript; <a href="/v1/openapi.json">the machine description</a> has the
-        same content.
+        The reference is loading. It needs JavaScript; <a href="/v1/openapi.json">the OpenAPI document</a> has the same
+        content.
       </p>
     </div>`;
 }

@@ -47,7 +47,7 @@ export function readFolders(out: string): Switch[] {
   const ids = existsSync(root) ? readdirSync(root).filter((name) => /^[0-9a-f]{16}$/.test(name)) : [];
   return ids
     .flatMap((id) => {
-      // Another process may remove it meanwhile.
+      // Another process may remove it at the same time.
       const at = statSync(join(root, id), { throwIfNoEntry: false })?.mtime;
       return at ? [{ id, at }] : [];
     })

@@ -39,7 +39,7 @@ export async function watchFolders(
       const changes = { files, structure };
       files = new Map();
       structure = false;
-      // The next iteration handles the changes that arrive meanwhile.
+      // The next iteration handles the changes that arrive during this one.
       // oxlint-disable-next-line no-await-in-loop
       await onChange(changes);
     }

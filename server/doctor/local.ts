@@ -222,7 +222,7 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
     const url = toUrl(HOST, port);
     if (!(await isTaken(url))) {
       if (!isRunning) return ok('its port is free');
-      return fault(`the server has no metrics on port ${port}`, 'restart it, so that it takes up METRICS_PORT');
+      return fault(`the server has no metrics on port ${port}`, 'restart it, so that it reads METRICS_PORT');
     }
     const found = await createVisit(url)('/metrics').catch(() => undefined);
     if (isRunning && found?.status === 200) return ok('the server answers with them');

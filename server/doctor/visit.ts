@@ -156,7 +156,7 @@ const checks: readonly Check<Site>[] = [
     return fault(`it is ${Math.round(skewMs / 1000)} s off this machine`, 'set both clocks by NTP');
   }),
   check('bodies as described', async ({ visit, articles }) => {
-    // Each public operation must answer what the machine description says.
+    // Each public operation must answer what the OpenAPI document says.
     const described = Object.values<Endpoint>(endpoints).flatMap((endpoint) => {
       const { method, replies, path, access, query } = endpoint;
       if (method !== 'GET' || !(200 in replies) || path.includes('{') || access) return [];

@@ -107,7 +107,7 @@ export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: Hosting
 }
 
 /**
- * The route of a stream's address for requests without a websocket handshake. It is not in the machine description, which
+ * The route of a stream's address for requests without a websocket handshake. It is not in the OpenAPI document, which
  * has no way to describe a websocket.
  */
 export const streamRoute: Route = {
@@ -116,7 +116,7 @@ export const streamRoute: Route = {
     path: '/v1/hosting/game/console/{server_id}/stream',
     tag: 'Game servers',
     summary: 'A console stream, as a websocket',
-    description: 'It is not in the machine description, which has no websockets.',
+    description: 'It is not in the OpenAPI document, which has no websockets.',
     stored: false,
     errorStyle: 'json',
     replies: {},

@@ -54,7 +54,7 @@ export function createLimits(query: Query, url: string) {
         .update(key)
         .digest('base64url');
       const [row] = await query(consumeSql, [name, keyHash, tokenUs, capacityUs]);
-      // Another instance inserted the row meanwhile, and its burst is used up.
+      // Another instance inserted the row first, and its burst is used up.
       if (!row) return { allowed: false, fullUs: capacityUs };
       const { allowed, full_us: fullUs } = Consumed.parse(row);
       return { allowed, fullUs };

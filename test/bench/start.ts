@@ -17,7 +17,7 @@ export const startNames = {
   corpus: `start: ${serverNames.ours}, corpus`,
   read: `every article read: ${serverNames.ours}, corpus`,
   unchanged: `no new release: ${serverNames.ours}`,
-  changed: `a new release is selected up: ${serverNames.ours}`,
+  changed: `a new release is loaded: ${serverNames.ours}`,
 } as const;
 const toRaw = (name: string) => (name.startsWith('start: ') ? startNames.raw : undefined);
 const toSmall = (name: string) => toName({ name: name.includes('before') ? 'before' : 'ours' }, startNames.small);

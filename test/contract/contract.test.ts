@@ -36,7 +36,7 @@ function valuesOfOtherTypes(value: unknown): unknown[] {
   return ['text', 1, true, null, [], { other: 1 }].filter((other) => kindOf(other) !== kindOf(value));
 }
 
-test('every shape of the machine description is in the table', () => {
+test('every shape of the OpenAPI document is in the table', () => {
   // A map has no fields of its own.
   const objects = Object.entries(document.components.schemas).filter(([, shape]) => 'properties' in shape);
   expect(new Set(objects.map(([name]) => name)).difference(new Set(shapes.map(({ name }) => name)))).toEqual(new Set());

@@ -7,5 +7,5 @@ export const files = {
   texts: { 'application/javascript': '(()=>{})();\n', 'text/css': '.markdown-body {}\n' },
 };
 
-/** The machine description after a JSON round trip, as clients receive it, with files that no release has. */
+/** The OpenAPI document after a JSON round trip, as clients receive it, with files that no release has. */
 export const document = JSON.parse(JSON.stringify(renderOpenApi(files))) as OpenApiDocument;

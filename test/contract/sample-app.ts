@@ -13,10 +13,10 @@ import { createUpstream } from '../helpers/upstream.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 
-/** The server with the sample content, and the servers that the examples of the machine description name. */
+/** The server with the sample content, and the servers that the examples of the OpenAPI document name. */
 export interface SampleApp extends TestApp {
   readonly key: string;
-  /** The machine description of its release. */
+  /** The OpenAPI document of its release. */
   readonly document: OpenApiDocument;
 }
 

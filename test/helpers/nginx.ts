@@ -67,7 +67,7 @@ async function runNginx(commands: string, http: (folder: string, port: number) =
     port,
     /** What it wrote to its error log. */
     log: () => log,
-    /** Takes up other contents of its `http` block. */
+    /** Loads other contents of its `http` block. */
     reload(text: string): void {
       writeFileSync(file, frame(folder, text));
       child.kill('SIGHUP');

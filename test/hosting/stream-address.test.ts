@@ -51,7 +51,7 @@ test('another method of a stream is 405, and what is no stream is 404', async ()
   }
 });
 
-test('the machine description says what the address of a stream answers without a handshake', () => {
+test('the OpenAPI document says what the address of a stream answers without a handshake', () => {
   const { get } = document.paths['/v1/hosting/game/console/{server_id}/websocket']!;
   expect(JSON.stringify(get)).toContain('a plain GET of it is 426');
 });

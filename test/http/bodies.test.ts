@@ -168,7 +168,7 @@ describe('a console command', () => {
     [' \u200B', false],
     ['\uD800', false],
     ['a\nb', false],
-  ])('has the same limits in the machine description: %j', (command, isValid) => {
+  ])('has the same limits in the OpenAPI document: %j', (command, isValid) => {
     const { components } = document as unknown as {
       components: { schemas: { GameConsoleCommandRequest: { properties: { command: { pattern: string } } } } };
     };

@@ -128,7 +128,7 @@ describe.each(serverNames)('%s', (name) => {
     }
   });
 
-  test('has the messages that it sends as examples in the machine description', async () => {
+  test('has the messages that it sends as examples in the OpenAPI document', async () => {
     const { path, method } = describeEndpoint(name);
     const { paths } = document as unknown as { paths: Record<string, Record<string, { responses: Responses }>> };
     const { responses } = paths[path]![method.toLowerCase()]!;

@@ -75,7 +75,7 @@ test('the build is described by one series', async () => {
   expect(found).toEqual([[`hosting_api_build_info{version="1.2.3",node_version="${process.version}"}`, 1]]);
 });
 
-test('each endpoint is counted under the path of the machine description', async () => {
+test('each endpoint is counted under the path of the OpenAPI document', async () => {
   const app = await serve();
   for (const name of Object.keys(endpoints) as EndpointName[]) {
     const { path, method } = endpoints[name];

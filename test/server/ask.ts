@@ -23,7 +23,7 @@ export interface Question {
   readonly body?: string | undefined;
 }
 
-/** Sends a request with an unchanged target. Every test that does so compares the answer with the machine description. */
+/** Sends a request with an unchanged target. Every test that does so compares the answer with the OpenAPI document. */
 export async function ask(app: { readonly port: number }, target: string, question: Question = {}): Promise<Answer> {
   const answer = await send(app.port, target, question);
   if (!isPreflight(question)) compareRemote(app.port, { method: question.method ?? 'GET', target, ...answer });

@@ -27,11 +27,11 @@ const validators = new Map<object, ValidateFunction>();
 /** Bodies with an ETag are the same each time. */
 const validated = new Set<string>();
 
-/** What the server under test answered differently than its machine description says. */
+/** What the server under test answered differently than its OpenAPI document says. */
 const differences: string[] = [];
 let count = 0;
 
-/** Returns how many answers were compared since the last call. Throws if one differs from the machine description. */
+/** Returns how many answers were compared since the last call. Throws if one differs from the OpenAPI document. */
 export function takeComparison(): number {
   const compared = count;
   count = 0;
@@ -47,7 +47,7 @@ function assertSame(): void {
 /** The ports of servers in this process, whose answers are compared as they are sent. */
 const ports = new Set<number>();
 
-/** Compares an answer of a server in another process. Throws if it differs from the machine description. */
+/** Compares an answer of a server in another process. Throws if it differs from the OpenAPI document. */
 export function compareRemote(port: number, answer: Described): void {
   if (ports.has(port)) return;
   compare(answer);

@@ -14,7 +14,7 @@ const allNames = (Object.keys(endpoints) as EndpointName[]).toSorted(
   (one, other) => Number(isGet(other)) - Number(isGet(one)),
 );
 
-/** Every operation of the machine description, for test tables. The pages for people have tests of their own. */
+/** Every operation of the OpenAPI document, for test tables. The pages for people have tests of their own. */
 export const endpointNames = allNames.filter((name) => !describeEndpoint(name).isPage);
 
 /** Every endpoint that serves files of the release. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { paths } from './schema.ts';
 
-// Does a power action on a game server, and waits for its state. The types come from the machine description of the API:
+// Does a power action on a game server, and waits for its state. The types come from the OpenAPI document of the API:
 //   npx openapi-typescript@7 "$API_URL/v1/openapi.json" -o schema.ts
 //   HOSTING_API_KEY=hk_... API_URL=https://api.example.com node power.ts SERVER start|stop|restart
 const { API_URL: base = 'http://localhost:3000', HOSTING_API_KEY: key } = process.env;

@@ -53,7 +53,7 @@ events.addEventListener('error', () => {
 
 const retries = new WeakMap<HTMLImageElement, number>();
 
-// The server takes up a release a moment after its event, so a new picture may still be missing.
+// The server loads a release a moment after its event, so a new picture may still be missing.
 document.addEventListener(
   'error',
   ({ target }) => {

@@ -64,7 +64,7 @@ const follow = (): void => void document.documentElement.classList.toggle('dark-
 dark.addEventListener('change', follow);
 follow();
 
-/** Reads the machine description for trying. */
+/** Reads the OpenAPI document for trying. */
 async function readDescription(): Promise<Description> {
   const response = await window.fetch('/v1/openapi.json');
   if (!response.ok) throw new Error(`/v1/openapi.json answered ${response.status}`);

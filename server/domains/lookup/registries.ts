@@ -214,7 +214,7 @@ export function createRegistries(options: RegistriesOptions) {
     // Any name confirms the server of the registry. Another, such as a registrar's, may have this name and no others.
     if (answer === 'taken' && isListed) canaries.set(server, true);
     if (answer === 'taken' || answer === 'unknown' || (answer === 'free' && isListed)) return answer;
-    // Another search may confirm the server meanwhile: then the fetch rejects, or its result is outdated.
+    // Another search may confirm the server first: then the fetch rejects, or its result is outdated.
     await canaries.fetch(server, { context: { base, tld } }).catch(() => undefined);
     return canaries.get(server) ? 'free' : 'unknown';
   };

@@ -58,7 +58,7 @@ describeChromium((browser) => {
   };
 
   describe('the reference', () => {
-    test('is where / leads, and shows every operation of the machine description', async () => {
+    test('is where / leads, and shows every operation of the OpenAPI document', async () => {
       const { url } = await startDemo();
       const page = await open(url);
       expect(page.url()).toBe(`${url}/docs`);
