@@ -1,22 +1,24 @@
 import { execFile, spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { OpenApiDocument } from '#contract/docs.ts';
 import { startDemo } from '../../helpers/demo.ts';
-import { temporaryFolder } from '../../helpers/project.ts';
+import { ends } from '../../helpers/ends.ts';
+import { buildProject, temporaryFolder, validProject, writeFiles } from '../../helpers/project.ts';
 import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';
 
 const pages = ['scopes', 'servers', 'streams', 'errors', 'limits', 'changes'].map((name) => `/docs/${name}.html`);
 pages.unshift('/docs');
 
-/** How the examples for each client are run. */
+/** How the examples for each client are run. A command is accepted only once the server runs, which the call before waits for. */
 const clients = [
   { title: 'curl', file: 'calls.sh', program: 'bash', answer: '"state":"running"' },
-  { title: 'TypeScript', file: 'calls.mts', program: process.execPath, answer: "state: 'running'" },
-  { title: 'Python', file: 'calls.py', program: 'python3', answer: "'state': 'running'" },
+  { title: 'TypeScript', file: 'calls.mts', program: process.execPath, answer: "status: 'sent'" },
+  { title: 'Python', file: 'calls.py', program: 'python3', answer: "'status': 'sent'" },
 ];
 
 /** What axe finds in Swagger UI itself, which takes no names of its own for these elements. */
@@ -27,6 +29,20 @@ const ofViewer = [
   // The path of an operation is a link in a button.
   'nested-interactive',
 ];
+
+let built: Promise<string> | undefined;
+
+/** The demo on a release that was built as `npm start` does, without PUBLIC_URL: the pages show their own address. */
+async function startLocalDemo() {
+  built ??= (async () => {
+    const root = mkdtempSync(join(tmpdir(), 'hosting-api-'));
+    ends.push(() => rmSync(root, { recursive: true, force: true }));
+    writeFiles(root, validProject);
+    await buildProject(root);
+    return join(root, 'dist');
+  })();
+  return startDemo({ DIST_DIR: await built });
+}
 
 describeChromium((browser) => {
   // A violation of the policy is a message of the console too; so is each 401, which some tests want.
@@ -59,7 +75,7 @@ describeChromium((browser) => {
 
   describe('the reference', () => {
     test('is where / leads, and shows every operation of the OpenAPI document', async () => {
-      const { url } = await startDemo();
+      const { url } = await startLocalDemo();
       const page = await open(url);
       expect(page.url()).toBe(`${url}/docs`);
       await page.locator('.opblock').first().waitFor();
@@ -72,11 +88,11 @@ describeChromium((browser) => {
       const texts = shown.map((text) => text.replaceAll('\u200B', '').replaceAll(/\s+/g, ' ').trim());
       expect(texts.toSorted()).toEqual(described.toSorted());
       // Its own address is in the lines for a terminal.
-      expect(await page.locator('.markdown-body pre').first().innerText()).toBe(`curl ${url}/v1/plans`);
+      expect((await page.locator('.markdown-body pre').first().innerText()).trim()).toBe(`curl ${url}/v1/plans`);
     });
 
     test('sends requests with a pasted key, which it keeps in memory alone', async () => {
-      const { url, key } = await startDemo();
+      const { url, key } = await startLocalDemo();
       const page = await open(url);
       const log = await openOperation(page, 'getLatestGameLog');
       const refused = await execute(log);
@@ -101,7 +117,7 @@ describeChromium((browser) => {
     });
 
     test('has examples that work with the demo servers: actions, confirmations and an Idempotency-Key', async () => {
-      const { url, key } = await startDemo();
+      const { url, key } = await startLocalDemo();
       const page = await open(url);
       await authorize(page, key);
       const start = await openOperation(page, 'startGameServer');
@@ -120,7 +136,7 @@ describeChromium((browser) => {
     });
 
     test('says why it cannot be shown', async () => {
-      const { url } = await startDemo();
+      const { url } = await startLocalDemo();
       const context = await browser().newContext();
       onTestFinished(() => context.close());
       const page = await context.newPage();
@@ -134,16 +150,16 @@ describeChromium((browser) => {
 
   describe('every page', () => {
     test('can be read without a script', async () => {
-      const { url } = await startDemo();
+      const { url } = await startLocalDemo();
       for (const path of pages) {
         const page = await open(url + path, { javaScriptEnabled: false });
         expect(await page.locator('h1').count(), path).toBe(1);
-        expect((await page.locator('main').innerText()).length, path).toBeGreaterThan(500);
+        expect((await page.locator('main').innerText()).length, path).toBeGreaterThan(400);
       }
     });
 
     test.each(screens)('is accessible, with an open operation too: %s', async (_, options) => {
-      const { url } = await startDemo();
+      const { url } = await startLocalDemo();
       for (const path of pages) {
         // axe runs as a script of the page.
         const page = await open(url + path, { ...options, bypassCSP: true });
@@ -154,28 +170,22 @@ describeChromium((browser) => {
       }
     });
 
-    test('are not wider than a small phone, and codes break between their words', async () => {
-      const { url } = await startDemo();
+    test('are not wider than a small phone, and codes stay whole', async () => {
+      const { url } = await startLocalDemo();
       for (const path of pages.slice(1)) {
         const page = await open(`${url}${path}`, { viewport: { width: 320, height: 800 } });
         expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBe(320);
       }
       const page = await open(`${url}/docs/errors.html`, { viewport: { width: 390, height: 844 } });
       const broken = await page.evaluate(() => {
-        const [table] = document.querySelectorAll('.table');
-        const range = document.createRange();
-        const words = [...document.querySelectorAll('.table th code')].flatMap((code) => [...code.childNodes]);
-        const lines = words.filter((word) => {
-          range.selectNodeContents(word);
-          return range.getClientRects().length > 1;
-        });
-        return [table!.scrollWidth - table!.clientWidth, ...lines.map((word) => word.textContent)];
+        const codes = [...document.querySelectorAll('td:first-child code')];
+        return codes.filter((code) => code.getClientRects().length > 1).map((code) => code.textContent);
       });
-      expect(broken).toEqual([0]);
+      expect(broken).toEqual([]);
     });
 
     test('can be used with the keyboard: the first stop leads to the content', async () => {
-      const { url } = await startDemo();
+      const { url } = await startLocalDemo();
       const page = await open(`${url}/docs/errors.html`);
       await page.keyboard.press('Tab');
       expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the content');
@@ -185,7 +195,7 @@ describeChromium((browser) => {
     });
 
     test('the client of the stream page follows the console of the demo server', async () => {
-      const { url, key } = await startDemo();
+      const { url, key } = await startLocalDemo();
       const headers = { Authorization: `Bearer ${key}` };
       const started = await fetch(`${url}/v1/hosting/game/power/demo/start`, { method: 'POST', headers });
       expect(started.status).toBe(200);
@@ -205,7 +215,7 @@ describeChromium((browser) => {
     test.each(clients)(
       'the examples for $title can be chosen, copied and run',
       async ({ title, file, program, answer }) => {
-        const { url, key } = await startDemo();
+        const { url, key } = await startLocalDemo();
         const read = async (path: string): Promise<string[]> => {
           const page = await open(url + path, { permissions: ['clipboard-read', 'clipboard-write'] });
           await page.getByRole('button', { name: title, exact: true }).first().click();
