@@ -50,7 +50,7 @@ describe('the settings', () => {
     expect(await runCommand(create, { cwd, env: {} })).toEqual({
       status: 1,
       stdout: '',
-      stderr: '.env: the file cannot be read\n',
+      stderr: '.env: must be a regular file of at most 64 KiB\n',
     });
     expect(await runCommand(['keys', '--help'], { cwd, env: {} })).toMatchObject({ status: 0, stderr: '' });
     expect(existsSync(join(cwd, '.data'))).toBe(false);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,6 +17,9 @@ const program = resolve(import.meta.dirname, '../../../examples/billing/hook.ts'
 /** A running server, and the hooks of its billing system. */
 async function createHost() {
   const world = await createHostingWorld(temporaryFolder());
+  // Both servers of the stand-in are the same one, which a customer must not share with another.
+  const theirs = { server: 'game:theirs', provider: 'panel', ref: randomUUID(), logFile: null, shared: 'no' } as const;
+  await world.store.servers.put(theirs);
   const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
   // The hooks register the servers here.
   for (const server of ['game:mine', 'vps:mine'] as const) await world.store.servers.remove(server);
