@@ -48,8 +48,9 @@ test('of two instances one runs a server, and the other says who does', async ()
   expect(await second.power('start')).toBe(502);
   expect(await second.power('restart')).toBe(502);
   expect(supervisor.programs).toHaveLength(1);
-  const refusals = logLines(second).filter((line) => line.includes(`process ${first.child.pid}`));
-  expect(refusals.length).toBeGreaterThan(0);
+  // The log is written after the answer.
+  const refusals = () => logLines(second).filter((line) => line.includes(`process ${first.child.pid}`));
+  await expect.poll(() => refusals().length, { timeout: 45_000 }).toBeGreaterThan(0);
 
   expect(await first.power('stop')).toBe(200);
   await until('the second may start it', () => supervisor.alive('demo').length === 0);
