@@ -56,6 +56,6 @@ test('the search of docs/search.md finds the wanted guide of the sample content 
   const others = Object.entries(wanted).filter(
     ([query, guide]) => found[query as keyof typeof wanted] !== `/knowledgebase/${guide}`,
   );
-  // Both guides are about their words, and say more of them in the text: a better guide would mend it, not another search.
+  // Both guides are about their words, and say more of them in the text: a better guide would help, not another search.
   expect(others.map(([query]) => query)).toEqual(['my server lags', 'backup of a minecraft world']);
 });
