@@ -9,7 +9,7 @@ import { requestRows } from './targets/request-rows.ts';
 import { buildTargets, exchangeRow, nextAddress, rowSettings, serveTargets, toCases } from './targets/serving.ts';
 import type { Served } from './targets/serving.ts';
 import { targetRows } from './targets/target-rows.ts';
-import { exchange, toRecord, usualLines } from './targets/wire.ts';
+import { exchange, toShortRecord } from './targets/wire.ts';
 
 // Every answer is compared with the snapshot: status line, headers, body and the state of the
 // connection. To accept a changed answer, run `vitest run test/http/targets.test.ts -u`.
@@ -31,7 +31,7 @@ const serve = (settings: Readonly<Record<string, string>>, fails = false): Promi
 
 async function recordRow(served: Served, row: Row): Promise<string> {
   const { recorded, isVolatile } = await exchangeRow(served, row);
-  return toRecord(recorded, isVolatile, usualLines);
+  return toShortRecord(recorded, isVolatile);
 }
 
 describe('a server', () => {
@@ -48,7 +48,7 @@ describe('a server', () => {
 
   test.each(Object.entries(bytes))('answers to %s', async (_, sent) => {
     const recorded = await exchange(served.port, Buffer.from(sent, 'latin1'), nextAddress());
-    expect(toRecord(recorded, false, usualLines)).toMatchSnapshot('answer');
+    expect(toShortRecord(recorded, false)).toMatchSnapshot('answer');
   });
 });
 

@@ -108,28 +108,70 @@ function readAnswer(bytes: Buffer, isHead: boolean): { answer: WireAnswer; size:
 /** The longest body that is recorded unchanged. */
 const maxText = 200;
 
+/** Header lines that many answers have together, by the name that stands for them in a short record. */
+const common: Readonly<Record<string, readonly string[]>> = {
+  usual: ['connection: keep-alive', 'date: <date>', 'x-content-type-options: nosniff', 'x-request-id: <id>'],
+  'any origin': [
+    'access-control-allow-origin: *',
+    'access-control-expose-headers: Accept-Ranges, Action-Outcome, Content-Location, Content-Range, ETag, ' +
+      'Idempotent-Replayed, Idempotent-Request-Id, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, ' +
+      'X-Domain-Unicode, X-Request-Id',
+  ],
+  closing: ['connection: close', 'x-content-type-options: nosniff', 'x-request-id: <id>'],
+  dated: ['date: <date>'],
+  JSON: ['content-type: application/json'],
+  text: ['content-type: text/plain; charset=utf-8'],
+  length: ['content-length: <body>'],
+  ETag: ['etag: <body>'],
+  'not stored': ['cache-control: no-store'],
+  cached: ['cache-control: public, max-age=60, stale-while-revalidate=600, stale-if-error=86400'],
+  'by encoding': ['vary: Accept-Encoding'],
+  'by origin': ['vary: Origin'],
+  limited: ['ratelimit-policy: "default";q=100;w=100', 'ratelimit: "default";r=99;t=<s>'],
+};
+
 /**
  * Formats a recorded exchange: status lines, all headers sorted by name, bodies and the state of the connection. Names
  * are in lower case, and lines with the same name are joined (RFC 9110 5.1, 5.3). Values that change in each run are
- * replaced: Date, generated request ids, the seconds of RateLimit, times in bodies. The `usual` header lines are left out,
- * and those of them that an answer does not have are named, so that nothing is lost.
+ * replaced: Date, generated request ids, the seconds of RateLimit, times in bodies.
  */
-export function toRecord({ answers, connection }: Recorded, isVolatile = false, usual: readonly string[] = []): string {
-  const texts = answers.map(({ statusLine, headers, body }) => {
-    const byName = Map.groupBy(headers, ([name]) => name.toLowerCase());
-    // Node.js adds its keep-alive timeout.
-    byName.delete('keep-alive');
-    const lines = [...byName].map(([name, fields]) => {
-      const values = fields.map(([, value]) => toStable(name, value, isVolatile));
-      return `${name}: ${values.join(', ')}`;
-    });
-    const missing = usual.map((line) => line.split(':')[0]!).filter((name) => !byName.has(name));
-    const head = [statusLine, ...lines.filter((line) => !usual.includes(line)).toSorted()];
-    if (missing.length > 0) head.push(`(without ${missing.join(', ')})`);
-    const text = body.length > 0 ? [toText(body, isVolatile)] : [];
-    return [...head, ...(usual.length > 0 && text.length === 0 ? [] : ['']), ...text].join('\n');
+export function toRecord({ answers, connection }: Recorded, isVolatile: boolean): string {
+  const texts = answers.map((answer) => {
+    const text = answer.body.length > 0 ? [toText(answer.body, isVolatile)] : [];
+    return [answer.statusLine, ...toLines(answer, isVolatile), '', ...text].join('\n');
   });
   return [...texts, `(${connection})`].join('\n');
+}
+
+/**
+ * The same with the connection first, and with the names of the `common` header lines in brackets instead of these lines.
+ * `<body>` is a length or a hash that agrees with the body.
+ */
+export function toShortRecord({ answers, connection }: Recorded, isVolatile: boolean): string {
+  const texts = answers.map((answer) => {
+    const { statusLine, body } = answer;
+    const derived = [`content-length: ${body.length}`, `etag: "${hash('sha256', body).slice(0, 32)}"`];
+    const lines = toLines(answer, isVolatile).map((line) =>
+      body.length > 0 && derived.includes(line) ? line.replace(/:.*/, ': <body>') : line,
+    );
+    const names: string[] = [];
+    for (const [name, ofName] of Object.entries(common)) {
+      if (!ofName.every((line) => lines.includes(line))) continue;
+      names.push(name);
+      for (const line of ofName) lines.splice(lines.indexOf(line), 1);
+    }
+    return [`${statusLine} (${names.join(', ')})`, ...lines, ...(body.length > 0 ? [toText(body, isVolatile)] : [])];
+  });
+  return [connection, ...texts.flat()].join('\n').replace('\n', ': ');
+}
+
+function toLines({ headers }: WireAnswer, isVolatile: boolean): string[] {
+  const byName = Map.groupBy(headers, ([name]) => name.toLowerCase());
+  // Node.js adds its keep-alive timeout.
+  byName.delete('keep-alive');
+  const toLine = ([name, fields]: [string, typeof headers]): string =>
+    `${name}: ${fields.map(([, value]) => toStable(name, value, isVolatile)).join(', ')}`;
+  return [...byName].map(toLine).toSorted();
 }
 
 function toStable(header: string, value: string, isVolatile: boolean): string {
@@ -148,14 +190,3 @@ function toText(body: Buffer, isVolatile: boolean): string {
   if (isPlain) return text.endsWith('\n') ? text.slice(0, -1) : `${text}<no newline>`;
   return `<${body.length} bytes, sha256 ${hash('sha256', body)}>`;
 }
-
-/** Header lines that most answers have. */
-export const usualLines = [
-  'access-control-allow-origin: *',
-  'access-control-expose-headers: Accept-Ranges, Action-Outcome, Content-Location, Content-Range, ETag, Idempotent-Replayed, ' +
-    'Idempotent-Request-Id, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id',
-  'connection: keep-alive',
-  'date: <date>',
-  'x-content-type-options: nosniff',
-  'x-request-id: <id>',
-];
