@@ -70,8 +70,7 @@ interface Node {
 const maxSeconds = 60;
 /** How many of the test files that reach a mutant run first: those that reach the fewest mutants. */
 const nearest = 6;
-const swapped: Readonly<Record<string, string>> = {
-  '<': '<=', '<=': '<', '>': '>=', '>=': '>', '===': '!==', '!==': '===', '+': '-', '-': '+', '*': '/', '/': '*', '%': '*',
+const swapped: Readonly<Record<string, string>> = { '<': '<=', '<=': '<', '>': '>=', '>=': '>', '===': '!==', '!==': '===', '+': '-', '-': '+', '*': '/', '/': '*', '%': '*',
   '&&': '||', '||': '&&', '??': '&&',
 }; // prettier-ignore
 /** Code for browsers is compiled when it is built, so reaching it cannot be recorded: the tests with this in their path run. */

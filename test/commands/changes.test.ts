@@ -50,10 +50,7 @@ test('a changed key is audited with what was given, and a key that exists is no 
   await line.run('keys', 'update', keyId, '--scope', 'game-logs:read', '--label', 'b c', '--expires', '2999-12-31');
   await line.run('keys', 'update', keyId, '--server', 'game:b', '--server', 'game:c', '--expires', 'never');
   expect((await readChanges(line)).slice(2)).toEqual([
-    ...changed('keys update', {
-      keyId,
-      detail: 'scopes=game-logs:read expires=2999-12-31T00:00:00.000Z label="b c"',
-    }),
+    ...changed('keys update', { keyId, detail: 'scopes=game-logs:read expires=2999-12-31T00:00:00.000Z label="b c"' }),
     ...changed('keys update', { keyId, detail: 'servers=game:b,game:c expires=never' }),
   ]);
 });

@@ -74,10 +74,7 @@ describe.each(Object.keys(staticFiles) as StaticFileName[])('%s', (name) => {
   const params = { category: 'the-category', slug: 'the-slug', path: 'some/path.svg', source: 'plans', version: '0a' };
 
   test('matches the file that its own template produces', () => {
-    expect(matchFile(fillTemplate(file, params))).toEqual({
-      name,
-      target: target && fillTemplate(target, params),
-    });
+    expect(matchFile(fillTemplate(file, params))).toEqual({ name, target: target && fillTemplate(target, params) });
   });
 
   test('uses only template names in its target that its file has', () => {

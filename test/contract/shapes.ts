@@ -193,14 +193,7 @@ export const shapes: readonly Shape[] = [
   ),
   shape(
     { OpenApiDocument },
-    {
-      openapi: '3.1.1',
-      info: {},
-      servers: [{}],
-      tags: [{}],
-      paths: {},
-      components: {},
-    },
+    { openapi: '3.1.1', info: {}, servers: [{}], tags: [{}], paths: {}, components: {} },
     { maps: ['info', 'servers.0', 'tags.0', 'paths', 'components'] },
   ),
 ].flat();

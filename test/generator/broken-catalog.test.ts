@@ -94,10 +94,7 @@ describe('the message about a number says what to write', () => {
     '1TB': 'write it in GB, as a number without the unit',
     'a lot': unit,
   });
-  testHints('storage', '7:14', {
-    '20GB': 'write 20',
-    '2,5 GB': unit,
-  });
+  testHints('storage', '7:14', { '20GB': 'write 20', '2,5 GB': unit });
 });
 
 describe('a price with a comma in braces', () => {
@@ -362,9 +359,7 @@ describe('a time of a maintenance that does not exist is a warning', () => {
 });
 
 describe('status.yaml is refused without', () => {
-  testProblems(statusFile, (field) => `${field}: []\n`, {
-    maintenance: '1:1  missing field "monitors"',
-  });
+  testProblems(statusFile, (field) => `${field}: []\n`, { maintenance: '1:1  missing field "monitors"' });
 });
 
 /** A source with a URL in double quotes, as YAML escapes it, and where it is reported. */

@@ -277,15 +277,7 @@ describe('a build with problems in many files', () => {
     expect(summary).toEqual({
       ok: false,
       release: null,
-      counts: {
-        blogArticles: 1,
-        knowledgeBaseArticles: 1,
-        services: 1,
-        games: 1,
-        tlds: 1,
-        monitors: 0,
-        media: 2,
-      },
+      counts: { blogArticles: 1, knowledgeBaseArticles: 1, services: 1, games: 1, tlds: 1, monitors: 0, media: 2 },
       drafts: 0,
       scheduled: 0,
       nextChangeAt: null,
@@ -344,9 +336,7 @@ describe('the text of a source file', () => {
 });
 
 test('a title with control characters is accepted unchanged; clients must escape it', async () => {
-  const root = createProject({
-    'content/blog/news/first.md': article({ title: '"a\\u001b[31mb"' }, '## Details\n'),
-  });
+  const root = createProject({ 'content/blog/news/first.md': article({ title: '"a\\u001b[31mb"' }, '## Details\n') });
   expect((await buildProject(root)).diagnostics).toEqual([]);
 });
 

@@ -4,10 +4,7 @@ import { createProviders } from '../../server/hosting/providers/index.ts';
 /** A process that runs one local server. Arguments: the data folder and the command. */
 const [, , dataDir, ...command] = process.argv;
 const config = {
-  here: {
-    type: 'local',
-    servers: { demo: { kind: 'game', command, cwd: dataDir!, env: {}, grace_seconds: 1 } },
-  },
+  here: { type: 'local', servers: { demo: { kind: 'game', command, cwd: dataDir!, env: {}, grace_seconds: 1 } } },
 } as const;
 const log = createLog({ level: 'silent', format: 'json', destination: process.stdout });
 const provider = createProviders(config, { dataDir: dataDir!, log }).get('here')!;

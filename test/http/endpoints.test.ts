@@ -30,11 +30,7 @@ describe.each(endpointNames)('%s', (name) => {
     for (const method of others.filter((other) => !methodsOf(name).includes(other))) {
       const answer = await askEndpoint(app, name, { method, body: undefined });
       const { status, headers, text } = answer;
-      expect({ method, status, text }).toEqual({
-        method,
-        status: 405,
-        text: method === 'HEAD' ? '' : refused,
-      });
+      expect({ method, status, text }).toEqual({ method, status: 405, text: method === 'HEAD' ? '' : refused });
       expect(headers).toMatchObject({
         allow: methodsOf(name).join(', '),
         'content-type': errorMediaTypes[errorStyle],

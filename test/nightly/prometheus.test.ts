@@ -137,11 +137,7 @@ describeInstalled(prometheusProgram, (commands) => {
         exp_samples: [{ labels: '{}', value }],
       });
       const tests = [
-        {
-          interval: '1m',
-          input_series: [{ series, values }],
-          promql_expr_test: [firing(quiet, 0), firing(loud, 1)],
-        },
+        { interval: '1m', input_series: [{ series, values }], promql_expr_test: [firing(quiet, 0), firing(loud, 1)] },
       ];
       writeFileSync(
         file,

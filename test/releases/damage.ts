@@ -50,11 +50,7 @@ export const damages: readonly Damage[] = [
   { name: 'the first byte is wrong', file: 'public/v1/plans.json', apply: flip('public/v1/plans.json', 0) },
   { name: 'the last byte is wrong', file: 'public/v1/plans.json', apply: flip('public/v1/plans.json', 1) },
   ...['public/v1/plans.json', 'public/v1/kb/list.json.gz', 'public/media/covers/cover.svg', 'manifest.json'].map(
-    (file) => ({
-      name: `${file} is missing`,
-      file,
-      apply: (release: string) => rmSync(join(release, file)),
-    }),
+    (file) => ({ name: `${file} is missing`, file, apply: (release: string) => rmSync(join(release, file)) }),
   ),
   {
     name: 'a file is cut',

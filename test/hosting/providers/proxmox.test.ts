@@ -72,11 +72,7 @@ testFaults(
   })),
   async () => {
     const upstream = await createProxmoxUpstream();
-    return {
-      upstream,
-      create: (timeoutMs) => createProxmox(upstream, { timeoutMs }),
-      secrets: [proxmoxToken.secret],
-    };
+    return { upstream, create: (timeoutMs) => createProxmox(upstream, { timeoutMs }), secrets: [proxmoxToken.secret] };
   },
 );
 

@@ -33,11 +33,7 @@ interface Fault {
   readonly found: readonly string[];
 }
 
-const cache = {
-  proxy_cache: 'answers',
-  proxy_cache_key: '$request_uri',
-  add_header: 'X-Cache $upstream_cache_status',
-};
+const cache = { proxy_cache: 'answers', proxy_cache_key: '$request_uri', add_header: 'X-Cache $upstream_cache_status' };
 
 const faults: Readonly<Record<string, Fault>> = {
   'it does not pass on websockets': {

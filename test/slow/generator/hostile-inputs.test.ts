@@ -258,10 +258,7 @@ describe('a render thread that ends during a build', () => {
     const { id } = await buildAndRead(root);
     writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nChanged.\n') });
     const args = ['build', '--no-cache', '--threads', '2'];
-    const { status, stderr } = await runGenerator(args, {
-      cwd: root,
-      env: { NODE_OPTIONS: preload, END_THREAD: way },
-    });
+    const { status, stderr } = await runGenerator(args, { cwd: root, env: { NODE_OPTIONS: preload, END_THREAD: way } });
     expect(stderr).toBe(`a thread that renders articles has ended (${reason}); the release stays as it was\n`);
     expect(status).toBe(1);
     expect((await verifyRelease(realpathSync(join(root, 'dist/current')))).id).toBe(id);

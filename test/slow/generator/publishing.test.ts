@@ -184,9 +184,7 @@ describe('concurrent builds', () => {
     await buildProject(root);
     const former = join(root, 'dist/releases', (await readCurrent(join(root, 'dist')))!);
     writeVersion(root, 1);
-    const { release } = await buildProject(root, {
-      progress: () => rmSync(former, { recursive: true, force: true }),
-    });
+    const { release } = await buildProject(root, { progress: () => rmSync(former, { recursive: true, force: true }) });
     await verifyRelease(join(root, 'dist/current'));
     expect(release!.id).toBe(await readCurrent(join(root, 'dist')));
   });

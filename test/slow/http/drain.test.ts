@@ -21,11 +21,7 @@ const largeBytes = 24 * 1024 * 1024;
 
 async function start(settings: Readonly<Record<string, string>> = {}): Promise<ServerProcess & { port: number }> {
   const servable = await createServable();
-  const server = startProcess({
-    ...servable.settings,
-    SHUTDOWN_GRACE_SECONDS: String(graceSeconds),
-    ...settings,
-  });
+  const server = startProcess({ ...servable.settings, SHUTDOWN_GRACE_SECONDS: String(graceSeconds), ...settings });
   return { ...server, port: await server.listening() };
 }
 

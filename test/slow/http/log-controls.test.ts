@@ -57,9 +57,7 @@ test('a JSON log still holds what the client sent', async () => {
 
 test('the error of a start does not act on the terminal', async () => {
   const { root, settings } = await createServable();
-  writeFiles(root, {
-    'providers.yaml': 'providers:\n  a: { type: local, servers: {}, "x\u009B2J\u202Ey": 1 }\n',
-  });
+  writeFiles(root, { 'providers.yaml': 'providers:\n  a: { type: local, servers: {}, "x\u009B2J\u202Ey": 1 }\n' });
   const server = startProcess({
     ...settings,
     DATA_DIR: join(root, 'data'),

@@ -96,9 +96,7 @@ beforeAll(async () => {
   checkout = checkOut();
   const { status, stderr } = await runProgram(
     ['npm', 'ci', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund'],
-    {
-      cwd: checkout,
-    },
+    { cwd: checkout },
   );
   if (status !== 0) throw new Error(`npm ci: ${stderr}`);
 });
@@ -312,9 +310,7 @@ describe('by the Dockerfile', () => {
     ];
     const options = { cwd: checkout, env };
 
-    expect(await runProgram(['install', '-d', '-m', '1777', join(root, 'tmp')], options)).toMatchObject({
-      status: 0,
-    });
+    expect(await runProgram(['install', '-d', '-m', '1777', join(root, 'tmp')], options)).toMatchObject({ status: 0 });
     const user = stage.findIndex(({ name }) => name === 'USER');
     for (const [index, { name, text }] of stage.entries()) {
       if (name !== 'RUN') continue;
