@@ -82,24 +82,7 @@ const strings = [
   '// \r',
   '\udc00',
 ];
-const numbers = [
-  '0',
-  '-0',
-  '1',
-  '12.50',
-  '1e5',
-  '1E+400',
-  '-1e-9',
-  '0.1',
-  '9007199254740993',
-  '01',
-  '+1',
-  '.5',
-  '1.',
-  '0x1',
-  '-',
-  '1e',
-];
+const numbers = '0 -0 1 12.50 1e5 1E+400 -1e-9 0.1 9007199254740993 01 +1 .5 1. 0x1 - 1e'.split(' ');
 const words = ['true', 'false', 'null', 'true', 'false', 'True', 'NaN', 'Infinity', 'undefined', 'nul', "'a'"];
 const blanks = ['', '', '', '', ' ', '\t', '\n', '\r', '\r\n', '  \r\t'];
 const strays = [

@@ -19,6 +19,13 @@ function stableHeaders({ headers }: Answer): Answer['headers'] {
   );
 }
 
+/** Whether a response has the headers of the rate limit; a response that caches may keep must not. */
+function hasLimits(headers: object): boolean {
+  const [policy, limit] = ['ratelimit-policy' in headers, 'ratelimit' in headers];
+  if (policy !== limit) throw new Error('one of both headers is missing');
+  return limit;
+}
+
 describe.each(endpointNames)('%s', (name) => {
   const { path, errorStyle, replies, access } = describeEndpoint(name);
 
@@ -59,6 +66,24 @@ describe.each(endpointNames)('%s', (name) => {
       const headers = Object.fromEntries(Object.entries(preflight).filter(([header]) => header !== missing));
       const other = await ask(app, target, { method: 'OPTIONS', headers });
       expect({ missing, status: other.status }).toEqual({ missing, status: 405 });
+    }
+  });
+
+  test('names the rate limit where no cache may keep the answer, and nowhere else', async () => {
+    const app = await sharedApp();
+    const { target } = requestOf(name, app);
+    for (const method of methodsOf(name)) {
+      // The first two may be answered by the fast path, the last one is not.
+      const answers = [
+        await askEndpoint(app, name, { method }),
+        await askEndpoint(app, name, { method, headers: { 'If-None-Match': '*' } }),
+        await ask(app, target + (target.includes('?') ? '&other=1' : '?other=1'), { ...requestOf(name, app), method }),
+      ];
+      for (const { status, headers } of answers) {
+        const isPublic = describeEndpoint(name).stored !== false && status < 400;
+        expect({ status, cached: headers['cache-control'] !== 'no-store' }).toEqual({ status, cached: isPublic });
+        expect(hasLimits(headers)).toBe(limitedNames.includes(name) && !isPublic);
+      }
     }
   });
 

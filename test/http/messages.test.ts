@@ -85,15 +85,6 @@ test.each<[body: string, text: string]>([
   expect(await messageOf('sendFeedback', body)).toBe(text);
 });
 
-test('a request whose target or Host is not valid gets a reason', async () => {
-  const app = await sharedApp();
-  for (const request of ['GET file://x/v1/plans HTTP/1.1\r\nHost: x', 'GET /v1/plans HTTP/1.1']) {
-    expect(await app.raw(`${request}\r\nConnection: close\r\n\r\n`)).toContain(
-      '"message":"The target of the request is not valid, or it has no Host"',
-    );
-  }
-});
-
 const failureTexts: Readonly<Record<string, string>> = {
   ...Object.fromEntries(serverNames.map((name) => [name, 'Failed to send the power action'])),
   openGameConsole: 'The console or log request failed',

@@ -1,3 +1,5 @@
+const words = (text: string): string[] => text.split(/\s+/);
+
 /** Inputs that are no domain names, by a part of their error message. */
 export const wrongNames = {
   'without a protocol, port, path or query': [
@@ -22,31 +24,10 @@ export const wrongNames = {
     'a\u00A0b.com',
     'a\u2028b.com',
   ],
-  'must not contain': [
-    'ex%61mple.com',
-    '[::1].com',
-    '[2001:db8::1]',
-    'a*.com',
-    '*.com',
-    "o'brien.com",
-    '"a".com',
-    'a,b.com',
-    'a;b.com',
-    'a&b.com',
-    '<script>.com',
-    'a$b.com',
-    'a!b.com',
-    'a+b.com',
-    'a=b.com',
-    'a~b.com',
-    'a(b).com',
-    'a|b.com',
-    'a^b.com',
-    '{domain}.com',
-    'exam_ple.com',
-    '_dmarc.com',
-    '_.com',
-  ],
+  'must not contain':
+    words(`ex%61mple.com [::1].com [2001:db8::1] a*.com *.com o'brien.com "a".com a,b.com a;b.com a&b.com
+    <script>.com a$b.com a!b.com a+b.com a=b.com a~b.com a(b).com a|b.com a^b.com {domain}.com
+    exam_ple.com _dmarc.com _.com`),
   'begin or end with a space': [' example.com', 'example.com ', '\texample.com', 'example.com\n', '\u3000a.com'],
   'longer than 63 characters, or the whole is longer than 253': [
     `${`${'a'.repeat(62)}.`.repeat(4)}com`,
@@ -78,17 +59,7 @@ export const wrongNames = {
   'mixes letters of different scripts': ['раypal.com', 'xn--ypal-43d9g.com', 'a.cоm', 'αа.com', 'かなα.jp'],
   'an empty part': ['', '.', '..', '.com', 'a..com', 'example..', 'a.。com'],
   'a hyphen at its end': ['-a.com', 'a-.com', 'a.-com', 'a.com-', '-.com'],
-  'an IP address': [
-    '127.0.0.1',
-    '127.1',
-    '1.2.3',
-    '0x7f.1',
-    '１２７.0.0.1',
-    '127.0.0.1.',
-    '192.168.0.1.',
-    'foo.1',
-    'foo.0x1f',
-  ],
+  'an IP address': words(`127.0.0.1 127.1 1.2.3 0x7f.1 １２７.0.0.1 127.0.0.1. 192.168.0.1. foo.1 foo.0x1f`),
   'a valid internationalised name': [
     'ab--cd.com',
     'xn--99999999.com',

@@ -14,6 +14,7 @@ export const bytes: Readonly<Record<string, string>> = {
   'the preface of HTTP/2': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
   'a TLS handshake': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
   'no Host': 'GET /v1/info HTTP/1.1\r\n\r\n',
+  'no Host, for a file of the release': 'GET /v1/plans HTTP/1.1\r\n\r\n',
   'an empty Host': 'GET /v1/info HTTP/1.1\r\nHost:\r\n\r\n',
   'two Hosts': `${head}Host: y\r\n\r\n`,
   'a header of 20 kB': `${head}X-Large: ${'a'.repeat(20_000)}\r\n\r\n`,

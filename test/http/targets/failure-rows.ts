@@ -8,6 +8,7 @@ export const limitedRows: readonly Line[] = [
   'GET /v1/plans?x=1 | Origin: https://www.example.com',
   'HEAD /v1/plans',
   'GET /v1/blog/article',
+  'GET /v1/blog/article?path=/blog/news/none',
   'GET /v1/info | Origin: https://other.example',
   'GET /v1/domains/tlds',
   `${feedback} || {"helpful":true}`,
