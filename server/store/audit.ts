@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { ServerName } from '#contract/api-keys.ts';
+import { Time, openTable } from './database.ts';
 import type { Query } from './database.ts';
-import { Time, openTable } from './records.ts';
 
 const pageSize = 1000;
 
@@ -29,11 +29,8 @@ const Entry = z.object({
   keyId: OptionalText,
   action: z.string(),
   /** Null for a change of an API key. */
-  server: z
-    .literal('')
-    .transform(() => null)
-    .or(ServerName),
-  /** Null for a change. */
+  server: OptionalText.pipe(ServerName.nullable()),
+  /** Null for a change, as is the address. */
   requestId: OptionalText,
   ip: OptionalText,
   /**
@@ -55,9 +52,8 @@ const Action = z.object({
   action: z.string(),
   server: ServerName,
   requestedAt: Time,
-  /** Null without an entry after the action. */
+  /** Null without an entry after the action, as is the outcome. */
   finishedAt: Time.nullable(),
-  /** As in the entry after the action. */
   outcome: z.string().nullable(),
 });
 
@@ -67,14 +63,11 @@ export type ActionRecord = Readonly<z.output<typeof Action>>;
 /** A position in the actions of a key. */
 export type ActionPosition = Pick<ActionRecord, 'requestedAt' | 'actionId'>;
 
-/** Which entries are read. */
-export interface AuditFilter {
+/** Which entries are read: of a server, of an API key, from a time on, and before a time. */
+interface AuditFilter {
   readonly server?: ServerName;
-  /** The id of an API key. */
   readonly key?: string;
-  /** In milliseconds since 1970, inclusive. */
   readonly since?: number;
-  /** In milliseconds since 1970, exclusive. */
   readonly until?: number;
   /** The time from which the age of unfinished actions is counted; default now. */
   readonly asOf?: number;
@@ -96,23 +89,15 @@ const actionsOfKeySql = `SELECT entry.action_id, entry.request_id, entry.action,
 
 const newestFirstSql = 'ORDER BY entry.logged_at DESC, entry.action_id DESC';
 
-/** Before every action: the newest are the first of the list. */
-const start: ActionPosition = { requestedAt: maxTime, actionId: '' };
-
 /** The audit log, over an open database. */
 export function createAuditRecords(query: Query) {
   const log = openTable(query, 'hosting_audit', ['id'], Entry);
   const actions = openTable(query, 'hosting_audit', ['action_id'], Action);
-  const append = ({ at, ms, keyId, server, requestId, ip, ...entry }: AuditEntry): Promise<void> =>
-    log.insert({
-      ...entry,
-      keyId: keyId ?? '',
-      server: server ?? '',
-      requestId: requestId ?? '',
-      ip: ip ?? '',
-      loggedAt: at,
-      ms: ms === null ? null : Math.round(ms),
-    });
+  const append = ({ at, ms, ...entry }: AuditEntry): Promise<void> => {
+    const { keyId, server, requestId, ip } = entry;
+    const texts = { keyId: keyId ?? '', server: server ?? '', requestId: requestId ?? '', ip: ip ?? '' };
+    return log.insert({ ...entry, ...texts, loggedAt: at, ms: ms === null ? null : Math.round(ms) });
+  };
   return {
     append,
     /**
@@ -148,25 +133,24 @@ export function createAuditRecords(query: Query) {
       return Time.nullish().parse(row?.['last']) ?? undefined;
     },
     /** Streams the entries that match a filter, the newest last. Only one page is in memory. */
-    async *entries({ asOf = Date.now(), ...filter }: AuditFilter): AsyncGenerator<AuditEntry> {
-      const { server, key, since = 0, until = maxTime } = filter;
+    async *entries({ server, key, since = 0, until = maxTime, asOf = Date.now() }: AuditFilter) {
       const filters = Object.entries({ server, key_id: key }).filter(([, value]) => value !== undefined);
       const conditions = filters.map(([column], index) => `AND ${column} = $${index + 6}`).join(' ');
       const values = filters.map(([, value]) => value!);
       let [lastAt, lastId] = [since, 0];
-      for (;;) {
-        const page = await query(
+      let page;
+      do {
+        page = await query(
           `SELECT entry.*, (${isLostSql}) AS lost FROM hosting_audit AS entry
             WHERE (logged_at, id) > ($1, $2) AND logged_at < $4 ${conditions} ORDER BY logged_at, id LIMIT $3`,
           [lastAt, lastId, pageSize, until, asOf - lostAfterMs, ...values],
         );
         for (const row of page) {
-          const { id, loggedAt, outcome, ...entry } = log.parse(row);
-          [lastAt, lastId] = [loggedAt, id];
-          yield { at: loggedAt, ...entry, outcome: row['lost'] ? 'unknown' : outcome };
+          const { id, loggedAt: at, outcome, ...entry } = log.parse(row);
+          [lastAt, lastId] = [at, id];
+          yield { at, ...entry, outcome: row['lost'] ? 'unknown' : outcome } satisfies AuditEntry;
         }
-        if (page.length < pageSize) return;
-      }
+      } while (page.length === pageSize);
     },
     /** Finds the newest action of a key with a request id. */
     async findAction(keyId: string, requestId: string): Promise<ActionRecord | undefined> {
@@ -175,23 +159,26 @@ export function createAuditRecords(query: Query) {
       return row && actions.parse(row);
     },
     /** Reads actions of a key, newest first, that are older than a position. */
-    async actionsOf(keyId: string, limit: number, { requestedAt, actionId } = start): Promise<ActionRecord[]> {
+    async actionsOf(
+      keyId: string,
+      limit: number,
+      { requestedAt, actionId }: ActionPosition = { requestedAt: maxTime, actionId: '' },
+    ): Promise<ActionRecord[]> {
       const sql = `${actionsOfKeySql} AND (entry.logged_at, entry.action_id) < ($2, $3) ${newestFirstSql} LIMIT $4`;
       return (await query(sql, [keyId, requestedAt, actionId, limit])).map(actions.parse);
     },
     /** Removes the entries before a time, a page at a time, so that other writes do not wait long. */
     async purge(before: number): Promise<void> {
-      let removed: number;
+      let removed;
       do {
-        const rows = await query(
+        removed = await query(
           `DELETE FROM hosting_audit WHERE id IN (
             SELECT id FROM hosting_audit WHERE logged_at < $1 ORDER BY logged_at, id LIMIT ${pageSize}) RETURNING id`,
           [before],
         );
-        removed = rows.length;
         // A page of SQLite takes milliseconds of the event loop.
         await nextTurn();
-      } while (removed === pageSize);
+      } while (removed.length === pageSize);
     },
   };
 }

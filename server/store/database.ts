@@ -12,15 +12,10 @@ export type Row = Readonly<Record<string, unknown>>;
  */
 export type Query = (sql: string, values?: readonly Value[]) => Promise<Row[]>;
 
-/** The versions of the tables before and after the start. */
-export interface MigratedVersions {
-  readonly from: number;
-  readonly to: number;
-}
-
 /** An open database with the tables of this version, or of a later one that only added to them. */
 export interface Database {
-  readonly versions: MigratedVersions;
+  /** The versions of the tables before and after the start. */
+  readonly versions: { readonly from: number; readonly to: number };
   readonly query: Query;
   readonly close: () => Promise<void>;
 }
@@ -33,7 +28,6 @@ export interface Dialect {
   readonly sequence: string;
   /** Begins a CREATE TABLE statement of a table that a crash may empty. */
   readonly createUnlogged: string;
-  /** The end of a CREATE TABLE statement. */
   readonly tableEnd: string;
   /** Returns one row if the table of migrations exists. */
   readonly findMigrations: string;
@@ -70,3 +64,53 @@ export const StoreSettings = z.object({
     .describe('A PostgreSQL database, `postgres://...`, which instances may share; without it, SQLite in `DATA_DIR`.'),
 });
 export type StoreSettings = z.infer<typeof StoreSettings>;
+
+/** Milliseconds since 1970. */
+export const Time = z.int().nonnegative();
+
+/**
+ * Opens a table whose columns are the fields of its records in snake case; lists are stored as JSON. Messages identify a
+ * record by the `key` columns. An invalid record is a {@link StoreError}, which quotes only its key.
+ */
+export function openTable<Schema extends z.ZodType>(
+  query: Query,
+  name: string,
+  key: readonly string[],
+  record: Schema,
+) {
+  const parse = (row: Row): z.output<Schema> => {
+    try {
+      return record.parse(Object.fromEntries(Object.entries(row).map(([column, value]) => [toField(column), value])));
+    } catch {
+      const id = key.map((column) => String(row[column])).join(' ');
+      throw new StoreError(`the record ${JSON.stringify(id)} of ${name} is corrupted`);
+    }
+  };
+  return {
+    parse,
+    /** Selects records; `rest` follows the table name in the SELECT statement. */
+    async select(rest: string, values: readonly Value[] = []): Promise<z.output<Schema>[]> {
+      return (await query(`SELECT * FROM ${name} ${rest}`, values)).map(parse);
+    },
+    /** Selects the first record. */
+    async find(rest: string, values: readonly Value[]): Promise<z.output<Schema> | undefined> {
+      const [row] = await query(`SELECT * FROM ${name} ${rest} LIMIT 1`, values);
+      return row && parse(row);
+    },
+    /** Runs a statement; false if it changes nothing. */
+    async change(sql: string, values: readonly Value[]): Promise<boolean> {
+      return (await query(`${sql} RETURNING ${key[0]}`, values)).length > 0;
+    },
+    async insert(fields: Readonly<Record<string, Value | readonly Value[]>>): Promise<void> {
+      const columns = Object.keys(fields).map(toColumn);
+      const values = Object.values(fields).map((value) =>
+        value !== null && typeof value === 'object' ? JSON.stringify(value) : value,
+      );
+      const marks = values.map((_, at) => `$${at + 1}`);
+      await query(`INSERT INTO ${name} (${columns.join(', ')}) VALUES (${marks.join(', ')})`, values);
+    },
+  };
+}
+
+const toField = (column: string): string => column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+const toColumn = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -37,19 +37,19 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>, now: () =
     log.info({ failures: outage.failures, seconds }, 'the store answers again');
     outage = undefined;
   };
+  const checkOnce = async (check: () => Promise<void>): Promise<void> => {
+    const pending = check();
+    await withTimeout(pending, checkMs, () => {
+      throw new StoreUnreachableError(`a check was not answered within ${checkMs / 1000} s`);
+    }).then(onAnswer, (error: unknown) => {
+      answers = false;
+      onFailure(error as Error);
+    });
+    await pending.catch(() => undefined);
+  };
   /** Checks the store again and again, one check at a time. */
   const watch = (check: () => Promise<void>): void => {
-    timer = setTimeout(() => {
-      const pending = check();
-      const inTime = withTimeout(pending, checkMs, () => {
-        throw new StoreUnreachableError(`a check was not answered within ${checkMs / 1000} s`);
-      });
-      const outcome = inTime.then(onAnswer, (error: unknown) => {
-        answers = false;
-        onFailure(error as Error);
-      });
-      void Promise.allSettled([pending, outcome]).then(() => timer && watch(check));
-    }, everyMs).unref();
+    timer = setTimeout(() => void checkOnce(check).then(() => timer && watch(check)), everyMs).unref();
   };
   return {
     answers: () => answers,
@@ -64,15 +64,8 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>, now: () =
 }
 
 /** Opens the store of a server, and its health, which is not watched yet; both are closed with the server. */
-export async function openWatchedStore({
-  env,
-  log,
-  opened,
-}: {
-  readonly env: StoreSettings;
-  readonly log: Logger;
-  readonly opened: AsyncDisposableStack;
-}) {
+export async function openWatchedStore(base: { env: StoreSettings; log: Logger; opened: AsyncDisposableStack }) {
+  const { env, log, opened } = base;
   const health = createStoreHealth(log);
   const store = await openStore(env, health.onFailure);
   opened.defer(() => store.close());

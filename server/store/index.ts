@@ -1,17 +1,14 @@
 import { join } from 'node:path';
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { Scope, ServerName } from '#contract/api-keys.ts';
+import type { ServerKind } from '#contract/api-keys.ts';
 import { createEvent } from '../events.ts';
 import { prepareFolder } from '../settings.ts';
+import { withTimeout } from '../timeout.ts';
 import { createAuditRecords } from './audit.ts';
-import {
-  createApiKeyRecords,
-  createFeedbackRecords,
-  createIdempotencyRecords,
-  createServerRecords,
-  createStreamTokenRecords,
-} from './records.ts';
+import { StoreError, StoreUnreachableError, Time, openTable } from './database.ts';
 import type { Query, StoreSettings } from './database.ts';
-import { StoreUnreachableError } from './database.ts';
-import { createLimits } from './limits.ts';
 import { openSqlite } from './sqlite.ts';
 
 /**
@@ -31,6 +28,9 @@ export const endedQueries = createEvent<{
   readonly error: unknown;
 }>('store-called');
 
+/** The SQLite file of a store without a PostgreSQL database. */
+export const sqliteFileIn = (dataDir: string): string => join(dataDir, 'hosting.sqlite');
+
 /**
  * Opens the store and migrates its tables to this version; throws a StoreError or EnvError that says what is wrong. `onUnreachable`
  * gets the error of each call that the database did not answer.
@@ -40,10 +40,8 @@ export async function openStore(
   onUnreachable: (error: StoreUnreachableError) => void = () => undefined,
 ) {
   if (url === undefined) prepareFolder('DATA_DIR', DATA_DIR, 0o700);
-  const database =
-    url === undefined
-      ? await openSqlite(sqliteFileIn(DATA_DIR))
-      : await (await import('./postgres.ts')).openPostgres(url);
+  const postgres = url === undefined ? undefined : await import('./postgres.ts');
+  const database = postgres ? await postgres.openPostgres(url!) : await openSqlite(sqliteFileIn(DATA_DIR));
   const run: Query = async (sql, values) => {
     const startedAt = performance.now();
     let error: unknown;
@@ -73,7 +71,7 @@ export async function openStore(
     feedback: createFeedbackRecords(query),
     streamTokens: createStreamTokenRecords(query),
     /** The limits that all instances share; undefined with SQLite, which has one instance. */
-    limits: url === undefined ? undefined : createLimits(query, url),
+    limits: postgres?.createLimits(query, url!),
     /**
      * Reads a row; every 10 s, and after a failure, it writes one instead: a database may answer, and take no writes. Throws if
      * the database does not answer, or refuses.
@@ -93,7 +91,338 @@ export async function openStore(
   };
 }
 
-/** The SQLite file of a store without a PostgreSQL database. */
-export function sqliteFileIn(dataDir: string): string {
-  return join(dataDir, 'hosting.sqlite');
+/** A SHA-256 in hexadecimal. */
+const Hash = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** The schema of a list that is stored as JSON. */
+const jsonList = <Item extends z.ZodType>(item: Item) =>
+  z
+    .string()
+    .transform((text): unknown => JSON.parse(text))
+    .pipe(z.array(item).readonly());
+
+const ApiKey = z
+  .object({
+    id: z.string().min(1),
+    secretHash: Hash,
+    /** The secret before the last rotation, which is valid until `previousUntil`. */
+    previousHash: Hash.nullable(),
+    previousUntil: Time.nullable(),
+    label: z.string(),
+    servers: jsonList(ServerName),
+    scopes: jsonList(Scope),
+    createdAt: Time,
+    expiresAt: Time.nullable(),
+    revokedAt: Time.nullable(),
+    /** Rounded down to the minute. */
+    lastUsedAt: Time.nullable(),
+  })
+  .refine((key) => (key.previousHash === null) === (key.previousUntil === null));
+
+/** A stored API key; its secrets are SHA-256 hashes. */
+export type ApiKeyRecord = Readonly<z.output<typeof ApiKey>>;
+
+/** What an operator may change of a key; what is undefined stays. */
+type ApiKeyChange = {
+  readonly [Field in 'label' | 'servers' | 'scopes' | 'expiresAt']: ApiKeyRecord[Field] | undefined;
+};
+
+/** Whether a key is neither revoked nor expired at the time $2; `isActive` of the keys says the same of a record. */
+const isActiveSql = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)';
+
+const minuteMs = 60 * 1000;
+const touchTimeoutMs = 200;
+
+/** The API keys, over an open database. */
+export function createApiKeyRecords(query: Query) {
+  const keys = openTable(query, 'hosting_api_keys', ['id'], ApiKey);
+  const touched = new LRUCache<string, number>({ max: 10_000 });
+  const findActive = (label: string, now: number): Promise<ApiKeyRecord | undefined> =>
+    keys.find(`WHERE label = $1 AND ${isActiveSql} ORDER BY created_at, id`, [label, now]);
+  return {
+    /** Finds the oldest key with a label that is neither revoked nor expired. */
+    findActive,
+    create: (key: ApiKeyRecord): Promise<void> => keys.insert(key),
+    /**
+     * Finds a key; with the hash of a secret, only if it is the key's current or previous one: an unknown id and a wrong
+     * secret then take the same time.
+     */
+    find: (id: string, secretHash?: string): Promise<ApiKeyRecord | undefined> =>
+      secretHash === undefined
+        ? keys.find('WHERE id = $1', [id])
+        : keys.find('WHERE id = $1 AND $2 IN (secret_hash, previous_hash)', [id, secretHash]),
+    /** All keys, the oldest first. */
+    list: (): Promise<ApiKeyRecord[]> => keys.select('ORDER BY created_at, id'),
+    /**
+     * Creates a key unless an active one has its label, which is then returned. Of several callers at the same time, one
+     * creates its key.
+     */
+    async createIfAbsent({ servers, scopes, ...key }: ApiKeyRecord): Promise<ApiKeyRecord | undefined> {
+      const { id, secretHash, label, createdAt: now, expiresAt } = key;
+      // The key that exists may end between the statements, but hardly ten times.
+      for (let attempt = 0; attempt < 10; attempt += 1) {
+        // A key that has ended, or that has another label by now, gives up its claim.
+        await query(
+          `UPDATE hosting_api_keys SET claimed_label = NULL
+            WHERE claimed_label = $1 AND NOT (label = $1 AND ${isActiveSql})`,
+          [label, now],
+        );
+        const isCreated = await keys.change(
+          `INSERT INTO hosting_api_keys
+              (id, secret_hash, label, servers, scopes, created_at, expires_at, claimed_label)
+            SELECT CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($1 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT),
+              CAST($2 AS BIGINT), CAST($7 AS BIGINT), CAST($1 AS TEXT)
+            WHERE NOT EXISTS (SELECT 1 FROM hosting_api_keys WHERE label = $1 AND ${isActiveSql})
+            ON CONFLICT (claimed_label) DO NOTHING`,
+          [label, now, id, secretHash, JSON.stringify(servers), JSON.stringify(scopes), expiresAt],
+        );
+        if (isCreated) return undefined;
+        const existing = await findActive(label, now);
+        if (existing) return existing;
+      }
+      throw new StoreError('a key with this label is created and ended again and again');
+    },
+    /** Changes a key; false if there is none with this id that is not revoked. */
+    async update(id: string, { label, servers, scopes, expiresAt }: ApiKeyChange): Promise<boolean> {
+      const columns = {
+        label,
+        servers: servers && JSON.stringify(servers),
+        scopes: scopes && JSON.stringify(scopes),
+        expires_at: expiresAt,
+      };
+      const changed = Object.entries(columns).filter(([, value]) => value !== undefined);
+      const set = changed.map(([column], index) => `${column} = $${index + 2}`).join(', ');
+      const sql = `UPDATE hosting_api_keys SET ${set} WHERE id = $1 AND revoked_at IS NULL`;
+      return await keys.change(sql, [id, ...changed.map(([, value]) => value!)]);
+    },
+    /** Gives a key a new secret, and keeps the old one until `previousUntil`; false if there is no such key. */
+    rotate: (id: string, secretHash: string, previousUntil: number): Promise<boolean> =>
+      keys.change(
+        `UPDATE hosting_api_keys SET previous_hash = secret_hash, previous_until = $3, secret_hash = $2 WHERE id = $1`,
+        [id, secretHash, previousUntil],
+      ),
+    /** Revokes a key for good; false if there is no such key, true even if it was already revoked. */
+    revoke: (id: string, at: number): Promise<boolean> =>
+      keys.change('UPDATE hosting_api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1', [id, at]),
+    /** Stores the last use of a key once a minute. It waits at most 200 ms for the store; later failures are not reported. */
+    async touch(id: string, at: number): Promise<void> {
+      const minute = Math.floor(at / minuteMs) * minuteMs;
+      if ((touched.get(id) ?? -1) >= minute) return;
+      touched.set(id, minute);
+      const sql =
+        'UPDATE hosting_api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)';
+      const write = query(sql, [id, minute]).catch((error: unknown) => {
+        touched.delete(id);
+        throw error;
+      });
+      await withTimeout(write, touchTimeoutMs, () => undefined);
+    },
+  };
+}
+
+const Server = z.object({
+  server: ServerName,
+  /** A name of PROVIDERS_FILE. */
+  provider: z.string().min(1),
+  /** The provider's identifier of the server. */
+  ref: z.string().min(1),
+  /** The path of the newest log of a game server; null for the provider's default. */
+  logFile: z.string().min(1).nullable(),
+  /** Since when its keys are refused, for instance because it is not paid for. */
+  suspendedAt: Time.nullable(),
+  /** Whether other servers may have the same provider and ref; `unconfirmed` if a migration found that they have. */
+  shared: z.enum(['no', 'yes', 'unconfirmed']).default('no'),
+});
+
+/** The provider of a customer's server, and the server's identifier there. */
+export type ServerRecord = Readonly<z.output<typeof Server>>;
+
+/** A server that is to be added. */
+export type NewServer = Omit<ServerRecord, 'suspendedAt' | 'shared'> & Partial<Pick<ServerRecord, 'shared'>>;
+
+/** The customers' servers, over an open database. */
+export function createServerRecords(query: Query) {
+  const servers = openTable(query, 'hosting_servers', ['server'], Server);
+  return {
+    /** Adds or replaces a server. A suspended one stays suspended. Throws if another that is not shared is the same one. */
+    async put({ server, provider, ref, logFile, shared = 'no' }: NewServer): Promise<void> {
+      await query(
+        `INSERT INTO hosting_servers (server, provider, ref, log_file, shared) VALUES ($1, $2, $3, $4, $5)
+          ON CONFLICT (server) DO UPDATE
+          SET provider = excluded.provider, ref = excluded.ref, log_file = excluded.log_file, shared = excluded.shared`,
+        [server, provider, ref, logFile, shared],
+      );
+    },
+    /** Finds another server with the same provider and ref. */
+    findTwin: ({ server, provider, ref }: Pick<ServerRecord, 'server' | 'provider' | 'ref'>) =>
+      servers.find('WHERE provider = $1 AND ref = $2 AND server <> $3 ORDER BY server', [provider, ref, server]),
+    find: (server: ServerName): Promise<ServerRecord | undefined> => servers.find('WHERE server = $1', [server]),
+    /** Finds which of some servers exist and are not suspended. */
+    async findOpen(names: readonly ServerName[]): Promise<ReadonlySet<string>> {
+      const marks = ['NULL', ...names.map((_, at) => `$${at + 1}`)].join(', ');
+      const open = await servers.select(`WHERE suspended_at IS NULL AND server IN (${marks})`, names);
+      return new Set(open.map(({ server }) => server));
+    },
+    /** All servers, or those of a kind, ordered by name. */
+    list: (kind?: ServerKind): Promise<ServerRecord[]> =>
+      servers.select('WHERE server LIKE $1 ORDER BY server', [kind === undefined ? '%' : `${kind}:%`]),
+    /** Suspends a server; false if there is none, true even if it was already suspended. */
+    suspend: (server: ServerName, at: number): Promise<boolean> =>
+      servers.change('UPDATE hosting_servers SET suspended_at = COALESCE(suspended_at, $2) WHERE server = $1', [
+        server,
+        at,
+      ]),
+    /** Ends the suspension of a server; false if there is no such server. */
+    resume: (server: ServerName): Promise<boolean> =>
+      servers.change('UPDATE hosting_servers SET suspended_at = NULL WHERE server = $1', [server]),
+    remove: (server: ServerName): Promise<boolean> =>
+      servers.change('DELETE FROM hosting_servers WHERE server = $1', [server]),
+  };
+}
+
+/** The valid tokens that a key may have; a further one ends the oldest. */
+const maxLiveTokens = 200;
+
+const StreamToken = z.object({
+  /** SHA-256 of the token. */
+  tokenHash: Hash,
+  /** The API key that requested it. */
+  keyId: z.string().min(1),
+  /** The hash of the key's secret that requested it. The token ends with that secret. */
+  secretHash: Hash,
+  server: ServerName,
+  mode: z.enum(['read', 'read_write']),
+  issuedAt: Time,
+  expiresAt: Time,
+});
+
+/** The stored token of a console stream. */
+export type StreamTokenRecord = Readonly<z.output<typeof StreamToken>>;
+
+function createStreamTokenRecords(query: Query) {
+  const tokens = openTable(query, 'hosting_stream_tokens', ['id'], StreamToken);
+  return {
+    /** Adds a token. Beyond 200 valid ones of its key, the oldest are removed. */
+    async add(token: StreamTokenRecord): Promise<void> {
+      await tokens.insert(token);
+      await query(
+        `DELETE FROM hosting_stream_tokens WHERE key_id = $1 AND expires_at > $2 AND id <= (
+          SELECT id FROM hosting_stream_tokens WHERE key_id = $1 AND expires_at > $2
+            ORDER BY id DESC LIMIT 1 OFFSET ${maxLiveTokens})`,
+        [token.keyId, token.issuedAt],
+      );
+    },
+    /** Finds a token by its hash, also an expired one that is not purged yet. */
+    find: (tokenHash: string): Promise<StreamTokenRecord | undefined> =>
+      tokens.find('WHERE token_hash = $1', [tokenHash]),
+    /** Removes the tokens that expired before a time. */
+    async purge(before: number): Promise<void> {
+      await query('DELETE FROM hosting_stream_tokens WHERE expires_at < $1', [before]);
+    },
+  };
+}
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** The response to a request with an Idempotency-Key; its body is as sent. */
+export interface IdempotentAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** The first request with an Idempotency-Key; its times are in milliseconds since 1970. */
+export interface IdempotentClaim {
+  readonly apiKeyId: string;
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly requestId: string;
+  readonly now: number;
+  readonly deadline: number;
+}
+
+const State = z
+  .object({
+    fingerprint: z.string(),
+    /** Of the first request; null if an earlier version of the program stored it. */
+    requestId: z.string().nullable(),
+    /** After it, a request without an answer has crashed with an unknown outcome. */
+    deadline: Time,
+    status: z.int().min(100).max(599).nullable(),
+    body: z.string().nullable(),
+  })
+  .transform(({ deadline, status, body, ...first }, context) => {
+    const answer: IdempotentAnswer | undefined = status !== null && body !== null ? { status, body } : undefined;
+    if (answer) return { state: 'answered', ...first, answer } as const;
+    if (status === null && body === null) return { state: 'running', ...first, deadline } as const;
+    context.addIssue('must have both a status and a body, or neither');
+    return z.NEVER;
+  });
+
+function createIdempotencyRecords(query: Query) {
+  const states = openTable(query, 'hosting_idempotency', ['api_key_id', 'idempotency_key'], State);
+  const unanswered = 'WHERE api_key_id = $1 AND idempotency_key = $2 AND status IS NULL';
+  return {
+    /** Claims a key atomically: exactly one of several callers gets `begun`, and runs. Records older than 24 h are ignored. */
+    async begin({ apiKeyId, key, fingerprint, requestId, now, deadline }: IdempotentClaim) {
+      // The record may be released between the two statements, but hardly ten times.
+      for (let attempt = 0; attempt < 10; attempt += 1) {
+        const isBegun = await states.change(
+          `INSERT INTO hosting_idempotency (api_key_id, idempotency_key, fingerprint, begun_at, deadline, request_id)
+            VALUES ($1, $2, $3, $4, $5, $6)
+            ON CONFLICT (api_key_id, idempotency_key) DO UPDATE
+            SET fingerprint = excluded.fingerprint, begun_at = excluded.begun_at, deadline = excluded.deadline,
+              request_id = excluded.request_id, status = NULL, body = NULL
+            WHERE hosting_idempotency.begun_at < $7`,
+          [apiKeyId, key, fingerprint, now, deadline, requestId, now - dayMs],
+        );
+        if (isBegun) return { state: 'begun' } as const;
+        const state = await states.find('WHERE api_key_id = $1 AND idempotency_key = $2', [apiKeyId, key]);
+        if (state) return state;
+      }
+      throw new StoreError('an Idempotency-Key is claimed and released again and again');
+    },
+    /** Stores the response to replay. The first one is never overwritten, since a client may have received it. */
+    async finish(apiKeyId: string, key: string, { status, body }: IdempotentAnswer): Promise<void> {
+      const sql = `UPDATE hosting_idempotency SET status = $3, body = $4 ${unanswered}`;
+      await query(sql, [apiKeyId, key, status, body]);
+    },
+    /** Releases a key whose request had no effect. */
+    async release(apiKeyId: string, key: string): Promise<void> {
+      await query(`DELETE FROM hosting_idempotency ${unanswered}`, [apiKeyId, key]);
+    },
+    /** Removes records older than a time. */
+    async purge(before: number): Promise<void> {
+      await query('DELETE FROM hosting_idempotency WHERE begun_at < $1', [before]);
+    },
+  };
+}
+
+const Votes = z.object({ path: z.string(), helpful: z.int().nonnegative(), unhelpful: z.int().nonnegative() });
+
+/** The votes on an article. */
+export type ArticleVotes = Readonly<z.output<typeof Votes>>;
+
+function createFeedbackRecords(query: Query) {
+  const votes = openTable(query, 'hosting_feedback', ['path'], Votes);
+  return {
+    /** Counts a vote anonymously: for the path of an article, empty if it names none, on a day in UTC (YYYY-MM-DD). */
+    async count({ path, day, helpful }: { path: string; day: string; helpful: boolean }): Promise<void> {
+      await query(
+        `INSERT INTO hosting_feedback (path, day, helpful, unhelpful) VALUES ($1, $2, $3, $4)
+          ON CONFLICT (path, day) DO UPDATE
+          SET helpful = hosting_feedback.helpful + excluded.helpful,
+            unhelpful = hosting_feedback.unhelpful + excluded.unhelpful`,
+        [path, day, helpful ? 1 : 0, helpful ? 0 : 1],
+      );
+    },
+    /** The votes on each article, from a day on or all. */
+    async report({ since = '' }: { since?: string | undefined }): Promise<ArticleVotes[]> {
+      const rows = await query(
+        `SELECT path, CAST(SUM(helpful) AS BIGINT) AS helpful, CAST(SUM(unhelpful) AS BIGINT) AS unhelpful
+          FROM hosting_feedback WHERE day >= $1 GROUP BY path ORDER BY path`,
+        [since],
+      );
+      return rows.map(votes.parse);
+    },
+  };
 }

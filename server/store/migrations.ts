@@ -1,4 +1,4 @@
-import type { Dialect, MigratedVersions, Query } from './database.ts';
+import type { Database, Dialect, Query } from './database.ts';
 import { StoreError } from './database.ts';
 
 /** The statements that migrate the tables to the next version. */
@@ -141,7 +141,7 @@ export async function migrate(
   dialect: Dialect,
   list: readonly Migration[] = migrations,
   now: () => number = Date.now,
-): Promise<MigratedVersions> {
+): Promise<Database['versions']> {
   // Checked without a lock first: an up-to-date database then needs neither a write lock nor the CREATE privilege.
   const exists = (await query(dialect.findMigrations)).length > 0;
   const from = exists ? await readVersion(query, list.length) : 0;

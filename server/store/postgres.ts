@@ -1,5 +1,8 @@
+import { createHmac, scrypt } from 'node:crypto';
+import { promisify } from 'node:util';
 import { Client, Pool, types } from 'pg';
 import type { ClientConfig } from 'pg';
+import { z } from 'zod';
 import type { Database, Dialect, Query } from './database.ts';
 import { StoreError, StoreUnreachableError } from './database.ts';
 import { migrate } from './migrations.ts';
@@ -31,19 +34,11 @@ export const postgresDialect: Dialect = {
 export async function openPostgres(url: string): Promise<Database> {
   // Over a separate connection, since its transaction may wait long for another instance.
   const versions = await withConnection(url, (query) => migrate(query, postgresDialect));
-  const pool = new Pool({
-    ...settings(url, statementMs),
-    max: connections,
-    idleTimeoutMillis: 60_000,
-  });
+  const pool = new Pool({ ...settings(url, statementMs), max: connections, idleTimeoutMillis: 60_000 });
   // An idle connection was lost: the next statement opens another.
   pool.on('error', () => undefined);
   let closed: Promise<void> | undefined;
-  return {
-    query: createQuery(pool),
-    versions,
-    close: () => (closed ??= pool.end()),
-  };
+  return { query: createQuery(pool), versions, close: () => (closed ??= pool.end()) };
 }
 
 /** Connects to a database for reading alone. Throws a {@link StoreError}. */
@@ -95,11 +90,9 @@ function settings(url: string, timeoutMs: number): ClientConfig {
 
 /** The parsers of `pg`, except for BIGINT, which `pg` returns as text. */
 const getTypeParser: typeof types.getTypeParser = (...[id, format]: Parameters<typeof types.getTypeParser>) =>
-  id === types.builtins.INT8 ? toNumber : types.getTypeParser(id, format);
-
-function toNumber(text: string): number | string {
-  return Number.isSafeInteger(Number(text)) ? Number(text) : text;
-}
+  id === types.builtins.INT8
+    ? (text: string) => (Number.isSafeInteger(Number(text)) ? Number(text) : text)
+    : types.getTypeParser(id, format);
 
 function createQuery(connection: Pick<Client, 'query'>): Query {
   return async (sql, values = []) => {
@@ -119,15 +112,69 @@ const statementClasses = /^(?:22|23|42)/;
 
 function toStoreError(error: unknown): StoreError {
   const { code, message } = error as NodeJS.ErrnoException;
+  let reason = safeClasses.test(code ?? '') ? `${message} (${code})` : `error ${code}`;
   // Errors of the client are fixed texts, but they must never quote the URL.
-  if (code === undefined) return unusable(/[/@]/.test(message) ? 'it cannot be reached' : message);
-  if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(code)) return unusable(`it cannot be reached (${code})`);
-  if (code.startsWith('28')) return unusable(`the server refuses the user or the password (${code})`);
-  if (code.startsWith('3D')) return unusable(`the server does not have it (${code})`);
-  const reason = safeClasses.test(code) ? `${message} (${code})` : `error ${code}`;
-  return unusable(reason, statementClasses.test(code) ? StoreError : StoreUnreachableError);
+  if (code === undefined) reason = /[/@]/.test(message) ? 'it cannot be reached' : message;
+  else if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(code)) reason = `it cannot be reached (${code})`;
+  else if (code.startsWith('28')) reason = `the server refuses the user or the password (${code})`;
+  else if (code.startsWith('3D')) reason = `the server does not have it (${code})`;
+  const Kind = statementClasses.test(code ?? '') ? StoreError : StoreUnreachableError;
+  return new Kind(`the PostgreSQL database cannot be used: ${reason}`);
 }
 
-function unusable(reason: string, Kind: new (message: string) => StoreError = StoreUnreachableError): StoreError {
-  return new Kind(`the PostgreSQL database cannot be used: ${reason}`);
+/** Slow on purpose: a known address and its hash must not help to guess the password. */
+const deriveKey = promisify(scrypt);
+
+const Consumed = z.object({ allowed: z.boolean(), full_us: z.number() });
+
+/** The database's clock: read again where it is used, since a statement may wait for the row. */
+const nowUs = 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)';
+
+/** A bucket that is this much further from full than its capacity comes from a clock that was set back, and starts over. */
+const maxSkewUs = 60_000_000;
+
+/** One statement on one row (generic cell rate algorithm), so that all instances count in turn. A refusal changes nothing. */
+const consumeSql = `
+  WITH consumed AS (
+    INSERT INTO hosting_limits AS bucket (name, key_hash, full_at)
+    VALUES ($1, $2, ${nowUs} + CAST($3 AS BIGINT))
+    ON CONFLICT (name, key_hash) DO UPDATE
+    SET full_at = CASE
+      WHEN bucket.full_at - ${nowUs} BETWEEN 0 AND $4 THEN bucket.full_at + $3
+      ELSE excluded.full_at
+    END
+    WHERE bucket.full_at - ${nowUs} NOT BETWEEN CAST($4 AS BIGINT) - $3 + 1 AND $4 + ${maxSkewUs}
+    RETURNING full_at - ${nowUs} AS full_us
+  )
+  SELECT true AS allowed, full_us FROM consumed
+  UNION ALL
+  SELECT false, full_at - ${nowUs} FROM hosting_limits
+    WHERE name = $1 AND key_hash = $2 AND NOT EXISTS (SELECT FROM consumed)`;
+
+/**
+ * The token buckets of all instances, over the open PostgreSQL database of a URL. The keys, some of which are addresses of
+ * clients, are stored as hashes. Their secret comes from the password of the URL, since one in the database would give the
+ * addresses to anyone who reads it. So all instances must have the same password.
+ */
+export function createLimits(query: Query, url: string) {
+  const secret = deriveKey(URL.parse(url)?.password || url, 'hosting_limits', 32) as Promise<Buffer>;
+  return {
+    /**
+     * Consumes a token of a bucket if there is one. All times are in microseconds: in which one token is added, in which an
+     * empty bucket fills, and until it is full again.
+     */
+    async consume(name: string, key: string, { tokenUs, capacityUs }: { tokenUs: number; capacityUs: number }) {
+      const hmac = createHmac('sha256', await secret).update(key);
+      const keyHash = hmac.digest('base64url');
+      const [row] = await query(consumeSql, [name, keyHash, tokenUs, capacityUs]);
+      // Another instance inserted the row first, and its burst is used up.
+      if (!row) return { allowed: false, fullUs: capacityUs };
+      const { allowed, full_us: fullUs } = Consumed.parse(row);
+      return { allowed, fullUs };
+    },
+    /** Removes the buckets that are full again. */
+    async purge(): Promise<void> {
+      await query(`DELETE FROM hosting_limits WHERE full_at < ${nowUs}`);
+    },
+  };
 }

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createFolder } from '#common/folder.ts';
 import pLimit from 'p-limit';
-import type { Database, Dialect, Query, Row } from './database.ts';
+import type { Database, Dialect, Query, Row, Value } from './database.ts';
 import { StoreError, StoreUnreachableError } from './database.ts';
 import { migrate } from './migrations.ts';
 
@@ -53,11 +53,18 @@ export async function connectSqlite(file: string): Promise<Omit<Database, 'versi
     throw new Error('it was deleted or replaced while it was open; put it back, or restart');
   };
   const query = createQuery(connection, file, assertSame);
-  const timer = setInterval(() => checkpoint(connection, assertSame), checkpointMs).unref();
-  const close = (): Promise<void> => {
+  const checkpoint = (): void => {
+    try {
+      assertSame();
+      connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch {
+      // Another process reads or writes: the next time is soon enough. The next call reports all else.
+    }
+  };
+  const timer = setInterval(checkpoint, checkpointMs).unref();
+  const close = async (): Promise<void> => {
     clearInterval(timer);
     if (connection.isOpen) connection.close();
-    return Promise.resolve();
   };
   try {
     await query('PRAGMA journal_mode = WAL');
@@ -82,8 +89,7 @@ export function readSqlite(file: string): Pick<Database, 'query' | 'close'> {
   if (!existsSync(`${file}-wal`)) url.searchParams.set('immutable', '1');
   try {
     const connection = new DatabaseSync(url, { readOnly: true, readBigInts: true, timeout: 0 });
-    const close = (): Promise<void> => Promise.resolve(connection.close());
-    return { query: createQuery(connection, file, () => undefined), close };
+    return { query: createQuery(connection, file, () => undefined), close: async () => connection.close() };
   } catch (error) {
     throw toStoreError(error, file);
   }
@@ -98,16 +104,6 @@ function readIdentity(file: string): string {
     .map((end) => statSync(file + end, { throwIfNoEntry: false }))
     .map((found) => (found ? `${found.dev}:${found.ino}` : 'none'))
     .join(' ');
-}
-
-/** Writes the WAL back to the file and empties it. While another process reads or writes, the next time is soon enough. */
-function checkpoint(connection: DatabaseSync, assertSame: () => void): void {
-  try {
-    assertSame();
-    connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-  } catch {
-    // The next call reports what is wrong.
-  }
 }
 
 function open(file: string): DatabaseSync {
@@ -140,52 +136,45 @@ export function createOwnFile(file: string): void {
 
 function createQuery(connection: DatabaseSync, file: string, assertSame: () => void): Query {
   const statements = new Map<string, StatementSync>();
-  const run: (...parameters: Parameters<Query>) => Row[] = (sql, values = []) => {
-    assertSame();
-    let statement = statements.get(sql);
-    if (!statement) statements.set(sql, (statement = connection.prepare(sql)));
-    return statement.all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]))).map(toRow);
+  /** Runs a statement; returns its error while another connection holds the lock. */
+  const attempt = (sql: string, values: readonly Value[]): Row[] | StoreError => {
+    try {
+      assertSame();
+      let statement = statements.get(sql);
+      if (!statement) statements.set(sql, (statement = connection.prepare(sql)));
+      return statement.all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]))).map(toRow);
+    } catch (error) {
+      if (isBusy(error)) return toStoreError(error, file);
+      throw toStoreError(error, file);
+    }
   };
-  const runWhenFree = async (sql: string, values: Parameters<Query>[1], deadline: number): Promise<Row[]> => {
+  const runWhenFree = async (sql: string, values: readonly Value[], deadline: number): Promise<Row[]> => {
     for (;;) {
-      try {
-        return run(sql, values);
-      } catch (error) {
-        if (!isBusy(error) || performance.now() > deadline) throw toStoreError(error, file);
-      }
+      const result = attempt(sql, values);
+      if (!(result instanceof StoreError)) return result;
+      if (performance.now() > deadline) throw result;
       // Random, so that waiting processes do not retry at the same time.
       await delay(5 + Math.random() * 20);
     }
   };
   // Only the first waiting call tries again, so the cost does not grow with their number.
   const queue = pLimit(1);
-  return async (sql, values) => {
+  return async (sql, values = []) => {
     const deadline = performance.now() + waitMs;
-    if (isRead(sql)) {
-      try {
-        return run(sql, values);
-      } catch (error) {
-        if (!isBusy(error)) throw toStoreError(error, file);
-      }
-    }
+    // In WAL mode a read does not wait for writes.
+    const result = sql.startsWith('SELECT ') ? attempt(sql, values) : undefined;
+    if (Array.isArray(result)) return result;
     if (queue.pendingCount >= maxWaiting) throw toStoreError(new Error('too many calls wait for its lock'), file);
     return queue(runWhenFree, sql, values, deadline);
   };
 }
 
-/** Whether a statement only reads: in WAL mode a read does not wait for writes. */
-function isRead(sql: string): boolean {
-  return sql.startsWith('SELECT ');
+function toRow(record: Record<string, unknown>): Row {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, toNumber(value)]));
 }
 
-function toRow(record: Record<string, unknown>): Row {
-  return Object.fromEntries(
-    Object.entries(record).map(([name, value]) => [
-      name,
-      typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value,
-    ]),
-  );
-}
+const toNumber = (value: unknown): unknown =>
+  typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 
 /** Whether another connection holds the lock: SQLITE_BUSY or SQLITE_LOCKED, the low byte of the extended code. */
 function isBusy(error: unknown): boolean {

@@ -6,6 +6,6 @@ export type {
   IdempotentClaim,
   NewServer,
   ServerRecord,
+  Store,
   StreamTokenRecord,
-} from './records.ts';
-export type { Store } from './index.ts';
+} from './index.ts';
