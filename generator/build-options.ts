@@ -18,7 +18,7 @@ export interface BuildOptions extends Strictness {
   readonly checkOnly?: boolean;
   /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
   readonly now: string;
-  /** The addresses of the website and of the service, for the feed and the sitemap. */
+  /** The addresses and the name of the service, for the feed, the sitemap and /docs. */
   readonly urls?: SiteUrls | undefined;
   /** Allows a list that is online to become empty. */
   readonly allowEmpty?: boolean;

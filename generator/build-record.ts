@@ -90,7 +90,7 @@ function toolchainOf({ compression }: BuildOptions): string {
 }
 
 function hashInput({ lenient, strict, urls = {} }: BuildOptions, { content, catalog }: Sources): string {
-  const options = [lenient, strict, urls.site, urls.service];
+  const options = [lenient, strict, urls.site, urls.service, urls.support, urls.name];
   return hash('sha256', JSON.stringify([options, listOf(content), listOf(catalog)]));
 }
 

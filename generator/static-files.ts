@@ -77,7 +77,14 @@ const plain = <Data>(select: (project: Project) => Data): Row<Data> => row(selec
 /** A file that depends on the generator alone. */
 const own = <Result>(render: () => Result | Promise<Result>): Row<Result> => row(() => null, render);
 
-const serviceUrl = ({ urls: { service } }: Project): string | null => service ?? null;
+/** Those of the settings that are set; null if none is, so that {@link once} keeps the file. */
+const settingsOf =
+  (...names: readonly (keyof SiteUrls)[]) =>
+  ({ urls }: Project): SiteUrls | null => {
+    const set = names.filter((name) => urls[name] !== undefined);
+    return set.length === 0 ? null : Object.fromEntries(set.map((name) => [name, urls[name]]));
+  };
+
 const itemsOf = (articles: readonly Article[]) => articles.map(({ metadata }) => metadata.item);
 const blogItem = ({ metadata }: Article): ContentItem => metadata.item as ContentItem;
 const lastChangeOf = ({ metadata: { updated, due } }: Article): string | undefined => updated ?? due;
@@ -147,7 +154,7 @@ function createRows(maxLength: number): Rows {
       ).toSorted((a, b) => compareText(a.name, b.name)),
     ),
     listRedirects: plain(({ aliases }) => aliases),
-    getBlogFeed: row(({ blog, authors, urls: { site, service } }) => {
+    getBlogFeed: row(({ blog, authors, urls: { site, service, name } }) => {
       if (site === undefined || service === undefined) return undefined;
       const entries = blog.slice(0, 30).map((article) => {
         const { folder, path, metadata } = article;
@@ -166,6 +173,7 @@ function createRows(maxLength: number): Rows {
       return {
         site,
         service,
+        name,
         updated: blog
           .map((article) => lastChangeOf(article)!)
           .toSorted()
@@ -210,13 +218,13 @@ function createRows(maxLength: number): Rows {
       return { [version]: script };
     }),
     statusWidgetIntegrity: own(async () => (await compileStatusWidget()).embed),
-    getOpenApi: own(async () => {
+    getOpenApi: row(settingsOf('name', 'support'), async (settings) => {
       const { version, script } = await compileStatusWidget();
       const texts = { 'application/javascript': script, 'text/css': readArticleStyle() };
-      return renderOpenApi({ widgetVersion: version, texts });
+      return renderOpenApi({ widgetVersion: version, texts }, settings ?? {});
     }),
-    getDocs: row(serviceUrl, (url) => renderDocs(url ?? undefined).start()),
-    getDocsFile: row(serviceUrl, (url) => renderDocs(url ?? undefined).others()),
+    getDocs: row(settingsOf('service', 'name', 'support'), (settings) => renderDocs(settings ?? {}).start()),
+    getDocsFile: row(settingsOf('service', 'name', 'support'), (settings) => renderDocs(settings ?? {}).others()),
   };
 }
 

@@ -3,7 +3,7 @@ import { BlockList, isIP } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { bodyLimits, rateLimits } from '#contract/limits.ts';
-import { baseUrlRule, isSettingsFile, toBaseUrl } from '#common/environment.ts';
+import { baseUrlRule, isSettingsFile, pageUrlRule, toBaseUrl, toPageUrl } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
 import { Secret, UpstreamUrl, isLoopback } from './upstream/settings.ts';
 import { EnvError, findMisspelt, readSettings } from './settings.ts';
@@ -64,13 +64,16 @@ const WebhookUrl = z.string().refine((text) => {
   );
 }, 'must be an https:// URL without a user (http:// only on loopback)');
 
+const url = (parse: (text: string) => string | undefined, rule: string) =>
+  z.string().transform((text, context) => {
+    const parsed = parse(text);
+    if (parsed !== undefined) return parsed;
+    context.addIssue(rule);
+    return z.NEVER;
+  });
+
 /** The address of a website or of this service, to which paths are added. */
-const BaseUrl = z.string().transform((text, context) => {
-  const url = toBaseUrl(text);
-  if (url !== undefined) return url;
-  context.addIssue(baseUrlRule);
-  return z.NEVER;
-});
+const BaseUrl = url(toBaseUrl, baseUrlRule);
 
 /** Resolvers as `ip:port`, or `off`. */
 const DnsServers = list.transform((servers, context): 'off' | string[] => {
@@ -227,6 +230,23 @@ const Settings = z
     SITE_URL: BaseUrl.optional().describe(
       'The address of the website. A build reads it for the feed and the sitemap; the server does not need it.',
     ),
+    SITE_NAME: z
+      .string()
+      .default('Hosting API')
+      .describe(
+        'The name of the service, which a build reads: the title of `/docs`, of the OpenAPI document and of the feed.',
+      ),
+    SUPPORT_URL: url(toPageUrl, pageUrlRule)
+      .optional()
+      .describe('The page where customers get help. A build reads it for `/docs` and the OpenAPI document.'),
+    CONTENT_DIR: z
+      .string()
+      .default('content')
+      .describe('The articles and media that a build, `check`, `dev` and `new` read.'),
+    CATALOG_DIR: z
+      .string()
+      .default('catalog')
+      .describe('The plans, domains and monitors that a build, `check` and `dev` read.'),
     ...StoreSettings.shape,
     PROVIDERS_FILE: z
       .string()

@@ -5,16 +5,23 @@ import type { Diagnostics } from '../source/diagnostics.ts';
 import { placeOf } from '../source/load.ts';
 import type { SourceFolder } from '../source/load.ts';
 
-/** The addresses of the website and of this service, without a slash at their ends; undefined if they are not set. */
+/** The addresses and the name that a release mentions; undefined if they are not set. */
 export interface SiteUrls {
+  /** The website, without a slash at the end. */
   readonly site?: string | undefined;
+  /** This service, without a slash at the end. */
   readonly service?: string | undefined;
+  /** The page where customers get help. */
+  readonly support?: string | undefined;
+  /** The name of the service. */
+  readonly name?: string | undefined;
 }
 
 /** The newest blog articles. */
 interface Feed {
   readonly site: string;
   readonly service: string;
+  readonly name?: string | undefined;
   /** The day of the last change of all articles, if there is any. */
   readonly updated?: string | undefined;
   readonly entries: readonly FeedEntry[];
@@ -36,7 +43,7 @@ interface FeedEntry extends ContentItem {
  * characters, so that a document is not well formed, and says that a title is HTML.
  */
 export async function renderFeed(
-  { site, service, updated, entries }: Feed,
+  { site, service, name, updated, entries }: Feed,
   readText: (sha256: string) => Promise<{ readonly html: string } | undefined>,
 ): Promise<string> {
   const rendered = await Promise.all(
@@ -50,7 +57,7 @@ export async function renderFeed(
     'feed',
     [
       element('id', self),
-      element('title', `Blog of ${new URL(site).host}`),
+      element('title', name ?? `Blog of ${new URL(site).host}`),
       // Without an entry, any day would be made up; an empty feed still needs one.
       element('updated', toTime(updated ?? '1970-01-01')),
       element('link', [], { rel: 'self', type: 'application/atom+xml', href: self }),

@@ -26,6 +26,12 @@ export function checkVanished(
   const next = { articles: new Map(published.map(({ path }) => [path, ''])), aliases };
   const vanished = findVanished(online, next, removed);
   if (vanished.length === 0) return false;
+  if (vanished.length > 10 && vanished.length === online.articles.size + Object.keys(online.aliases).length) {
+    const message = `none of the ${vanished.length} paths that are online is in this build`;
+    const hint = 'if this is another site, build it: the next build compares with this one; else look at CONTENT_DIR';
+    diagnostics.warning(placeOf(content), message, hint);
+    return true;
+  }
   const file = displayIn(content, removedFile);
   const unpublished = new Map(
     articles

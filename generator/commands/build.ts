@@ -1,10 +1,9 @@
-import { resolve } from 'node:path';
 import { build } from '../build.ts';
 import type { BuildResult } from '../build-options.ts';
 import { CommandError } from '../common/command-line.ts';
 import type { DiagnosticFormat } from '../source/diagnostics.ts';
 import type { Compression } from '../release/compress.ts';
-import { createOut, readDay, readUrls, resolveOut, toStrictness } from './settings.ts';
+import { createOut, readDay, readUrls, resolveFolder, toStrictness } from './settings.ts';
 import type { OutFlag, SourceFlags } from './settings.ts';
 import { report } from './report.ts';
 
@@ -40,13 +39,13 @@ async function run(
   const now = await readDay(flags.now);
   const threads = flags.threads === undefined ? {} : { threads: readThreads(flags.threads) };
   const urls = readUrls();
-  const out = mode.checkOnly ? resolveOut(flags.out) : createOut(flags.out);
+  const out = mode.checkOnly ? resolveFolder('DIST_DIR', flags.out) : createOut(flags.out);
   const started = performance.now();
   let result: BuildResult;
   try {
     result = await build({
-      content: resolve(flags.content),
-      catalog: resolve(flags.catalog),
+      content: resolveFolder('CONTENT_DIR', flags.content),
+      catalog: resolveFolder('CATALOG_DIR', flags.catalog),
       now,
       urls,
       ...toStrictness(flags),

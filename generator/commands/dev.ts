@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { escapeControls } from '../common/terminal.ts';
 import type { PreviewBuild } from '../dev.ts';
 import { previewFolderOf, watchAndBuild } from '../dev.ts';
@@ -9,7 +9,7 @@ import type { Preview } from '../preview/server.ts';
 import type { Diagnostic } from '../source/diagnostics.ts';
 import { formatDiagnostic } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
-import { createOut, readDay, readUrls, toStrictness } from './settings.ts';
+import { createOut, readDay, readUrls, resolveFolder, toStrictness } from './settings.ts';
 import type { OutFlag, SourceFlags } from './settings.ts';
 import { summarize } from './report.ts';
 
@@ -24,7 +24,7 @@ interface DevFlags extends OutFlag, SourceFlags {
 export async function runDev(flags: DevFlags): Promise<void> {
   const now = flags.now === undefined ? undefined : await readDay(flags.now);
   const out = createOut(flags.out);
-  const [content, catalog] = [resolve(flags.content), resolve(flags.catalog)];
+  const [content, catalog] = [resolveFolder('CONTENT_DIR', flags.content), resolveFolder('CATALOG_DIR', flags.catalog)];
   const folder = previewFolderOf(out);
   const preview = flags.serve ? await openPreview() : undefined;
   const print = createPrinter();

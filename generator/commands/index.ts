@@ -39,7 +39,7 @@ function addNewCommand(program: Command): void {
     .option('--new-category', 'create the category')
     .option('--slug <NAME>', 'the last part of its address; default: made from the title')
     .option('--author <NAME>', 'default: user.name of git')
-    .option('--content <DIR>', 'Markdown and media', parseFolder, 'content')
+    .option('--content <DIR>', 'Markdown and media; default: CONTENT_DIR or content', parseFolder)
     .action(async (kind, title, flags) => (await import('./new.ts')).runNew(kind, title, flags));
 }
 
@@ -77,8 +77,8 @@ function addCheckOptions(command: Command) {
 /** Adds the options for the source folders and for the strictness of checks. */
 function addSourceOptions(command: Command) {
   return command
-    .option('--content <DIR>', 'Markdown and media', parseFolder, 'content')
-    .option('--catalog <DIR>', 'plans, domains and monitors', parseFolder, 'catalog')
+    .option('--content <DIR>', 'Markdown and media; default: CONTENT_DIR or content', parseFolder)
+    .option('--catalog <DIR>', 'plans, domains and monitors; default: CATALOG_DIR or catalog', parseFolder)
     .addOption(new Option('--lenient', 'report dead links and missing media as warnings').conflicts('strict'))
     .option('--strict', 'report warnings as errors');
 }

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { BlogFrontMatter } from '#contract/blog.ts';
 import { MediaPath, Slug } from '#contract/primitives.ts';
 import { sources } from '#contract/static-files.ts';
@@ -18,10 +18,11 @@ import { parseArticle, renderTemplate } from '../source/front-matter.ts';
 import { displayPath } from '../source/load.ts';
 import { toSlug } from '../source/slug.ts';
 import { authorsFile } from '../source/yaml.ts';
+import { resolveFolder } from './settings.ts';
 
 /** The options of `new`. */
 interface NewFlags {
-  readonly content: string;
+  readonly content?: string;
   readonly category?: string;
   readonly newCategory?: boolean;
   readonly slug?: string;
@@ -45,7 +46,7 @@ export function runNew(kind: string, words: readonly string[], flags: NewFlags):
   }
   const title = words.join(' ').replaceAll(/\s+/g, ' ').trim();
   if (title === '') throw new CommandError('the title must not be empty');
-  const content = resolve(flags.content);
+  const content = resolveFolder('CONTENT_DIR', flags.content);
   const root = join(content, collection.folder);
   const isNewCategory = checkCategory(flags, root);
   const category = join(root, flags.category!);

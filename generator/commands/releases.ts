@@ -1,11 +1,11 @@
 import { CommandError, requireOption } from '../common/command-line.ts';
 import { ReleasesError, diffReleases, diffUrls, listReleases, pruneReleases, rollback } from '../release/releases.ts';
-import { resolveOut } from './settings.ts';
+import { resolveFolder } from './settings.ts';
 import type { OutFlag } from './settings.ts';
 
 /** Runs `releases list`. */
 export async function runList({ out, json }: OutFlag & { json?: true }): Promise<void> {
-  const releases = await listReleases(resolveOut(out));
+  const releases = await listReleases(resolveFolder('DIST_DIR', out));
   if (json) {
     print(JSON.stringify(releases));
     return;
@@ -19,17 +19,17 @@ export async function runList({ out, json }: OutFlag & { json?: true }): Promise
 
 /** Runs `releases rollback`. */
 export async function runRollback(idPrefix: string | undefined, { out }: OutFlag): Promise<void> {
-  const id = await withCommandErrors(rollback(resolveOut(out), idPrefix));
+  const id = await withCommandErrors(rollback(resolveFolder('DIST_DIR', out), idPrefix));
   print(`release ${id} is current`);
 }
 
 /** Runs `releases diff`. */
 export async function runDiff(from: string, to: string, { out, urls }: OutFlag & { urls?: true }): Promise<void> {
   if (urls) {
-    for (const url of await withCommandErrors(diffUrls(resolveOut(out), from, to))) print(url);
+    for (const url of await withCommandErrors(diffUrls(resolveFolder('DIST_DIR', out), from, to))) print(url);
     return;
   }
-  const { added, removed, changed } = await withCommandErrors(diffReleases(resolveOut(out), from, to));
+  const { added, removed, changed } = await withCommandErrors(diffReleases(resolveFolder('DIST_DIR', out), from, to));
   for (const file of added) print(`+ ${file}`);
   for (const file of removed) print(`- ${file}`);
   for (const file of changed) print(`~ ${file}`);
@@ -39,7 +39,7 @@ export async function runDiff(from: string, to: string, { out, urls }: OutFlag &
 export async function runPrune({ out, ...flags }: OutFlag & { keep?: string }): Promise<void> {
   const keep = requireOption(flags.keep, '--keep');
   if (!/^[1-9][0-9]*$/.test(keep)) throw new CommandError('--keep must be a whole number, at least 1');
-  for (const id of await pruneReleases(resolveOut(out), Number(keep))) print(`removed ${id}`);
+  for (const id of await pruneReleases(resolveFolder('DIST_DIR', out), Number(keep))) print(`removed ${id}`);
 }
 
 /** Converts a ReleasesError to a CommandError. */

@@ -4,27 +4,24 @@ import type { SiteUrls } from '../articles/feed.ts';
 import { CommandError } from '../common/command-line.ts';
 import { createFolder } from '../common/folder.ts';
 import type { Strictness } from '../source/diagnostics.ts';
-import { baseUrlRule, readVariable, toBaseUrl } from '../common/environment.ts';
+import { baseUrlRule, pageUrlRule, readVariable, toBaseUrl, toPageUrl } from '../common/environment.ts';
 
-/** Reads DIST_DIR as the server does; default `dist`. */
-function readDistDir(): string {
-  const problems: string[] = [];
-  const folder = readVariable('DIST_DIR', readEnvironment(), (problem) => problems.push(problem));
-  if (problems.length > 0) throw new CommandError(problems.join('; '));
-  return resolve(folder ?? 'dist');
-}
-
-/** Reads the addresses of the website and of the service. Throws a {@link CommandError} that names every wrong one. */
+/** Reads the addresses and the name of the service. Throws a {@link CommandError} that names every wrong one. */
 export function readUrls(): SiteUrls {
   const environment = readEnvironment();
   const problems: string[] = [];
-  const read = (name: string): string | undefined => {
+  const read = (name: string, parse: (text: string) => string | undefined = toBaseUrl, rule = baseUrlRule) => {
     const text = readVariable(name, environment, (problem) => problems.push(problem));
-    const url = text === undefined ? undefined : toBaseUrl(text);
-    if (text !== undefined && url === undefined) problems.push(`${name}: ${baseUrlRule}`);
-    return url;
+    const value = text === undefined ? undefined : parse(text);
+    if (text !== undefined && value === undefined) problems.push(`${name}: ${rule}`);
+    return value;
   };
-  const urls = { site: read('SITE_URL'), service: read('PUBLIC_URL') };
+  const urls = {
+    site: read('SITE_URL'),
+    service: read('PUBLIC_URL'),
+    support: read('SUPPORT_URL', toPageUrl, pageUrlRule),
+    name: read('SITE_NAME', String),
+  };
   if (problems.length > 0) throw new CommandError(problems.join('; '));
   return urls;
 }
@@ -55,8 +52,8 @@ export interface OutFlag {
 
 /** The options for the source folders and for the strictness of checks. */
 export interface SourceFlags {
-  readonly content: string;
-  readonly catalog: string;
+  readonly content?: string;
+  readonly catalog?: string;
   readonly lenient?: boolean;
   readonly strict?: boolean;
 }
@@ -66,14 +63,21 @@ export function toStrictness({ lenient = false, strict = false }: SourceFlags): 
   return { lenient, strict };
 }
 
-/** The folder of releases: the option, else DIST_DIR from the environment or .env as in the server, else `dist`. */
-export function resolveOut(option: string | undefined): string {
-  return option === undefined ? readDistDir() : resolve(option);
+/** The settings of the folders, and their defaults. */
+const folders = { CONTENT_DIR: 'content', CATALOG_DIR: 'catalog', DIST_DIR: 'dist' };
+
+/** A folder: the option, else its setting from the environment or .env as in the server, else its default. */
+export function resolveFolder(setting: keyof typeof folders, option: string | undefined): string {
+  if (option !== undefined) return resolve(option);
+  const problems: string[] = [];
+  const folder = readVariable(setting, readEnvironment(), (problem) => problems.push(problem));
+  if (problems.length > 0) throw new CommandError(problems.join('; '));
+  return resolve(folder ?? folders[setting]);
 }
 
 /** Creates the folder of releases if it is missing, and returns its path. */
 export function createOut(option: string | undefined): string {
-  const out = resolveOut(option);
+  const out = resolveFolder('DIST_DIR', option);
   try {
     createFolder(out);
   } catch (error) {

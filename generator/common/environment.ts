@@ -46,6 +46,15 @@ export function isSettingsFile(path: string): boolean {
 /** What {@link toBaseUrl} accepts. */
 export const baseUrlRule = 'must be an http or https URL without user, query and fragment';
 
+/** What {@link toPageUrl} accepts. */
+export const pageUrlRule = 'must be an http or https URL without a user';
+
+/** The address of a page; undefined if the text is none. */
+export function toPageUrl(text: string): string | undefined {
+  const url = URL.parse(text);
+  return url && /^https?:$/.test(url.protocol) && !url.username && !url.password ? url.href : undefined;
+}
+
 /** The address below which paths are added, without a slash at its end; undefined if the text is none. */
 export function toBaseUrl(text: string): string | undefined {
   const url = URL.parse(text);

@@ -16,7 +16,6 @@ export const head = {
       'A request with an ETag in If-None-Match gets 304 if nothing has changed.',
       'The examples are responses of the sample content.',
     ].join(' '),
-    contact: { name: 'Customer support', url: 'https://clients.example.com/support' },
     license: { name: 'MIT', identifier: 'MIT' },
   },
   // The description is a file of the release, which several instances may serve under several names.
@@ -25,6 +24,21 @@ export const head = {
 };
 
 const Part = z.record(z.string(), z.unknown());
+
+/** What the documentation says of the host: its name, the page where customers get help, the address of the service. */
+export interface Presentation {
+  readonly name?: string | undefined;
+  readonly support?: string | undefined;
+  readonly service?: string | undefined;
+}
+
+/** The part `info` of the document of a host. */
+export function toInfo({ name, support }: Presentation): Info {
+  const { title, ...others } = head.info;
+  return { title: name ?? title, ...others, ...(support && { contact: { name: 'Customer support', url: support } }) };
+}
+
+type Info = typeof head.info & { readonly contact?: { readonly name: string; readonly url: string } };
 
 /** The OpenAPI description of this API, with the parts that the standard defines. */
 export const OpenApiDocument = object(
@@ -73,7 +87,8 @@ export interface Operation {
 }
 
 /** The description as this program writes it. */
-export interface OpenApiDocument extends Readonly<typeof head> {
+export interface OpenApiDocument extends Readonly<Omit<typeof head, 'info'>> {
+  readonly info: Info;
   readonly paths: Record<string, { get?: Operation; post?: Operation }>;
   readonly components: {
     readonly schemas: Record<string, JsonSchema>;
@@ -130,7 +145,7 @@ export const docsFiles = {
     path: '/v1/openapi.json',
     tag: 'Service',
     summary: 'The OpenAPI description of this API',
-    description: 'This document. It is the same for all instances of one version.',
+    description: 'This document. It is the same for all instances with one release.',
     schema: OpenApiDocument,
     reply: 'An OpenAPI 3.1 document.',
     failure: 'internal_error',

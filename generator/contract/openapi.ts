@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { head } from '#contract/docs.ts';
-import type { OpenApiDocument, Operation } from '#contract/docs.ts';
+import { head, toInfo } from '#contract/docs.ts';
+import type { OpenApiDocument, Operation, Presentation } from '#contract/docs.ts';
 import { isLimited, messagesOf, takesIdempotencyKey } from '#contract/endpoint.ts';
 import type { Endpoint, Reply } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
@@ -18,7 +18,7 @@ interface GeneratedFiles {
 }
 
 /** Renders the OpenAPI 3.1 document of all endpoints, deterministically. */
-export function renderOpenApi(files: GeneratedFiles): OpenApiDocument {
+export function renderOpenApi(files: GeneratedFiles, presentation: Presentation = {}): OpenApiDocument {
   const paths: OpenApiDocument['paths'] = {};
   for (const [operationId, endpoint] of Object.entries<Endpoint>(endpoints)) {
     if (endpoint.isPage) continue;
@@ -27,6 +27,7 @@ export function renderOpenApi(files: GeneratedFiles): OpenApiDocument {
   }
   return {
     ...head,
+    info: toInfo(presentation),
     paths,
     components: {
       schemas: renderSchemas(),

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import type { Presentation } from '#contract/docs.ts';
 import type { Assets } from './guide.ts';
 
 const scriptOptions = { loader: 'ts', format: 'iife', target: 'es2022', tsconfigRaw: {} } as const;
@@ -11,11 +12,8 @@ const viewer = dirname(require.resolve('swagger-ui-dist/package.json'));
 const readViewer = (name: string): Buffer => readFileSync(join(viewer, name));
 const readOwn = (name: string): string => readFileSync(join(import.meta.dirname, name), 'utf8');
 
-/** Where `npm start` serves. The script of each page puts its own address in its place. */
-const localAddress = 'http://localhost:3000';
-
 /** The files of /docs: the first page, and the others by name. Their examples name the address of the service, if it is known. */
-export function renderDocs(address = localAddress) {
+export function renderDocs(host: Presentation) {
   const [style, script, viewerStyle] = [readOwn('docs.css'), readOwn('browser/main.ts'), readViewerStyle()];
   const assets: Assets = {
     viewer: `swagger-ui-${versionOf('swagger-ui-dist')}`,
@@ -26,10 +24,10 @@ export function renderDocs(address = localAddress) {
   return {
     async start() {
       const { renderPage } = await import('./guide.ts');
-      return renderPage('/docs', address, assets);
+      return renderPage('/docs', host, assets);
     },
     others: async () => ({
-      ...(await renderOthers(address, assets)),
+      ...(await renderOthers(host, assets)),
       [`${assets.style}.css`]: style,
       [`${assets.script}.js`]: await compileScript(script),
       [`${assets.viewerStyle}.css`]: viewerStyle,
@@ -39,11 +37,11 @@ export function renderDocs(address = localAddress) {
   };
 }
 
-async function renderOthers(address: string, assets: Assets): Promise<Record<string, string>> {
+async function renderOthers(host: Presentation, assets: Assets): Promise<Record<string, string>> {
   // Imported here, as esbuild below: most builds reuse the pages of the last release.
   const { paths, renderPage } = await import('./guide.ts');
   const others = paths.filter((path) => path !== '/docs');
-  return Object.fromEntries(others.map((path) => [path.replace('/docs/', ''), renderPage(path, address, assets)]));
+  return Object.fromEntries(others.map((path) => [path.replace('/docs/', ''), renderPage(path, host, assets)]));
 }
 
 const toVersion = (text: string): string => hash('sha256', text).slice(0, 16);

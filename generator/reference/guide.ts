@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { allows, scopes } from '#contract/api-keys.ts';
 import { describeStream } from '#contract/console-stream.ts';
-import { head as description } from '#contract/docs.ts';
+import { head as description, toInfo } from '#contract/docs.ts';
+import type { Presentation } from '#contract/docs.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { bodyLimits, rateLimits } from '#contract/limits.ts';
@@ -34,14 +35,16 @@ type Path = keyof typeof pages;
 /** The paths of the pages of /docs. */
 export const paths = Object.keys(pages) as Path[];
 
-const { info, openapi } = description;
+/** Where `npm start` serves. The script of each page puts its own address in its place. */
+const localAddress = 'http://localhost:3000';
 const guide = readFileSync(new URL('../../docs/customers.md', import.meta.url), 'utf8');
 
 /**
- * Renders a page of /docs, with the address of the service in its examples. Links start with a slash, since the first page is at
+ * Renders a page of /docs of a host, with the address of the service in its examples. Links start with a slash, since the first page is at
  * /docs and at /docs/. Throws if docs/customers.md has no text for it.
  */
-export function renderPage(path: Path, address: string, assets: Assets): string {
+export function renderPage(path: Path, host: Presentation, assets: Assets): string {
+  const info = toInfo(host);
   const { viewer, viewerStyle, script, style } = assets;
   const isFirst = path === '/docs';
   const [styles, scripts] = isFirst
@@ -53,7 +56,7 @@ export function renderPage(path: Path, address: string, assets: Assets): string 
   const head = html`<link rel="stylesheet" href="/v1/article.css" />
     ${styles.map((name) => html`<link rel="stylesheet" href="/docs/${name}.css" />`)}
     ${scripts.map((name) => html`<script src="/docs/${name}.js" defer></script>`)}`;
-  const text = html`<div class="markdown-body">${renderText(path, address)}</div>`;
+  const text = html`<div class="markdown-body">${renderText(path, host.service ?? localAddress)}</div>`;
   const body = html`<body>
     <a class="skip" href="#main">Skip to the content</a>
     <header>
@@ -68,11 +71,11 @@ export function renderPage(path: Path, address: string, assets: Assets): string 
         </ul>
       </nav>
     </header>
-    <main id="main">${isFirst ? renderFirst(text) : text}</main>
+    <main id="main">${isFirst ? renderFirst(info, text) : text}</main>
     <footer>
       <p>
-        <a href="${info.contact.url}">${info.contact.name}</a> ·
-        <a href="/v1/openapi.json">OpenAPI document</a> (OpenAPI ${openapi}, API version ${info.version}) ·
+        ${info.contact && html`<a href="${info.contact.url}">${info.contact.name}</a> ·`}
+        <a href="/v1/openapi.json">OpenAPI document</a> (OpenAPI ${description.openapi}, API version ${info.version}) ·
         <a href="/docs/${viewer}.txt">Licences of the reference</a>
       </p>
     </footer>
@@ -80,7 +83,7 @@ export function renderPage(path: Path, address: string, assets: Assets): string 
   return renderDocument({ title: isFirst ? info.title : `${pages[path]} - ${info.title}`, head, body });
 }
 
-function renderFirst(text: Html): Html {
+function renderFirst(info: ReturnType<typeof toInfo>, text: Html): Html {
   return html`<h1>${info.title}</h1>
     <p>${info.description}</p>
     ${text}

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
-import { basename, join, relative, sep } from 'node:path';
+import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { basename, dirname, join, relative, sep } from 'node:path';
 import fastGlob from 'fast-glob';
 import { compareText } from './diagnostics.ts';
 import type { Diagnostics, Place } from './diagnostics.ts';
@@ -59,9 +59,13 @@ export function isEditorFile(path: string): boolean {
  * special files, unreadable files, files above the size limits, and paths that differ only in case or Unicode form.
  */
 export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder {
-  const folder = { display: displayPath(root), files: [] as SourceFile[] };
+  const folder = { display: displayRoot(root), files: [] as SourceFile[] };
   if (!statSync(root, { throwIfNoEntry: false })?.isDirectory()) {
-    diagnostics.error(placeOf(folder), 'the folder does not exist', 'name another with --content or --catalog');
+    diagnostics.error(
+      placeOf(folder),
+      'the folder does not exist',
+      'name another with CONTENT_DIR and CATALOG_DIR, or --content and --catalog',
+    );
     return folder;
   }
   const entries = fastGlob.sync('**', { cwd: root, onlyFiles: false, followSymbolicLinks: false, objectMode: true });
@@ -179,6 +183,15 @@ function firstBadLine(bytes: Buffer): number {
 /** The path of a file of a folder as shown in messages. */
 export function displayIn({ display }: Pick<SourceFolder, 'display'>, path: string): string {
   return display === '.' ? path : `${display}/${path}`;
+}
+
+/** A folder of sources as shown in messages: as in its repository, if the working directory is not in that. */
+function displayRoot(root: string): string {
+  let repository = dirname(root);
+  while (!existsSync(join(repository, '.git')) && repository !== dirname(repository)) repository = dirname(repository);
+  const seenFrom = existsSync(join(repository, '.git')) ? repository : dirname(root);
+  const isElsewhere = displayPath(root).startsWith('../') && relative(seenFrom, process.cwd()).startsWith('..');
+  return isElsewhere ? relative(seenFrom, root).replaceAll(sep, '/') : displayPath(root);
 }
 
 /** A path as shown in messages: relative to the working directory, so that a terminal or a CI can open it. */

@@ -7,5 +7,8 @@ export const files = {
   texts: { 'application/javascript': '(()=>{})();\n', 'text/css': '.markdown-body {}\n' },
 };
 
+/** What a host sets. */
+export const presentation = { support: 'https://clients.example.com/support' };
+
 /** The OpenAPI document after a JSON round trip, as clients receive it, with files that no release has. */
-export const document = JSON.parse(JSON.stringify(renderOpenApi(files))) as OpenApiDocument;
+export const document = JSON.parse(JSON.stringify(renderOpenApi(files, presentation))) as OpenApiDocument;

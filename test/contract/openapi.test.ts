@@ -10,7 +10,7 @@ import type { ProblemCode } from '#contract/problem.ts';
 
 import { findBreakingChanges } from './breaking-changes.ts';
 import type { DescribedApi } from './breaking-changes.ts';
-import { document, files } from './document.ts';
+import { document, files, presentation } from './document.ts';
 
 type JsonSchema = z.core.JSONSchema.JSONSchema;
 
@@ -34,7 +34,7 @@ test('the document equals the reviewed snapshot, and a breaking change needs a h
 });
 
 test('the document is deterministic, and has the expected versions', () => {
-  expect(JSON.parse(JSON.stringify(renderOpenApi(files)))).toEqual(document);
+  expect(JSON.parse(JSON.stringify(renderOpenApi(files, presentation)))).toEqual(document);
   expect(document.openapi).toBe('3.1.1');
   expect(document.info.version).toBe('1.0.0');
 });

@@ -192,7 +192,7 @@ describe('files of editors and file managers are no content:', () => {
 
 test.each(['content', 'catalog'])('a folder of sources is refused if it is missing, or a file (%s)', async (folder) => {
   const root = createProject();
-  const problem = `${folder}:1:1  the folder does not exist (name another with --content or --catalog)`;
+  const problem = `${folder}:1:1  the folder does not exist (name another with CONTENT_DIR and CATALOG_DIR, or --content and --catalog)`;
   rmSync(join(root, folder), { recursive: true });
   expect(await problemsOf(root)).toContain(problem);
   writeFileSync(join(root, folder), 'name: Web\n');

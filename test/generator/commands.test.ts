@@ -365,6 +365,61 @@ test('build reads them from files that <NAME>_FILE names', async () => {
   expect(feedOf(root)).toContain('href="https://www.example.com/blog"');
 });
 
+test('build reads the name of the service and the page for help from the environment', async () => {
+  const root = createProject();
+  await buildWith(root, { SITE_NAME: 'Nord', SUPPORT_URL: 'https://nord.example/help' });
+  const page = readFileSync(join(root, 'dist/current/public/docs/index.html'), 'utf8');
+  expect(page).toMatch(/<title>Nord<\/title>[^]*href="https:\/\/nord\.example\/help"/);
+});
+
+describe('content in a repository of its own is', () => {
+  const settingsOf = (root: string) => ({
+    CONTENT_DIR: join(root, 'site/content'),
+    CATALOG_DIR: join(root, 'site/catalog'),
+  });
+  /** Runs a command in the folder of the program, with the settings of content elsewhere. */
+  const runElsewhere = (root: string, ...args: string[]) => {
+    for (const [name, value] of Object.entries(settingsOf(root))) vi.stubEnv(name, value);
+    return runIn(join(root, 'program'), ...args);
+  };
+
+  test.each(['CONTENT_DIR', 'CATALOG_DIR'])('read from %s, unless an option names another folder', async (setting) => {
+    const root = temporaryFolder();
+    createProject({}, join(root, 'site'));
+    vi.stubEnv(setting, join(root, 'nothing'));
+    const options = foldersOf(join(root, 'site'));
+    expect((await runIn(root, 'check', ...options)).status).toBe(0);
+    expect(
+      (await runIn(root, 'check', ...options.slice(...(setting === 'CONTENT_DIR' ? [2] : [0, 2])))).stderr,
+    ).toContain('nothing:1:1  the folder does not exist');
+  });
+
+  test('built, and added to by new', async () => {
+    const root = temporaryFolder();
+    createProject({}, join(root, 'site'));
+    expect((await runElsewhere(root, 'build')).stderr).toMatch(/^release [0-9a-f]{16} in dist: 4 articles, 0 warnings/);
+    const { stdout } = await runElsewhere(root, 'new', 'kb', 'More', '--category', 'vps');
+    expect(stdout).toBe('../site/content/knowledgebase/vps/more.md\n');
+  });
+
+  test.each<[string, Files, string]>([
+    ['its repository', { 'site/.git': 'gitdir: elsewhere\n' }, 'content'],
+    [
+      'the working directory, if one repository holds both',
+      { '.git/HEAD': 'ref: refs/heads/main\n' },
+      '../site/content',
+    ],
+    ['the folder that holds it, without a repository', {}, 'content'],
+  ])('shown in messages as in %s', async (_, files, shown) => {
+    const root = temporaryFolder();
+    createProject({ 'content/blog/news/bad.md': 'No front matter.\n' }, join(root, 'site'));
+    writeFiles(root, files);
+    const { stderr, status } = await runElsewhere(root, 'check');
+    expect(status).toBe(1);
+    expect(stderr.split('\n')[0]).toMatch(new RegExp(`^${shown}/blog/news/bad\\.md:1:1  `));
+  });
+});
+
 describe('wrong addresses are refused by name, without their values, and nothing is built:', () => {
   const rule = 'must be an http or https URL without user, query and fragment';
 

@@ -136,6 +136,8 @@ describe('a build after a change equals a first build to the byte:', () => {
     ['authors.yaml', { 'content/authors.yaml': 'Marit: { picture: /media/kb/map.svg, url: "https://a.example" }\n' }],
     ['SITE_URL', {}, { urls: { ...siteUrls, site: 'https://b.example' } }],
     ['PUBLIC_URL', {}, { urls: { ...siteUrls, service: 'https://b.example' } }],
+    ['SITE_NAME', {}, { urls: { ...siteUrls, name: 'Nord' } }],
+    ['SUPPORT_URL', {}, { urls: { ...siteUrls, support: 'https://b.example/help' } }],
     [
       'monitors',
       { 'catalog/status.yaml': String(validProject['catalog/status.yaml']).replace('example.com', 'example.org') },
@@ -188,7 +190,6 @@ describe('a build after a change equals a first build to the byte:', () => {
     const ofGenerator = Array.from(names).filter((name) => !changed.has(name));
     expect(ofGenerator.toSorted()).toEqual([
       'getArticleStyle',
-      'getOpenApi',
       'getStatusWidget',
       'getStatusWidgetVersion',
       'sourceSchema',

@@ -140,7 +140,7 @@ describe('a build after a change', () => {
   };
   const siteFiles = (
     'blog/feed.xml sitemap.xml blog/categories.json kb/categories.json blog/index/news.json blog/index/team.json ' +
-    'kb/index/vps.json kb/index/dns.json blog/authors.json redirects.json'
+    'kb/index/vps.json kb/index/dns.json blog/authors.json redirects.json openapi.json'
   ).split(' ');
   const statesOf = (root: string): Record<string, number> =>
     Object.fromEntries(
@@ -171,6 +171,8 @@ describe('a build after a change', () => {
     ],
     ['of SITE_URL', {}, { urls: { ...siteUrls, site: otherUrl } }, ['blog/feed.xml', 'sitemap.xml']],
     ['of PUBLIC_URL', {}, { urls: { ...siteUrls, service: otherUrl } }, ['blog/feed.xml']],
+    ['of SITE_NAME', {}, { urls: { ...siteUrls, name: 'Nord' } }, ['blog/feed.xml', 'openapi.json']],
+    ['of SUPPORT_URL', {}, { urls: { ...siteUrls, support: `${otherUrl}/help` } }, ['openapi.json']],
   ])('%s writes only the files that depend on it, and links the others', async (_, changed, options, expected) => {
     const root = createProject(files);
     await buildProject(root, { urls: siteUrls });

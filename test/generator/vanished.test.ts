@@ -328,6 +328,29 @@ async function buildErrors(root: string, options: Parameters<typeof buildProject
 const runOn = (root: string, command: string, ...args: string[]): Promise<CommandResult> =>
   runIn(root, command, '--now', '2026-11-20', ...args);
 
+test('another site in place of the one that is online is one warning, once', async () => {
+  const guides = Array.from({ length: 12 }, (_, index) => [
+    `content/knowledgebase/vps/old-${index}.md`,
+    guide(`Old ${index}`, 'Text.\n'),
+  ]);
+  const root = createProject(Object.fromEntries(guides) as Files);
+  await messagesOf(root, 'build');
+  rmSync(join(root, 'content'), { recursive: true });
+  const { 'content/blog/news/first.md': blog, ...others } = validProject;
+  const own = Object.entries(others).filter(([file]) => !/^content\/(?:blog|knowledgebase)\/.*\.md$/.test(file));
+  writeFiles(root, {
+    ...Object.fromEntries(own),
+    'content/blog/news/ours.md': blog!,
+    'content/knowledgebase/vps/ours.md': guide('Ours', '![Map](/media/kb/map.svg)\n'),
+  });
+  const { lines, failed } = await messagesOf(root, 'build');
+  expect({ lines, failed }).toEqual({
+    lines: [expect.stringMatching(/^content:1:1 {2}warning: none of the 1\d paths that are online is in this build/)],
+    failed: false,
+  });
+  expect(await messagesOf(root, 'build')).toEqual({ lines: [], failed: false });
+});
+
 describe('a catalog is refused, also with --allow-empty, if it', () => {
   test.each(emptyCatalogs)('%s', async (_, empty) => {
     const root = createProject();
@@ -340,7 +363,7 @@ describe('a catalog is refused, also with --allow-empty, if it', () => {
     const root = createProject();
     rmSync(join(root, 'catalog'), { recursive: true });
     expect(await errorsOf(root, { allowEmpty: true })).toEqual([
-      'catalog:1:1  the folder does not exist (name another with --content or --catalog)',
+      'catalog:1:1  the folder does not exist (name another with CONTENT_DIR and CATALOG_DIR, or --content and --catalog)',
     ]);
   });
 });

@@ -7,8 +7,9 @@ import { scopes } from '#contract/api-keys.ts';
 import { closeCodes, streamEvents } from '#contract/console-stream.ts';
 import { rateLimits } from '#contract/limits.ts';
 import { problems } from '#contract/problem.ts';
+import type { OpenApiDocument } from '#contract/docs.ts';
 import { document as description } from '../contract/document.ts';
-import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
+import { article, buildProject, createProject, siteUrls, writeFiles } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
 import { sharedApp, sharedProject } from '../server/shared.ts';
@@ -109,7 +110,7 @@ describe.each(pages)('%s', (target) => {
     const addresses = [...valuesOf('href', answer), ...valuesOf('src', answer)].filter((one) => one !== 'data:,');
     expect(addresses.length).toBeGreaterThan(8);
     for (const address of new Set(addresses)) {
-      if (address.startsWith('https:')) expect(address).toBe(description.info.contact.url);
+      if (address.startsWith('https:')) expect(address).toBe(description.info.contact?.url);
       else {
         const [path = '', anchor] = address.split('#');
         const linked = path === '' ? answer : await ask(app, path);
@@ -199,6 +200,24 @@ describe('the examples', () => {
     await buildProject(root, { urls: { site: undefined, service: 'https://hosting.example.org' } });
     expect(readStart()).toContain('curl https://hosting.example.org/v1/plans');
     expect(readStart()).not.toMatch(/localhost|api\.example\.com/);
+  });
+
+  test('are of a service with the name and the help of SITE_NAME and SUPPORT_URL, and else name nobody', async () => {
+    const root = createProject();
+    const readPublic = (file: string) => readFileSync(join(root, 'dist/current/public', file), 'utf8');
+    const infoOf = () => (JSON.parse(readPublic('v1/openapi.json')) as OpenApiDocument).info;
+    await buildProject(root, { urls: siteUrls });
+    expect(infoOf().title).toBe('Hosting API');
+    expect(infoOf()).not.toHaveProperty('contact');
+    expect(readPublic('docs/errors.html')).not.toContain('Customer support');
+    await buildProject(root, { urls: { ...siteUrls, name: 'Nord & Co', support: 'https://nord.example/help?a=1' } });
+    expect(infoOf()).toMatchObject({ title: 'Nord & Co', contact: { url: 'https://nord.example/help?a=1' } });
+    for (const page of ['docs/index.html', 'docs/errors.html']) {
+      expect(readPublic(page)).toMatch(/<title>(?:Errors - )?Nord &amp; Co<\/title>/);
+      expect(readPublic(page)).toContain('<a href="https://nord.example/help?a=1">Customer support</a>');
+      expect(readPublic(page)).not.toMatch(/Hosting API|clients\.example\.com/);
+    }
+    expect(readPublic('v1/blog/feed.xml')).toContain('<title>Nord &amp; Co</title>');
   });
 
   test('are each in curl, TypeScript and Python, without names of samples', async () => {

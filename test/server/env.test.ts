@@ -31,7 +31,7 @@ function fileWith(content: string): string {
 /** The settings without a default. */
 const unset = (
   'CHAT_FEEDBACK_WEBHOOK_URL DATABASE_URL DNS_SERVERS FOSSBILLING_URL LOG_FORMAT METRICS_PORT PROVIDERS_FILE PUBLIC_URL ' +
-  'SITE_URL STATUS_FILE WHMCS_IDENTIFIER WHMCS_SECRET WHMCS_URL'
+  'SITE_URL STATUS_FILE SUPPORT_URL WHMCS_IDENTIFIER WHMCS_SECRET WHMCS_URL'
 ).split(' ');
 const settings = Object.keys(readEnv({})).concat(unset);
 
@@ -97,6 +97,9 @@ test('the settings have the documented defaults', () => {
     DOMAIN_RATELIMIT_BURST: 10,
     DOMAIN_PRICES: 'catalog',
     RDAP_BOOTSTRAP_URL: 'https://data.iana.org/rdap/dns.json',
+    SITE_NAME: 'Hosting API',
+    CONTENT_DIR: 'content',
+    CATALOG_DIR: 'catalog',
     DATA_DIR: '.data',
     UPSTREAM_TIMEOUT_SECONDS: 20,
     CONSOLE_TOKEN_TTL_SECONDS: 600,
@@ -177,6 +180,10 @@ test.each<[string, string, unknown]>([
   ['PUBLIC_URL', 'https://api.example.com/hosting', 'https://api.example.com/hosting'],
   ['PUBLIC_URL', 'http://API.example.com:80/hosting/', 'http://api.example.com/hosting'],
   ['SITE_URL', 'https://www.example.com/', 'https://www.example.com'],
+  ['SITE_NAME', 'Nord & Co', 'Nord & Co'],
+  ['SUPPORT_URL', 'https://Help.example.com/?a=1', 'https://help.example.com/?a=1'],
+  ['CONTENT_DIR', '/srv/site/content', '/srv/site/content'],
+  ['CATALOG_DIR', '/srv/site/catalog', '/srv/site/catalog'],
   ['DATA_DIR', '/srv/data', '/srv/data'],
   ['DATABASE_URL', 'postgres://user@db.example.com/hosting', 'postgres://user@db.example.com/hosting'],
   ['PROVIDERS_FILE', import.meta.filename, import.meta.filename],
@@ -234,6 +241,7 @@ function readDefault(name: string): string {
     TRUSTED_PROXIES: '10.0.0.1',
     PUBLIC_URL: 'https://api.example.com',
     SITE_URL: 'https://www.example.com',
+    SUPPORT_URL: 'https://help.example.com',
     DATABASE_URL: 'postgres://db.example.com/hosting',
     PROVIDERS_FILE: import.meta.filename,
     DNS_SERVERS: '9.9.9.9',
@@ -327,6 +335,11 @@ test.each<[string, RegExp, string[]]>([
     'SITE_URL',
     /: must be an http or https URL without user, query and fragment$/,
     ['www.example.com', 'https://www.example.com/?page=1', 'https://user@www.example.com'],
+  ],
+  [
+    'SUPPORT_URL',
+    /: must be an http or https URL without a user$/,
+    ['help', 'mailto:a@b.example', 'https://a@b.example'],
   ],
   ['DATABASE_URL', /: must be a URL such as postgres:/, ['mysql://db.example.com/hosting', 'hosting', '/var/db']],
   ['PROVIDERS_FILE', /: the file cannot be read$/, ['/nowhere/providers.yaml', '/']],

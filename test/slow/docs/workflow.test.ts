@@ -1,11 +1,11 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
-import { temporaryFolder, writeFiles } from '../../helpers/project.ts';
+import { createProject, temporaryFolder, writeFiles } from '../../helpers/project.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
@@ -23,11 +23,11 @@ interface Step {
   readonly with?: Record<string, unknown>;
 }
 
-const read = (name: string) => parse(readFileSync(join(root, '.github/workflows', name), 'utf8')) as Workflow;
-const { steps } = read('content.yml').jobs['check']!;
+const read = (file: string) => parse(readFileSync(join(root, file), 'utf8')) as Workflow;
+const { steps } = read('.github/workflows/content.yml').jobs['check']!;
 const build = steps.find(({ env }) => env)!;
 
-test.each(globSync('*.yml', { cwd: join(root, '.github/workflows') }))(
+test.each(globSync(['.github/workflows/*.yml', 'examples/content/*.yml'], { cwd: root }))(
   '%s may only read, ends, keeps no credential, and puts nothing of a request into a command',
   (name) => {
     const { permissions, concurrency, jobs } = read(name);
@@ -44,7 +44,7 @@ test.each(globSync('*.yml', { cwd: join(root, '.github/workflows') }))(
 );
 
 test('.ci/run tests each change, and at night with all tests', () => {
-  const { on, jobs } = read('test.yml');
+  const { on, jobs } = read('.github/workflows/test.yml');
   expect(on).toMatchObject({
     pull_request: null,
     push: { branches: ['main'] },
@@ -151,6 +151,21 @@ test('the workflow finds no problems in the samples, and fills the file that it 
   expect(existsSync(join(dist, '.cache/renders.sqlite'))).toBe(true);
   const cached = steps.flatMap((step) => step.with?.['path'] ?? []);
   expect(cached).toEqual(['dist/.cache/renders.sqlite', 'dist/.cache/renders.sqlite']);
+});
+
+test('the workflow of a repository with content alone annotates its files, as they are in that repository', async () => {
+  const own = read('examples/content/check.yml').jobs['check']!.steps.at(-1)!;
+  const broken = { 'content/knowledgebase/vps/broken.md': 'No front matter.\n' };
+  const cwd = createProject(broken);
+  symlinkSync(root, join(cwd, '.hosting-api'));
+  const PATH = `${dirname(process.execPath)}:${process.env['PATH']}`;
+  const { status, stdout } = await new Promise<{ status: unknown; stdout: string }>((done) => {
+    execFile('bash', ['-eo', 'pipefail', '-c', own.run!], { cwd, env: { ...process.env, PATH } }, (error, output) =>
+      done({ status: error?.code ?? 0, stdout: output }),
+    );
+  });
+  expect(status).toBe(1);
+  expect(stdout).toMatch(/^::error file=content\/knowledgebase\/vps\/broken\.md,line=1,col=1::/);
 });
 
 test('the workflow annotates a path that is live and would vanish, and fails', async () => {
