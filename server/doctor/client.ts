@@ -1,21 +1,18 @@
 import { request as requestHttp } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { connect as connectPlain, isIP } from 'node:net';
-import type { LookupFunction, Socket } from 'node:net';
+import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect as connectTls } from 'node:tls';
 import type { TLSSocket } from 'node:tls';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { WebSocket } from 'ws';
 import { fault, ok } from './run.ts';
 import type { Outcome } from './run.ts';
 
-/** Sends one request and reads the answer; throws if there is none. */
+/** Sends one request and reads the answer; throws if there is none. `family` is the version of IP, default any. */
 export type Visit = (target: string, request?: VisitRequest) => Promise<Seen>;
 
-/** A request; `family` is the version of IP, default any. */
-export interface VisitRequest {
+interface VisitRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -27,7 +24,6 @@ export type Seen = Awaited<ReturnType<typeof readAnswer>>;
 
 /** For all visits of a check: longer than the service takes; a proxy in between has given up, or sends byte after byte. */
 const timeoutMs = 30_000;
-const connectMs = 10_000;
 /** The checks use up a small limit of the client: then they go on as it grows again. */
 const maxWaitSeconds = 30;
 const maxBytes = 64 * 1024 * 1024;
@@ -70,6 +66,12 @@ export function pathOf(base: URL, target: string): string {
 
 async function readAnswer(response: IncomingMessage) {
   const { statusCode: status = 0, rawHeaders } = response;
+  const socket = response.socket as Partial<TLSSocket>;
+  /** The version of TLS, and the end of the certificate; undefined without TLS. */
+  const tls = socket.getPeerCertificate && {
+    protocol: socket.getProtocol!() ?? 'TLS',
+    end: Date.parse(socket.getPeerCertificate().valid_to),
+  };
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
@@ -90,7 +92,7 @@ async function readAnswer(response: IncomingMessage) {
   const json = (): unknown => parseJson(text());
   /** The fields of a JSON object; none if the body is something else. */
   const fields = (): Readonly<Record<string, unknown>> => ({ ...(json() as object | undefined) });
-  return { status, all, header, bytes, text, json, fields };
+  return { status, tls, all, header, bytes, text, json, fields };
 }
 
 function decode(bytes: Buffer, encoding: string): Buffer {
@@ -130,40 +132,19 @@ export function judgeSkew(whose: string, skewMs: number, maximumMs: number): Out
   return fault(`${whose} is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} this machine`, setClock);
 }
 
-/** The host of an address, without the brackets of IPv6. */
-export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
-
-/** Opens a connection, with TLS for https. The caller destroys it. Throws if there is none within 10 s. */
-export function connectTo(url: URL): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const host = hostOf(url);
-    const isSecure = url.protocol === 'https:';
-    const address = { host, port: Number(url.port || (isSecure ? 443 : 80)) };
-    const socket = isSecure
-      ? connectTls({ ...address, ...(isIP(host) === 0 && { servername: host }) })
-      : connectPlain(address);
-    socket.setTimeout(connectMs, () => socket.destroy(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })));
-    socket.on('error', reject).on(isSecure ? 'secureConnect' : 'connect', () => resolve(socket));
-  });
-}
-
-/** The outcome for the certificate of an https service that answers, which may end soon. */
-export async function judgeCertificate(url: URL): Promise<Outcome> {
-  if (url.protocol !== 'https:') return ok('it answers');
-  const socket = (await connectTo(url)) as TLSSocket;
-  const end = Date.parse(socket.getPeerCertificate().valid_to);
-  const protocol = socket.getProtocol() ?? 'TLS';
-  socket.destroy();
-  const days = Math.floor((end - Date.now()) / 86_400_000);
+/** The outcome for the certificate of an answer, which may end soon. */
+export function judgeCertificate({ tls }: Seen): Outcome {
+  if (!tls) return ok('it answers');
+  const days = Math.floor((tls.end - Date.now()) / 86_400_000);
   // Certificates that renew themselves are renewed 30 days before their end.
-  if (days >= 14) return ok(`${protocol}, valid for ${days} days`);
+  if (days >= 14) return ok(`${tls.protocol}, valid for ${days} days`);
   return fault(`the certificate ends in ${days} days`, 'renew it, and see why it was not renewed by itself');
 }
 
 /** Opens a websocket and sends a token; resolves with what it does then, for instance `answers auth success`. */
 export function openStream(address: URL, token: string): Promise<string> {
   return new Promise((resolve) => {
-    const socket = new WebSocket(address, { handshakeTimeout: connectMs });
+    const socket = new WebSocket(address, { handshakeTimeout: 10_000 });
     const end = (seen: string): void => {
       clearTimeout(timer);
       socket.terminate();
@@ -186,3 +167,6 @@ export function codeOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return code ?? message;
 }
+
+/** Whether a request failed since clients refuse the certificate. */
+export const isCertificateError = (code: string): boolean => /CERT|SELF_SIGNED|VERIFY|ALTNAME/.test(code);

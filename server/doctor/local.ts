@@ -12,16 +12,14 @@ import { findRecordProblem, readProviders } from '../hosting/records.ts';
 import { isActive } from '../keys/authorize.ts';
 import { ReleaseError } from '../releases/files.ts';
 import { EnvError } from '../settings.ts';
-import type { ServerRecord } from '../store/types.ts';
 import { createUptimeKuma } from '../status/uptime-kuma.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { isLoopback } from '../upstream/settings.ts';
-import { codeOf, connectTo, createVisit, judgeCertificate, judgeSkew, readSkew, setClock } from './client.ts';
-import { createSilentLog, isTaken, openInstallation, toUrl } from './installation.ts';
+import { codeOf, createVisit, isCertificateError, judgeCertificate, judgeSkew, readSkew, setClock } from './client.ts';
+import { createSilentLog, findExisting, isFree, isWritable, openInstallation, visitHere } from './installation.ts';
 import type { Installation } from './installation.ts';
-import { check, fault, hint, ok, runChecks, skipped } from './run.ts';
+import { check, fault, hint, ok, runChecks, skipped, watched } from './run.ts';
 import type { Check, Finding, Outcome } from './run.ts';
-import { findExisting, isWritable } from './store.ts';
 
 /**
  * Checks this installation for what visitors would notice, whether the server runs, which it may have to, or not. It writes
@@ -37,8 +35,9 @@ export async function examineInstallation(environment: Environment, mustRun: boo
     const problems = error.message.split('\n').map((line) => ({ check: 'settings', ...fault(line, advice) }));
     return [...problems, { check: 'all others', ...skipped('the server does not start with these settings') }];
   }
-  await using open = new AsyncDisposableStack();
-  return await runChecks(checks, openInstallation(env, environment, open, mustRun), toSkipped);
+  await using opened = new AsyncDisposableStack();
+  const installation = openInstallation(env, environment, opened, mustRun);
+  return await runChecks(checks, () => installation, toSkipped);
 }
 
 /** Without the message of the error: it may hold a path, an address or a value. */
@@ -51,77 +50,61 @@ const hourMs = 3_600_000;
 const mebibyte = 1024 ** 2;
 const gibibyte = 1024 ** 3;
 
-/** A file system is nearly full below both: a tenth of a large one is enough for long, and a small one may be meant so. */
-const isScarce = (left: number, all: number, few: number): boolean => left < few && left < all * 0.1;
-
-/** Names of variables that hold a secret: our own settings, and those that a PROVIDERS_FILE refers to. */
-const secretName =
-  /^(?:DATABASE_URL|PGPASSWORD|CHAT_FEEDBACK_WEBHOOK_URL|WHMCS_IDENTIFIER)$|(?:^|_)(?:TOKEN|SECRET|PASSWORD|KEY)$/;
-
-/** Whether a PROVIDERS_FILE holds a secret itself, and not as "${NAME}". */
-function holdsSecret(file: string): boolean {
-  const fields = Object.values(readProviders(file) ?? {}).flatMap((provider) => Object.entries(Object(provider)));
-  return fields.some(([name, value]) => secretField.test(name) && !/^\$\{\w+\}$/.test(String(value)));
-}
-
-const secretField = /^(?:token|read_only_token|token_secret)$/;
-
-/** The path of Discord's webhooks; `/slack` at its end takes messages of Slack. */
-const discordPath = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[^/]+/;
-
 /** The most names in one finding. */
 const maxNames = 5;
 
 /** An expired key is kept, since its customer may ask why it is refused. */
 const keptDays = 90;
 
+/** Names of variables that hold a secret: our own settings, and those that a PROVIDERS_FILE refers to. */
+const secretName =
+  /^(?:DATABASE_URL|PGPASSWORD|CHAT_FEEDBACK_WEBHOOK_URL|WHMCS_IDENTIFIER)$|(?:^|_)(?:TOKEN|SECRET|PASSWORD|KEY)$/;
+
+const secretField = /^(?:token|read_only_token|token_secret)$/;
+
+/** The path of Discord's webhooks; `/slack` at its end takes messages of Slack. */
+const discordPath = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[^/]+(?!.*\/slack$)/;
+
 /** What visitors would notice of an installation; a running server repeats those that are watched. */
-const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] = [
+export const checks: readonly Check<Installation>[] = [
   watched('settings', ({ env, environment }) => {
     const { HOST: host, PUBLIC_URL: url, TRUSTED_PROXIES: trusted } = env;
-    const isPublic = url !== undefined && !isLoopback(new URL(url).hostname);
-    const outcomes = findMisspeltSettings(environment).map((found) =>
-      fault(describeMisspelt(found), `rename ${found.name}, or remove it`),
+    const found = findMisspeltSettings(environment).map((one) =>
+      fault(describeMisspelt(one), `rename ${one.name}, or remove it`),
     );
     // Clients open console streams there.
     if (url === undefined && (host === '0.0.0.0' || host === '::')) {
       const advice = 'set PUBLIC_URL to the address that clients use, such as https://api.example.com';
-      outcomes.push(fault('PUBLIC_URL is not set: the console stream URL that clients get cannot be reached', advice));
+      found.push(fault('PUBLIC_URL is not set: the console stream URL that clients get cannot be reached', advice));
     }
-    if (isPublic && !url.startsWith('https:')) {
-      const advice = 'serve it by https, and set that URL';
-      outcomes.push(fault('PUBLIC_URL is not https: API keys and consoles travel in plain text', advice));
+    if (isPublic(env) && !url!.startsWith('https:')) {
+      const seen = 'PUBLIC_URL is not https: API keys and consoles travel in plain text';
+      found.push(fault(seen, 'serve it by https, and set that URL'));
     }
     // A public service that listens on this machine alone is behind a proxy on it.
     const isLocal = isLoopback(host) || host === '::1';
     if (isLocal && !trusted.check('127.0.0.1') && !trusted.check('::1', 'ipv6')) {
+      const behind = 'behind a proxy on this machine, all visitors would share one limit';
+      const lacks = 'TRUSTED_PROXIES lacks the proxy on this machine: all its visitors share one limit';
       const advice = 'set TRUSTED_PROXIES=127.0.0.1,::1';
-      outcomes.push(
-        isPublic
-          ? fault('TRUSTED_PROXIES lacks the proxy on this machine: all its visitors share one limit', advice)
-          : hint('behind a proxy on this machine, all visitors would share one limit', advice),
-      );
+      found.push(isPublic(env) ? fault(lacks, advice) : hint(behind, advice));
     }
     // Documentation addresses (RFC 5737, RFC 3849), which are those of no proxy.
     if (trusted.check('203.0.113.1') || trusted.check('2001:db8::1', 'ipv6')) {
-      const advice = 'name the addresses of your proxies alone';
-      outcomes.push(
-        fault('TRUSTED_PROXIES trusts everybody: each client may choose the address it is counted by', advice),
-      );
+      const seen = 'TRUSTED_PROXIES trusts everybody: each client may choose the address it is counted by';
+      found.push(fault(seen, 'name the addresses of your proxies alone'));
     }
-    if (env.ALLOW_LOCAL_ORIGINS && isPublic) {
-      outcomes.push(hint('pages of localhost may use API keys', 'unset ALLOW_LOCAL_ORIGINS, which is for development'));
-    }
-    if (!outcomes.some(({ state }) => state === 'fault')) outcomes.unshift(ok(`valid; version ${env.SERVICE_VERSION}`));
-    return outcomes;
+    if (env.ALLOW_LOCAL_ORIGINS && isPublic(env))
+      found.push(hint('pages of localhost may use API keys', 'unset ALLOW_LOCAL_ORIGINS, which is for development'));
+    if (found.some(({ state }) => state === 'fault')) return found;
+    return [ok(`valid; version ${env.SERVICE_VERSION}`), ...found];
   }),
   watched('clock', async ({ env, now }) => {
     // A machine without a battery starts in the past.
-    const built = await stat(join(env.DIST_DIR, 'current', 'manifest.json')).catch(() => undefined);
-    if (!built) return skipped('there is no release whose time could be compared');
-    const lateMs = built.mtimeMs - now();
-    if (lateMs <= hourMs) return ok('after the release was built');
-    return fault(`it is ${Math.round(lateMs / hourMs)} h before the release was built`, setClock);
+    const built = await readBuildTime(env);
+    if (built === undefined) return skipped('there is no release whose time could be compared');
+    if (built - now() <= hourMs) return ok('after the release was built');
+    return fault(`it is ${Math.round((built - now()) / hourMs)} h before the release was built`, setClock);
   }),
   check('clock of an upstream', async ({ env, providers }) => {
     const reports = (await providers().catch(() => undefined)) ?? [];
@@ -137,14 +120,14 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
     return skipped(known.length === 0 ? 'no upstream is configured' : 'no upstream answers with the time');
   }),
   watched('disk', async ({ env }) => checkDisks(env)),
-  watched('rights', async ({ env: { DATA_DIR, PROVIDERS_FILE }, environment }) => {
+  watched('rights', async ({ env: { DATA_DIR, PROVIDERS_FILE: providers }, environment }) => {
     const files = Object.entries(environment).filter(
       ([name]) => name.endsWith('_FILE') && secretName.test(name.slice(0, -'_FILE'.length)),
     );
-    const settings = Object.entries(parseEnv(await readText('.env')));
+    const settings = Object.entries(parseEnv(await readFile('.env', 'utf8').catch(() => '')));
     // Not the path of a secret, or how long one lasts.
     if (settings.some(([name, value]) => secretName.test(name) && value !== '')) files.push(['.env', '.env']);
-    if (PROVIDERS_FILE !== undefined && holdsSecret(PROVIDERS_FILE)) files.push(['PROVIDERS_FILE', PROVIDERS_FILE]);
+    if (providers !== undefined && holdsSecret(providers)) files.push(['PROVIDERS_FILE', providers]);
     const faults: Outcome[] = [];
     if (await isOpen(DATA_DIR, 0o007)) {
       const folder = resolve(DATA_DIR);
@@ -172,13 +155,11 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
     const { nextChangeAt: next } = current;
     const advice = 'run `npm run build`, and see why the timer that builds after midnight UTC did not';
     // A build on the day of a change begins at 00:01 UTC, and takes minutes.
-    if (next !== null && now() > Date.parse(next) + hourMs) {
+    if (next !== null && now() > Date.parse(next) + hourMs)
       return fault(`an article of ${next} is not online: no release was built since`, advice);
-    }
     // A build that changes nothing confirms the release.
-    const built = await stat(join(env.DIST_DIR, 'current', 'manifest.json')).catch(() => undefined);
-    const isPublic = env.PUBLIC_URL !== undefined && !isLoopback(new URL(env.PUBLIC_URL).hostname);
-    if (isPublic && built && now() - built.mtimeMs > 25 * hourMs)
+    const built = await readBuildTime(env);
+    if (isPublic(env) && built !== undefined && now() - built > 25 * hourMs)
       return fault('no build made or confirmed it for a day', advice);
     return ok(next === null ? 'no article is scheduled' : `the next scheduled article is of ${next}`);
   }),
@@ -195,37 +176,30 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
     return hint('there is no earlier release to go back to', advice);
   }),
   check('server', async ({ server }) => (await server()).outcome),
-  check('PUBLIC_URL', async ({ env: { PUBLIC_URL: text }, server }) => {
-    const url = text === undefined ? undefined : new URL(text);
-    if (!url) return [];
+  check('PUBLIC_URL', async ({ env: { PUBLIC_URL: url }, server }) => {
+    if (url === undefined) return [];
     if (!(await server()).isRunning) return skipped('the server does not run');
     try {
-      const health = (await createVisit(url)('/health')).fields();
-      if (health['status'] === 'healthy') return await judgeCertificate(url);
-      return fault(
-        'another service answers there',
-        'set PUBLIC_URL to where clients reach this one, or its proxy right',
-      );
+      const health = await createVisit(new URL(url))('/health');
+      if (health.fields()['status'] === 'healthy') return judgeCertificate(health);
+      const advice = 'set PUBLIC_URL to where clients reach this one, or its proxy right';
+      return fault('another service answers there', advice);
     } catch (error) {
       const code = codeOf(error);
-      if (!/CERT|SELF_SIGNED|VERIFY|ALTNAME/.test(code)) return skipped(`this machine does not reach it (${code})`);
-      return fault(
-        `clients refuse its certificate (${code})`,
-        'renew it, for this name and with its intermediate ones',
-      );
+      if (!isCertificateError(code)) return skipped(`this machine does not reach it (${code})`);
+      const advice = 'renew it, for this name and with its intermediate ones';
+      return fault(`clients refuse its certificate (${code})`, advice);
     }
   }),
-  check('metrics', async ({ env: { METRICS_PORT: port, HOST }, server }) => {
+  check('metrics', async ({ env: { METRICS_PORT: port, HOST: host }, server }) => {
     if (port === undefined) return skipped('METRICS_PORT is not set');
     if (port === 0) return skipped('METRICS_PORT is 0, so its port is not known');
     const { isRunning } = await server();
-    const url = toUrl(HOST, port);
-    if (!(await isTaken(url))) {
-      if (!isRunning) return ok('its port is free');
+    const found = await visitHere(host, port)('/metrics').catch(codeOf);
+    if (isFree(found) && !isRunning) return ok('its port is free');
+    if (isFree(found))
       return fault(`the server has no metrics on port ${port}`, 'restart it, so that it reads METRICS_PORT');
-    }
-    const found = await createVisit(url)('/metrics').catch(() => undefined);
-    if (isRunning && found?.status === 200) return ok('the server answers with them');
+    if (isRunning && typeof found === 'object' && found.status === 200) return ok('the server answers with them');
     return fault(`another program listens on METRICS_PORT ${port}`, 'set another METRICS_PORT, or end the program');
   }),
   watched('providers', async ({ providers }) => {
@@ -253,24 +227,24 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
     if (!written) return skipped('PROVIDERS_FILE cannot be read');
     const wrong = real.flatMap((record) => {
       const problem = findRecordProblem(record, written);
-      return problem === undefined ? [] : [{ server: record.server, problem }];
+      if (problem === undefined) return [];
+      const advice = `correct it: \`npm run servers -- add ${record.server} --provider NAME --ref REF --replace\``;
+      return fault(`${record.server} leads nowhere: ${problem}`, advice);
     });
     if (wrong.length === 0) return ok(`each of ${real.length} has a provider`);
-    const more = wrong.length > maxNames ? `; ${wrong.length - maxNames} more are wrong` : '';
-    return wrong.slice(0, maxNames).map(({ server, problem }, at) => {
-      const advice = `correct it: \`npm run servers -- add ${server} --provider NAME --ref REF --replace\``;
-      return fault(`${server} leads nowhere: ${problem}${at === maxNames - 1 ? more : ''}`, advice);
-    });
+    const [shown, more] = [wrong.slice(0, maxNames), wrong.length - maxNames];
+    const last = shown.pop()!;
+    return [...shown, more > 0 ? { ...last, seen: `${last.seen}; ${more} more are wrong` } : last];
   }),
   watched('shared servers', async ({ store }) => {
-    const { records } = await store();
-    const found = records?.servers.filter(({ shared }) => shared === 'unconfirmed') ?? [];
-    return found.flatMap((one): Outcome[] => {
-      const twin = records?.servers.find((other) => isTwin(one, other));
+    const { servers = [] } = (await store()).records ?? {};
+    return servers.flatMap(({ server, provider, ref, shared }) => {
+      const isTwin = (other: (typeof servers)[number]): boolean =>
+        other.server !== server && other.provider === provider && other.ref === ref;
+      const twin = shared === 'unconfirmed' ? servers.find(isTwin) : undefined;
       if (!twin) return [];
-      const { server, provider, ref } = one;
       const add = `\`npm run servers -- add ${server} --provider ${provider} --ref ${ref} --replace --shared\``;
-      return [fault(`${server} is the server that ${twin.server} is`, `correct one of them, or confirm it: ${add}`)];
+      return fault(`${server} is the server that ${twin.server} is`, `correct one of them, or confirm it: ${add}`);
     });
   }),
   check('refs', async ({ store, providers }) => {
@@ -300,16 +274,14 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
     const lost = valid.filter(({ servers }) => servers.some((server) => !known.has(server))).map(({ id }) => id);
     const oldest = now() - keptDays * 86_400_000;
     const old = records.apiKeys.filter((key) => key.revokedAt === null && (key.expiresAt ?? oldest) < oldest);
-    const outcomes = [ok(`${valid.length} are valid`)];
-    if (lost.length > 0) {
-      const advice = 'add the servers, or name others: `npm run keys -- update ID --server game:ID`';
-      outcomes[0] = fault(`servers that do not exist are named by ${list(lost)}`, advice);
-    }
-    if (old.length > 0) {
-      const seen = `expired for more than ${keptDays} days: ${list(old.map(({ id }) => id))}`;
-      outcomes.push(hint(seen, 'revoke what is not renewed: `npm run keys -- revoke ID`'));
-    }
-    return outcomes;
+    const addThem = 'add the servers, or name others: `npm run keys -- update ID --server game:ID`';
+    const seen = `expired for more than ${keptDays} days: ${list(old.map(({ id }) => id))}`;
+    return [
+      lost.length > 0
+        ? fault(`servers that do not exist are named by ${list(lost)}`, addThem)
+        : ok(`${valid.length} are valid`),
+      ...(old.length > 0 ? [hint(seen, 'revoke what is not renewed: `npm run keys -- revoke ID`')] : []),
+    ];
   }),
   check('status source', async ({ env: { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page }, release }) => {
     if (url === undefined || page === undefined) {
@@ -336,18 +308,15 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
   check('STATUS_FILE', async ({ env: { STATUS_FILE: file }, server, now }) => {
     if (file === undefined) return [];
     const folder = resolve(dirname(file));
-    if (!(await isWritable(folder))) {
+    if (!(await isWritable(folder)))
       return fault(`this user cannot write to ${folder}`, 'create the folder, and let the user of the server own it');
-    }
     const { isRunning } = await server();
     const found = await stat(file).catch(() => undefined);
     if (found && !found.isFile()) return fault('it is not a regular file', 'name a file, in a folder that exists');
     const advice = 'see the log of the server for STATUS_FILE and for the status of the platform';
-    if (!found) {
-      // It may have started just now: only the server knows since when it runs.
-      if (isRunning) return hint('the server has not written it yet', `if it stays so, ${advice}`);
-      return ok('the server writes it when it runs');
-    }
+    if (!found && !isRunning) return ok('the server writes it when it runs');
+    // It may have started just now: only the server knows since when it runs.
+    if (!found) return hint('the server has not written it yet', `if it stays so, ${advice}`);
     const ageMs = now() - found.mtimeMs;
     if (!isRunning || ageMs <= 120_000) return ok(`written ${Math.round(ageMs / 1000)} s ago`);
     // A running server writes it every 15 s while it knows the status.
@@ -355,20 +324,16 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
   }),
   check('webhook', async ({ env: { CHAT_FEEDBACK_WEBHOOK_URL: text, CHAT_FEEDBACK_WEBHOOK_KIND: kind } }) => {
     if (text === undefined) return skipped('CHAT_FEEDBACK_WEBHOOK_URL is not set: votes are only counted');
-    const url = new URL(text);
-    const isDiscord = discordPath.test(url.pathname) && !url.pathname.endsWith('/slack');
+    const { origin, pathname } = new URL(text);
+    const isDiscord = discordPath.test(pathname);
     if (isDiscord !== (kind === 'discord')) {
       const advice = 'set CHAT_FEEDBACK_WEBHOOK_KIND to the chat of the URL, or copy the URL once more';
       return fault(`the URL is not one of a ${kind} webhook`, advice);
     }
     try {
-      if (!isDiscord) {
-        // Other chats have no request that posts nothing.
-        (await connectTo(url)).destroy();
-        return ok('its host can be reached; it is only tried by a vote');
-      }
-      // Discord answers a GET of a webhook with what it is.
-      const { status } = await createVisit(new URL(url.origin))(url.pathname);
+      // Discord answers a GET of a webhook with what it is; other chats have no request that posts nothing.
+      const { status } = await createVisit(new URL(origin))(isDiscord ? pathname : '/');
+      if (!isDiscord) return ok('its host can be reached; it is only tried by a vote');
       if (status === 200) return ok('Discord has it');
       if (status !== 401 && status !== 404) return skipped(`Discord answers ${status}`);
       const advice = 'create a webhook in the settings of the channel, and set its URL as CHAT_FEEDBACK_WEBHOOK_URL';
@@ -404,18 +369,6 @@ const checks: readonly (Check<Installation> & { readonly isWatched?: true })[] =
   check('domain look-ups', () => skipped('`npm run domains -- doctor` asks the registry of each TLD')),
 ];
 
-/** Whether two servers are one server of a provider. */
-function isTwin(one: ServerRecord, other: ServerRecord): boolean {
-  return one.server !== other.server && one.provider === other.provider && one.ref === other.ref;
-}
-
-/** The checks that a running server repeats. */
-export const watchedChecks = checks.filter(({ isWatched }) => isWatched);
-
-function watched(name: string, run: Check<Installation>['run']) {
-  return { name, run, isWatched: true } as const;
-}
-
 /** Checks what is left where folders are that are written or that grow: one outcome for each file system. */
 export async function checkDisks(env: Pick<Env, 'DATA_DIR' | 'DIST_DIR' | 'STATUS_FILE'>): Promise<Outcome[]> {
   const { DATA_DIR, DIST_DIR, STATUS_FILE } = env;
@@ -440,8 +393,23 @@ export async function checkDisks(env: Pick<Env, 'DATA_DIR' | 'DIST_DIR' | 'STATU
   return await Promise.all(disks);
 }
 
-function formatBytes(bytes: number): string {
-  return bytes < gibibyte ? `${Math.floor(bytes / mebibyte)} MiB` : `${(bytes / gibibyte).toFixed(1)} GiB`;
+/** A file system is nearly full below both: a tenth of a large one is enough for long, and a small one may be meant so. */
+const isScarce = (left: number, all: number, few: number): boolean => left < few && left < all * 0.1;
+
+const formatBytes = (bytes: number): string =>
+  bytes < gibibyte ? `${Math.floor(bytes / mebibyte)} MiB` : `${(bytes / gibibyte).toFixed(1)} GiB`;
+
+/** Whether clients reach the service from other machines. */
+const isPublic = ({ PUBLIC_URL: url }: Env): boolean => url !== undefined && !isLoopback(new URL(url).hostname);
+
+async function readBuildTime({ DIST_DIR: dist }: Env): Promise<number | undefined> {
+  return (await stat(join(dist, 'current', 'manifest.json')).catch(() => undefined))?.mtimeMs;
+}
+
+/** Whether a PROVIDERS_FILE holds a secret itself, and not as "${NAME}". */
+function holdsSecret(file: string): boolean {
+  const fields = Object.values(readProviders(file) ?? {}).flatMap((provider) => Object.entries(Object(provider)));
+  return fields.some(([name, value]) => secretField.test(name) && !/^\$\{\w+\}$/.test(String(value)));
 }
 
 /** The command that keeps other users from a path, and leaves this one, who runs the service, what it may do now. */
@@ -450,10 +418,6 @@ async function closeTo(path: string, mode: '640' | '700'): Promise<string> {
   const isOwn = (await stat(path)).uid === uid;
   if (mode === '700') return `${isOwn ? '' : `chown ${username}: ${path} && `}chmod 700 ${path}`;
   return isOwn ? `chmod o-rwx ${path}` : `chown root:$(id -gn ${username}) ${path} && chmod 640 ${path}`;
-}
-
-async function readText(path = ''): Promise<string> {
-  return await readFile(path, 'utf8').catch(() => '');
 }
 
 /** Whether others have one of these rights on a path, and may enter all folders above it. False for a missing one. */

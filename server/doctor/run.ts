@@ -14,10 +14,8 @@ export interface Finding {
 /** A finding that has the name of its check, unless it has one of its own. */
 export type Outcome = Omit<Finding, 'check'> & { readonly check?: string };
 
-/** The outcome of a check that found no fault. */
+/** The outcome of a check that found no fault, perhaps with something to consider. */
 export const ok = (seen: string): Outcome => ({ state: 'ok', seen });
-
-/** The outcome of a check that found no fault, but something to consider. */
 export const hint = (seen: string, advice: string): Outcome => ({ state: 'ok', seen, advice });
 
 /** The outcome of a check that found a fault. */
@@ -26,32 +24,33 @@ export const fault = (seen: string, advice: string): Outcome => ({ state: 'fault
 /** The outcome of a check that cannot be made. */
 export const skipped = (seen: string): Outcome => ({ state: 'skipped', seen });
 
-type Found = Outcome | readonly Outcome[];
-
-/** Something to look at, by the name that its findings have. */
+/** A row of a table of checks: something to look at, by the name that its findings have. */
 export interface Check<Subject> {
   readonly name: string;
-  readonly run: (subject: Subject) => Found | Promise<Found>;
+  readonly run: (subject: Subject) => Outcome | readonly Outcome[] | Promise<Outcome | readonly Outcome[]>;
+  /** Whether a running server repeats it. */
+  readonly isWatched?: true;
 }
 
-/** A row of a table of checks. */
+/** Creates a row of a table of checks. */
 export const check = <Subject>(name: string, run: Check<Subject>['run']): Check<Subject> => ({ name, run });
+
+/** Creates a row whose check a running server repeats. */
+export const watched = <Subject>(...row: Parameters<typeof check<Subject>>): Check<Subject> => ({
+  ...check(...row),
+  isWatched: true,
+});
 
 /** Makes checks, `parallel` at a time, and returns all findings in order; one that throws has the one of `onError`. */
 export async function runChecks<Subject>(
   checks: readonly Check<Subject>[],
-  subject: Subject,
+  toSubject: () => Subject,
   onError: (error: unknown) => Outcome,
   parallel = Infinity,
 ): Promise<readonly Finding[]> {
-  const findings = await pLimit(parallel).map(checks, async ({ name, run }): Promise<Finding[]> => {
-    let found: Found;
-    try {
-      found = await run(subject);
-    } catch (error) {
-      found = onError(error);
-    }
-    return [found].flat().map((outcome) => ({ check: name, ...outcome }));
+  const findings = await pLimit(parallel).map(checks, async ({ name, run }) => {
+    const found = await (async () => run(toSubject()))().catch(onError);
+    return [found].flat().map((outcome): Finding => ({ check: name, ...outcome }));
   });
   return findings.flat();
 }

@@ -5,8 +5,8 @@ import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { GameConsoleWebsocketResponse } from '#contract/hosting.ts';
 import { isLoopback } from '../upstream/settings.ts';
-import { codeOf, createVisit, hostOf, judgeCertificate, openStream, pathOf, readSkew } from './client.ts';
-import type { Seen, Visit, VisitRequest } from './client.ts';
+import { codeOf, createVisit, isCertificateError, judgeCertificate, openStream, pathOf, readSkew } from './client.ts';
+import type { Seen, Visit } from './client.ts';
 import { check, fault, ok, runChecks, skipped } from './run.ts';
 import type { Check, Finding, Outcome } from './run.ts';
 
@@ -31,32 +31,29 @@ export async function examine(
   base: URL,
   { key, lookup }: { readonly key?: string | undefined; readonly lookup?: LookupFunction } = {},
 ): Promise<readonly Finding[]> {
-  const visit = createVisit(base, lookup);
-  /** Each check has a time of its own. */
-  const timed = checks.map(({ name, run }) =>
-    check<Site>(name, (all) => run({ ...all, visit: createVisit(base, lookup) })),
-  );
   const isSafe = base.protocol === 'https:' || isLoopback(base.hostname);
   const keyed = isSafe && key !== undefined ? { Authorization: `Bearer ${key}` } : undefined;
-  const site = { visit, base, articles: [], keyed };
-  const first = await runChecks([check('answers', checkAnswers)], site, toFault);
+  let lists: Pick<Site, 'articles' | 'picture'> = { articles: [] };
+  /** Each check has a client, and so a time, of its own. */
+  const toSite = (): Site => ({ visit: createVisit(base, lookup), base, keyed, ...lists });
+  const first = await runChecks([check('answers', checkAnswers)], toSite, toFault);
   if (first.some(({ state }) => state === 'fault')) return first;
+  lists = await readLists(toSite());
   // One after another: some count requests, others look at what a proxy kept of an earlier one.
-  return [...first, ...(await runChecks(timed, { ...site, ...(await readLists(visit)) }, toFault, 1))];
+  return [...first, ...(await runChecks(checks, toSite, toFault, 1))];
 }
 
 function toFault(error: unknown): Outcome {
   const code = codeOf(error);
   let advice = 'see that the proxy listens there and does not cut the connection, and read its error log';
   if (/ENOTFOUND|EAI_AGAIN/.test(code)) advice = 'the name is not in the DNS as this machine sees it';
-  if (/CERT|SELF_SIGNED|VERIFY|ALTNAME/.test(code)) {
+  if (isCertificateError(code))
     advice =
       'clients refuse the certificate: it must be valid for this name, not ended, and sent with its intermediate ones';
-  }
   return fault(`the request failed: ${code}`, advice);
 }
 
-async function readLists(visit: Visit): Promise<Pick<Site, 'articles' | 'picture'>> {
+async function readLists({ visit }: Site): Promise<Pick<Site, 'articles' | 'picture'>> {
   const read = async (kind: string): Promise<{ path: string; cover?: string }[]> => {
     const list = (await visit(`/v1/${kind}/list`).catch(() => undefined))?.json();
     return Array.isArray(list) ? list.filter((item) => typeof item?.path === 'string') : [];
@@ -72,23 +69,19 @@ const keepHeaders = 'let the proxy keep the headers of the service';
 /** Whether the service answers, and not only its proxy: all other checks depend on it. */
 async function checkAnswers({ visit }: Site): Promise<Outcome> {
   const { status, header, text, fields } = await visit('/health');
-  if (status >= 300 && status < 400) {
+  if (status >= 300 && status < 400)
     return fault(`/health is redirected to ${header('location')}`, 'give --url the address that it leads to');
-  }
   if (status >= 502 && status <= 504) {
     const advice =
       'the proxy answers, the service behind it does not: see whether it runs, and the address that the proxy has of it';
     return fault(`/health answers ${status}`, advice);
   }
   if (text().startsWith('\uFEFF')) {
-    return fault(
-      '/health begins with a byte order mark',
-      'let the proxy change no body: many clients cannot read such JSON',
-    );
+    const advice = 'let the proxy change no body: many clients cannot read such JSON';
+    return fault('/health begins with a byte order mark', advice);
   }
-  if (status !== 200 || fields()['status'] !== 'healthy') {
+  if (status !== 200 || fields()['status'] !== 'healthy')
     return fault(`/health answers ${status}, not as this service does`, 'see that all paths go to the service');
-  }
   const ready = await visit('/ready');
   const readiness = ready.fields()['status'];
   if (ready.status === 200 && readiness === 'ready') return ok('healthy and ready');
@@ -115,7 +108,7 @@ const noQuota = fault('answers have no RateLimit', 'let the proxy keep RateLimit
 const tooFast = skipped('the quota grows too fast to see in it whose requests are counted');
 
 /** Sends requests at once; returns how many the fullest answer says were counted, or NaN if one does not say it. */
-async function countRequests({ visit }: Site, requests: number, toRequest: (at: number) => VisitRequest) {
+async function countRequests({ visit }: Site, requests: number, toRequest: (at: number) => Parameters<Visit>[1]) {
   const seen = await Promise.all(Array.from({ length: requests }, (_, at) => visit('/v1/info', toRequest(at))));
   // For instance `"default";q=100;w=2` in RateLimit-Policy and `"default";r=99;t=1` in RateLimit.
   const counted = seen.map(({ header }) => {
@@ -139,13 +132,10 @@ function judgeStream(seen: string, event: string, means: string): Outcome {
 
 /** What clients notice of a service and of the proxies in front of it. */
 const checks: readonly Check<Site>[] = [
-  check('TLS', async ({ base }) => {
-    if (base.protocol !== 'https:') {
-      if (isLoopback(base.hostname)) return skipped('a loopback address needs none');
-      return fault('API keys travel in plain text', 'serve it by https alone, and redirect http to it');
-    }
-    // The check before this one has verified it.
-    return judgeCertificate(base);
+  check('TLS', async ({ base, visit }) => {
+    if (base.protocol === 'https:') return judgeCertificate(await visit('/health'));
+    if (isLoopback(base.hostname)) return skipped('a loopback address needs none');
+    return fault('API keys travel in plain text', 'serve it by https alone, and redirect http to it');
   }),
   check('clock', async ({ visit }) => {
     // Expiry of keys, scheduled articles and maintenance depend on the clock of the service.
@@ -193,9 +183,8 @@ const checks: readonly Check<Site>[] = [
     for (const target of ['/v1/plans', '/v1/info', '/v1/doctor']) {
       // oxlint-disable-next-line no-await-in-loop
       const { all } = await visit(target);
-      if (!all('x-content-type-options').includes('nosniff')) {
+      if (!all('x-content-type-options').includes('nosniff'))
         return fault(`${target} has no X-Content-Type-Options`, keepHeaders);
-      }
     }
     return ok('on content, service and errors');
   }),
@@ -204,12 +193,10 @@ const checks: readonly Check<Site>[] = [
     const sent = `doctor-${Date.now()}`;
     const { all } = await visit('/v1/info', { headers: { 'X-Request-Id': sent } });
     const [received, ...more] = all('x-request-id');
-    if (received === undefined) {
+    if (received === undefined)
       return fault('answers have no X-Request-Id', 'let the proxy keep the header (nginx: no proxy_hide_header)');
-    }
-    if (more.length > 0) {
+    if (more.length > 0)
       return fault('answers have X-Request-Id twice', 'let the proxy pass on the header of the service alone');
-    }
     if (received === sent) return ok('an id that a client sends comes back');
     const advice = 'pass on X-Request-Id of the request; an id of the proxy belongs there only if the client sent none';
     return fault('an id that a client sends is replaced', advice);
@@ -217,15 +204,12 @@ const checks: readonly Check<Site>[] = [
   check('ETag and 304', async ({ visit }) => {
     const { header } = await visit('/v1/plans');
     const etag = header('etag');
-    if (etag === '') {
+    if (etag === '')
       return fault('/v1/plans has no ETag', 'let the proxy keep it (nginx: no proxy_hide_header; gzip off for /v1)');
-    }
-    if (etag.startsWith('W/')) {
+    if (etag.startsWith('W/'))
       return fault('the ETag is weak', 'the proxy changes the body: switch off its own compression for /v1');
-    }
-    if (!header('cache-control').includes('max-age=')) {
+    if (!header('cache-control').includes('max-age='))
       return fault('/v1/plans has no max-age', 'let the proxy keep Cache-Control of the service');
-    }
     const { status, bytes } = await visit('/v1/plans', { headers: { 'If-None-Match': etag } });
     if (status === 304 && bytes.length === 0) return ok('304 without a body');
     const advice = 'pass on If-None-Match (nginx: proxy_set_header If-None-Match $http_if_none_match)';
@@ -235,9 +219,8 @@ const checks: readonly Check<Site>[] = [
     // One after another, so that a cache could keep the first.
     const seen = [await visit('/v1/info'), await visit('/v1/info'), await visit('/v1/info')];
     const policy = seen.map(({ header }) => header('cache-control')).find((one) => one !== 'no-store');
-    if (policy !== undefined) {
+    if (policy !== undefined)
       return fault(`/v1/info has Cache-Control ${policy || 'missing'}`, 'let the proxy keep no-store');
-    }
     const ids = seen.map(({ header }) => header('x-request-id'));
     if (ids[0] === '' || new Set(ids).size === ids.length) return ok('each answer is a new one');
     const advice =
@@ -275,9 +258,8 @@ const checks: readonly Check<Site>[] = [
       const advice = 'let the cache obey Vary (nginx: no proxy_ignore_headers Vary)';
       return fault(`a client that accepts no compression gets ${unwanted}`, advice);
     }
-    if (!/\baccept-encoding\b/i.test(plain.header('vary'))) {
+    if (!/\baccept-encoding\b/i.test(plain.header('vary')))
       return fault('Vary does not name Accept-Encoding', 'let the proxy keep Vary, else caches mix the encodings');
-    }
     for (const [encoding, { header, text }] of Object.entries({ gzip, br })) {
       const received = header('content-encoding') || 'no compression';
       if (received !== encoding) {
@@ -285,9 +267,8 @@ const checks: readonly Check<Site>[] = [
           'pass on Accept-Encoding, and switch off compression by the proxy: each file is compressed once, when it is built';
         return fault(`a client that accepts ${encoding} gets ${received}`, advice);
       }
-      if (text() !== plain.text()) {
+      if (text() !== plain.text())
         return fault(`the content in ${encoding} is another`, 'empty the cache, and let it obey Vary');
-      }
     }
     return ok('br, gzip and plain, with the same content');
   }),
@@ -296,21 +277,17 @@ const checks: readonly Check<Site>[] = [
     const advice = 'remove the CORS headers of the proxy: the service sets them, by CORS_ORIGINS';
     const { all, header } = await visit('/v1/plans', { headers: { Origin: origin } });
     const allowed = all('access-control-allow-origin');
-    if (allowed.length > 1 || allowed[0]?.includes(',')) {
+    if (allowed.length > 1 || allowed[0]?.includes(','))
       return fault('Access-Control-Allow-Origin is there twice, so browsers refuse the answer', advice);
-    }
     // Without `*` in CORS_ORIGINS, the service says that the answer depends on the origin.
     const isRestricted = allowed.length === 0 && /\borigin\b/i.test(header('vary'));
-    if (allowed.length === 0 && !isRestricted) {
+    if (allowed.length === 0 && !isRestricted)
       return fault('/v1/plans has no Access-Control-Allow-Origin', keepHeaders);
-    }
-    if (allowed[0] === origin || header('access-control-allow-credentials') !== '') {
+    if (allowed[0] === origin || header('access-control-allow-credentials') !== '')
       return fault('any origin is allowed by its name, as if it were listed', advice);
-    }
     const keyed = await visit('/v1/hosting/game/logs/doctor/latest', { headers: { Origin: origin } });
-    if (keyed.all('access-control-allow-origin').length > 0) {
+    if (keyed.all('access-control-allow-origin').length > 0)
       return fault('any website may call the endpoints that take an API key', advice);
-    }
     return ok(isRestricted ? 'only the origins of CORS_ORIGINS' : `${allowed[0]}, and nothing with a key`);
   }),
   check('CORS preflight', async ({ visit }) => {
@@ -324,9 +301,8 @@ const checks: readonly Check<Site>[] = [
   check('methods', async ({ visit }) => {
     const { status, header } = await visit('/v1/plans', { method: 'DELETE' });
     const allowed = header('allow');
-    if (status === 405 && /\bget\b/.test(allowed)) {
+    if (status === 405 && /\bget\b/.test(allowed))
       return fault(`Allow is in lower case: ${allowed}`, 'let the proxy keep the header: methods are case-sensitive');
-    }
     if (status !== 405 || !/\bGET\b/.test(allowed)) {
       const advice = 'pass on all methods (nginx: no limit_except): the service refuses those that it does not know';
       return fault(`DELETE /v1/plans is answered ${status}${allowed ? '' : ' without Allow'}, not 405`, advice);
@@ -342,9 +318,8 @@ const checks: readonly Check<Site>[] = [
     const headers = { 'Content-Type': 'application/json', 'Content-Length': String(body.length) };
     const { status } = await visit('/v1/hosting/game/console/doctor/command', { method: 'POST', headers, body });
     if (status === 401) return ok('16 kB arrive');
-    if (status === 413) {
+    if (status === 413)
       return fault('a body of 16 kB is refused (413)', 'allow 64 kB (nginx: client_max_body_size 64k)');
-    }
     return fault(`POST without a key is answered ${status}, not 401`, 'pass on POST and its body to the service');
   }),
   check('forged X-Forwarded-For', async (site) => {
@@ -363,7 +338,8 @@ const checks: readonly Check<Site>[] = [
     // The service must know its clients apart: else one of them uses up the limit of all.
     const byFamily = (requests: number): Promise<number[]> =>
       Promise.all(([4, 6] as const).map((family) => countRequests(site, requests, () => ({ family }))));
-    const before = isIP(hostOf(site.base)) > 0 ? undefined : await byFamily(1).catch(() => undefined);
+    const isName = isIP(site.base.hostname.replace(/^\[|\]$/g, '')) === 0;
+    const before = isName ? await byFamily(1).catch(() => undefined) : undefined;
     if (!before) return skipped('it takes a name that is reached by IPv4 and by IPv6');
     // All at once: the quota grows again within fractions of a second.
     const after = await byFamily(burst);
@@ -376,9 +352,8 @@ const checks: readonly Check<Site>[] = [
   }),
   check('Authorization', async ({ visit }) => {
     const { status, header } = await visit('/v1/key');
-    if (status !== 401) {
+    if (status !== 401)
       return fault(`/v1/key without a key is answered ${status}, not 401`, 'pass on the paths below /v1/');
-    }
     if (header('www-authenticate') === '') return fault('the 401 has no WWW-Authenticate', keepHeaders);
     const wrong = await visit('/v1/key', { headers: { Authorization: 'Bearer doctor' } });
     if (wrong.header('www-authenticate').includes('invalid_token')) return ok('a wrong key is called invalid');
@@ -438,9 +413,8 @@ const checks: readonly Check<Site>[] = [
     if (!data) return fault('the answer has another shape', 'see that the proxy changes no body');
     const address = new URL(data.websocket.socket_url);
     const [given, expected] = [`${address.protocol}//${address.host}`, base.origin.replace('http', 'ws')];
-    if (given !== expected) {
+    if (given !== expected)
       return fault(`clients are sent to ${given}`, `set PUBLIC_URL to ${base.href.replace(/\/$/, '')}`);
-    }
     return judgeStream(await openStream(address, data.websocket.token), 'auth success', 'a stream opens there');
   }),
 ];

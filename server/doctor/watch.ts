@@ -6,8 +6,8 @@ import type { Release } from '../releases/load.ts';
 import type { Store } from '../store/types.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { askProviders } from './installation.ts';
-import type { Installation, ProviderReport } from './installation.ts';
-import { watchedChecks } from './local.ts';
+import type { Installation } from './installation.ts';
+import { checks } from './local.ts';
 import { runChecks, skipped } from './run.ts';
 import type { Finding } from './run.ts';
 
@@ -32,15 +32,6 @@ const lookMs = 5 * 60_000;
 /** While a fault lasts, it is logged again after this time. */
 const repeatMs = 24 * 3_600_000;
 
-/** What is seen of a fault changes from look to look, what to do about it does not. */
-const identify = ({ check, advice = '' }: Finding): string => `${check}: ${advice}`;
-
-/** After the start, an upstream that does not answer says nothing about its credential. */
-function toLater(report: ProviderReport): ProviderReport {
-  if (report.answers) return report;
-  return { ...report, outcomes: [{ check: `provider ${report.name}`, ...skipped('its upstream does not answer') }] };
-}
-
 /** Logs each fault when it begins, once a day while it lasts, and when it ends; returns a function that stops this. */
 export function watchInstallation(watched: Watched): () => void {
   const { env, environment, log, store, releases, providers, isPreview, pauseMs = lookMs } = watched;
@@ -60,11 +51,14 @@ export function watchInstallation(watched: Watched): () => void {
       const isFirst = isStart;
       isStart = false;
       const reports = await askProviders(providers);
-      if (!isFirst) return reports.map(toLater);
       // What is right is logged once.
       const good = reports.flatMap(({ outcomes }) => outcomes.filter(({ state }) => state === 'ok'));
-      if (!isStopped) for (const { check, seen } of good) log.info({ check }, seen);
-      return reports;
+      if (isFirst && !isStopped) for (const { check, seen } of good) log.info({ check }, seen);
+      // Later, an upstream that does not answer says nothing about its credential.
+      return reports.map((report) => {
+        const silent = [{ check: `provider ${report.name}`, ...skipped('its upstream does not answer') }];
+        return isFirst || report.answers ? report : { ...report, outcomes: silent };
+      });
     },
   };
 
@@ -76,11 +70,12 @@ export function watchInstallation(watched: Watched): () => void {
     const toSeconds = (since: number): number => Math.round((now - since) / 1000);
     const found = new Set<string>();
     for (const finding of findings.filter(({ state }) => state === 'fault')) {
-      const id = identify(finding);
+      const { check, seen, advice } = finding;
+      // What is seen of a fault changes from look to look, what to do about it does not.
+      const id = `${check}: ${advice}`;
       const before = faults.get(id);
       const { since, loggedAt } = before ?? { since: now, loggedAt: -Infinity };
       const isDue = now - loggedAt >= repeatMs;
-      const { check, seen, advice } = finding;
       if (isDue) log.warn({ check, ...(before && { seconds: toSeconds(since) }), advice }, seen);
       faults.set(id, { finding, since, loggedAt: isDue ? now : loggedAt });
       found.add(id);
@@ -99,12 +94,11 @@ export function watchInstallation(watched: Watched): () => void {
     log.debug({ err: error }, 'a check of the installation could not be made');
     return skipped('the check failed');
   };
-  const checks = isPreview ? watchedChecks.filter(({ name }) => name === 'settings') : watchedChecks;
+  const repeated = checks.filter(({ name, isWatched }) => (isPreview ? name === 'settings' : isWatched));
   const poller = createPoller({
     async read() {
       // Each by itself: a provider that does not answer must not delay what the others found.
-      const looks = checks.map(async (check) => note(await runChecks([check], here, onError)));
-      await Promise.all(looks);
+      await Promise.all(repeated.map(async (one) => note(await runChecks([one], () => here, onError))));
     },
     everyMs: () => pauseMs,
   });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { compareClocks } from '../../../server/doctor/store.ts';
+import { compareClocks } from '../../../server/doctor/installation.ts';
 import { createInstallation } from '../../doctor/installation.ts';
 import { describePostgres, withClient } from '../../helpers/postgres.ts';
 

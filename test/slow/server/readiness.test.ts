@@ -2,7 +2,7 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { checkStore } from '../../../server/doctor/store.ts';
+import { checkStore } from '../../../server/doctor/installation.ts';
 import { createTestApp } from '../../helpers/app.ts';
 import type { TestApp } from '../../helpers/app.ts';
 import { openClient } from '../../helpers/console-client.ts';
