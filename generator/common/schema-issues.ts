@@ -1,21 +1,22 @@
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import type { z } from 'zod';
 import { findSimilar, suggest } from './suggest.ts';
 
+/** A path of keys to a value. */
+export type Path = readonly PropertyKey[];
+
 /** A value that does not match its schema. */
-export interface Mismatch {
-  /** The path of keys to the value. */
-  readonly path: readonly PropertyKey[];
+interface Mismatch {
+  readonly path: Path;
   readonly message: string;
   readonly hint?: string | undefined;
   /** Whether the problem is the key rather than its value. */
-  readonly atKey?: boolean | undefined;
+  readonly atKey?: boolean;
   /** The invalid value, if the value is the problem. */
   readonly input?: unknown;
-  /** The path of a missing field. */
-  readonly missing?: string;
+  readonly isMissing?: boolean;
   /** The path of the field that an unknown one was meant to be. */
-  readonly meant?: string;
+  readonly meant?: string | undefined;
 }
 
 /** The zod options that {@link findMismatches} needs. */
@@ -37,11 +38,11 @@ export function findMismatches(
   value: unknown,
   schema: z.ZodType,
   issues: readonly z.core.$ZodIssue[],
-  isQuoted: (path: readonly PropertyKey[]) => boolean,
+  isQuoted: (path: Path) => boolean,
   hideValues: boolean,
 ): Mismatch[] {
   const mismatches = issues.flatMap((issue) => describeIssue(issue));
-  const meant = new Set(mismatches.flatMap((mismatch) => mismatch.meant ?? []));
+  const meant = new Set(mismatches.map((mismatch) => mismatch.meant));
   const findHint = ({ path, input, hint }: Mismatch): string | undefined => {
     if (typeof input !== 'string' && typeof input !== 'number' && typeof input !== 'boolean') return hint;
     const isAccepted = (candidate: unknown): boolean => accepts(schema, value, path, candidate);
@@ -49,14 +50,14 @@ export function findMismatches(
     return correction ?? (hint === inQuotes && !isAccepted(String(input)) ? undefined : hint);
   };
   return mismatches
-    .filter(({ missing }) => missing === undefined || !meant.has(missing))
+    .filter(({ isMissing, path }) => !isMissing || !meant.has(formatPath(path)))
     .map((mismatch, index) =>
       hideValues || index >= maxCorrections ? mismatch : { ...mismatch, hint: findHint(mismatch) },
     );
 }
 
 /** Whether a schema would accept a value if one of its parts were another; the items of a list may be invalid. */
-export function accepts(schema: z.ZodType, whole: unknown, path: readonly PropertyKey[], part: unknown): boolean {
+export function accepts(schema: z.ZodType, whole: unknown, path: Path, part: unknown): boolean {
   const { error } = schema.safeParse(onlyPart(whole, path, part));
   const place = path.map((key) => (typeof key === 'number' ? 0 : key));
   const remaining = (error?.issues ?? []).filter(
@@ -68,7 +69,7 @@ export function accepts(schema: z.ZodType, whole: unknown, path: readonly Proper
 }
 
 /** A value with another part, and without what does not matter for it: to check a whole catalog takes long. */
-function onlyPart(whole: unknown, [key, ...rest]: readonly PropertyKey[], part: unknown): unknown {
+function onlyPart(whole: unknown, [key, ...rest]: Path, part: unknown): unknown {
   if (key === undefined) return part;
   if (Array.isArray(whole)) return [onlyPart(whole[Number(key)], rest, part)];
   const fields = Object.entries(whole as object).filter(([, value]) => typeof value !== 'object');
@@ -76,58 +77,6 @@ function onlyPart(whole: unknown, [key, ...rest]: readonly PropertyKey[], part: 
 }
 
 const inQuotes = 'put it in quotes';
-
-function describeIssue(issue: z.core.$ZodIssue): Mismatch[] {
-  const { path } = issue;
-  const name = path.length > 0 ? `"${formatPath(path)}"` : 'the YAML';
-  if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => describeUnknown(path, key, issue.message.split(', ')));
-  }
-  if (issue.code === 'invalid_key') {
-    return [{ path, atKey: true, message: `${name} ${issue.issues[0]?.message ?? 'is not a valid key'}` }];
-  }
-  const { choices, value } = choicesOf(issue);
-  if (value === undefined && path.length > 0 && (choices || issue.code === 'invalid_type')) {
-    return [{ path, missing: formatPath(path), message: `missing field ${name}` }];
-  }
-  if (choices) {
-    const hint = typeof value === 'string' ? suggest(value, choices) : undefined;
-    return [{ path, message: `${name} must be one of ${choices.join(', ')}`, hint }];
-  }
-  const { input } = issue;
-  if (issue.code !== 'invalid_type') return [{ path, message: `${name} ${issue.message}`, input }];
-  const { expected } = issue;
-  const message = `${name} must be ${typeNames[expected] ?? expected}, not ${typeOf(value, expected)}`;
-  return [{ path, message, hint: hintFor(value, expected), input }];
-}
-
-function describeUnknown(path: readonly PropertyKey[], key: string, fields: readonly string[]): Mismatch {
-  const similar = findSimilar(key, fields);
-  return {
-    path: [...path, key],
-    atKey: true,
-    message: `unknown field "${formatPath([...path, key])}"`,
-    ...(similar === undefined
-      ? { hint: `the fields are ${fields.join(', ')}` }
-      : { hint: `did you mean "${similar}"?`, meant: formatPath([...path, similar]) }),
-  };
-}
-
-function hintFor(value: unknown, expected: string): string | undefined {
-  if (expected === 'string' && value !== null && typeof value !== 'object') return inQuotes;
-  if (expected !== 'number' || typeof value !== 'string') return undefined;
-  // Amounts of memory and storage are in gigabytes everywhere.
-  if (/\d\s*[KMTP]i?B?$/i.test(value)) return 'write it in GB, as a number without the unit';
-  return 'write a number without a unit, with a dot before decimals';
-}
-
-/** The values of an enum, or the discriminator values of a union, and the invalid value. */
-function choicesOf(issue: z.core.$ZodIssue): { choices?: string[]; value: unknown } {
-  const { input: value } = issue;
-  if (issue.code === 'invalid_value') return { choices: issue.values.map(String), value };
-  if (issue.code !== 'invalid_union' || !('options' in issue) || !issue.discriminator) return { value };
-  return { choices: issue.options.map(String), value: (value as Record<string, unknown>)[issue.discriminator] };
-}
 
 const typeNames: Partial<Record<string, string>> = {
   string: 'text',
@@ -139,6 +88,40 @@ const typeNames: Partial<Record<string, string>> = {
   record: 'a mapping of fields',
 };
 
+function describeIssue(issue: z.core.$ZodIssue): Mismatch[] {
+  const { path, input } = issue;
+  const name = path.length > 0 ? `"${formatPath(path)}"` : 'the YAML';
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => {
+      const similar = findSimilar(key, issue.message.split(', '));
+      const message = `unknown field "${formatPath([...path, key])}"`;
+      const unknown = { path: [...path, key], atKey: true, message };
+      if (similar === undefined) return { ...unknown, hint: `the fields are ${issue.message}` };
+      return { ...unknown, hint: `did you mean "${similar}"?`, meant: formatPath([...path, similar]) };
+    });
+  }
+  if (issue.code === 'invalid_key') {
+    return [{ path, atKey: true, message: `${name} ${issue.issues[0]?.message ?? 'is not a valid key'}` }];
+  }
+  let value = input;
+  let choices = issue.code === 'invalid_value' ? issue.values.map(String) : undefined;
+  if (issue.code === 'invalid_union' && 'options' in issue && issue.discriminator) {
+    choices = issue.options.map(String);
+    value = (input as Record<string, unknown>)[issue.discriminator];
+  }
+  if (value === undefined && path.length > 0 && (choices || issue.code === 'invalid_type')) {
+    return [{ path, isMissing: true, message: `missing field ${name}` }];
+  }
+  if (choices) {
+    const hint = typeof value === 'string' ? suggest(value, choices) : undefined;
+    return [{ path, message: `${name} must be one of ${choices.join(', ')}`, hint }];
+  }
+  if (issue.code !== 'invalid_type') return [{ path, message: `${name} ${issue.message}`, input }];
+  const { expected } = issue;
+  const message = `${name} must be ${typeNames[expected] ?? expected}, not ${typeOf(value, expected)}`;
+  return [{ path, message, hint: hintFor(value, expected), input }];
+}
+
 function typeOf(value: unknown, expected: string): string {
   if (value === null || value === undefined) return 'empty';
   if (Array.isArray(value)) return 'a list';
@@ -147,18 +130,32 @@ function typeOf(value: unknown, expected: string): string {
   return expected === 'int' && !Number.isInteger(value) ? 'a fraction' : 'a number';
 }
 
+function hintFor(value: unknown, expected: string): string | undefined {
+  if (expected === 'string' && value !== null && typeof value !== 'object') return inQuotes;
+  if (expected !== 'number' || typeof value !== 'string') return undefined;
+  // Amounts of memory and storage are in gigabytes everywhere.
+  if (/\d\s*[KMTP]i?B?$/i.test(value)) return 'write it in GB, as a number without the unit';
+  return 'write a number without a unit, with a dot before decimals';
+}
+
 /** A path of keys as messages show it: `plans[0].name`. */
-export function formatPath(path: readonly PropertyKey[]): string {
+export function formatPath(path: Path): string {
   return path
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`))
     .join('');
 }
 
-/** A value that may be what was meant, and how it is written in YAML. */
-type Candidate = Readonly<{ value: unknown; text: string }>;
-
 /** A longer text is no mistyped value, and would not fit into a message. */
 const maxCorrected = 100;
+
+/** What a text may have been meant to be: how that is written in YAML, and what it is. */
+const readings: readonly { write: (text: string) => string[]; read?: (text: string) => unknown; isBare?: true }[] = [
+  { write: toNumbers, read: Number, isBare: true },
+  { write: toBooleans, read: (text) => text === 'true', isBare: true },
+  { write: toDates },
+  { write: toNames },
+  { write: toLists, read: parse },
+];
 
 /**
  * Finds what was probably meant by an invalid value, as a hint such as "write 3.50". Suggests only values that `isAccepted`
@@ -171,12 +168,12 @@ function findCorrection(
 ): string | undefined {
   const text = String(value).trim();
   if (text === '' || text.length > maxCorrected || String(value).includes('\n')) return undefined;
-  const readings = typeof value === 'string' ? [toNumbers, toBooleans, toDates, toNames, toLists] : [toDates, toLists];
-  for (const toCandidates of readings) {
-    const accepted = toCandidates(text).filter((candidate) => isAccepted(candidate.value));
-    const texts = new Set(accepted.map((candidate) => candidate.text));
-    const isText = toCandidates !== toNumbers && toCandidates !== toBooleans;
-    if (texts.size > 0) return `write ${[...texts].join(' or ')}${isQuoted && !isText ? ' without quotes' : ''}`;
+  for (const { write, read, isBare } of readings) {
+    if (typeof value !== 'string' && write !== toDates && write !== toLists) continue;
+    const accepted = write(text).filter((written) => isAccepted(read ? read(written) : written));
+    if (accepted.length > 0) {
+      return `write ${[...new Set(accepted)].join(' or ')}${isQuoted && isBare ? ' without quotes' : ''}`;
+    }
   }
   return undefined;
 }
@@ -186,26 +183,18 @@ const unit = String.raw`(?:[€$£]|EUR|USD|GBP|CHF|euros?|G(?:i?B)?|s|sec(?:ond
 const amount = new RegExp(String.raw`^(?:${unit}\s*)?(-?\d[\d.,]*?)(?:[.,]-)?\s*${unit}?$`, 'i');
 
 /** Reads `3,50`, `3.50 €`, `1.299,00` and `2GB`. `1,299` can be read in two ways. */
-function toNumbers(text: string): Candidate[] {
-  const withoutSpaces = text.replace(/(?<=\d)[\s'’](?=\d{3}(?!\d))/g, '');
-  const [, number] = amount.exec(withoutSpaces) ?? [];
+function toNumbers(text: string): string[] {
+  const [, number] = amount.exec(text.replace(/(?<=\d)[\s'’](?=\d{3}(?!\d))/g, '')) ?? [];
   if (number === undefined) return [];
   const [whole = '', ...groups] = number.split(/[.,]/);
-  const decimals = groups.pop();
-  const readings =
-    decimals === undefined
-      ? [whole]
-      : [
-          ...([...groups, decimals].every(({ length }) => length === 3) ? [[whole, ...groups, decimals].join('')] : []),
-          `${[whole, ...groups].join('')}.${decimals}`,
-        ];
-  return readings.map((reading) => ({ value: Number(reading), text: reading }));
+  if (groups.length === 0) return [whole];
+  const decimal = `${[whole, ...groups.slice(0, -1)].join('')}.${groups.at(-1)}`;
+  return groups.every(({ length }) => length === 3) ? [[whole, ...groups].join(''), decimal] : [decimal];
 }
 
-function toBooleans(text: string): Candidate[] {
-  if (/^(?:true|yes|y|on|ja)$/i.test(text)) return [{ value: true, text: 'true' }];
-  if (/^(?:false|no|n|off|nein)$/i.test(text)) return [{ value: false, text: 'false' }];
-  return [];
+function toBooleans(text: string): string[] {
+  if (/^(?:true|yes|y|on|ja)$/i.test(text)) return ['true'];
+  return /^(?:false|no|n|off|nein)$/i.test(text) ? ['false'] : [];
 }
 
 const time = String.raw`(?:[T ]+(?<hour>\d{1,2})(?<rest>:\d{2}(?::\d{2})?)(?:\.\d+)? ?(?<zone>Z|[+-]\d{2}:?\d{2})?)?`;
@@ -213,7 +202,7 @@ const yearFirst = new RegExp(String.raw`^(\d{4})([-/.])(\d{1,2})\2(\d{1,2})${tim
 const yearLast = new RegExp(String.raw`^(\d{1,2})([-/.])(\d{1,2})\2(\d{4})${time}$`, 'i');
 
 /** Reads `2026-2-3`, `18.11.2026`, `11/18/2026`, and times after a date. `03/04/2026` can be read in two ways. */
-function toDates(text: string): Candidate[] {
+function toDates(text: string): string[] {
   const first = yearFirst.exec(text) ?? /^(\d{4})()(\d{2})(\d{2})$/.exec(text);
   const last = yearLast.exec(text);
   const { hour, rest, zone } = (first ?? last)?.groups ?? {};
@@ -224,20 +213,17 @@ function toDates(text: string): Candidate[] {
   return dates.flatMap(([year, month, day]) => {
     const date = `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
     // Without its zone a time would be another one.
-    const local = hour === undefined || zone ? [] : [`${date}T${hour.padStart(2, '0')}${rest}`];
-    return [date, ...local].map((value) => ({ value, text: value }));
+    return hour === undefined || zone ? [date] : [date, `${date}T${hour.padStart(2, '0')}${rest}`];
   });
 }
 
 /** Reads `Linux` as a slug, and `content/media/Bild 1.png` as the path of a media file. */
-function toNames(text: string): Candidate[] {
+function toNames(text: string): string[] {
   const [, media] = /^(?:\.{0,2}\/)*(?:content\/)?(media\/.+)$/.exec(text) ?? [];
-  const values = media ? [`/${media}`, `/${media.toLowerCase().replace(/\s+/g, '-')}`] : [text.toLowerCase()];
-  return values.map((value) => ({ value, text: value }));
+  return media ? [`/${media}`, `/${media.toLowerCase().replace(/\s+/g, '-')}`] : [text.toLowerCase()];
 }
 
-function toLists(text: string): Candidate[] {
+function toLists(text: string): string[] {
   const items = text.split(/\s*,\s*/).filter(Boolean);
-  const options = { collectionStyle: 'flow', flowCollectionPadding: false, lineWidth: 0 } as const;
-  return [{ value: items, text: stringify(items, options).trim() }];
+  return [stringify(items, { collectionStyle: 'flow', flowCollectionPadding: false, lineWidth: 0 }).trim()];
 }
