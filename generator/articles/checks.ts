@@ -7,7 +7,7 @@ import type { Diagnostics, Place } from '../source/diagnostics.ts';
 import { placeOf } from '../source/load.ts';
 import type { PictureSizes } from '../source/media.ts';
 import { authorsFile } from '../source/yaml.ts';
-import type { Checked } from '../source/yaml.ts';
+import type { readAuthors } from '../source/yaml.ts';
 import type { Article } from './article.ts';
 import type { Content } from './content.ts';
 import { mediaKindOf } from './media.ts';
@@ -19,7 +19,7 @@ export interface Site {
   readonly aliases: Aliases;
   readonly pictures: PictureSizes;
   /** The entries of `authors.yaml`; undefined if it has an error, or does not exist. */
-  readonly authors: Checked<Authors> | undefined;
+  readonly authors: ReturnType<typeof readAuthors>;
 }
 
 /** Why a reference is dead, with a search for a similar target. */

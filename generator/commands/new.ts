@@ -14,10 +14,9 @@ import { CommandError } from '../common/command-line.ts';
 import { createFolder } from '../common/folder.ts';
 import { suggest } from '../common/suggest.ts';
 import { parseYaml } from '../common/yaml.ts';
-import { parseArticle, renderTemplate } from '../source/front-matter.ts';
 import { displayPath } from '../source/load.ts';
 import { toSlug } from '../source/slug.ts';
-import { authorsFile } from '../source/yaml.ts';
+import { authorsFile, parseArticle, renderTemplate } from '../source/yaml.ts';
 import { resolveFolder } from './settings.ts';
 
 /** The options of `new`. */

@@ -12,6 +12,7 @@ import type { SourceFile, SourceFolder } from './load.ts';
 import { renameTo, toSlug } from './slug.ts';
 import { toShownTime } from '../common/local-time.ts';
 import { formatPath } from '../common/schema-issues.ts';
+import type { Path } from '../common/schema-issues.ts';
 import { suggest } from '../common/suggest.ts';
 import { readYaml } from './yaml.ts';
 
@@ -22,19 +23,23 @@ export interface Catalog {
   readonly status: StatusCatalog;
 }
 
+type Entry = PlanFile & { key: string };
+
 /** Reads the files of catalog/. Reports every problem; the result omits invalid entries. */
 export function readCatalog(folder: SourceFolder, diagnostics: Diagnostics): Catalog {
   const plans = { services: [] as Entry[], games: [] as Entry[] };
   let domains: DomainCatalog = { tlds: {} };
   let status: StatusCatalog = { monitors: [], maintenance: [] };
   for (const file of folder.files) {
-    const [, kind, key] = /^(services|games)\/([^/]+)\.yaml$/.exec(file.path) ?? [];
+    const [, kind, key = ''] = /^(services|games)\/([^/]+)\.yaml$/.exec(file.path) ?? [];
     if (kind === 'services' || kind === 'games') {
       const entry = parse(file, sources.plans, diagnostics, checkPlanNames);
       const { success, error } = CatalogKey.safeParse(key);
-      if (!success) {
-        diagnostics.error(placeOf(file), `the file name ${error.issues[0]!.message}`, renameKey(key!));
-      } else if (entry) plans[kind].push({ key: key!, ...entry });
+      if (success && entry) plans[kind].push({ key, ...entry });
+      if (success) continue;
+      const slug = toSlug(key);
+      const hint = CatalogKey.safeParse(slug).success ? renameTo(slug, '.yaml') : undefined;
+      diagnostics.error(placeOf(file), `the file name ${error.issues[0]!.message}`, hint);
     } else if (file.path === 'domains.yaml') {
       domains = parse(file, sources.domains, diagnostics, checkDomains) ?? domains;
     } else if (file.path === 'status.yaml') {
@@ -51,33 +56,23 @@ export function readCatalog(folder: SourceFolder, diagnostics: Diagnostics): Cat
       diagnostics.error(placeOf(file), 'this file is not part of the catalog', hint);
     }
   }
-  checkHasPlans([...plans.services, ...plans.games], folder, diagnostics);
-  return { plans: { services: toMap(plans.services), games: toMap(plans.games) }, domains, status };
-}
-
-/** Says how to name the file of an invalid key. */
-function renameKey(key: string): string | undefined {
-  const slug = toSlug(key);
-  return CatalogKey.safeParse(slug).success ? renameTo(slug, '.yaml') : undefined;
-}
-
-type Entry = PlanCatalogResponse['services'][string] & { key: string; order?: number | undefined };
-
-/** Reports a catalog without plans, unless a problem that is already reported is the reason. */
-function checkHasPlans(entries: readonly Entry[], folder: SourceFolder, diagnostics: Diagnostics): void {
-  if (entries.some(({ plans }) => plans.length > 0)) return;
+  const hasPlans = [...plans.services, ...plans.games].some((entry) => entry.plans.length > 0);
+  // A problem that is already reported may be the reason.
   const isMissing = folder.files.length === 0 && diagnostics.failed(folder.display);
-  if (isMissing || ['services', 'games'].some((name) => diagnostics.failed(displayIn(folder, name)))) return;
-  const hint = 'add a plan to services/<key>.yaml or games/<key>.yaml';
-  diagnostics.error(placeOf(folder), 'the catalog contains no plans', hint);
+  if (!hasPlans && !isMissing && !['services', 'games'].some((name) => diagnostics.failed(displayIn(folder, name)))) {
+    const hint = 'add a plan to services/<key>.yaml or games/<key>.yaml';
+    diagnostics.error(placeOf(folder), 'the catalog contains no plans', hint);
+  }
+  return { plans: { services: toMap(plans.services), games: toMap(plans.games) }, domains, status };
 }
 
 function toMap(entries: Entry[]): PlanCatalogResponse['services'] {
   const sorted = entries.toSorted((a, b) => (a.order ?? Infinity) - (b.order ?? Infinity) || compareText(a.key, b.key));
-  return Object.fromEntries(
-    sorted.map(({ key, name, soldOut, soldOutMessage, plans }) => [key, { name, soldOut, soldOutMessage, plans }]),
-  );
+  return Object.fromEntries(sorted.map(({ key, order: _order, ...catalog }) => [key, catalog]));
 }
+
+/** Reports a problem with the value at a path of keys. */
+type Report = (path: Path, message: string, hint?: string) => void;
 
 /** Parses a file and validates it with its schema, then with the checks that a schema cannot express. */
 function parse<Schema extends z.ZodType>(
@@ -86,26 +81,24 @@ function parse<Schema extends z.ZodType>(
   diagnostics: Diagnostics,
   check: (value: z.infer<Schema>, report: Report, warn: Report) => void,
 ): z.infer<Schema> | undefined {
-  const checked = readYaml(file, schema, diagnostics);
-  if (!checked) return undefined;
-  const { value, place } = checked;
-  check(
-    value,
-    (path, ...problem) => diagnostics.error(place(path), ...problem),
-    (path, ...problem) => diagnostics.warning(place(path), ...problem),
-  );
+  const { value, place } = readYaml(file, schema, diagnostics) ?? {};
+  const report: Report = (path, ...problem) => diagnostics.error(place!(path), ...problem);
+  const warn: Report = (path, ...problem) => diagnostics.warning(place!(path), ...problem);
+  if (value !== undefined) check(value, report, warn);
   return value;
 }
 
-/** Reports a problem with the value at a path of keys. */
-type Report = (path: readonly PropertyKey[], message: string, hint?: string) => void;
+/** Reports each name that stands in a list before. */
+function checkNames(list: string, items: readonly { readonly name: string }[], report: Report): void {
+  const names = items.map(({ name }) => name);
+  for (const [index, name] of names.entries()) {
+    const message = `two ${list} are named "${name}"`;
+    if (names.indexOf(name) < index) report([list, index, 'name'], message, 'rename one of them');
+  }
+}
 
 function checkPlanNames({ plans }: PlanFile, _: Report, warn: Report): void {
-  const names = plans.map(({ name }) => name);
-  for (const [index, name] of names.entries()) {
-    if (names.indexOf(name) === index) continue;
-    warn(['plans', index, 'name'], `two plans are named "${name}"`, 'rename one of them');
-  }
+  checkNames('plans', plans, warn);
 }
 
 function checkDomains({ order_url: url, tlds }: DomainCatalog, report: Report): void {
@@ -119,29 +112,26 @@ function checkDomains({ order_url: url, tlds }: DomainCatalog, report: Report): 
 }
 
 function checkStatus({ monitors, maintenance }: StatusCatalog, report: Report, warn: Report): void {
+  checkNames('monitors', monitors, report);
   const names = monitors.map(({ name }) => name);
-  for (const [index, name] of names.entries()) {
-    if (names.indexOf(name) === index) continue;
-    report(['monitors', index, 'name'], `two monitors are named "${name}"`, 'rename one of them');
-  }
   for (const [index, { monitors: watched, start, end, timezone }] of maintenance.entries()) {
     const path = ['maintenance', index];
     for (const [at, name] of watched.entries()) {
-      if (!names.includes(name))
-        report([...path, 'monitors', at], `no monitor is named "${name}"`, suggest(name, names));
+      if (names.includes(name)) continue;
+      report([...path, 'monitors', at], `no monitor is named "${name}"`, suggest(name, names));
     }
-    const invalid = Object.entries({ start, end }).filter(([, time]) => !isTime(time));
+    const times = Object.entries({ start, end });
+    const invalid = times.filter(([, time]) => !isTime(time));
     for (const [field] of invalid) report([...path, field], 'start and end must be times that exist');
     if (invalid.length === 0 && end <= start) report([...path, 'end'], 'the maintenance must end after it starts');
     if (!isTimeZone(timezone)) {
       report([...path, 'timezone'], `"${timezone}" is not a time zone`, 'use an IANA name such as Europe/Berlin');
-    } else if (invalid.length === 0) {
-      for (const [field, time] of Object.entries({ start, end })) {
-        const shown = toShownTime(time, timezone);
-        if (shown === time) continue;
-        const message = `"${formatPath([...path, field])}" does not exist in ${timezone}, where the clocks go forward`;
-        warn([...path, field], message, `write ${shown}`);
-      }
+      continue;
+    }
+    for (const [field, time] of invalid.length > 0 ? [] : times) {
+      const shown = toShownTime(time, timezone);
+      const message = `"${formatPath([...path, field])}" does not exist in ${timezone}, where the clocks go forward`;
+      if (shown !== time) warn([...path, field], message, `write ${shown}`);
     }
   }
 }

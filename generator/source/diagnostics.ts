@@ -28,47 +28,48 @@ export interface Diagnostics {
   list(): readonly Diagnostic[];
 }
 
-/** How a build treats what may be intended. */
+/** How a build treats what may be intended: lenient, dead references are warnings; strict, warnings are errors. */
 export interface Strictness {
-  /** Dead references are warnings. */
   readonly lenient?: boolean;
-  /** Warnings are errors. */
   readonly strict?: boolean;
 }
 
 /** Creates an empty collection. */
 export function createDiagnostics({ lenient = false, strict = false }: Strictness): Diagnostics {
   const found: Diagnostic[] = [];
-  const add = (severity: Diagnostic['severity'], { file, line, column }: Place, message: string, hint?: string): void =>
-    void found.push({ severity, file, line, column, message, ...(hint && { hint }) });
   const warning = strict ? 'error' : 'warning';
+  const reportAs = (severity: Finding['severity']) => (place: Place, message: string, hint?: string) => {
+    const { file, line, column } = place;
+    found.push({ severity, file, line, column, message, ...(hint && { hint }) });
+  };
   return {
-    error: (place, message, hint) => add('error', place, message, hint),
-    warning: (place, message, hint) => add(warning, place, message, hint),
-    deadReference: ({ file, line, column }, message, findHint, isInProgress = false) =>
-      void found.push({
-        severity: lenient || isInProgress ? warning : 'error',
+    error: reportAs('error'),
+    warning: reportAs(warning),
+    deadReference({ file, line, column }, message, findHint, isInProgress = false) {
+      const severity = lenient || isInProgress ? warning : 'error';
+      // Computed when read: the search for similar names is slow, and `dev` prints new problems only.
+      found.push({
+        severity,
         file,
         line,
         column,
         message,
-        // Computed when read: the search for similar names is slow, and `dev` prints new problems only.
         get hint() {
           return findHint?.();
         },
-      }),
+      });
+    },
     report(file, findings) {
       for (const { severity, message, hint, ...position } of findings) {
-        add(severity === 'error' ? severity : warning, { file, ...position }, message, hint);
+        reportAs(severity === 'error' ? severity : warning)({ file, ...position }, message, hint);
       }
     },
-    failed: (path) => found.some(({ severity, file }) => severity === 'error' && isWithin(file, path)),
+    failed: (path) =>
+      found.some(
+        ({ severity, file }) => severity === 'error' && (path === undefined || `${file}/`.startsWith(`${path}/`)),
+      ),
     list: () => found.toSorted((a, b) => compareText(a.file, b.file) || a.line - b.line || a.column - b.column),
   };
-}
-
-function isWithin(file: string, path: string | undefined): boolean {
-  return path === undefined || file === path || file.startsWith(`${path}/`);
 }
 
 /** Compares text by code units, independent of the locale. */
@@ -78,14 +79,10 @@ export function compareText(a: string, b: string): number {
 
 /** Formats a diagnostic as one line of text or as a GitHub workflow command. */
 export function formatDiagnostic(diagnostic: Diagnostic, format: 'text' | 'github'): string {
-  const { severity, file, line, column, hint } = diagnostic;
+  const { severity, line, column, hint } = diagnostic;
   const message = escapeControls(hint ? `${diagnostic.message} (${hint})` : diagnostic.message);
-  if (format === 'github') {
-    return `::${severity} file=${escapeProperty(file)},line=${line},col=${column}::${message.replaceAll('%', '%25')}`;
-  }
-  return `${escapeControls(file)}:${line}:${column}  ${severity === 'warning' ? 'warning: ' : ''}${message}`;
-}
-
-function escapeProperty(text: string): string {
-  return escapeControls(text).replaceAll('%', '%25').replaceAll(':', '%3A').replaceAll(',', '%2C');
+  const file = escapeControls(diagnostic.file);
+  if (format === 'text') return `${file}:${line}:${column}  ${severity === 'warning' ? 'warning: ' : ''}${message}`;
+  const property = file.replaceAll('%', '%25').replaceAll(':', '%3A').replaceAll(',', '%2C');
+  return `::${severity} file=${property},line=${line},col=${column}::${message.replaceAll('%', '%25')}`;
 }

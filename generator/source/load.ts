@@ -6,17 +6,13 @@ import fastGlob from 'fast-glob';
 import { compareText } from './diagnostics.ts';
 import type { Diagnostics, Place } from './diagnostics.ts';
 
-/** A regular file below content/ or catalog/ that was not read. */
-interface ListedFile {
+/** A regular file below content/ or catalog/. */
+export interface SourceFile {
   /** Path relative to the folder, with slashes. */
   readonly path: string;
   readonly absolute: string;
   /** Path as shown in messages. */
   readonly display: string;
-}
-
-/** A regular file below content/ or catalog/, with its size and hash. */
-export interface SourceFile extends ListedFile {
   readonly bytes: number;
   /** The SHA-256 of its bytes when the folder was listed. */
   readonly sha256: string;
@@ -47,11 +43,10 @@ export function placeOf({ display: file }: Pick<SourceFile, 'display'>, line = 1
   return { file, line, column };
 }
 
-const editorFile = /^(?:#.*#|~\$.*|4913|Thumbs\.db|desktop\.ini|sed(?=\w*[A-Z\d])\w{6}|.*(?:~|\.tmp|\.orig))$/;
-
 /** Whether a file is a lock, backup or temporary file of an editor or a file manager, which is no content. */
 export function isEditorFile(path: string): boolean {
-  return editorFile.test(basename(path));
+  const name = /^(?:#.*#|~\$.*|4913|Thumbs\.db|desktop\.ini|sed(?=\w*[A-Z\d])\w{6}|.*(?:~|\.tmp|\.orig))$/;
+  return name.test(basename(path));
 }
 
 /**
@@ -73,22 +68,19 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
   for (const { path, dirent } of entries.toSorted((a, b) => compareText(a.path, b.path))) {
     if (dirent.isDirectory() || isEditorFile(path)) continue;
     const display = displayIn(folder, path);
-    const listed = { path, absolute: join(root, path), display };
-    if (!dirent.isFile()) {
-      const kind = dirent.isSymbolicLink() ? 'symbolic links are not followed' : 'this is not a regular file';
-      diagnostics.error(placeOf(listed), kind, 'put a copy of the file here');
-      continue;
-    }
     const folded = path.normalize('NFC').toLowerCase();
     const duplicate = byFoldedPath.get(folded);
-    if (duplicate !== undefined) {
+    if (!dirent.isFile()) {
+      const kind = dirent.isSymbolicLink() ? 'symbolic links are not followed' : 'this is not a regular file';
+      diagnostics.error(placeOf({ display }), kind, 'put a copy of the file here');
+    } else if (duplicate !== undefined) {
       const message = `the path differs from ${duplicate} only in case or Unicode form`;
-      diagnostics.error(placeOf(listed), message, 'rename one of the two');
-      continue;
+      diagnostics.error(placeOf({ display }), message, 'rename one of the two');
+    } else {
+      byFoldedPath.set(folded, display);
+      const file = loadFile({ path, absolute: join(root, path), display }, diagnostics);
+      if (file) folder.files.push(file);
     }
-    byFoldedPath.set(folded, display);
-    const file = loadFile(listed, diagnostics);
-    if (file) folder.files.push(file);
   }
   return folder;
 }
@@ -104,7 +96,7 @@ export function reloadFiles(
 }
 
 /** Hashes a file. Reports it and returns undefined if it cannot be read or is above the size limit. */
-function loadFile(listed: ListedFile, diagnostics: Diagnostics): SourceFile | undefined {
+function loadFile(listed: Omit<SourceFile, 'bytes' | 'sha256'>, diagnostics: Diagnostics): SourceFile | undefined {
   const limit = /\.(?:md|yaml)$/.test(listed.path) ? maxTextBytes : maxMediaBytes;
   try {
     const { bytes, sha256 } = hashFile(listed.absolute, limit);

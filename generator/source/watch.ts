@@ -3,20 +3,18 @@ import { relative, sep } from 'node:path';
 import { watch } from 'chokidar';
 import { isEditorFile } from './load.ts';
 
+type Change = 'changed' | 'added' | 'removed';
+
 /** Changes in watched folders. */
 export interface Changes {
   /** The absolute paths of the files that were modified, added or removed. */
-  readonly files: ReadonlyMap<string, 'changed' | 'added' | 'removed'>;
+  readonly files: ReadonlyMap<string, Change>;
   /** Whether files or folders were added or removed. */
   readonly structure: boolean;
 }
 
 /** The kinds of change by the events of chokidar; those of folders have none. */
-const kinds: Partial<Record<string, 'changed' | 'added' | 'removed'>> = {
-  change: 'changed',
-  add: 'added',
-  unlink: 'removed',
-};
+const kinds: Partial<Record<string, Change>> = { change: 'changed', add: 'added', unlink: 'removed' };
 
 /** Editors write a file in several steps. */
 const debounceMs = 10;
@@ -29,7 +27,7 @@ export async function watchFolders(
   roots: readonly string[],
   onChange: (changes: Changes) => Promise<void>,
 ): Promise<{ close(): Promise<void> }> {
-  let files = new Map<string, 'changed' | 'added' | 'removed'>();
+  let files = new Map<string, Change>();
   let structure = false;
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
