@@ -127,3 +127,12 @@ async function answers(url: string): Promise<boolean> {
     return false;
   }
 }
+
+/** Makes a whole server refuse or take writes, as a managed database does when its disk is full. */
+export async function setReadOnly(url: string, to: 'on' | 'off'): Promise<void> {
+  await withClient(url, async (client) => {
+    await client.query('SET default_transaction_read_only = off');
+    await client.query(`ALTER SYSTEM SET default_transaction_read_only = ${to}`);
+    await client.query('SELECT pg_reload_conf()');
+  });
+}

@@ -11,7 +11,7 @@ import { createHostingWorld, ownServers } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { describeNginx } from '../helpers/nginx.ts';
 import type { Nginx } from '../helpers/nginx.ts';
-import { describePostgres } from '../helpers/postgres.ts';
+import { describePostgres, setReadOnly } from '../helpers/postgres.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
 import { createUpstream, until } from '../helpers/upstream.ts';
 import { startProcess } from '../server/process.ts';
@@ -19,7 +19,11 @@ import type { ServerProcess } from '../server/process.ts';
 import { copyProject } from '../server/shared.ts';
 
 /** How long the traffic lasts. The figures of a release are from ten minutes: `OUTAGE_SECONDS=600 vitest run outages`. */
-const seconds = Number(process.env.OUTAGE_SECONDS ?? 40);
+const seconds = Number(process.env.OUTAGE_SECONDS ?? 50);
+/** How often all outages are caused. */
+const rounds = Math.ceil(seconds / 100);
+/** The time between two outages. An outage of a database lasts half as long. */
+const pause = (seconds * 1000) / rounds / 18;
 /** Within this time a stream must end after its secret or its key. */
 const streamEndMs = 5_000;
 
@@ -105,12 +109,20 @@ describePostgres((postgres) => {
         expect(sent.accepted.filter((command) => !received.has(command))).toEqual([]);
         expect(afterRevocation.filter((command) => received.has(command))).toEqual([]);
         for (const endedAfterMs of streams) expect(endedAfterMs).toBeLessThan(streamEndMs);
-        expect(killed.status).toBe(502);
+        expect(killed.map(({ status }) => status)).toEqual(Array(rounds).fill(502));
         const inSixteenMinutes = Date.now() + 16 * 60_000;
         const entries = await Array.fromAsync(world.store.audit.entries({ asOf: inSixteenMinutes }));
-        const outcomes = entries.filter(({ detail }) => detail === killed.command).map(({ outcome }) => outcome);
-        expect(outcomes).toContain('unknown');
-        expect(outcomes).not.toContain('ok');
+        const outcomes = Map.groupBy(entries, ({ detail }) => detail);
+        const missing = [...received.keys()].filter((command) => !outcomes.has(command));
+        expect(missing).toEqual([]);
+        for (const command of received.keys()) {
+          const last = outcomes.get(command)!.map(({ outcome }) => outcome);
+          expect(
+            last.some((outcome) => outcome !== null),
+            command,
+          ).toBe(true);
+          if (killed.some((one) => one.command === command)) expect(last).toContain('unknown');
+        }
         // Everything works again.
         for (const { port } of deployment.instances) {
           await expect
@@ -231,31 +243,38 @@ async function causeOutages(
   postgres: Parameters<Parameters<typeof describePostgres>[0]>[0] extends () => infer Server ? Server : never,
 ) {
   const { instances, ends } = deployment;
-  const pause = Math.max(1000, (ends - Date.now()) / 14);
   const streams: number[] = [];
-  await publish(deployment, 0);
-  await sleep(pause);
-  streams.push(await rotateUnderStream(deployment));
-  await postgres.end('SIGINT');
-  await sleep(pause / 2);
-  await postgres.start();
-  await sleep(pause);
-  await publish(deployment, 1);
-  await postgres.end('SIGKILL');
-  await sleep(pause / 2);
-  await postgres.start();
-  await sleep(pause);
-  const afterRevocation = await revokeUnderCommands(deployment);
-  await replace(deployment, instances[0]!, 'SIGTERM');
-  await publish(deployment, 2);
-  await sleep(pause);
-  const killed = await killUnderCommand(deployment, instances[1]!);
-  await sleep(pause);
-  // The log of an instance is not read any more.
-  instances[0]!.process.child.stdout.pause();
-  streams.push(await rotateUnderStream(deployment));
+  const killed: { command: string; status: number }[] = [];
+  const afterRevocation: string[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    await publish(deployment, 3 * round);
+    await sleep(pause);
+    streams.push(await rotateUnderStream(deployment));
+    for (const signal of ['SIGINT', 'SIGKILL'] as const) {
+      await postgres.end(signal);
+      await sleep(pause / 2);
+      await postgres.start();
+      await sleep(pause);
+    }
+    // What a managed database does when its disk is full.
+    await setReadOnly(postgres.url('postgres'), 'on');
+    await sleep(pause);
+    await setReadOnly(postgres.url('postgres'), 'off');
+    await sleep(pause);
+    await publish(deployment, 3 * round + 1);
+    afterRevocation.push(...(await revokeUnderCommands(deployment)));
+    for (const instance of instances) await replace(deployment, instance, 'SIGTERM');
+    await publish(deployment, 3 * round + 2);
+    await sleep(pause);
+    killed.push(await killUnderCommand(deployment, instances[1]!, round));
+    await sleep(pause);
+    // The log of an instance is not read any more.
+    instances[0]!.process.child.stdout.pause();
+    streams.push(await rotateUnderStream(deployment));
+    await sleep(pause);
+    instances[0]!.process.child.stdout.resume();
+  }
   while (Date.now() < ends) await sleep(100);
-  instances[0]!.process.child.stdout.resume();
   return { streams, killed, afterRevocation };
 }
 
@@ -308,7 +327,7 @@ async function revokeUnderCommands(deployment: Deployment): Promise<string[]> {
   let isRevoked = false;
   const sending = (async () => {
     for (let number = 0; late.length < 10; number += 1) {
-      const command = `say with a key that ends ${number}`;
+      const command = `say with the key ${key.split('_')[1]} ${number}`;
       if (isRevoked) late.push(command);
       const { status } = await sendCommand(deployment, key, command);
       if (late.includes(command)) expect(status).toBe(401);
@@ -322,8 +341,8 @@ async function revokeUnderCommands(deployment: Deployment): Promise<string[]> {
 }
 
 /** Kills an instance while the panel holds its answer to a command that only this instance can have sent. */
-async function killUnderCommand(deployment: Deployment, instance: Instance) {
-  const command = 'say nothing yet';
+async function killUnderCommand(deployment: Deployment, instance: Instance, round: number) {
+  const command = `say nothing yet ${round}`;
   deployment.panel.fail('hang', ({ body }) => body.includes(command));
   const reply = sendCommand(deployment, deployment.key, command, { 'x-instance': String(instance.port) });
   await until('the panel has the command', () => deployment.panel.seen.some(({ body }) => body.includes(command)));

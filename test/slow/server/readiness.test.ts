@@ -8,7 +8,7 @@ import type { TestApp } from '../../helpers/app.ts';
 import { openClient } from '../../helpers/console-client.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
 import { mountSmall } from '../../helpers/permitted.ts';
-import { describePostgres, withClient } from '../../helpers/postgres.ts';
+import { describePostgres, setReadOnly, withClient } from '../../helpers/postgres.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { ask, askEndpoint } from '../../server/ask.ts';
 import { createServable, startProcess } from '../../server/process.ts';
@@ -88,24 +88,18 @@ describePostgres((server) => {
     const settings = { ...world.settings, METRICS_PORT: '0' };
     const app = { ...(await createTestApp({ root: await sharedProject(), settings })), key: await world.issueKey() };
     expect(await askReady(app)).toEqual(ready);
-    const setReadOnly = (to: string) =>
-      withClient(databaseUrl, async (client) => {
-        await client.query('SET default_transaction_read_only = off');
-        await client.query(`ALTER SYSTEM SET default_transaction_read_only = ${to}`);
-        await client.query('SELECT pg_reload_conf()');
-      });
-    await setReadOnly('on');
-    onTestFinished(() => setReadOnly('off'));
+    await setReadOnly(databaseUrl, 'on');
+    onTestFinished(() => setReadOnly(databaseUrl, 'off'));
     await expect.poll(() => askReady(app), { timeout: 14_000 }).toEqual(unready);
     expect(await app.metrics()).toContain('store_answers 0');
     const { outcomes } = await checkStore({ DATA_DIR: '', DATABASE_URL: databaseUrl });
     expect(outcomes.find(({ state }) => state === 'fault')?.seen).toContain('takes no writes');
     for (const target of ['/health', '/v1/plans']) expect((await ask(app, target)).status).toBe(200);
-    await setReadOnly('off');
+    await setReadOnly(databaseUrl, 'off');
     await expect.poll(() => askReady(app), eventually).toEqual(ready);
     expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
     // A failed write is followed by a try at once, not 10 s later.
-    await setReadOnly('on');
+    await setReadOnly(databaseUrl, 'on');
     await expect.poll(async () => (await askEndpoint(app, 'startGameServer')).status, eventually).toBe(500);
     await expect.poll(() => askReady(app), { timeout: 3000 }).toEqual(unready);
   });
