@@ -93,7 +93,16 @@ function renderFirst(info: ReturnType<typeof toInfo>, text: Html): Html {
         The reference is loading. It needs JavaScript; <a href="/v1/openapi.json">the OpenAPI document</a> has the same
         content.
       </p>
-    </div>`;
+    </div>
+    <dialog aria-labelledby="key-title">
+      <form method="dialog">
+        <h2 id="key-title">API key</h2>
+        <p>Requests of this page are sent with it. It is forgotten when the page is left.</p>
+        <label>Key <input type="password" autocomplete="off" spellcheck="false" required /></label>
+        <label><input type="checkbox" /> Show it in curl lines</label>
+        <p><button value="use">Use this key</button> <button value="" formnovalidate>Cancel</button></p>
+      </form>
+    </dialog>`;
 }
 
 /** Renders a section of the guide, whose headings are a level higher on a page of their own. */

@@ -1,5 +1,5 @@
 /** The parts of Swagger UI that are used; only the page with the reference loads it. */
-declare const SwaggerUIBundle: undefined | ((options: object) => void);
+declare const SwaggerUIBundle: undefined | ((options: object) => Viewer);
 
 interface Description {
   readonly paths: Record<string, Record<string, { readonly parameters: { in: string; example?: unknown }[] }>>;
@@ -75,16 +75,31 @@ async function readDescription(): Promise<Description> {
   return description;
 }
 
-/** Accepts a key that was pasted with the words around it, as `npm start` prints them. */
-function sendBareKey<Request extends { readonly headers: Record<string, string> }>(request: Request): Request {
-  const [key] = /hk_\w+/.exec(request.headers['Authorization'] ?? '') ?? [];
-  if (key !== undefined) request.headers['Authorization'] = `Bearer ${key}`;
-  return request;
+/** Asks for the key that requests are sent with, in a dialog. This page alone keeps it; `show` gets what curl lines have for it. */
+function createKeyDialog(show: (key: string) => void) {
+  const dialog = document.querySelector('dialog')!;
+  const [field, isShown] = dialog.querySelectorAll('input');
+  let key: string | undefined;
+  dialog.addEventListener('close', () => {
+    if (dialog.returnValue !== 'use') return;
+    // A key is often pasted with the words around it, as `npm start` prints them.
+    [key = field!.value.trim()] = /hk_\w+/.exec(field!.value) ?? [];
+    show(isShown!.checked ? key : 'YOUR_API_KEY');
+  });
+  return {
+    open(): void {
+      dialog.returnValue = '';
+      dialog.showModal();
+    },
+    addTo<Request extends { readonly headers: Record<string, string> }>(request: Request): Request {
+      if (key !== undefined && request.headers['Authorization']) request.headers['Authorization'] = `Bearer ${key}`;
+      return request;
+    },
+  };
 }
 
-/** Adds what the viewer leaves out: names of fields for screen readers, and that browsers do not keep a typed key. */
+/** Adds what the viewer leaves out: names of fields for screen readers. */
 function complete(viewer: Element): void {
-  for (const input of viewer.querySelectorAll('input')) input.autocomplete = 'off';
   for (const field of viewer.querySelectorAll(':is(select, textarea):not([aria-label])')) {
     const parameter = field.closest<HTMLElement>('[data-param-name]')?.dataset['paramName'];
     field.setAttribute('aria-label', parameter ?? (field.matches('textarea') ? 'Request body' : 'Type or example'));
@@ -92,14 +107,46 @@ function complete(viewer: Element): void {
   for (const example of viewer.querySelectorAll('pre:not([tabindex])')) example.setAttribute('tabindex', '0');
 }
 
+/** What this page needs of Swagger UI's system, which each of its components gets. */
+interface System {
+  readonly React: { createElement(component: unknown, props: object | null, ...children: unknown[]): unknown };
+  getComponent(name: string, hasSystem: true): unknown;
+}
+interface Viewer {
+  preauthorizeApiKey(scheme: string, key: string): void;
+}
+
 /** Shows the reference. */
-async function showReference(show: (options: object) => void): Promise<void> {
-  show({
+async function showReference(createViewer: (options: object) => Viewer): Promise<void> {
+  const dialog = createKeyDialog((key) => viewer.preauthorizeApiKey('apiKey', key));
+  const wrapComponents = {
+    // One dialog for the key.
+    authorizeOperationBtn: () => () => null,
+    authorizeBtn:
+      (Button: unknown, { React }: System) =>
+      (props: object) =>
+        React.createElement(Button, { ...props, showPopup: false, onClick: dialog.open }),
+    // A link in a button could not be reached.
+    DeepLink:
+      (_: unknown, { React }: System) =>
+      (props: { readonly text: unknown }) =>
+        React.createElement('span', null, props.text),
+  };
+  // The page has its own head and landmarks.
+  const Page = ({ React, getComponent }: System) =>
+    React.createElement(
+      'div',
+      { className: 'swagger-ui' },
+      ...['AuthorizeBtnContainer', 'operations'].map((name) => React.createElement(getComponent(name, true), null)),
+    );
+  const viewer = createViewer({
     spec: await readDescription(),
     dom_id: '#viewer',
-    // The page has its own head.
-    plugins: [{ wrapComponents: { InfoContainer: () => () => null, ServersContainer: () => () => null } }],
-    requestInterceptor: sendBareKey,
+    plugins: [{ components: { Page }, wrapComponents }],
+    layout: 'Page',
+    requestInterceptor: dialog.addTo,
+    // Curl lines show the request as it was before the key was added.
+    showMutatedRequest: false,
     // Nothing is sent to others, and no key is kept.
     validatorUrl: null,
     persistAuthorization: false,

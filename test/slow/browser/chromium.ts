@@ -80,7 +80,10 @@ export async function openPage(
 export async function findBarriers(page: Page, ignore: readonly string[] = []): Promise<unknown[]> {
   await page.evaluate(axe.source);
   return page.evaluate(async (ignored) => {
-    const rules = Object.fromEntries(ignored.map((rule) => [rule, { enabled: false }]));
+    const rules = Object.fromEntries([
+      ['target-size', { enabled: true }],
+      ...ignored.map((rule) => [rule, { enabled: false }]),
+    ]);
     const { violations } = await (window as unknown as { axe: typeof axe }).axe.run({ rules });
     const found: unknown[] = violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
     const overflow = document.documentElement.scrollWidth - innerWidth;
