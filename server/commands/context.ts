@@ -1,4 +1,4 @@
-import { accessSync, existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 import { z } from 'zod';
@@ -70,7 +70,7 @@ export function createContext(command: string, process: ProcessContext) {
     change: ({ audit }: Store, change: Change, apply: () => Promise<boolean | void | 'exists'>): Promise<boolean> =>
       createAuditedChange({ audit, actor: 'command line', onFailure })(change, apply),
     /** Opens the configured store, runs some work, and closes the store. Only a command that adds something creates one. */
-    withStore: async <Result>(work: (store: Store) => Promise<Result>, { mayCreate = false } = {}): Promise<Result> => {
+    withStore: async <Result>(work: (store: Store) => Promise<Result>, mayCreate = false): Promise<Result> => {
       const where = readSettings(StoreSettings, settings());
       const file = resolve(sqliteFileIn(where.DATA_DIR));
       const isNew = where.DATABASE_URL === undefined && isAbsent(file);
@@ -98,10 +98,9 @@ export function createContext(command: string, process: ProcessContext) {
 /** Whether a file does not exist for sure: one in a folder of another user may. */
 function isAbsent(file: string): boolean {
   try {
-    accessSync(file);
+    return !statSync(file, { throwIfNoEntry: false });
+  } catch {
     return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT';
   }
 }
 

@@ -1,13 +1,47 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from '@commander-js/extra-typings';
+import pLimit from 'p-limit';
 import { CommandError } from '#common/command-line.ts';
 import type { Finding } from '../doctor/run.ts';
+import type { Diagnosis } from '../domains/lookup/registries.ts';
+import { readEnv } from '../env.ts';
+import type { Env } from '../env.ts';
 import { parseApiKey } from '../keys/authorize.ts';
 import { formatTable } from './context.ts';
 import type { Context } from './context.ts';
 
-/** Adds `doctor`, which looks at this installation, or at a running service as its clients see it. */
-export function addDoctorCommand(program: Command, { settings, show }: Context): void {
+/** What to do about a source that does not know the name that must exist. */
+const explanation = `A look-up server must know a name that exists under its TLD: nic.<tld>, or the registry's own domain.
+Until an RDAP server has confirmed it, its 404s do not count, and a search is 502. Check the \`lookup\` of the TLD in
+catalog/domains.yaml; without one, the server of the list of IANA or of the built-in table is asked.`;
+
+/**
+ * Adds `domains doctor`, which checks the sources of the domain search, and `doctor`, which looks at this installation, or at
+ * a running service as its clients see it. What they look at is loaded for them alone.
+ */
+export function addDoctorCommands(program: Command, { settings, show }: Context): void {
+  program
+    .command('domains')
+    .description('What the domain search depends on.')
+    .command('doctor')
+    .description(
+      "Asks for a name that must exist (nic.<tld>, or the registry's own) and one that must not, under each TLD.",
+    )
+    .option('--json', 'print a JSON array')
+    .action(async ({ json }) => {
+      const rows = await diagnose(readEnv(settings()));
+      const isConfirmed = rows.every(({ existing }) => existing.availability === 'taken');
+      const table = formatTable(
+        ['TLD', 'WORKS', 'MUST EXIST', 'MUST NOT', 'MS', 'ASKED AT'],
+        rows.map(({ tld, works, existing, missing, ms, source }) => {
+          const exists = `${existing.name} ${existing.availability}`;
+          return [`.${tld}`, works ? 'yes' : 'NO', exists, missing.availability, String(Math.round(ms)), source];
+        }),
+      );
+      await show(json, rows, isConfirmed ? table : `${table}\n\n${explanation}`);
+      const broken = rows.filter(({ works }) => !works).length;
+      if (broken > 0) throw new CommandError(`${broken} of ${rows.length} TLDs would answer 502, or wrongly`);
+    });
   program
     .command('doctor')
     .description(
@@ -23,20 +57,39 @@ export function addDoctorCommand(program: Command, { settings, show }: Context):
       if (url === undefined && keyFile !== undefined) throw new CommandError('--key-file needs --url');
       const base = url === undefined ? undefined : parseBase(url);
       const key = keyFile === undefined ? undefined : readKey(keyFile);
-      // All features are loaded for this command only.
-      const [{ examineInstallation }, { examine }] = await Promise.all([
-        import('../doctor/local.ts'),
-        import('../doctor/visit.ts'),
-      ]);
-      const findings = await (base ? examine(base, { key }) : examineInstallation(settings(), running && !beforeStart));
+      const findings = base
+        ? await (await import('../doctor/visit.ts')).examine(base, { key })
+        : await (await import('../doctor/local.ts')).examineInstallation(settings(), running && !beforeStart);
       await show(json, findings, toText(findings));
       const faults = findings.filter(({ state }) => state === 'fault').length;
       if (faults > 0) throw new CommandError(`${faults} of ${findings.length} checks found a fault`);
     });
 }
 
+/** Checks two names under every TLD on sale. */
+async function diagnose(env: Env): Promise<(Diagnosis & { readonly tld: string; readonly works: boolean })[]> {
+  const { createSilentLog, readRelease } = await import('../doctor/installation.ts');
+  const { createPriceSource } = await import('../domains/prices/index.ts');
+  const { openRegistries } = await import('../domains/service.ts');
+  const { tlds: catalog } = (await readRelease(env.DIST_DIR)).domains;
+  const registries = openRegistries(env, createSilentLog());
+  const source = createPriceSource(env, createSilentLog());
+  try {
+    const live = await source?.read();
+    const all = live ? [...live.keys()] : Object.keys(catalog).map((tld) => tld.slice(1));
+    const tlds = all.filter((tld) => catalog[`.${tld}`]?.active !== false).toSorted();
+    return await pLimit(8).map(tlds, async (tld) => {
+      const found = await registries.diagnose(tld, catalog[`.${tld}`]?.lookup);
+      const works = found.existing.availability === 'taken' && found.missing.availability === 'free';
+      return { tld, ...found, works };
+    });
+  } finally {
+    await Promise.all([registries.close(), source?.close()]);
+  }
+}
+
 function parseBase(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = URL.parse(text);
   if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === '') return url;
   throw new CommandError('--url must be an address such as https://api.example.com, without a query');
 }
@@ -54,15 +107,10 @@ function readKey(path: string): string {
 }
 
 function toText(findings: readonly Finding[]): string {
-  const table = formatTable(
-    ['CHECK', 'RESULT', 'SEEN'],
-    findings.map((finding) => [finding.check, toResult(finding), finding.seen]),
-  );
+  const rows = findings.map(({ check, state, seen, advice }) => {
+    if (state === 'fault') return [check, 'FAULT', seen];
+    return [check, state === 'ok' && advice !== undefined ? 'hint' : state, seen];
+  });
   const advices = findings.flatMap(({ check, advice }) => (advice === undefined ? [] : [`${check}: ${advice}`]));
-  return [table, ...advices].join('\n\n');
-}
-
-function toResult({ state, advice }: Finding): string {
-  if (state === 'fault') return 'FAULT';
-  return state === 'ok' && advice !== undefined ? 'hint' : state;
+  return [formatTable(['CHECK', 'RESULT', 'SEEN'], rows), ...advices].join('\n\n');
 }

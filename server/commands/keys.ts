@@ -19,8 +19,6 @@ import {
 } from './context.ts';
 import type { Context } from './context.ts';
 
-const creates = { mayCreate: true };
-
 const parseLabel = textOption('--label', 100, 0);
 
 /** Adds `keys create | update | list | explain | rotate | revoke`. */
@@ -88,7 +86,7 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
         const advice = `keys update ${existing.id} changes them`;
         if (has !== given) printNote(`warning: its servers, scopes or end are others: ${advice}`);
         if (json) await print(JSON.stringify({ id: existing.id, key: null, created: false, ...valuesOf(existing) }));
-      }, creates);
+      }, true);
     });
   keys
     .command('update')

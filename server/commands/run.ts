@@ -3,13 +3,11 @@ import { ProviderError } from '../upstream/client.ts';
 import { ReleaseError } from '../releases/files.ts';
 import { EnvError } from '../settings.ts';
 import { StoreError } from '../store/database.ts';
-import { addAuditCommand } from './audit.ts';
 import { OutputError, createContext, redactKeys } from './context.ts';
 import type { ProcessContext } from './context.ts';
-import { addDoctorCommand } from './doctor.ts';
-import { addDomainsCommands } from './domains.ts';
-import { addFeedbackCommands } from './feedback.ts';
+import { addDoctorCommands } from './doctor.ts';
 import { addKeysCommands } from './keys.ts';
+import { addReportCommands } from './reports.ts';
 import { addServersCommands } from './servers.ts';
 import { addStoreCommands } from './store.ts';
 
@@ -29,11 +27,9 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
   );
   addKeysCommands(program, context);
   addServersCommands(program, context);
-  addAuditCommand(program, context);
-  addFeedbackCommands(program, context);
+  addReportCommands(program, context);
   addStoreCommands(program, context);
-  addDomainsCommands(program, context);
-  addDoctorCommand(program, context);
+  addDoctorCommands(program, context);
   try {
     return await runProgram(program, args);
   } catch (error) {

@@ -30,7 +30,7 @@ export function addServersCommands(program: Command, context: Context): void {
       if (logFile !== null && !server.startsWith('game:')) throw new CommandError('--log-file is for game servers');
       const record = { server, provider, ref, logFile, ...(shared && { shared: 'yes' as const }) };
       const isChecked = checkRecord(record, settings());
-      const outcome = await withStore((store) => put(store, record, replace, change), { mayCreate: true });
+      const outcome = await withStore((store) => put(store, record, replace, change), true);
       // Not refused: a server may be added on a machine that has only the database.
       if (!isChecked) {
         printNote(`warning: PROVIDERS_FILE is not set here, so the provider ${provider} and the ref are not checked`);
@@ -42,18 +42,15 @@ export function addServersCommands(program: Command, context: Context): void {
     .description('Lists the servers.')
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
-      const records = (await withStore((store) => store.servers.list())).map(({ suspendedAt, shared, ...record }) => ({
-        ...record,
-        ...(shared !== 'no' && { shared }),
-        suspended: toIso(suspendedAt),
-      }));
-      const heading = ['SERVER', 'PROVIDER', 'REF', 'LOG FILE', 'SUSPENDED'];
-      const rows = records.map(({ server, provider, ref, logFile, suspended }) => {
-        return [server, provider, ref, logFile ?? '', suspended ?? ''];
+      const records = (await withStore((store) => store.servers.list())).map(({ suspendedAt, shared, ...record }) => {
+        return { ...record, ...(shared !== 'no' && { shared }), suspended: toIso(suspendedAt) };
       });
+      const heading = ['SERVER', 'PROVIDER', 'REF', 'LOG FILE', 'SUSPENDED'];
+      const rows = records.map((one) => [one.server, one.provider, one.ref, one.logFile ?? '', one.suspended ?? '']);
       await show(json, records, formatTable(heading, rows));
     });
-  for (const { name, description, done, apply } of changes) {
+  /** A command that changes an existing server; `apply` returns false if there is none. */
+  const addChange = (name: 'suspend' | 'resume' | 'remove', done: string, description: string, apply: ApplyChange) => {
     servers
       .command(name)
       .description(description)
@@ -61,35 +58,21 @@ export function addServersCommands(program: Command, context: Context): void {
       .option('--json', 'print a JSON object')
       .action(async (server, { json }) => {
         await withStore(async (store) => {
-          if (await change(store, { action: `servers ${name}`, server }, () => apply(store, server))) return;
+          if (await change(store, { action: `servers ${name}`, server }, () => apply(store.servers, server))) return;
           throw new CommandError(await describeUnknownServer(store, server));
         });
-        await show(json, { server }, `${server} ${done}`);
+        await show(json, { server }, `${server} is ${done}`);
       });
-  }
+  };
+  const suspends =
+    'Refuses the keys of a server, for instance an unpaid one, and ends its streams, until it is resumed.';
+  addChange('suspend', 'suspended', suspends, (records, server) => records.suspend(server, Date.now()));
+  addChange('resume', 'resumed', 'Ends the suspension of a server.', (records, server) => records.resume(server));
+  const removes = 'Removes a server; its keys and its audit log stay.';
+  addChange('remove', 'removed', removes, (records, server) => records.remove(server));
 }
 
-/** The commands that change an existing server; `apply` returns false if there is none. */
-const changes = [
-  {
-    name: 'suspend',
-    description: 'Refuses the keys of a server, for instance an unpaid one, and ends its streams, until it is resumed.',
-    done: 'is suspended',
-    apply: (store: Store, server: ServerName) => store.servers.suspend(server, Date.now()),
-  },
-  {
-    name: 'resume',
-    description: 'Ends the suspension of a server.',
-    done: 'is resumed',
-    apply: (store: Store, server: ServerName) => store.servers.resume(server),
-  },
-  {
-    name: 'remove',
-    description: 'Removes a server; its keys and its audit log stay.',
-    done: 'is removed',
-    apply: (store: Store, server: ServerName) => store.servers.remove(server),
-  },
-];
+type ApplyChange = (records: Store['servers'], server: ServerName) => Promise<boolean>;
 
 const ProvidersSetting = z.object({ PROVIDERS_FILE: z.string().optional() });
 

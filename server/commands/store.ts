@@ -50,16 +50,13 @@ export function addStoreCommands(program: Command, context: Context): void {
     .command('migrate')
     .description('Brings the tables to this version, before the new server starts.')
     .action(async () => {
-      const { from, to } = await withStore(
-        async ({ versions, servers }) => {
-          for (const { server, provider, ref, shared } of await servers.list()) {
-            if (shared !== 'unconfirmed') continue;
-            printNote(toPrintable(`warning: ${server} is ${ref} of the provider ${provider}, as another server is`));
-          }
-          return versions;
-        },
-        { mayCreate: true },
-      );
+      const { from, to } = await withStore(async ({ versions, servers }) => {
+        for (const { server, provider, ref, shared } of await servers.list()) {
+          if (shared !== 'unconfirmed') continue;
+          printNote(toPrintable(`warning: ${server} is ${ref} of the provider ${provider}, as another server is`));
+        }
+        return versions;
+      }, true);
       const migrated = `the store is migrated from version ${from} to ${to}`;
       await print(from < to ? migrated : `the store has version ${to}: nothing to do`);
     });
