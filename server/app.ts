@@ -26,14 +26,12 @@ import {
 } from './http/request.ts';
 import type { RequestContext, Requests } from './http/request.ts';
 import { toStoredReply } from './http/stored.ts';
-import type { StoredFile } from './http/stored.ts';
 import { authorize, createAuthenticate } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
+import type { Base } from './lifecycle.ts';
 import type { Limits } from './limits.ts';
-import type { Logger } from './log.ts';
 import { Problem, renderError } from './problem.ts';
-import { cached } from './releases/routes.ts';
-import { createFastPath } from './releases/serve.ts';
+import { cached, createFastPath } from './releases/serve.ts';
 import type { Releases } from './releases/service.ts';
 import { StoreUnreachableError } from './store/database.ts';
 import type { Store } from './store/types.ts';
@@ -42,7 +40,7 @@ import type { Store } from './store/types.ts';
 const badTarget = 'The target of the request is not valid, or it has no Host';
 
 /** Dependencies of the app. */
-export interface AppOptions {
+interface AppOptions {
   readonly routes: readonly Route[];
   /** In development: the origin where /preview is rendered, such as http://127.0.0.1:1. */
   readonly preview?: string | undefined;
@@ -69,11 +67,12 @@ declare module 'h3' {
  * of it h3 does, and why not more.
  */
 export function createApp(options: AppOptions): H3 {
-  const { routes, preview, requests, maxBodyBytes, onThrown } = options;
+  const { routes, preview, requests, limits, authenticate, maxBodyBytes, onThrown } = options;
   const isPreview = preview !== undefined;
 
   const open = (event: H3Event): RequestContext => {
-    const context = (event.context.request ??= begin(event, requests));
+    const { req, res } = event.runtime?.node ?? {};
+    const context = (event.context.request ??= requests.begin(req as IncomingMessage, res as ServerResponse));
     const endpoint = (event.context.endpoint = findEndpoint(event));
     context.route = endpoint?.path;
     append(event, requests.headersOf(context, endpoint?.access !== undefined));
@@ -123,29 +122,64 @@ export function createApp(options: AppOptions): H3 {
     context.route = endpoints.getMedia.path;
     throw new Problem('media_not_found', undefined, cached);
   };
-  const answer = async (event: H3Event, route: Route): Promise<unknown> => {
-    const { endpoint } = route;
+  /**
+   * Decides whether a request may use an endpoint, and returns its API key and server. Throws if the limit of the endpoint
+   * or of the key is exceeded (429), the key is not valid (401), or is not for the server or the scope (403).
+   */
+  const decide = async (context: RequestContext, { method, access, limit, body }: Endpoint, id: string) => {
+    const { id: requestId, client, trace, request } = context;
+    // What is refused for its body uses no vote.
+    if (limit && !body) assertAllowed(context, await limits[limit].consume(client.key));
+    if (!access) return undefined;
+    const { key, secretHash } = await authenticate(request.headers);
+    assertAllowed(context, await limits[method === 'POST' ? 'actions' : 'reads'].consume(key.id));
+    const { id: keyId, scopes, servers } = key;
+    const caller: KeyCaller = { keyId, secretHash, scopes, servers, requestId, trace, ip: client.address };
+    if (access === 'any_key') return caller;
+    const server: ServerName = `${access.kind}:${id}`;
+    authorize(key, access.scope, server);
+    return { ...caller, scope: access.scope, server, id } satisfies Caller;
+  };
+  /** Sends the reply of a route; returns the body. */
+  const send = async (event: H3Event, reply: RouteReply, context: RequestContext): Promise<unknown> => {
+    if ('to' in reply) {
+      setHead(event, 302, ['Location', reply.to, 'Cache-Control', 'no-cache', 'Content-Length', '0']);
+      return '';
+    }
+    if ('body' in reply) {
+      const text = `${JSON.stringify(reply.body)}\n`;
+      const length = String(Buffer.byteLength(text));
+      const own = ['Content-Type', 'application/json', 'Content-Length', length, 'Cache-Control', 'no-store'];
+      setHead(event, reply.status, [...own, ...Object.entries(reply.headers ?? {}).flat(), ...context.limits]);
+      return text;
+    }
+    const { status, headers, variant, range } = toStoredReply(reply, context.request, isPreview);
+    const bytes = variant && (reply.inMemory(variant) ?? (await reply.read(variant, range)));
+    // The response has begun, so it can only be broken off.
+    if (bytes instanceof Readable) bytes.once('error', (error) => (context.failure = error));
+    setHead(event, status, headers);
+    return range && Buffer.isBuffer(bytes) ? bytes.subarray(range.start, range.end + 1) : (bytes ?? '');
+  };
+  const answer = async (event: H3Event, { endpoint, answer: answerRoute }: Route): Promise<unknown> => {
     const context = contextOf(event);
-    const id = event.context.params?.['id'] ?? '';
-    const caller = endpoint.limit || endpoint.access ? await decide(context, endpoint, id, options) : undefined;
     const { request, trace } = context;
-    const { limit } = endpoint;
-    const count = async (): Promise<void> =>
-      assertAllowed(context, await options.limits[limit!].consume(context.client.key));
-    const reply = await route.answer({
+    const { limit, access, body } = endpoint;
+    const id = event.context.params?.['id'] ?? '';
+    const count = async (): Promise<void> => assertAllowed(context, await limits[limit!].consume(context.client.key));
+    const reply = await answerRoute({
       request,
       trace,
       query: event.url.searchParams,
-      caller,
+      caller: limit || access ? await decide(context, endpoint, id) : undefined,
       rest: readRest(request.url!, endpoint.path) ?? id,
       maxBodyBytes: limit && maxBodyBytes[limit],
-      count: limit && endpoint.body ? count : undefined,
+      count: limit && body ? count : undefined,
     });
-    return send(event, reply, context, isPreview);
+    return await send(event, reply, context);
   };
-  const refuseMethod = (event: H3Event, methods: string, isKeyed: boolean): string => {
+  const refuseMethod = (event: H3Event, methods: string): string => {
     const context = contextOf(event);
-    const preflight = preflightHeaders(context.request, methods, isKeyed);
+    const preflight = preflightHeaders(context.request, methods, event.context.endpoint?.access !== undefined);
     if (!preflight) throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods } });
     setHead(event, 204, [...preflight, ...context.limits]);
     return '';
@@ -163,28 +197,14 @@ export function createApp(options: AppOptions): H3 {
     const pattern = path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id');
     const methods = ofPath.flatMap((route) => methodsOf(route).map((method) => ({ method, route })));
     for (const { method, route } of methods) {
-      app.on(
-        method,
-        pattern,
-        guard((event) => answer(event, route)),
-        { meta: { endpoint: route.endpoint } },
-      );
+      const step = guard((event) => answer(event, route));
+      app.on(method, pattern, step, { meta: { endpoint: route.endpoint } });
     }
     const allowed = methods.map(({ method }) => method).join(', ');
-    const { endpoint } = ofPath[0]!;
-    const isKeyed = endpoint.access !== undefined;
-    app.all(
-      pattern,
-      guard((event) => refuseMethod(event, allowed, isKeyed)),
-      { meta: { endpoint } },
-    );
+    const refuse = guard((event) => refuseMethod(event, allowed));
+    app.all(pattern, refuse, { meta: { endpoint: ofPath[0]!.endpoint } });
   }
   return app;
-}
-
-function begin(event: H3Event, requests: Requests): RequestContext {
-  const { req, res } = event.runtime!.node!;
-  return requests.begin(req as IncomingMessage, res as ServerResponse);
 }
 
 /** With a trailing slash there is none: caches would store the resource twice. People type one behind /docs. */
@@ -241,30 +261,6 @@ function methodsOf({ endpoint: { method } }: Route): readonly HTTPMethod[] {
   return method === 'GET' ? ['GET', 'HEAD'] : [method];
 }
 
-/**
- * Decides whether a request may use an endpoint, and returns its API key and server. Throws if the limit of the endpoint or
- * of the key is exceeded (429), the key is not valid (401), or is not for the server or the scope (403).
- */
-async function decide(
-  context: RequestContext,
-  { method, access, limit, body }: Endpoint,
-  id: string,
-  { limits, authenticate }: AppOptions,
-): Promise<KeyCaller | Caller | undefined> {
-  const { id: requestId, client, trace, request } = context;
-  // What is refused for its body uses no vote.
-  if (limit && !body) assertAllowed(context, await limits[limit].consume(client.key));
-  if (!access) return undefined;
-  const { key, secretHash } = await authenticate(request.headers);
-  assertAllowed(context, await limits[method === 'POST' ? 'actions' : 'reads'].consume(key.id));
-  const { id: keyId, scopes, servers } = key;
-  const caller: KeyCaller = { keyId, secretHash, scopes, servers, requestId, trace, ip: client.address };
-  if (access === 'any_key') return caller;
-  const server: ServerName = `${access.kind}:${id}`;
-  authorize(key, access.scope, server);
-  return { ...caller, scope: access.scope, server, id } satisfies Caller;
-}
-
 /** Whether a request failed because the store did not answer. */
 function isStoreUnreachable(error: unknown): boolean {
   return error instanceof Error && (error instanceof StoreUnreachableError || isStoreUnreachable(error.cause));
@@ -289,44 +285,8 @@ function append(event: H3Event, headers: readonly string[]): void {
   for (let at = 0; at < headers.length; at += 2) event.res.headers.append(headers[at]!, headers[at + 1]!);
 }
 
-/** Sends the reply of a route; returns the body. A preview changes at each save. */
-function send(
-  event: H3Event,
-  reply: RouteReply,
-  context: RequestContext,
-  isPreview: boolean,
-): string | Promise<unknown> {
-  if ('variants' in reply) return sendStored(event, reply, context, isPreview);
-  if ('to' in reply) {
-    setHead(event, 302, ['Location', reply.to, 'Cache-Control', 'no-cache', 'Content-Length', '0']);
-    return '';
-  }
-  const text = `${JSON.stringify(reply.body)}\n`;
-  setHead(event, reply.status, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text))]);
-  append(event, ['Cache-Control', 'no-store', ...Object.entries(reply.headers ?? {}).flat(), ...context.limits]);
-  return text;
-}
-
-async function sendStored(
-  event: H3Event,
-  file: StoredFile,
-  context: RequestContext,
-  isPreview: boolean,
-): Promise<unknown> {
-  const { status, headers, variant, range } = toStoredReply(file, context.request, isPreview);
-  const bytes = variant && (file.inMemory(variant) ?? (await file.read(variant, range)));
-  // The response has begun, so it can only be broken off.
-  if (bytes instanceof Readable) bytes.once('error', (error) => (context.failure = error));
-  setHead(event, status, headers);
-  if (range && Buffer.isBuffer(bytes)) return bytes.subarray(range.start, range.end + 1);
-  return bytes ?? '';
-}
-
 /** What listening needs of the server. */
-export interface ListenersBase {
-  readonly env: Env;
-  readonly log: Logger;
-  readonly opened: AsyncDisposableStack;
+interface ListenersBase extends Base<Env> {
   readonly releases: Releases;
   readonly store: Store;
   readonly limits: Limits;
@@ -335,8 +295,6 @@ export interface ListenersBase {
   readonly later: (open: () => Promise<UpgradeHandler>) => () => Promise<UpgradeHandler>;
   /** In development: where /preview is rendered. Requests are not logged. */
   readonly preview: string | undefined;
-  /** Creates what logs an error. */
-  readonly report: (message: string) => (error: unknown) => void;
 }
 
 /** After this longer time, a client that does not read its response is disconnected: the response is in memory. */

@@ -1,4 +1,15 @@
 import { answeredRequests } from './http/request.ts';
+import type { Logger } from './log.ts';
+
+/** What each part of the server gets when it is opened. */
+export interface Base<Settings> {
+  readonly env: Settings;
+  readonly log: Logger;
+  /** What closes the parts with the server, in reverse order. */
+  readonly opened: AsyncDisposableStack;
+  /** Creates what logs an error. */
+  readonly report: (message: string) => (error: unknown) => void;
+}
 
 /** The readiness of this instance, and the work that it must complete before it stops. */
 export type Lifecycle = ReturnType<typeof createLifecycle>;
@@ -35,8 +46,8 @@ export function createLifecycle(canServe: () => boolean = () => true) {
 const idleMs = 1000;
 
 /**
- * Opens parts of the server after its start: each when a request needs it, and the others soon after the first answer. Then
- * all code is loaded, also that of features which no one uses yet: an upgrade may replace files under a running server.
+ * Opens parts of the server after its start: each when a request needs it, the others soon after the first answer, so that all
+ * code is loaded: an upgrade may replace files under a running server.
  */
 export function createLater(opened: AsyncDisposableStack) {
   const parts: (() => Promise<unknown>)[] = [];
@@ -60,10 +71,10 @@ export function createLater(opened: AsyncDisposableStack) {
         for (const part of parts) void part().then(() => undefined);
       };
       const timer = setTimeout(openAll, idleMs).unref();
-      const unsubscribe = answeredRequests.subscribe(openAll);
+      answeredRequests.subscribe(openAll);
       const stop = (): void => {
         clearTimeout(timer);
-        unsubscribe();
+        answeredRequests.unsubscribe(openAll);
       };
       opened.defer(stop);
     },

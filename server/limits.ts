@@ -1,6 +1,6 @@
 import type { LimitName } from '#contract/endpoint.ts';
 import type { Env } from './env.ts';
-import type { KeyRoutesOptions } from './keys/routes.ts';
+import type { Base } from './lifecycle.ts';
 import type { Store } from './store/types.ts';
 import { withTimeout } from './timeout.ts';
 import { createTokenBucket, createToResult } from './token-bucket.ts';
@@ -9,20 +9,11 @@ import type { CreateBucket, LocalBucket, TokenBucket } from './token-bucket.ts';
 /** The rate limits: those of single endpoints by name, of each client below /v1, and of the actions and reads of each key. */
 export type Limits = Readonly<Record<LimitName | 'actions' | 'reads', TokenBucket>> & { readonly client: LocalBucket };
 
-/** What the limits need of the server. */
-export interface LimitsBase {
-  readonly env: Env;
-  readonly opened: AsyncDisposableStack;
-  readonly store: Pick<Store, 'limits'>;
-  /** Creates what logs an error. */
-  readonly report: (message: string) => (error: unknown) => void;
-}
-
 /**
  * Opens the rate limits: in PostgreSQL for all instances, else in memory. The one of a client is always this instance's own,
  * as it is checked for each request. `keyLimits` are those of each API key, as `GET /v1/key` describes them.
  */
-export function openLimits({ env, opened, store, report }: LimitsBase) {
+export function openLimits({ env, opened, store, report }: Base<Env> & { readonly store: Pick<Store, 'limits'> }) {
   let createBucket: CreateBucket = createTokenBucket;
   if (store.limits) {
     const onFailure = report('the database does not count limits in time; this instance counts alone');
@@ -42,7 +33,7 @@ export function openLimits({ env, opened, store, report }: LimitsBase) {
     actions: createBucket({ name: 'actions', rps: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST }),
     reads: createBucket({ name: 'reads', rps: env.READ_RATELIMIT_RPS, burst: env.READ_RATELIMIT_BURST }),
   };
-  const keyLimits: KeyRoutesOptions['keyLimits'] = {
+  const keyLimits = {
     power: { requests_per_second: env.POWER_RATELIMIT_RPS, burst: env.POWER_RATELIMIT_BURST },
     read: { requests_per_second: env.READ_RATELIMIT_RPS, burst: env.READ_RATELIMIT_BURST },
   };

@@ -9,7 +9,7 @@ import { toStoredJson } from './http/stored.ts';
 import type { StoredFile } from './http/stored.ts';
 import { keyRoutes } from './keys/routes.ts';
 import type { KeyRoutesOptions } from './keys/routes.ts';
-import { contentRoutes } from './releases/routes.ts';
+import { contentRoutes } from './releases/serve.ts';
 import type { Releases } from './releases/service.ts';
 import type { Status } from './status/service.ts';
 

@@ -8,7 +8,7 @@ import { createProviders, loadProviders } from '../hosting/providers/index.ts';
 import type { Provider } from '../hosting/providers/types.ts';
 import { waitMs } from '../limits.ts';
 import { createLog } from '../log.ts';
-import type { Release } from '../releases/load.ts';
+import type { Release } from '../releases/service.ts';
 import { openReleases } from '../releases/service.ts';
 import { toWindows } from '../status/platform.ts';
 import { StoreError } from '../store/database.ts';

@@ -2,7 +2,7 @@ import type { Environment } from '#common/environment.ts';
 import type { Env } from '../env.ts';
 import type { Provider } from '../hosting/providers/types.ts';
 import type { Logger } from '../log.ts';
-import type { Release } from '../releases/load.ts';
+import type { Release } from '../releases/service.ts';
 import type { Store } from '../store/types.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { askProviders } from './installation.ts';

@@ -10,17 +10,12 @@ import type { LocalBucket, RateLimitResult } from '../token-bucket.ts';
 import { readTrace } from '../trace.ts';
 import type { Trace } from '../trace.ts';
 
-interface Client {
-  readonly address: string;
-  /** The key of rate limits: an IPv4 address, or the /64 network of an IPv6 address, which belongs to one customer. */
-  readonly key: string;
-}
-
-/** What is known of a request from its first moment on. */
+/** What is known of a request from its first moment on, whichever way it takes: a file of a release, h3, or a websocket. */
 export interface RequestContext {
   readonly request: IncomingMessage;
   readonly id: string;
-  readonly client: Client;
+  /** Rate limits count by `key`: the address, or the /64 network of an IPv6 address, which belongs to one customer. */
+  readonly client: { readonly address: string; readonly key: string };
   readonly trace: Trace | undefined;
   /** By performance.now(). */
   readonly startedAt: number;
@@ -48,20 +43,13 @@ interface AnsweredRequest {
 /** The answered requests: all but those that Node.js refuses are begun by {@link createRequests}. */
 export const answeredRequests = createEvent<AnsweredRequest>('request-answered');
 
-/** The allowed origins. */
-export interface CorsOptions {
-  /** `*`, or origins. */
-  readonly origins: readonly string[];
-  /** Whether loopback origins are allowed on any port. */
-  readonly allowLocal: boolean;
-}
-
 /** Options of {@link createRequests}. */
-export interface RequestsOptions {
+interface RequestsOptions {
   readonly trustedProxies: BlockList;
   /** Called once, with the address of a socket that is not a trusted proxy but forwards for others. */
   readonly onUntrusted?: (address: string) => void;
-  readonly cors?: CorsOptions;
+  /** The origins that may read, `*` for all; and whether loopback origins may on any port. */
+  readonly cors?: { readonly origins: readonly string[]; readonly allowLocal: boolean };
   /** Whether the Host of a request is one of this service; default: any is. */
   readonly isOwnHost?: ((request: IncomingMessage) => boolean) | undefined;
   /** The limit of each client. */
@@ -74,13 +62,7 @@ export interface RequestsOptions {
  * Creates the check of the Host of a request on a server that browsers of its own machine reach: an IP address, localhost, HOST
  * or the host of PUBLIC_URL. An attacker's name may resolve to this machine too, and his page would be of the same origin.
  */
-export function createHostCheck({
-  HOST,
-  PUBLIC_URL,
-}: {
-  readonly HOST: string;
-  readonly PUBLIC_URL?: string | undefined;
-}) {
+export function createHostCheck({ HOST, PUBLIC_URL }: { HOST: string; PUBLIC_URL?: string | undefined }) {
   const names = ['localhost', HOST.toLowerCase(), PUBLIC_URL && new URL(PUBLIC_URL).hostname];
   return ({ headers: { host } }: IncomingMessage): boolean => {
     const name = URL.parse(`http://${host}`)?.hostname ?? '';
@@ -88,7 +70,7 @@ export function createHostCheck({
   };
 }
 
-/** What all requests have in common, whichever way they take: the files of a release, h3, or a websocket. */
+/** What all requests have in common. */
 export type Requests = ReturnType<typeof createRequests>;
 
 /** The context of a request is a property of it: a WeakMap would cost the garbage collector more than the request. */
@@ -97,11 +79,33 @@ type Begun = IncomingMessage & { [contextKey]?: RequestContext };
 
 /** Creates {@link Requests}. */
 export function createRequests(options: RequestsOptions) {
-  const { trustedProxies, onUntrusted, cors = { origins: [], allowLocal: false }, limit } = options;
+  const { trustedProxies, onUntrusted, cors = { origins: [], allowLocal: false }, limit, log } = options;
   const { isOwnHost = () => true } = options;
   const identify = createIdentify(trustedProxies, onUntrusted);
   const corsOf = createCors(cors);
-  const logRequest = createAccessLog(options);
+
+  /** Logs a request whose response has ended; as an error if it failed on our side. */
+  const logRequest = (context: RequestContext, { writableFinished, statusCode }: ServerResponse): void => {
+    const { id, client, trace, request, route, failure } = context;
+    const { method, headers } = request;
+    const status = writableFinished ? statusCode : 499;
+    const ms = performance.now() - context.startedAt;
+    if (answeredRequests.hasSubscribers) answeredRequests.publish({ route, method, status, ms });
+    if (!log || (failure === undefined && !log.isLevelEnabled('info'))) return;
+    const target = request.url!;
+    const line = {
+      id,
+      trace_id: trace?.id,
+      ip: client.address,
+      method,
+      url: (logsQuery.test(target) ? target : target.split('?', 1)[0]!).slice(0, maxText),
+      status,
+      ms: Math.round(ms * 100) / 100,
+      agent: headers['user-agent']?.slice(0, maxText),
+    };
+    if (failure === undefined) log.info(line, 'request');
+    else log.error({ ...line, err: failure }, 'request failed');
+  };
   return {
     /**
      * Begins a request: reads its target, id, client and trace, and logs it when its response has ended. Each begins once;
@@ -144,33 +148,34 @@ export function assertAllowed(context: RequestContext, { allowed, headers, retry
 export function createIdentify(trustedProxies: BlockList, onUntrusted?: (address: string) => void) {
   let isReported = false;
   const isTrusted = (address: string) => trustedProxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
-  const findClient = ({ headers, socket: { remoteAddress = '' } }: IncomingMessage): Client => {
+  const findAddress = ({ headers, socket: { remoteAddress = '' } }: IncomingMessage): string => {
     const forwardedFor = headers['x-forwarded-for'];
     const isDirect = forwardedFor === undefined && headers.forwarded === undefined;
-    if (isDirect && isIPv4(remoteAddress)) return { address: remoteAddress, key: remoteAddress };
+    if (isDirect && isIPv4(remoteAddress)) return remoteAddress;
     let address = normalize(remoteAddress) ?? '0.0.0.0';
-    if (isDirect) return toClient(address);
+    if (isDirect) return address;
     if (!isTrusted(address)) {
       if (!isReported && remoteAddress !== '') onUntrusted?.(address);
       isReported ||= remoteAddress !== '';
-      return toClient(address);
+      return address;
     }
-    for (const hop of String(forwardedFor ?? '')
-      .split(',')
-      .toReversed()) {
+    const hops = String(forwardedFor ?? '').split(',');
+    for (const hop of hops.toReversed()) {
       const next = normalize(hop.trim());
       if (next === undefined) break;
       address = next;
       if (!isTrusted(next)) break;
     }
-    return toClient(address);
+    return address;
   };
   return (request: IncomingMessage): RequestContext => {
     const { headers } = request;
+    const id = headers['x-request-id'];
+    const address = findAddress(request);
     return {
       request,
-      id: toRequestId(headers['x-request-id']),
-      client: findClient(request),
+      id: typeof id === 'string' && /^[A-Za-z0-9._-]{8,64}$/.test(id) ? id : randomUUID(),
+      client: { address, key: isIPv4(address) ? address : toNetwork(address) },
       trace: headers.traceparent === undefined ? undefined : readTrace(headers),
       startedAt: performance.now(),
       route: undefined,
@@ -179,11 +184,6 @@ export function createIdentify(trustedProxies: BlockList, onUntrusted?: (address
       failure: undefined,
     };
   };
-}
-
-/** The request id: the client's if it has 8 to 64 safe characters, else a new UUID. */
-function toRequestId(header: string | string[] | undefined): string {
-  return typeof header === 'string' && /^[A-Za-z0-9._-]{8,64}$/.test(header) ? header : randomUUID();
 }
 
 /** An address without brackets, port and zone; IPv4-mapped IPv6 becomes IPv4. */
@@ -197,10 +197,9 @@ function normalize(text: string): string | undefined {
   return address.kind() === 'ipv4' ? address.toString() : bare;
 }
 
-function toClient(address: string): Client {
-  if (isIP(address) !== 6) return { address, key: address };
+function toNetwork(address: string): string {
   const network = ipaddr.IPv6.parse(address).parts.slice(0, 4);
-  return { address, key: `${network.map((part) => part.toString(16)).join(':')}::/64` };
+  return `${network.map((part) => part.toString(16)).join(':')}::/64`;
 }
 
 const exposed =
@@ -209,7 +208,7 @@ const exposed =
 const local = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 /** CORS by the Origin of a request. Endpoints with an API key allow listed origins only: `*` does not include them. */
-function createCors({ origins, allowLocal }: CorsOptions) {
+function createCors({ origins, allowLocal }: NonNullable<RequestsOptions['cors']>) {
   const forAnyone = ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposed];
   const varies = ['Vary', 'Origin'];
   const open = origins.includes('*');
@@ -227,11 +226,7 @@ const requestHeaders = 'Accept, Content-Type, If-None-Match, If-Range, Range, Tr
  * The headers of the answer to a preflight, in which a browser asks if it may send a request of another origin, as
  * alternating names and values; undefined for all other requests.
  */
-export function preflightHeaders(
-  { method, headers }: IncomingMessage,
-  methods: string,
-  isKeyed: boolean,
-): readonly string[] | undefined {
+export function preflightHeaders({ method, headers }: IncomingMessage, methods: string, isKeyed: boolean) {
   const isPreflight = headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
   if (method !== 'OPTIONS' || !isPreflight) return undefined;
   const allowed = isKeyed ? `${requestHeaders}, Authorization, Idempotency-Key` : requestHeaders;
@@ -248,58 +243,24 @@ const maxText = 256;
  */
 const logsQuery = /^\/v1\/(?:blog|kb|info|plans)(?:\/[a-z]+)?\?/;
 
-/** Creates the access log: a line for each request whose response has ended, an error if it failed on our side. */
-function createAccessLog({ log }: Pick<RequestsOptions, 'log'>) {
-  return (context: RequestContext, { writableFinished, statusCode }: ServerResponse): void => {
-    const { id, client, trace, request, route, failure } = context;
-    const { method } = request;
-    const status = writableFinished ? statusCode : 499;
-    const ms = performance.now() - context.startedAt;
-    if (answeredRequests.isHeard()) answeredRequests.publish({ route, method, status, ms });
-    if (!log || (failure === undefined && !log.isLevelEnabled('info'))) return;
-    const target = request.url!;
-    const line = {
-      id,
-      trace_id: trace?.id,
-      ip: client.address,
-      method,
-      url: (logsQuery.test(target) ? target : target.split('?', 1)[0]!).slice(0, maxText),
-      status,
-      ms: Math.round(ms * 100) / 100,
-      agent: request.headers['user-agent']?.slice(0, maxText),
-    };
-    if (failure === undefined) log.info(line, 'request');
-    else log.error({ ...line, err: failure }, 'request failed');
-  };
-}
-
-/** Replaces the target of a request that no route may see: see {@link readTarget}. */
+/** Replaces the target of a request that no route may see. */
 export const unreadable = '*';
 
-/** The target of a request in origin form, or {@link unreadable}: HTTP/1.1 requires Host (RFC 9112 3.2). */
-export function readTarget({ url, headers, httpVersion }: IncomingMessage): string {
-  return headers.host === undefined && httpVersion === '1.1' ? unreadable : toOriginForm(url!);
-}
-
 /**
- * Converts a request target to a path and query (RFC 9112 3.2); the host of an absolute target is ignored. In a path with
- * invalid percent-encoding, the percent signs are escaped, so that it matches no route. Returns {@link unreadable} if the
- * target is neither a path nor an http URL.
+ * The path and query of a request (RFC 9112 3.2); the host of an absolute target is ignored. In a path with invalid
+ * percent-encoding, the percent signs are escaped, so that it matches no route. Returns {@link unreadable} if the target is
+ * neither a path nor an http URL, or HTTP/1.1 has no Host.
  */
-function toOriginForm(target: string): string {
+function readTarget({ url: target = '', headers, httpVersion }: IncomingMessage): string {
+  if (headers.host === undefined && httpVersion === '1.1') return unreadable;
   if (target.startsWith('/') && !target.includes('%')) return target;
-  const [, rest] = target.startsWith('/') ? [target, target] : (/^https?:\/\/[^/?#]*(.*)$/i.exec(target) ?? []);
-  if (rest === undefined) return unreadable;
-  const end = rest.includes('?') ? rest.indexOf('?') : rest.length;
-  const path = rest.startsWith('/') ? rest.slice(0, end) : `/${rest.slice(0, end)}`;
-  return (isDecodable(path) ? path : path.replaceAll('%', '%25')) + rest.slice(end);
-}
-
-function isDecodable(path: string): boolean {
+  const [, path, query = ''] = /^(?:https?:\/\/[^/?#]*|(?=\/))\/?([^?]*)(.*)$/i.exec(target) ?? [];
+  if (path === undefined) return unreadable;
   try {
-    return decodeURI(path) !== '';
+    decodeURI(path);
+    return `/${path}${query}`;
   } catch {
-    return false;
+    return `/${path.replaceAll('%', '%25')}${query}`;
   }
 }
 

@@ -1,30 +1,25 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Registry } from '@prometheus-io/client';
 import { ListenError, describeListenError } from '../http/listen.ts';
 import { createHostCheck } from '../http/request.ts';
-import type { Logger } from '../log.ts';
+import type { Base } from '../lifecycle.ts';
 import type { Sources } from './series.ts';
 
-/** What the metrics need of the server. */
-export interface MetricsBase {
-  readonly env: {
-    readonly METRICS_PORT?: number | undefined;
-    readonly HOST: string;
-    readonly PUBLIC_URL?: string | undefined;
-    readonly SERVICE_VERSION: string;
-  };
-  readonly log: Logger;
-  readonly opened: AsyncDisposableStack;
+/** The settings of metrics. */
+interface MetricsSettings {
+  readonly METRICS_PORT?: number | undefined;
+  readonly HOST: string;
+  readonly PUBLIC_URL?: string | undefined;
+  readonly SERVICE_VERSION: string;
 }
 
 /**
- * Opens the metrics at their port. Without one, nothing is measured, and their code is not loaded. They are closed with the
- * server. They hear what others publish, who do not know Prometheus. Throws a {@link ListenError}.
+ * Opens the metrics at `GET /metrics` of their port, which stays open while the other one drains, and is not reachable where
+ * only the other one is published. Without a port, nothing is measured, and their code is not loaded. They hear what others
+ * publish, who do not know Prometheus. They are closed with the server. Throws a {@link ListenError}.
  */
-export async function openMetrics({ env, log, opened }: MetricsBase) {
+export async function openMetrics({ env, log, opened }: Base<MetricsSettings>) {
   const { METRICS_PORT: port, HOST: host, SERVICE_VERSION: version } = env;
   if (port === undefined) return undefined;
   const [prometheus, { countEvents, measureProcess, measureState }] = await Promise.all([
@@ -33,27 +28,7 @@ export async function openMetrics({ env, log, opened }: MetricsBase) {
   ]);
   const registry = new prometheus.Registry();
   measureProcess(registry, version);
-  const { url, close } = await listenForScrapes(registry, host, port, createHostCheck(env));
-  opened.defer(close);
-  opened.defer(countEvents(registry));
-  log.info({ url }, 'metrics');
-  return {
-    url,
-    /** Adds what is asked at each scrape. */
-    observe: (sources: Sources): void => measureState(registry, sources),
-  };
-}
-
-/**
- * Opens the server of `GET /metrics`. It is a server of its own: its port stays open while the other one drains, and is not
- * reachable where only the other one is published.
- */
-async function listenForScrapes(
-  registry: Registry,
-  host: string,
-  port: number,
-  isOwnHost: (request: IncomingMessage) => boolean,
-) {
+  const isOwnHost = createHostCheck(env);
   const server = createServer({ headersTimeout: 5000, requestTimeout: 5000 }, (request, response) => {
     const answer = (status: number, body: string, headers: Readonly<Record<string, string>> = {}): void => {
       response.writeHead(status, {
@@ -84,14 +59,19 @@ async function listenForScrapes(
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
     throw new ListenError(describeListenError(code, { host, port, setting: 'METRICS_PORT' }), { cause: error });
   }
+  opened.defer(async () => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  });
+  opened.defer(countEvents(registry));
   const { address, family, port: used } = server.address() as AddressInfo;
+  const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${used}/metrics`;
+  log.info({ url }, 'metrics');
   return {
-    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${used}/metrics`,
-    close: async (): Promise<void> => {
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
+    url,
+    /** Adds what is asked at each scrape. */
+    observe: (sources: Sources): void => measureState(registry, sources),
   };
 }

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, collectDefaultMetrics } from '@prometheus-io/client';
 import type { Registry } from '@prometheus-io/client';
+import type { Event } from '../events.ts';
 import type { Relay } from '../hosting/console/relay.ts';
 import { answeredRequests } from '../http/request.ts';
 import type { Releases } from '../releases/service.ts';
@@ -9,28 +10,15 @@ import { endedCalls, openedUpstreams } from '../upstream/client.ts';
 
 /** Creates metrics of a registry. `collect` is called before each scrape. */
 function createMetrics(registry: Registry) {
-  const common = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) => {
-    return { name, help, labelNames, registers: [registry] };
-  };
+  type Collect = () => void | Promise<void>;
+  const common = { registers: [registry] };
   return {
-    counter: <Label extends string>(name: string, help: string, labels: readonly Label[], collect?: () => void) =>
-      new Counter<Label>({ ...common(name, help, labels), ...(collect && { collect }) }),
-    gauge: <Label extends string>(
-      name: string,
-      help: string,
-      labels: readonly Label[],
-      collect?: () => void | Promise<void>,
-    ): Gauge<Label> => new Gauge<Label>({ ...common(name, help, labels), ...(collect && { collect }) }),
-    histogram: <Label extends string>(name: string, help: string, labels: readonly Label[], buckets: number[]) =>
-      new Histogram<Label>({ ...common(name, help, labels), buckets }),
-  };
-}
-
-/** Counts what happens in this process. Returns the function that stops it. */
-export function countEvents(registry: Registry): () => void {
-  const counts = [countRequests, countCalls, countQueries, countRefusals].map((count) => count(registry));
-  return () => {
-    for (const stop of counts) stop();
+    counter: <Label extends string>(name: string, help: string, labelNames: readonly Label[], collect?: Collect) =>
+      new Counter<Label>({ ...common, name, help, labelNames, ...(collect && { collect }) }),
+    gauge: <Label extends string>(name: string, help: string, labelNames: readonly Label[], collect?: Collect) =>
+      new Gauge<Label>({ ...common, name, help, labelNames, ...(collect && { collect }) }),
+    histogram: <Label extends string>(name: string, help: string, labelNames: readonly Label[], buckets: number[]) =>
+      new Histogram<Label>({ ...common, name, help, labelNames, buckets }),
   };
 }
 
@@ -44,15 +32,21 @@ const unmatched = 'unmatched';
 /** What such requests are answered with: refused by Node.js, without a route, over the limit, or disconnected. */
 const unmatchedStatuses = [400, 404, 408, 429, 431, 499];
 
-/** Counts requests. All label values are of this program: routes, methods and statuses. */
-function countRequests(registry: Registry): () => void {
-  const { counter, histogram } = createMetrics(registry);
+/** Counts what happens in this process; all label values are of this program. Returns the function that stops it. */
+export function countEvents(registry: Registry): () => void {
+  const { counter, gauge, histogram } = createMetrics(registry);
+  const stops: (() => void)[] = [];
+  const on = <Message>(event: Event<Message>, listener: (message: Message) => void): void => {
+    event.subscribe(listener);
+    stops.push(() => event.unsubscribe(listener));
+  };
+
   const requests = counter(
     'hosting_api_http_requests_total',
     'Requests by route, method and status; 499 if the client disconnected, 101 for each console stream.',
     ['route', 'method', 'status'],
   );
-  const durations = histogram(
+  const requestDurations = histogram(
     'hosting_api_http_request_duration_seconds',
     'Time from the request to the end of its response by route; console streams and their refusals are not in it.',
     ['route'],
@@ -63,22 +57,18 @@ function countRequests(registry: Registry): () => void {
   for (const method of [...methods, otherMethod]) {
     for (const status of unmatchedStatuses) requests.inc({ route: unmatched, method, status }, 0);
   }
-  durations.zero({ route: unmatched });
-  return answeredRequests.subscribe(({ route = unmatched, method = '', status, ms }) => {
+  requestDurations.zero({ route: unmatched });
+  on(answeredRequests, ({ route = unmatched, method = '', status, ms }) => {
     requests.inc({ route, method: methods.has(method) ? method : otherMethod, status });
-    if (ms !== undefined) durations.observe({ route }, ms / 1000);
+    if (ms !== undefined) requestDurations.observe({ route }, ms / 1000);
   });
-}
 
-/** Counts the calls of upstreams, and the credentials that they refuse. */
-function countCalls(registry: Registry): () => void {
-  const { counter, gauge, histogram } = createMetrics(registry);
   const calls = counter(
     'hosting_api_upstream_calls_total',
     'Calls of other services by their name and outcome: providers by their name in PROVIDERS_FILE, registries by protocol.',
     ['upstream', 'outcome'],
   );
-  const durations = histogram(
+  const callDurations = histogram(
     'hosting_api_upstream_call_duration_seconds',
     'Time of calls of other services, to the last byte of the answer.',
     ['upstream'],
@@ -91,10 +81,10 @@ function countCalls(registry: Registry): () => void {
   );
   /** The credentials that are refused now, and for which calls. */
   const refusals = new Map<symbol, 'all' | 'actions'>();
-  const stopOpened = openedUpstreams.subscribe((upstream) => refused.inc({ upstream }, 0));
-  const stopEnded = endedCalls.subscribe(({ upstream, credential, outcome, ms, http }) => {
+  on(openedUpstreams, (upstream) => refused.inc({ upstream }, 0));
+  on(endedCalls, ({ upstream, credential, outcome, ms, http }) => {
     calls.inc({ upstream, outcome });
-    durations.observe({ upstream }, ms / 1000);
+    callDurations.observe({ upstream }, ms / 1000);
     const before = refusals.get(credential);
     // Other outcomes prove nothing: an overloaded service refuses everyone. A read-only token is accepted for reads alone.
     if (outcome === 'credential_refused') {
@@ -104,17 +94,9 @@ function countCalls(registry: Registry): () => void {
       refused.dec({ upstream });
     }
   });
-  return () => {
-    stopOpened();
-    stopEnded();
-  };
-}
 
-/** Counts the calls of the store, by what a statement does to which table. */
-function countQueries(registry: Registry): () => void {
-  const { counter, histogram } = createMetrics(registry);
   const labels = ['operation', 'table'] as const;
-  const durations = histogram(
+  const queryDurations = histogram(
     'hosting_api_store_call_duration_seconds',
     'Time of calls of the store by operation and table, also of those that failed; one reads migrations once a second.',
     labels,
@@ -127,28 +109,29 @@ function countQueries(registry: Registry): () => void {
     labels,
   );
   const statements = new Map<string, ReturnType<typeof toStatement>>();
-  return endedQueries.subscribe(({ sql, ms, error }) => {
+  on(endedQueries, ({ sql, ms, error }) => {
     let statement = statements.get(sql);
     if (!statement) statements.set(sql, (statement = toStatement(sql)));
-    durations.observe(statement, ms / 1000);
+    queryDurations.observe(statement, ms / 1000);
     errors.inc(statement, error === undefined ? 0 : 1);
   });
-}
 
-function toStatement(sql: string) {
-  const [, operation = 'other'] = /\b(select|insert|update|delete)\b/i.exec(sql) ?? [];
-  const [, table = 'other'] = /\bhosting_(\w+)/.exec(sql) ?? [];
-  return { operation: operation.toLowerCase(), table };
-}
-
-/** Counts the refusals of token buckets by their names, which RateLimit headers show too. */
-function countRefusals(registry: Registry): () => void {
-  const refusals = createMetrics(registry).counter(
+  const limited = counter(
     'hosting_api_limit_refusals_total',
     'Requests that a rate limit refused, by its name in the RateLimit header; panel and registry pace our own calls.',
     ['limit'],
   );
-  return limitRefusals.subscribe(({ limit, count }) => refusals.inc({ limit }, count));
+  on(limitRefusals, ({ limit, count }) => limited.inc({ limit }, count));
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+/** What a statement does to which table. */
+function toStatement(sql: string) {
+  const [, operation = 'other'] = /\b(select|insert|update|delete)\b/i.exec(sql) ?? [];
+  const [, table = 'other'] = /\bhosting_(\w+)/.exec(sql) ?? [];
+  return { operation: operation.toLowerCase(), table };
 }
 
 /**
@@ -186,9 +169,8 @@ export function measureState(registry: Registry, { releases, relay, storeAnswers
   const number = (name: string, help: string, read: () => number | Promise<number>): void => {
     const metric: Gauge = gauge(name, help, [], async () => metric.set(await read()));
   };
-  number('hosting_api_console_streams', 'Open console streams, also those without a valid token yet.', () => {
-    return relay.stats().connections;
-  });
+  const streams = 'Open console streams, also those without a valid token yet.';
+  number('hosting_api_console_streams', streams, () => relay.stats().connections);
   number('hosting_api_console_viewers', 'Console streams that show a console.', () => relay.stats().viewers);
   number('hosting_api_console_upstreams', 'Consoles that are open at a provider.', () => relay.stats().upstreams);
   number('hosting_api_store_answers', 'Whether the store answered its last check: 1 or 0.', () =>

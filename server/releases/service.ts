@@ -1,20 +1,56 @@
-import { lstat, realpath, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { lstat, readFile, realpath, stat } from 'node:fs/promises';
+import { extname, join, resolve } from 'node:path';
 import { LRUCache } from 'lru-cache';
-import { maxWholeBytes, readReleaseFile, streamReleaseFile } from './files.ts';
-import type { ReleaseFile } from './files.ts';
-import type { Logger } from '../log.ts';
+import { inSlices, parseManifest } from '#common/manifest.ts';
+import type { Aliases } from '#contract/content.ts';
+import type { DomainCatalog } from '#contract/domains.ts';
+import { isLimited } from '#contract/endpoint.ts';
+import type { StaticFile } from '#contract/endpoint.ts';
+import { contractVersion, isCompressed } from '#contract/release.ts';
+import { matchFile, staticFiles, targetOf } from '#contract/static-files.ts';
+import type { StaticFileName } from '#contract/static-files.ts';
+import type { StatusCatalog } from '#contract/status.ts';
+import type { StoredFile } from '../http/stored.ts';
+import type { Base } from '../lifecycle.ts';
 import { createPoller } from '../upstream/poller.ts';
-import { loadRelease } from './load.ts';
-import type { LoadOptions, Release } from './load.ts';
+import { ReleaseError, maxWholeBytes, readReleaseFile, streamReleaseFile, verifyReleaseFiles } from './files.ts';
+import type { ReleaseFile } from './files.ts';
+
+/** A verified release. */
+export interface Release {
+  readonly id: string;
+  /** The day of the next scheduled article, YYYY-MM-DD: from then on, a build makes another release. */
+  readonly nextChangeAt: string | null;
+  /** The catalogs that the server alone needs: domains, and monitors with planned maintenance. */
+  readonly domains: DomainCatalog;
+  readonly status: StatusCatalog;
+  /** Finds a file by its request target, with a decoded query value. */
+  readonly find: (target: string) => ServedFile | undefined;
+}
+
+/** A file of a release, ready to be served. */
+export interface ServedFile extends StoredFile<ReleaseFile> {
+  /** The path of the endpoint that answers with it, and whether the limit of each client applies there. */
+  readonly route: string;
+  readonly isLimited: boolean;
+}
+
+type Reader = Pick<ServedFile, 'inMemory' | 'read'>;
+
+/** How a release is checked and read. */
+interface LoadOptions {
+  /** Throws if this machine cannot use the monitors and maintenance, for instance a time zone. */
+  readonly checkStatus: (status: StatusCatalog) => void;
+  /** The readers of files; media have their own, since they may be long. */
+  readonly readers: { readonly default: Reader; readonly media: Reader };
+}
 
 /** Options of the releases. */
-export interface ReleasesOptions {
+interface ReleasesOptions {
   /** The output folder of the generator. */
   readonly dist: string;
   /** The maximum size of the file cache in memory. */
   readonly cacheBytes: number;
-  /** Throws if this machine cannot use the monitors and maintenance of a release. */
   readonly checkStatus: LoadOptions['checkStatus'];
   /** Called when a new release is served. */
   readonly onLoaded: (release: Release) => void;
@@ -22,37 +58,20 @@ export interface ReleasesOptions {
   readonly onRejected: (error: unknown) => void;
 }
 
-/** The release that is being served. */
-export interface Releases {
-  current(): Release;
-  /** Finds the current path of a knowledge base article by a current or former path. */
-  findArticle(path: string): string | undefined;
-  /** When a build last made or confirmed this release, in milliseconds since 1970: the time of the link `current`. */
-  confirmedAt(): Promise<number>;
-  /** Stops watching for new releases. */
-  stop(): void;
-}
-
 /** How often `current` is checked; including verification, a new release is served within 2 s. */
 const pollMs = 250;
-
-const articleTarget = '/v1/kb/article?path=';
 
 /** The pause before a rejected release is loaded again: the cause may be temporary. */
 const retryMs = 30_000;
 
-/** What the releases need of the server. */
-export interface ReleasesBase {
-  readonly env: { readonly DIST_DIR: string; readonly RELEASE_CACHE_BYTES: number };
-  readonly log: Logger;
-  readonly opened: AsyncDisposableStack;
-  /** Creates what logs an error. */
-  readonly report: (message: string) => (error: unknown) => void;
-}
+const articleTarget = '/v1/kb/article?path=';
+
+/** The release that is being served. */
+export type Releases = Awaited<ReturnType<typeof openReleases>>;
 
 /** Opens the releases of a server, which logs each new one; they are closed with it. Throws a {@link ReleaseError}. */
 export async function serveReleases(
-  { env, log, opened, report }: ReleasesBase,
+  { env, log, opened, report }: Base<{ readonly DIST_DIR: string; readonly RELEASE_CACHE_BYTES: number }>,
   checkStatus: LoadOptions['checkStatus'],
 ): Promise<Releases> {
   const releases = await openReleases({
@@ -67,11 +86,10 @@ export async function serveReleases(
 }
 
 /**
- * Loads the current release, and then watches for new ones. A new release is verified in the background, and then
- * replaces the old one atomically. Throws a {@link ReleaseError} if no release can be served.
+ * Loads the current release, and watches for new ones: one replaces it atomically once it is verified. Throws a
+ * {@link ReleaseError} if no release can be served.
  */
-export async function openReleases(options: ReleasesOptions): Promise<Releases> {
-  const { dist, cacheBytes, checkStatus, onLoaded, onRejected } = options;
+export async function openReleases({ dist, cacheBytes, checkStatus, onLoaded, onRejected }: ReleasesOptions) {
   const link = join(dist, 'current');
   const readers = createReaders(cacheBytes);
   const load = (): Promise<Release> => loadRelease(link, { checkStatus, readers });
@@ -82,7 +100,7 @@ export async function openReleases(options: ReleasesOptions): Promise<Releases> 
   let retryAt = Infinity;
   let stopped = false;
 
-  const poll = async (): Promise<void> => {
+  const read = async (): Promise<void> => {
     const found = await identify(link);
     if (found === undefined || (found === seen && performance.now() < retryAt)) return;
     seen = found;
@@ -98,20 +116,23 @@ export async function openReleases(options: ReleasesOptions): Promise<Releases> 
       if (!stopped) onRejected(error);
     }
   };
-  const watch = createPoller({ read: poll, everyMs: () => pollMs });
+  const watch = createPoller({ read, everyMs: () => pollMs });
   void watch.start();
   return {
-    current: () => release,
-    findArticle(path) {
+    current: (): Release => release,
+    /** Finds the current path of a knowledge base article by a current or former path. */
+    findArticle(path: string): string | undefined {
       const file = release.find(articleTarget + path);
       return file && (file.location?.slice(articleTarget.length) ?? path);
     },
-    async confirmedAt() {
+    /** When a build last made or confirmed this release, in milliseconds since 1970: the time of the link `current`. */
+    async confirmedAt(): Promise<number> {
       // While a new release is rejected, the time of the link is not that of the release that is served.
       if ((await identify(link)) === loaded) confirmedAt = (await lstat(link)).mtimeMs;
       return confirmedAt;
     },
-    stop() {
+    /** Stops watching for new releases. */
+    stop(): void {
       stopped = true;
       void watch.stop();
     },
@@ -146,4 +167,128 @@ function createReaders(cacheBytes: number): LoadOptions['readers'] {
       read: (file, range) => (file.bytes > maxWholeBytes ? streamReleaseFile(file, range) : read(file)),
     },
   };
+}
+
+/** Loads the release that `link` points to. Throws a {@link ReleaseError} that names the first wrong file. */
+export async function loadRelease(link: string, { checkStatus, readers }: LoadOptions): Promise<Release> {
+  const directory = await realpath(link).catch(() => {
+    throw new ReleaseError(`DIST_DIR: there is no release at ${resolve(link)}; build one first`);
+  });
+  const manifest = await readManifest(directory);
+  const files = new Map<string, ReleaseFile>();
+  for await (const file of inSlices(Object.keys(manifest.files))) {
+    files.set(file, { path: `${directory}/${file}`, ...manifest.files[file]! });
+  }
+  for await (const _ of inSlices(verifyReleaseFiles(files.values())));
+  const parse = async <Value>(name: StaticFileName, check?: (value: Value) => void): Promise<Value> => {
+    const { file, schema }: StaticFile = staticFiles[name];
+    const found = files.get(file);
+    if (!found) throw new ReleaseError(`${join(directory, file)}: the file is missing`);
+    const content = await readReleaseFile(found);
+    try {
+      const value = schema!.parse(JSON.parse(content.toString('utf8'))) as Value;
+      check?.(value);
+      return value;
+    } catch (error) {
+      throw new ReleaseError(`${found.path}: the file has an unexpected format`, { cause: error });
+    }
+  };
+  const [aliases, domains, status] = await Promise.all([
+    parse<Aliases>('aliases'),
+    parse<DomainCatalog>('domains'),
+    parse('status', checkStatus),
+    parse('getPlans'),
+    parse('getOpenApi'),
+  ]);
+  const table = await toTable(directory, files, aliases, readers);
+  const { id, nextChangeAt } = manifest;
+  return { id, nextChangeAt, domains, status, find: table.get.bind(table) };
+}
+
+/** Reads the manifest. Throws a {@link ReleaseError} if it is corrupted or has another major version. */
+async function readManifest(directory: string) {
+  const path = join(directory, 'manifest.json');
+  const manifest = await readFile(path, 'utf8')
+    .then(parseManifest)
+    .catch((cause: unknown) => {
+      throw new ReleaseError(`${path}: the manifest cannot be read, or was changed`, { cause });
+    });
+  if (manifest.contractVersion.split('.')[0] !== contractVersion.split('.')[0]) {
+    throw new ReleaseError(
+      `${path}: the release follows version ${manifest.contractVersion}, this server ${contractVersion}`,
+    );
+  }
+  return manifest;
+}
+
+/** All files by request target; articles also by their former paths. */
+async function toTable(
+  directory: string,
+  files: ReadonlyMap<string, ReleaseFile>,
+  aliases: Aliases,
+  readers: LoadOptions['readers'],
+): Promise<Map<string, ServedFile>> {
+  const table = new Map<string, ServedFile>();
+  for await (const [file, identity] of inSlices(files)) {
+    const match = isCompressed(file) ? undefined : matchFile(file);
+    if (match?.target === undefined) continue;
+    const route = targetOf(match.name)!.split('?', 1)[0]!;
+    const [gzip, br] = [files.get(`${file}.gz`), files.get(`${file}.br`)];
+    table.set(match.target, {
+      ...describe(match.name, file),
+      route,
+      isLimited: isLimited(route),
+      ...(match.name === 'getMedia' ? { ...readers.media, hasRanges: true } : readers.default),
+      variants: { identity, ...(gzip && { gzip }), ...(br && { br }) },
+      prepared: {},
+    });
+  }
+  for (const name of Object.keys(staticFiles) as StaticFileName[]) {
+    const { file, absent }: StaticFile = staticFiles[name];
+    const isRequired = !file.includes('{') && (absent === undefined || absent === 'empty_list');
+    const target = targetOf(name);
+    if (target !== undefined && isRequired && !table.has(target)) {
+      throw new ReleaseError(`${join(directory, file)}: the file is missing`);
+    }
+  }
+  for (const [from, to] of Object.entries(aliases)) {
+    const endpoint = from.startsWith('/blog/') ? '/v1/blog/article' : '/v1/kb/article';
+    const location = `${endpoint}?path=${to}`;
+    const file = table.get(location);
+    if (file) table.set(`${endpoint}?path=${from}`, { ...file, location, prepared: {} });
+  }
+  return table;
+}
+
+/** An SVG that is opened directly is a document of this origin, so it must not run scripts or load anything. */
+const mediaPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+
+/**
+ * A browser opens a video or sound in a page of its own making, to which the policy of the file applies, and requests it again
+ * from there. In a sandbox that page has no origin, so that the request needs CORS.
+ */
+const playerPolicy = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
+
+/** The pages of /docs load nothing of others, and send a pasted key to this service alone. */
+const docsHeaders = [
+  'Content-Security-Policy',
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+  'Referrer-Policy',
+  'no-referrer',
+];
+
+function describe(
+  name: StaticFileName,
+  file: string,
+): Pick<ServedFile, 'mediaType' | 'cacheControl' | 'documentHeaders'> {
+  const { mediaType: types = 'application/json', isImmutable = false }: StaticFile = staticFiles[name];
+  const mediaType = typeof types === 'string' ? types : (types[extname(file).slice(1)] ?? 'application/octet-stream');
+  if (name === 'getMedia') {
+    const policy = /^(?:audio|video)\//.test(mediaType) ? playerPolicy : mediaPolicy;
+    return { mediaType, documentHeaders: ['Content-Security-Policy', policy] };
+  }
+  // A page names scripts and styles that only its own release has, so that no cache may answer with an older page.
+  if (mediaType.startsWith('text/html')) return { mediaType, documentHeaders: docsHeaders, cacheControl: 'no-cache' };
+  return { mediaType, ...(isImmutable && { cacheControl: 'public, max-age=31536000, immutable' }) };
 }

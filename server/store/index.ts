@@ -51,7 +51,7 @@ export async function openStore(
       error = thrown;
       throw thrown;
     } finally {
-      if (endedQueries.isHeard()) endedQueries.publish({ sql, ms: performance.now() - startedAt, error });
+      if (endedQueries.hasSubscribers) endedQueries.publish({ sql, ms: performance.now() - startedAt, error });
     }
   };
   let nextWriteAt = 0;

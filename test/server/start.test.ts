@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { StatusCatalog } from '#contract/status.ts';
 import { ReleaseError } from '../../server/releases/files.ts';
-import { loadRelease } from '../../server/releases/load.ts';
+import { loadRelease } from '../../server/releases/service.ts';
 import { openReleases } from '../../server/releases/service.ts';
 import { toWindows } from '../../server/status/platform.ts';
 import { damages } from '../releases/damage.ts';
