@@ -27,49 +27,37 @@ export interface KeyCaller {
   readonly ip: string;
 }
 
-/** The API key, server and client of an authorized request. */
+/** The API key, server and client of an authorized request, with the scope that it needs and the id in its path. */
 export interface Caller extends KeyCaller {
-  /** The scope that the endpoint needs. */
   readonly scope: Scope;
   readonly server: ServerName;
-  /** The id of the server in the path. */
   readonly id: string;
 }
 
 /** A validated request of an endpoint. */
-export interface RouteRequest<Name extends EndpointName> {
+export interface RouteRequest<Name extends EndpointName> extends Pick<RawRequest, 'trace' | 'rest'> {
   /** The method as sent: HEAD reaches the routes of GET. */
   readonly method: string;
-  /** The validated query parameters. */
   readonly query: Declared<Name> extends { query: infer Query extends z.ZodType }
     ? z.infer<Query>
     : Record<string, never>;
-  /** The validated JSON body; undefined if it is optional and missing. */
+  /** The JSON body; undefined if it is optional and missing. */
   readonly body: Declared<Name> extends { body: { schema: infer Body extends z.ZodType; required: infer Required } }
     ? z.infer<Body> | (Required extends true ? never : undefined)
     : undefined;
   /** The raw body. */
   readonly text: string;
   readonly headers: IncomingHttpHeaders;
-  /** For calls of others that are made for this request alone. */
-  readonly trace: Trace | undefined;
   /** The API key, if the endpoint needs one, with the server, if it is for one. */
   readonly caller: Declared<Name> extends { access: infer Access }
     ? Access extends 'any_key'
       ? KeyCaller
       : Caller
     : undefined;
-  /** The value of `{path*}` or `{name}` in the path, percent-decoded. */
-  readonly rest: string;
 }
 
-/** The reply of a route. */
-export type RouteReply = StoredFile | JsonReply | Redirect;
-
-/** A redirect to another path of this service. */
-export interface Redirect {
-  readonly to: string;
-}
+/** The reply of a route: a stored file, JSON, or a redirect to another path of this service. */
+export type RouteReply = StoredFile | JsonReply | { readonly to: string };
 
 /** A status and a JSON body. */
 export interface JsonReply {
@@ -81,9 +69,11 @@ export interface JsonReply {
 /** A request that matched an endpoint and passed its limits and access check. */
 export interface RawRequest {
   readonly request: IncomingMessage;
+  /** For calls of others that are made for this request alone. */
   readonly trace: Trace | undefined;
   readonly query: URLSearchParams;
   readonly caller: KeyCaller | undefined;
+  /** The value of `{path*}` or `{name}` in the path, percent-decoded. */
   readonly rest: string;
   /** The maximum body length, if not the default. */
   readonly maxBodyBytes: number | undefined;
@@ -104,19 +94,18 @@ export function handle<Name extends EndpointName>(
   answer: (request: RouteRequest<Name>) => RouteReply | Promise<RouteReply>,
 ): Route {
   const endpoint: Endpoint = endpoints[name];
+  const { body: rules, errorStyle } = endpoint;
   return {
     endpoint,
-    async answer({ request, trace, query, caller, rest, maxBodyBytes, count }) {
-      const rules = endpoint.body;
+    async answer({ request, query, maxBodyBytes, count, ...others }) {
       const text = rules || takesIdempotencyKey(endpoint) ? await readBody(request, rules, maxBodyBytes) : '';
-      const body = rules && text !== '' ? parseJsonBody(text, rules, endpoint.errorStyle) : undefined;
+      const body = rules && text !== '' ? parseJsonBody(text, rules, errorStyle) : undefined;
       const values = readValues(endpoint, query);
-      const inBody = (body as { readonly force?: boolean } | undefined)?.force;
-      assertConfirmed(endpoint, query, { inQuery: values['force'], inBody });
+      assertConfirmed(endpoint, query, values['force'], (body as { readonly force?: boolean } | undefined)?.force);
       if (rules?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
       await count?.();
       const { method, headers } = request;
-      const checked = { method, query: parseQuery(endpoint, values), body, text, headers, trace, caller, rest };
+      const checked = { ...others, method, headers, query: parseQuery(endpoint, values), body, text };
       const reply = await answer(checked as RouteRequest<Name>);
       // A replayed reply may be an error, which `replies` does not declare.
       if (!('body' in reply) || reply.status >= 500) return reply;
@@ -142,19 +131,18 @@ function readValues({ query, malformed }: Endpoint, parameters: URLSearchParams)
 function assertConfirmed(
   { confirmation, query }: Endpoint,
   parameters: URLSearchParams,
-  { inQuery, inBody }: { readonly inQuery: string | undefined; readonly inBody: boolean | undefined },
+  inQuery: string | undefined,
+  inBody: boolean | undefined,
 ): void {
   if (!confirmation) return;
   const needsBoth = confirmation.needs === 'both';
   const given = [inQuery, inBody].filter((force) => force !== undefined);
   if (given.length > Number(needsBoth) && given.every((force) => String(force) === 'true')) return;
-  const wrong = [
-    given.length === 0 ? 'neither has it' : undefined,
-    needsBoth && inQuery === undefined && inBody !== undefined ? 'the query has none' : undefined,
-    needsBoth && inBody === undefined && inQuery !== undefined ? 'the body has none' : undefined,
-    inQuery === undefined || inQuery === 'true' ? undefined : `the query has force=${quote(inQuery)}`,
-    inBody === false ? 'the body has force=false' : undefined,
-  ].filter((text) => text !== undefined);
+  const wrong: string[] = [];
+  if (given.length === 0) wrong.push('neither has it');
+  if (needsBoth && given.length === 1) wrong.push(`the ${inBody === undefined ? 'body' : 'query'} has none`);
+  if (inQuery !== undefined && inQuery !== 'true') wrong.push(`the query has force=${quote(inQuery)}`);
+  if (inBody === false) wrong.push('the body has force=false');
   const unknown = [...new Set(parameters.keys())].filter((name) => !Object.hasOwn(query?.shape ?? {}, name));
   if (unknown.length > 0) wrong.push(listUnknown('query parameter', unknown));
   throw new Problem('confirmation_required', describeConfirmation(confirmation, wrong.join('; ')));
@@ -171,13 +159,9 @@ function parseQuery(endpoint: Endpoint, values: Readonly<Record<string, string>>
   throw path.join('.') in values ? new Problem(malformed, text) : toMissing(endpoint, text);
 }
 
-function toMissing(endpoint: Endpoint, message: string): Problem {
-  const { missing } = endpoint;
+function toMissing({ missing }: Endpoint, message: string): Problem {
   return missing ? new Problem(missing.code, missing.message) : new Problem('validation_error', message);
 }
-
-/** The body rules of an endpoint, if it has a body. */
-type BodyRules = Endpoint['body'];
 
 /** Node.js checks for slow requests only every 30 s, so a slow body could take 60 s. */
 const bodyTimeoutMs = 30_000;
@@ -187,22 +171,31 @@ const bodyTimeoutMs = 30_000;
  * UTF-8, and for strict endpoints also if its type is not JSON. Endpoints with an API key accept any type: unlike a
  * cookie, a key is not sent by foreign pages.
  */
-async function readBody(
-  request: IncomingMessage,
-  rules: BodyRules,
-  maxBytes: number = bodyLimits.others,
-): Promise<string> {
+async function readBody(request: IncomingMessage, rules: Endpoint['body'], maxBytes: number = bodyLimits.others) {
   const { invalid = 'validation_error', strict = false } = rules ?? {};
   const { 'content-encoding': encoding, 'content-length': length, 'content-type': type } = request.headers;
-  if (strict && type !== undefined && !isJson(type)) throw refuse('unsupported_media_type');
+  // RFC 9110 8.3.1: media types are case-insensitive; parameters are ignored.
+  const isJson = type === undefined || /^\s*application\/json\s*(?:;|$)/i.test(type);
+  if (strict && !isJson) throw refuse('unsupported_media_type');
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw strict ? refuse('unsupported_media_type') : refuse(invalid, 'The body must not be compressed');
   }
-  if (Number(length) > maxBytes) throw refuse(invalid, 'The body is too long');
-  const bytes = await withTimeout(collect(request, maxBytes), bodyTimeoutMs, () => {
+  const tooLong = (): Problem => refuse(invalid, 'The body is too long');
+  if (Number(length) > maxBytes) throw tooLong();
+  const collect = async (): Promise<Buffer> => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      // The rest is not read then.
+      if (size > maxBytes) throw tooLong();
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  };
+  const bytes = await withTimeout(collect(), bodyTimeoutMs, () => {
     throw refuse('request_timeout');
   });
-  if (!bytes) throw refuse(invalid, 'The body is too long');
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
@@ -210,20 +203,13 @@ async function readBody(
   }
 }
 
-/** Reads the bytes of a body; undefined if there are more than `maxBytes`. The rest is not read then. */
-async function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxBytes) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+/** Closes the connection, so that the unread rest of the body is not parsed as the next request. */
+function refuse(code: ProblemCode, message?: string): Problem {
+  return new Problem(code, message, { headers: { Connection: 'close' } });
 }
 
 /** Parses and validates a JSON body; throws a Problem in the style of the endpoint if it is not JSON or not valid. */
-export function parseJsonBody(text: string, rules: NonNullable<BodyRules>, style: ErrorStyle): unknown {
+export function parseJsonBody(text: string, rules: NonNullable<Endpoint['body']>, style: ErrorStyle): unknown {
   const { schema, invalid = 'validation_error' } = rules;
   let json: unknown;
   try {
@@ -232,20 +218,21 @@ export function parseJsonBody(text: string, rules: NonNullable<BodyRules>, style
     throw new Problem(invalid, 'The body is not valid JSON');
   }
   const duplicate = findDuplicateKey(text);
-  if (duplicate !== undefined) throw new Problem(invalid, describeDuplicate(duplicate, style));
+  if (duplicate !== undefined) {
+    const named = `The field ${quote(duplicate)} is given twice`;
+    throw new Problem(invalid, style === 'json' ? named : 'The body has a field twice');
+  }
   const result = schema.safeParse(json, { error: toWords });
-  if (!result.success) throw new Problem(invalid, describeErrors(result.error, style));
-  return result.data;
-}
-
-/** RFC 9110 8.3.1: media types are case-insensitive; parameters are ignored. */
-function isJson(type: string): boolean {
-  return type.split(';', 1)[0]!.trim().toLowerCase() === 'application/json';
-}
-
-/** Closes the connection, so that the unread rest of the body is not parsed as the next request. */
-function refuse(code: ProblemCode, message?: string): Problem {
-  return new Problem(code, message, { headers: { Connection: 'close' } });
+  if (result.success) return result.data;
+  // Only JSON names unknown fields, since a text never repeats input.
+  const clauses = result.error.issues.map((issue) => {
+    if (issue.code === 'unrecognized_keys') {
+      return style === 'text' ? 'the body has an unknown field' : listUnknown('field', issue.keys);
+    }
+    const field = issue.path.join('.');
+    return field === '' ? 'the body must be a JSON object' : `the field ${field} ${issue.message}`;
+  });
+  throw new Problem(invalid, clauses.join('; ').replace(/^t/, 'T'));
 }
 
 /** The strings of a JSON text, with the colon after those that are keys, and the limits of its objects. */
@@ -271,42 +258,18 @@ function findDuplicateKey(json: string): string | undefined {
   return undefined;
 }
 
+/** Says what is wrong with a value, in place of the texts of zod; a message in the contract wins over it. */
+const toWords: z.core.$ZodErrorMap = ({ code, input, expected }) => {
+  if (code !== 'invalid_type') return 'is not valid';
+  if (input === undefined) return 'is required';
+  return expected === 'boolean' ? 'must be true or false' : expected === 'string' ? 'must be a string' : 'is not valid';
+};
+
 /** The maximum length of a field name of a client in an error, and the maximum number of such names. */
 const maxNameLength = 40;
 const maxNames = 3;
 
 const list = new Intl.ListFormat('en-GB');
-
-const expectations: Readonly<Record<string, string>> = {
-  boolean: 'must be true or false',
-  string: 'must be a string',
-};
-
-/** Says what is wrong with a value, in place of the texts of zod; a message in the contract wins over it. */
-const toWords: z.core.$ZodErrorMap = (issue) => {
-  if (issue.code !== 'invalid_type') return 'is not valid';
-  return issue.input === undefined ? 'is required' : (expectations[issue.expected] ?? 'is not valid');
-};
-
-/** Describes all errors of a body, by field. Only JSON names unknown fields, since a text never repeats input. */
-function describeErrors({ issues }: z.ZodError, style: ErrorStyle): string {
-  const clauses = issues.map((issue) => {
-    if (issue.code === 'unrecognized_keys') return describeUnknown(issue.keys, style);
-    return issue.path.length > 0
-      ? `the field ${issue.path.join('.')} ${issue.message}`
-      : 'the body must be a JSON object';
-  });
-  return clauses.join('; ').replace(/^t/, 'T');
-}
-
-/** Describes a field that a body has twice. */
-function describeDuplicate(name: string, style: ErrorStyle): string {
-  return style === 'json' ? `The field ${quote(name)} is given twice` : 'The body has a field twice';
-}
-
-function describeUnknown(names: readonly string[], style: ErrorStyle): string {
-  return style === 'text' ? 'the body has an unknown field' : listUnknown('field', names);
-}
 
 /** Says that names of a client are unknown. */
 function listUnknown(noun: string, names: readonly string[]): string {
@@ -320,9 +283,7 @@ function listUnknown(noun: string, names: readonly string[]): string {
 /** Quotes a text of a client: cut, and without control, format and combining characters. */
 function quote(name: string): string {
   const characters = Array.from(name.slice(0, 2 * maxNameLength + 1));
-  const shown = characters
-    .slice(0, maxNameLength)
-    .join('')
-    .replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, '?');
-  return `"${shown}${characters.length > maxNameLength ? '…' : ''}"`;
+  const shown = characters.slice(0, maxNameLength).join('');
+  const more = characters.length > maxNameLength ? '…' : '';
+  return `"${shown.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, '?')}${more}"`;
 }

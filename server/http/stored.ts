@@ -44,10 +44,9 @@ export interface ByteRange {
   readonly end: number;
 }
 
-/** What to send for a stored file. Without a variant, the response has no body. */
+/** What to send for a stored file: no body without a variant; headers are alternating names and values. */
 interface StoredReply<Stored> {
   readonly status: 200 | 206 | 304;
-  /** Alternating names and values. */
   readonly headers: readonly string[];
   readonly variant?: Stored | undefined;
   /** The part of the variant, with 206. */
@@ -65,8 +64,7 @@ interface Prepared {
 
 /**
  * Picks the response: 200 in the client's preferred encoding, 206 for a part, or 304 if the client has that version. Throws
- * a Problem if the part is outside of the file. A preview changes at each save, so that browsers must ask before they show
- * what they kept.
+ * a Problem if the part is outside of the file. A preview changes at each save: browsers must ask before they show a copy.
  */
 export function toStoredReply<Stored extends Variant>(
   file: StoredFile<Stored>,
@@ -74,11 +72,8 @@ export function toStoredReply<Stored extends Variant>(
   isPreview = false,
 ): StoredReply<Stored> {
   const encoding = negotiateEncoding(headers['accept-encoding'], file.variants);
-  const { etag, okHeaders, notModifiedHeaders, partHeaders } = (file.prepared[encoding] ??= prepare(
-    file,
-    encoding,
-    isPreview,
-  ));
+  const prepared = (file.prepared[encoding] ??= prepare(file, encoding, isPreview));
+  const { etag, okHeaders, notModifiedHeaders, partHeaders } = prepared;
   const match = headers['if-none-match'];
   if (match !== undefined && matches(match, etag)) return { status: 304, headers: notModifiedHeaders };
   if (method === 'HEAD') return { status: 200, headers: okHeaders };
@@ -94,28 +89,21 @@ export function toStoredReply<Stored extends Variant>(
   return { status: 206, headers: [...partHeaders, ...length], variant, range };
 }
 
-/** The encodings of a file besides `identity`. */
-type Available = { readonly [encoding in Exclude<Encoding, 'identity'>]?: unknown };
-
 /** A cache: browsers and CDNs send few different headers, and parsing takes half of the negotiation time. */
 const parsed = new LRUCache<string, ReadonlyMap<string, number>>({ max: 100, memoMethod: parseWeights });
 
 /**
- * Picks the encoding of a response (RFC 9110 12.5.3): the available one with the highest weight, and brotli if weights
+ * Picks the encoding of a response (RFC 9110 12.5.3): the available one with the highest weight, and the shortest if weights
  * are equal. Returns `identity` if the client accepts none: that is better than a 406.
  */
-function negotiateEncoding(header: string | undefined, available: Available): Encoding {
+function negotiateEncoding(header: string | undefined, available: StoredFile['variants']): Encoding {
   if (!header) return 'identity';
   const weights = parsed.memo(header);
   let best: Encoding = 'identity';
-  let bestWeight = weights.get('identity') ?? 0;
-  for (const encoding of ['br', 'gzip'] as const) {
-    if (!available[encoding]) continue;
-    const weight = weights.get(encoding) ?? weights.get('*') ?? 0;
-    if (weight > bestWeight || (weight === bestWeight && weight > 0 && best === 'identity')) {
-      best = encoding;
-      bestWeight = weight;
-    }
+  let bestWeight = 0;
+  for (const encoding of ['br', 'gzip', 'identity'] as const) {
+    const weight = weights.get(encoding) ?? (encoding === 'identity' ? 0 : weights.get('*')) ?? 0;
+    if (available[encoding] && weight > bestWeight) [best, bestWeight] = [encoding, weight];
   }
   return best;
 }
