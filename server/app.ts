@@ -160,13 +160,14 @@ export function createApp(options: AppOptions): H3 {
     setHead(event, status, headers);
     return range && Buffer.isBuffer(bytes) ? bytes.subarray(range.start, range.end + 1) : (bytes ?? '');
   };
-  const answer = async (event: H3Event, { endpoint, answer: answerRoute }: Route): Promise<unknown> => {
+  const answer = async (event: H3Event, route: Route): Promise<unknown> => {
     const context = contextOf(event);
     const { request, trace } = context;
+    const { endpoint } = route;
     const { limit, access, body } = endpoint;
     const id = event.context.params?.['id'] ?? '';
     const count = async (): Promise<void> => assertAllowed(context, await limits[limit!].consume(context.client.key));
-    const reply = await answerRoute({
+    const reply = await route.answer({
       request,
       trace,
       query: event.url.searchParams,

@@ -18,8 +18,8 @@ interface ParsedDomain extends DomainName {
 /** Longer inputs cannot become a valid name, and are not searched for the domain that was meant. */
 const maxInput = 1024;
 
-/** A dot at the end of a whole name; IDNA maps the others to the first. */
-const finalDot = /[.\u3002\uFF0E\uFF61]$/u;
+/** The full stop, and those that IDNA maps to it. */
+const dot = /[.\u3002\uFF0E\uFF61]/u;
 
 /** All ASCII characters but letters, digits, hyphens and dots; spaces and control characters beyond ASCII. */
 // oxlint-disable-next-line no-control-regex
@@ -38,13 +38,11 @@ export function parseDomainName(text: string, tlds: () => ReadonlySet<string>): 
   throw new Problem('invalid_domain', meant ? `${fault}; search for ${meant.unicode}` : fault);
 }
 
-/** The domain that a name is, or is below; or what is wrong with the name. */
-type Found = { readonly domain: ParsedDomain; readonly isBelow: boolean } | { readonly fault: string };
-
-function findDomain(text: string, tlds: () => ReadonlySet<string>): Found {
+/** Finds the domain that a name is, or is below; or what is wrong with the name. */
+function findDomain(text: string, tlds: () => ReadonlySet<string>): Fault | { domain: ParsedDomain; isBelow: boolean } {
   const fault = findForeign(text);
   if (fault !== undefined) return { fault };
-  const parsed = toIdnaName(text.replace(finalDot, ''));
+  const parsed = toIdnaName(dot.test(text.at(-1) ?? '') ? text.slice(0, -1) : text);
   if ('fault' in parsed) return parsed;
   const labels = parsed.name.split('.');
   if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1)!)) return { fault: 'The domain must not be an IP address' };
@@ -58,7 +56,7 @@ function findDomain(text: string, tlds: () => ReadonlySet<string>): Found {
   if (getPublicSuffix(name) === name) throw new Problem('tld_not_found');
   const unicode = parsed.unicode
     .split('.')
-    .slice(at - 1)
+    .toSpliced(0, at - 1)
     .join('.');
   return { domain: { name, unicode, tld: labels.slice(at).join('.') }, isBelow: at > 1 };
 }
@@ -95,33 +93,30 @@ function findForeign(text: string): string | undefined {
   return `The domain must not contain ${isVisible ? character : `U+${code}`}`;
 }
 
-/** A name in lower case with A-labels, as in DNS, and with U-labels, as people write it; or what is wrong with it. */
-type IdnaName = { readonly name: string; readonly unicode: string } | { readonly fault: string };
+/** What is wrong with a name. */
+interface Fault {
+  readonly fault: string;
+}
 
-const disallowed = 'The domain holds a character that no domain may hold';
 const outOfContext = 'The domain holds a character that is not allowed beside its neighbours';
 const tooLong = 'A part of the domain is longer than 63 characters, or the whole is longer than 253';
 const malformed = 'A part of the domain is not a valid internationalised name';
 
 /** What is wrong, by the name of the library's error. */
-const faults = new Map([
-  ['IdnaUnicodeError', disallowed],
-  ['IdnaContextJError', outOfContext],
-  ['IdnaContextOError', outOfContext],
-  ['IdnaBidiError', 'A part of the domain mixes directions of writing'],
-  ['IdnaLengthError', tooLong],
-  ['IdnaSyntaxError', malformed],
-  ['PunycodeError', malformed],
-]);
-
-/** The full stop, and those that IDNA maps to it. */
-const dot = /[.\u3002\uFF0E\uFF61]/u;
+const faults: Readonly<Record<string, string>> = {
+  IdnaUnicodeError: 'The domain holds a character that no domain may hold',
+  IdnaContextJError: outOfContext,
+  IdnaContextOError: outOfContext,
+  IdnaBidiError: 'A part of the domain mixes directions of writing',
+  IdnaLengthError: tooLong,
+};
 
 /**
  * Maps a name by UTS #46 and checks it by IDNA2008 (RFC 5890 to 5893): letters, digits and hyphens of all scripts, no
- * symbols or emoji, and A-labels by the same rules. No label may mix scripts.
+ * symbols or emoji, and A-labels by the same rules. No label may mix scripts. Returns the name in lower case with A-labels, as
+ * in DNS, and with U-labels, as people write it; or what is wrong with it.
  */
-export function toIdnaName(text: string): IdnaName {
+export function toIdnaName(text: string): Fault | { readonly name: string; readonly unicode: string } {
   if (text.length > maxInput) return { fault: tooLong };
   const labels = text.split(dot);
   if (labels.includes('')) return { fault: 'The domain has an empty part' };
@@ -135,25 +130,19 @@ export function toIdnaName(text: string): IdnaName {
     // It throws a RangeError for a part in which nothing is left, such as a soft hyphen alone.
     if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error;
     const [character] = /U\+[0-9A-F]{4,6}/.exec(error.message) ?? [];
-    const fault = faults.get(error.name) ?? malformed;
+    const fault = faults[error.name] ?? malformed;
     return { fault: character === undefined ? fault : `${fault}: ${character}` };
   }
 }
 
-/** The characters from one code point to another, and the scripts that they are written in. */
-interface Range {
-  readonly from: number;
-  readonly to: number;
-  readonly of: ReadonlySet<string>;
-}
-
 /**
- * The scripts of the letters, marks and digits that a label may hold: Script_Extensions of Unicode 17. Those of all scripts are
- * left out. A table, since 170 regular expressions take 0.2 s of each process; test/slow/domains/ compares it with them.
+ * The scripts of the letters, marks and digits that a label may hold, by ranges of code points: Script_Extensions of Unicode 17.
+ * Those of all scripts are left out. A table, since 170 regular expressions take 0.2 s of each process; test/slow/domains/
+ * compares it with them.
  */
-const scripts: readonly Range[] = Object.entries(table)
+const scripts = Object.entries(table)
   .flatMap(([codes, text]) => {
-    const of = new Set(codes.split(' '));
+    const of: ReadonlySet<string> = new Set(codes.split(' '));
     return text.split(' ').map((range) => {
       const [from = 0, to = from] = range.split('-').map((code) => Number.parseInt(code, 16));
       return { from, to, of };

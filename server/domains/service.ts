@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import type { DomainCatalog, DomainLookup, DomainSearchResponse, DomainTLD } from '#contract/domains.ts';
+import type { Base } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { Problem } from '../problem.ts';
 import { withTimeout } from '../timeout.ts';
@@ -15,20 +16,16 @@ import type { LivePrices, PriceSettings } from './prices/index.ts';
 import type { TldPrices } from './prices/source.ts';
 
 /** The settings of the look-ups. */
-export interface RegistrySettings {
+interface RegistrySettings {
   readonly DNS_SERVERS?: 'off' | readonly string[] | undefined;
   readonly RDAP_BOOTSTRAP_URL: string;
   readonly SERVICE_VERSION: string;
   readonly PUBLIC_URL?: string | undefined;
 }
 
-/** What the domain search needs of the server. */
-export interface DomainsBase {
-  readonly env: RegistrySettings & PriceSettings & { readonly DATA_DIR: string };
-  readonly log: Logger;
-  readonly opened: AsyncDisposableStack;
+/** What the domain search needs of the server; the buckets pace the queries to registries. */
+interface DomainsBase extends Base<RegistrySettings & PriceSettings & { readonly DATA_DIR: string }> {
   readonly releases: { current(): { readonly domains: DomainCatalog } };
-  /** Creates the buckets that pace the queries to registries. */
   readonly createBucket: CreateBucket;
 }
 
@@ -55,16 +52,14 @@ export function openDomains({ env, log, opened, releases, createBucket }: Domain
 
 /** Opens the registries. The User-Agent names this service and a contact URL for registry operators. */
 export function openRegistries(env: RegistrySettings, log: Logger, createBucket?: CreateBucket): Registries {
-  const { DNS_SERVERS: dnsServers, RDAP_BOOTSTRAP_URL: bootstrap, PUBLIC_URL: contact } = env;
-  const bootstrapUrl = bootstrap === 'off' ? undefined : bootstrap;
-  const userAgent = `hosting-api/${env.SERVICE_VERSION}${contact === undefined ? '' : ` (+${contact})`}`;
+  const { DNS_SERVERS: dnsServers, RDAP_BOOTSTRAP_URL: url, SERVICE_VERSION: version, PUBLIC_URL: contact } = env;
+  const userAgent = `hosting-api/${version}${contact === undefined ? '' : ` (+${contact})`}`;
+  const bootstrapUrl = url === 'off' ? undefined : url;
   return createRegistries({ dnsServers, bootstrapUrl, userAgent, log, createBucket });
 }
 
 /** How long a result is cached: a taken name seldom becomes free, a free one may be taken any moment. */
 const cacheMs = { taken: 600_000, free: 60_000 };
-
-const maxCached = 50_000;
 
 /** Caches the results of the registries; concurrent checks of one name share one lookup. */
 export function createAvailability(
@@ -74,7 +69,7 @@ export function createAvailability(
   type Question = { readonly domain: DomainName; readonly lookup: DomainLookup | undefined };
   const cache = new LRUCache<string, Exclude<Availability, 'unknown'>, Question>({
     // It grows with its entries; `max` would allocate all of them now.
-    maxSize: maxCached,
+    maxSize: 50_000,
     sizeCalculation: () => 1,
     ttl: cacheMs.free,
     ttlResolution: 0,
@@ -98,7 +93,7 @@ export function createAvailability(
 }
 
 /** Dependencies of the domain service. */
-export interface DomainsOptions {
+interface DomainsOptions {
   /** The catalog of the served release. */
   readonly catalog: () => DomainCatalog;
   /** The prices of a billing system, if one is configured. */
@@ -106,26 +101,17 @@ export interface DomainsOptions {
   readonly availability: Pick<Registries, 'check'>;
 }
 
-type Offers = ReturnType<typeof toOffers>;
-
-interface Offer {
-  readonly listed: z.infer<typeof DomainTLD>;
-  readonly lookup: DomainLookup | undefined;
-}
-
 /** Creates the domain service. Exactly the listed TLDs can be searched. */
 export function createDomains({ catalog, live, availability }: DomainsOptions) {
-  let cached: { catalog: unknown; prices: unknown; offers: Offers } | undefined;
+  let offers: ReturnType<typeof toOffers> | undefined;
 
-  const read = (): Offers => {
+  const read = () => {
     const source = catalog();
     const prices = live?.current();
     if (live && !prices) throw new Problem('provider_error');
-    if (cached?.catalog !== source || cached.prices !== prices) {
-      cached = { catalog: source, prices, offers: toOffers(source, prices) };
-    }
-    if (cached.offers.lacksPrices) throw new Problem('pricing_unavailable');
-    return cached.offers;
+    if (offers?.catalog !== source || offers.prices !== prices) offers = toOffers(source, prices);
+    if (offers.lacksPrices) throw new Problem('pricing_unavailable');
+    return offers;
   };
   return {
     /** Lists the TLDs on sale; the same object until they change. Throws a Problem if there are no prices. */
@@ -159,7 +145,8 @@ function toOffers(catalog: DomainCatalog, prices: ReadonlyMap<string, TldPrices>
   const entries = new Map(Object.entries(catalog.tlds).map(([tld, entry]) => [tld.slice(1), entry]));
   // All of them, on sale or not: example.co.uk is never a name under .uk.
   const tlds: ReadonlySet<string> = new Set([...entries.keys(), ...(prices?.keys() ?? [])]);
-  const offers = new Map<string, Offer>();
+  type Listed = z.infer<typeof DomainTLD>;
+  const offers = new Map<string, { readonly listed: Listed; readonly lookup: DomainLookup | undefined }>();
   for (const tld of [...tlds].toSorted()) {
     const { active, order_url: orderUrl, lookup, prices: own } = entries.get(tld) ?? {};
     const complete = prices ? prices.get(tld) : own?.['EUR']?.['1'];
@@ -174,5 +161,5 @@ function toOffers(catalog: DomainCatalog, prices: ReadonlyMap<string, TldPrices>
     ? prices.size === 0
     : offers.size === 0 && entries.values().some(({ active }) => active !== false);
   const listed = [...offers.values()].map((offer) => offer.listed);
-  return { tlds, offers, listed, lacksPrices };
+  return { catalog, prices, tlds, offers, listed, lacksPrices };
 }

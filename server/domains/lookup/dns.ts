@@ -6,26 +6,17 @@ import { RECURSION_DESIRED, decode, encode, streamEncode } from 'dns-packet';
 import type { Packet } from 'dns-packet';
 import { announceUpstream } from '../../upstream/client.ts';
 
-/** A recursive resolver. */
-interface Server {
-  readonly address: string;
-  readonly port: number;
-}
-
 /** A resolver's answer on a delegation. `failed`: no usable answer; `truncated`: the full answer needs TCP. */
 type Reply = 'delegated' | 'not delegated' | 'failed' | 'truncated';
 
 /** What each answer means for those who count. */
 const outcomes = { delegated: 'ok', truncated: 'ok', 'not delegated': 'not_found', failed: 'server_error' } as const;
 
-const truncatedBit = 2;
-const nameError = 3;
-
 /** How many resolvers are tried in turn. */
 const maxServers = 2;
 
 /** Options of {@link isDelegated}. */
-export interface DelegationOptions {
+interface DelegationOptions {
   /** Resolvers as `ip`, `ip:port` or `[ip]:port`; default the system's. */
   readonly servers: readonly string[] | undefined;
   /** For each query. */
@@ -48,7 +39,7 @@ export async function isDelegated(
     for (const ask of [queryUdp, queryTcp]) {
       const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
       const startedAt = performance.now();
-      const reply = await ask(toServer(server), query, ends).catch(() => 'failed' as const);
+      const reply = await ask(toResolver(server), query, ends).catch(() => 'failed' as const);
       const outcome = reply === 'failed' && ends.aborted ? 'timeout' : outcomes[reply];
       publish(outcome, performance.now() - startedAt);
       if (reply === 'delegated') return true;
@@ -60,32 +51,33 @@ export async function isDelegated(
   return false;
 }
 
-function toServer(text: string): Server {
+type Resolver = ReturnType<typeof toResolver>;
+
+function toResolver(text: string) {
   const [, bracketed, plain, port] = /^(?:\[(.+)\]|([^:]+))(?::(\d+))?$/.exec(text) ?? [];
   return { address: bracketed ?? plain ?? text, port: Number(port ?? 53) };
 }
 
 /**
- * Parses a message; undefined if it is not the reply to the query. Only an NS record of exactly the name counts as a
- * delegation, not one of its parent or alias, which Node's own resolver does not distinguish. Throws if the reply is
- * malformed.
+ * Parses a message; undefined if it is not the reply to the query. Only an NS record of exactly the name counts, not one of its
+ * parent or alias, which Node's own resolver does not distinguish. Throws if the reply is malformed.
  */
 function readReply(message: Buffer, query: Packet): Reply | undefined {
   if (message.length < 4 || message.readUInt16BE(0) !== query.id) return undefined;
-  if (message[2]! & truncatedBit) return 'truncated';
+  if (message[2]! & 2) return 'truncated';
   const { type, flags = 0, questions: [asked] = [], answers = [] } = decode(message);
   const name = query.questions![0]!.name;
   const isOfName = (record: { readonly type: string; readonly name: string }): boolean =>
     record.type === 'NS' && record.name.toLowerCase() === name;
   if (type !== 'response' || !asked || !isOfName(asked)) return undefined;
-  const code = flags & 15;
-  if (code !== 0 && code !== nameError) return 'failed';
+  // Without an error, or no such name.
+  if (![0, 3].includes(flags & 15)) return 'failed';
   return answers.some(isOfName) ? 'delegated' : 'not delegated';
 }
 
 /** Queries over UDP. Each query has a new port, and the connected socket receives from this server only. */
-function queryUdp(server: Server, query: Packet, signal: AbortSignal): Promise<Reply> {
-  const socket = createSocket({ type: isIPv6(server.address) ? 'udp6' : 'udp4', signal });
+function queryUdp({ address, port }: Resolver, query: Packet, signal: AbortSignal): Promise<Reply> {
+  const socket = createSocket({ type: isIPv6(address) ? 'udp6' : 'udp4', signal });
   return new Promise<Reply>((resolve, reject) => {
     socket.on('error', reject);
     socket.once('close', () => reject(new Error('no answer')));
@@ -99,13 +91,13 @@ function queryUdp(server: Server, query: Packet, signal: AbortSignal): Promise<R
       }
     });
     socket.once('connect', () => socket.send(encode(query)));
-    socket.connect(server.port, server.address);
+    socket.connect(port, address);
   }).finally(() => signal.aborted || socket.close());
 }
 
 /** Queries over TCP, where each message has a length prefix (RFC 1035 §4.2.2). */
-async function queryTcp(server: Server, query: Packet, signal: AbortSignal): Promise<Reply> {
-  const socket = connect({ host: server.address, port: server.port, signal });
+async function queryTcp({ address, port }: Resolver, query: Packet, signal: AbortSignal): Promise<Reply> {
+  const socket = connect({ host: address, port, signal });
   try {
     socket.write(streamEncode(query));
     let received = Buffer.alloc(0);

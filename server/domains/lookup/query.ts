@@ -54,7 +54,7 @@ export interface QueryContext {
 export const retry = Symbol('retry');
 
 /** Options of the limiter. */
-export interface HostLimiterOptions {
+interface HostLimiterOptions {
   /** Concurrent queries to each host. */
   readonly concurrency: number;
   /** The rate of a host; hosts with the same rate must get the same object. */
@@ -78,31 +78,25 @@ const minRemainingMs = 50;
 /** From this many hosts on, idle ones are removed. */
 const maxIdleHosts = 500;
 
-/**
- * Creates what limits the rate and concurrency of the queries to each host. A query waits for a concurrency slot, and then for
- * a token of the host's bucket.
- */
+/** Creates what limits the queries to each host: one waits for a slot, and then for a token of the host's bucket. */
 export function createHostLimiter(options: HostLimiterOptions) {
   const { concurrency, rateOf, now, createBucket = (bucket) => createTokenBucket(bucket, now) } = options;
   const hosts = new Map<string, HostState>();
   const buckets = new Map<Rate, TokenBucket>();
 
-  const removeIdle = (): void => {
-    for (const [host, { slots, backOffUntil }] of hosts) {
-      if (slots.activeCount + slots.pendingCount === 0 && now() >= backOffUntil) hosts.delete(host);
-    }
-  };
   const stateOf = (host: string): HostState => {
-    let state = hosts.get(host);
-    if (!state) {
-      if (hosts.size >= maxIdleHosts) removeIdle();
-      hosts.set(host, (state = { slots: pLimit(concurrency), backOffUntil: 0, waiting: new AbortController() }));
+    const found = hosts.get(host);
+    if (found) return found;
+    for (const [idle, { slots, backOffUntil }] of hosts.size < maxIdleHosts ? [] : hosts) {
+      if (slots.activeCount + slots.pendingCount === 0 && now() >= backOffUntil) hosts.delete(idle);
     }
+    const state = { slots: pLimit(concurrency), backOffUntil: 0, waiting: new AbortController() };
+    hosts.set(host, state);
     return state;
   };
   const bucketOf = (rate: Rate): TokenBucket => {
-    let bucket = buckets.get(rate);
-    if (!bucket) buckets.set(rate, (bucket = createBucket({ name: 'registry', ...rate })));
+    const bucket = buckets.get(rate) ?? createBucket({ name: 'registry', ...rate });
+    buckets.set(rate, bucket);
     return bucket;
   };
   /** Waits for a token of a host; false if there is none before the deadline. */

@@ -1,10 +1,13 @@
 import { domainToASCII } from 'node:url';
 import { z } from 'zod';
-import { ProviderError, parseJson } from '../../upstream/client.ts';
+import type { Logger } from '../../log.ts';
+import { ProviderError, createClient, parseJson } from '../../upstream/client.ts';
 import type { Client, Reply } from '../../upstream/client.ts';
+import { createPoller } from '../../upstream/poller.ts';
 import { isAllowedUrl } from '../../upstream/public-address.ts';
 import { retry } from './query.ts';
 import type { Availability, Deadline, QueryContext } from './query.ts';
+import snapshot from './rdap-snapshot.json' with { type: 'json' };
 
 /** An availability; `denied` if the server answers 404 without an RDAP body, as it also does for a base that moved. */
 type RdapAnswer = Availability | 'denied';
@@ -72,17 +75,13 @@ export function createRdap(client: Client, { limiter, limits, onAnomaly }: Query
 function toAvailability({ status, text }: Reply, name: string, isRedirected: boolean): RdapAnswer {
   const answer = parseJson(text, Answer);
   const isDomain = answer?.objectClassName === 'domain';
-  if (status === 200) return isDomain && answer.errorCode === undefined && isNamed(answer, name) ? 'taken' : 'unknown';
+  // Verisign uses upper case; some servers add a trailing dot.
+  const found = (answer?.ldhName ?? domainToASCII(answer?.unicodeName ?? '')).toLowerCase().replace(/\.$/, '');
+  if (status === 200) return isDomain && answer.errorCode === undefined && found === name ? 'taken' : 'unknown';
   // The body of a 404 may be missing or HTML (RFC 7480 §5.3), but it must not contradict the status.
   const contradicts = isDomain || (answer?.errorCode ?? 404) !== 404;
   if (status !== 404 || isRedirected || contradicts) return 'unknown';
   return answer?.errorCode === 404 || Array.isArray(answer?.rdapConformance) ? 'free' : 'denied';
-}
-
-/** Whether an object has this name. Verisign uses upper case; some servers add a trailing dot. */
-function isNamed({ ldhName, unicodeName }: z.infer<typeof Answer>, name: string): boolean {
-  const found = ldhName ?? domainToASCII(unicodeName ?? '');
-  return found.toLowerCase().replace(/\.$/, '') === name;
 }
 
 /** The back-off from Retry-After (seconds or a date, RFC 9110 §10.2.3), from 1 to 300 s. */
@@ -90,4 +89,113 @@ function toBackOffMs(retryAfter: string | null, otherwiseMs: number): number {
   const text = retryAfter?.trim() ?? '';
   const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
   return Number.isNaN(ms) ? otherwiseMs : Math.min(Math.max(ms, 1000), 300_000);
+}
+
+/**
+ * The RDAP server of each TLD, from IANA's list of 2026-02-13 (https://data.iana.org/rdap/dns.json), without three that
+ * have no https (.kg, .mg, .ng); .online, .site, .store and .tech are as of 2026-09-30. It is used until a newer list is
+ * read.
+ */
+export const listedBases: ReadonlyMap<string, string> = new Map(
+  Object.entries(snapshot).flatMap(([base, tlds]) => tlds.split(' ').map((tld) => [tld, base] as const)),
+);
+
+/** Dependencies of the list of RDAP servers. */
+interface BootstrapOptions {
+  /** The URL of the list; if undefined, the built-in list is used. */
+  readonly url: string | undefined;
+  /** The base URL of each TLD until the list is read; default {@link listedBases}. */
+  readonly builtIn?: ReadonlyMap<string, string>;
+  readonly userAgent: string;
+  readonly refreshMs: number;
+  readonly now: () => number;
+  readonly log: Logger;
+}
+
+/** For one read; the first searches wait for it. */
+const timeoutMs = 3000;
+/** The pause after a failed read. */
+const retryMs = 10 * 60 * 1000;
+/** How long a list counts: base URLs move, and old servers deny existing names. */
+const currentMs = 7 * 24 * 60 * 60 * 1000;
+/** A list with fewer services is truncated or wrong; observed were 591 to 607. */
+const minServices = 500;
+
+const List = z.object({
+  services: z.array(z.tuple([z.array(z.string()), z.array(z.string())]).rest(z.unknown())).min(minServices),
+});
+
+/** Creates IANA's list of the RDAP servers of TLDs (RFC 9224). The built-in one is used until the first successful read. */
+export function createBootstrap(options: BootstrapOptions) {
+  const { url, userAgent, refreshMs, now, log } = options;
+  const client = createClient({
+    baseUrl: '',
+    headers: { 'user-agent': userAgent },
+    timeoutMs,
+    maxBytes: 2 * 1024 * 1024,
+    upstream: 'rdap-bootstrap',
+    // The client treats 304 as a redirect too; real redirects are rejected below.
+    redirects: 'reply',
+  });
+  let bases = options.builtIn ?? listedBases;
+  let etag: string | undefined;
+  let readAt = -Infinity;
+
+  const poller = createPoller({
+    async read() {
+      if (url === undefined) return;
+      const reply = await client.request('GET', url, { headers: etag === undefined ? {} : { 'if-none-match': etag } });
+      if (reply.status !== 304 || etag === undefined) {
+        const list = reply.status === 200 ? parseJson(reply.text, List) : undefined;
+        if (!list) throw new Error(`status ${reply.status}, and not a list of at least ${minServices} services`);
+        const found = toBases(list, new URL(url));
+        if (found.size < minServices) throw new Error(`only ${found.size} of its servers are allowed`);
+        bases = found;
+        etag = reply.headers.get('etag') ?? undefined;
+      }
+      readAt = now();
+    },
+    onFailure(error) {
+      // Without a stack: an offline machine logs this regularly, and it is no defect.
+      const reason = String((error as Error).cause ?? error);
+      log.warn({ reason }, 'the list of RDAP servers could not be read; the previous one is still used');
+    },
+    everyMs: () => refreshMs,
+    retryMs,
+  });
+  return {
+    /** Finds the server of a TLD by the longest entry that is a suffix of it. */
+    find(tld: string) {
+      for (let entry = tld; entry !== ''; entry = entry.split('.').slice(1).join('.')) {
+        const base = bases.get(entry);
+        if (base !== undefined) return { base, entry };
+      }
+      return undefined;
+    },
+    /** Whether a server of the list has this host. */
+    hasHost: (host: string): boolean => bases.values().some((base) => base.includes(`//${host}/`)),
+    /** Whether the list was read in the last seven days. */
+    isCurrent: (): boolean => now() - readAt < currentMs,
+    /** Starts to read the list regularly. Resolves when the first read has ended; never rejects. */
+    start: () => poller.start(),
+    /** Reads the list now; if that fails, the previous list stays. Never rejects. */
+    refresh: () => poller.poll(),
+    async close(): Promise<void> {
+      const stopped = poller.stop();
+      await client.close();
+      await stopped;
+    },
+  };
+}
+
+/** The first allowed base URL of each entry, by A-label. */
+function toBases({ services }: z.infer<typeof List>, from: URL): Map<string, string> {
+  return new Map(
+    services.flatMap(([entries, urls]) => {
+      const bases = urls.map((text) => URL.parse(text.endsWith('/') ? text : `${text}/`));
+      // Only a list on loopback, for tests, may refer to loopback.
+      const base = bases.find((found) => found && isAllowedUrl(found, from));
+      return base ? entries.map((entry) => [entry.toLowerCase(), base.href] as const) : [];
+    }),
+  );
 }

@@ -1,33 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
-import { z } from 'zod';
 import type { DomainLookup } from '#contract/domains.ts';
 import type { Logger } from '../../log.ts';
 import { withTimeout } from '../../timeout.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
-import { createClient, parseJson } from '../../upstream/client.ts';
-import { createPoller } from '../../upstream/poller.ts';
-import { isAllowedUrl, lookupPublic } from '../../upstream/public-address.ts';
+import { createClient } from '../../upstream/client.ts';
+import { lookupPublic } from '../../upstream/public-address.ts';
 import type { DomainName } from '../names.ts';
 import { isDelegated } from './dns.ts';
 import { createHostLimiter, defaultLimits } from './query.ts';
 import type { Availability, Deadline, QueryContext, Rate, RegistryLimits } from './query.ts';
-import { createRdap } from './rdap.ts';
-import snapshot from './rdap-snapshot.json' with { type: 'json' };
+import { createBootstrap, createRdap } from './rdap.ts';
 import { createWhois } from './whois.ts';
 
 /** A source of availability for a TLD. */
 type Source = Exclude<DomainLookup, 'none'>;
-
-/**
- * The RDAP server of each TLD, from IANA's list of 2026-02-13 (https://data.iana.org/rdap/dns.json), without three that
- * have no https (.kg, .mg, .ng); .online, .site, .store and .tech are as of 2026-09-30. It is used until a newer list is
- * read.
- */
-export const listedBases: ReadonlyMap<string, string> = new Map(
-  Object.entries(snapshot).flatMap(([base, tlds]) => tlds.split(' ').map((tld) => [tld, base] as const)),
-);
 
 /**
  * Sources of TLDs that are not in IANA's list as of 2026-11-20, the better source first. RDAP: DENIC's pilot (denic.de),
@@ -116,14 +104,11 @@ export interface RegistriesOptions {
   readonly createBucket?: CreateBucket | undefined;
 }
 
-/** The maximum number of cached canaries. */
-const maxCanaries = 5000;
-
 /** Creates the registries. No request is sent before the first check or start. */
 export function createRegistries(options: RegistriesOptions) {
-  const { dnsServers, bootstrapUrl, userAgent, log, createBucket } = options;
-  const { now = () => performance.now() } = options;
+  const { dnsServers, bootstrapUrl: url, userAgent, log, now = () => performance.now(), createBucket } = options;
   const limits = { ...defaultLimits, ...options.limits };
+  const { refreshMs, lookupMs, concurrency } = limits;
   const client = createClient({
     baseUrl: '',
     headers: { accept: 'application/rdap+json, application/json;q=0.5', 'user-agent': userAgent },
@@ -133,43 +118,39 @@ export function createRegistries(options: RegistriesOptions) {
     lookup: lookupPublic,
     upstream: 'rdap',
   });
-  const { refreshMs } = limits;
-  const bootstrap = createBootstrap({ url: bootstrapUrl, userAgent, refreshMs, now, log });
+  const bootstrap = createBootstrap({ url, userAgent, refreshMs, now, log });
   const rateOf = (host: string): Rate => {
     const [hostname = ''] = host.split(':', 1);
-    const isListed = bootstrap.hasHost(host) || isListedHost(hostname);
+    const isListed = bootstrap.hasHost(host) || tableHosts.has(hostname);
     return hostRates.get(hostname) ?? (isListed ? limits.rate : limits.unlistedRate);
   };
   const context: QueryContext = {
-    limiter: createHostLimiter({ concurrency: limits.concurrency, rateOf, now, createBucket }),
+    limiter: createHostLimiter({ concurrency, rateOf, now, createBucket }),
     limits,
     onAnomaly: (host, description) => log.warn({ host }, `a registry ${description}`),
   };
   const askRdap = createRdap(client, context);
   const askWhois = createWhois(context);
   const dnsSlots = pLimit(limits.dnsConcurrency);
-  const running = new Set<AbortController>();
-  let isClosed = false;
+  const closing = new AbortController();
 
   /** Runs some work with a deadline. The result is `unknown` if it fails or is too slow, and after the close. */
   const within = async <Answer>(
     ms: number,
     work: (deadline: Deadline) => Promise<Answer>,
   ): Promise<Answer | 'unknown'> => {
-    if (isClosed) return 'unknown';
-    const controller = new AbortController();
-    const { signal } = controller;
+    if (closing.signal.aborted) return 'unknown';
+    const ended = new AbortController();
+    const signal = AbortSignal.any([ended.signal, closing.signal]);
     const end = performance.now() + ms;
-    running.add(controller);
     try {
       return await withTimeout(work({ signal, remainingMs: () => end - performance.now() }), ms, () => 'unknown');
     } catch (error) {
       log.error({ err: error }, 'a registry lookup failed');
       return 'unknown';
     } finally {
-      running.delete(controller);
       // Aborts what is still running for this work.
-      controller.abort();
+      ended.abort();
     }
   };
 
@@ -183,21 +164,18 @@ export function createRegistries(options: RegistriesOptions) {
     return isSeen === true;
   };
 
-  /**
-   * The canaries: whether a server knows a name that must exist. A server of another TLD denies it, and so does one that
-   * moved.
-   */
+  /** Whether a server knows a name that must exist: a server of another TLD denies it, and so does one that moved. */
   const canaries = new LRUCache<string, boolean, { readonly base: string; readonly tld: string }>({
-    max: maxCanaries,
+    max: 5000,
     ttl: limits.canaryMs,
     ttlResolution: 0,
     perf: { now },
     ignoreFetchAbort: true,
     async fetchMethod(server, _stale, { context: { base, tld } }) {
-      const existing = toExistingName(tld, { rdap: base });
-      const answer = await within(limits.lookupMs, (deadline) => askRdap(base, existing, deadline));
+      const name = toExistingName(tld, { rdap: base });
+      const answer = await within(lookupMs, (deadline) => askRdap(base, name, deadline));
       if (answer === 'free' || answer === 'denied') {
-        log.error({ server, name: existing }, 'an RDAP server denies a name that exists; its 404s do not count');
+        log.error({ server, name }, 'an RDAP server denies a name that exists; its 404s do not count');
       }
       // An unknown result is not cached.
       return answer === 'unknown' ? undefined : answer === 'taken';
@@ -225,9 +203,10 @@ export function createRegistries(options: RegistriesOptions) {
     return listed ? [{ rdap: listed.base }] : (unlisted.get(toRegistryTld(tld)) ?? []);
   };
   const askSource = (source: Source, domain: DomainName, deadline: Deadline): Promise<Availability> => {
-    if ('rdap' in source) return askServer(toBase(source.rdap), domain, deadline);
     if ('das' in source) return askWhois('das', source.das, domain, deadline);
-    return askWhois('whois', source.whois, domain, deadline);
+    if ('whois' in source) return askWhois('whois', source.whois, domain, deadline);
+    const { rdap } = source;
+    return askServer(URL.parse(rdap.endsWith('/') ? rdap : `${rdap}/`)?.href ?? rdap, domain, deadline);
   };
   /** Queries the sources of a TLD in turn, until one knows the availability. */
   const ask = async (domain: DomainName, lookup: DomainLookup | undefined, deadline: Deadline) => {
@@ -247,13 +226,12 @@ export function createRegistries(options: RegistriesOptions) {
      * from the catalog or the built-in table. Never rejects, and caches nothing.
      */
     async check(domain: DomainName, lookup?: DomainLookup): Promise<Availability> {
+      const { name, tld } = domain;
       // The name becomes a part of lines and paths, so it is checked again.
-      if (!/^[a-z0-9-]{1,63}$/.test(domain.name.slice(0, -domain.tld.length - 1))) return 'unknown';
-      if (!domain.name.endsWith(`.${domain.tld}`)) return 'unknown';
-      return await within(limits.lookupMs, async (deadline) => {
-        if (await isSeenInDns(domain.name)) return 'taken';
-        return await ask(domain, lookup, deadline);
-      });
+      if (!/^[a-z0-9-]{1,63}$/.test(name.slice(0, -tld.length - 1)) || !name.endsWith(`.${tld}`)) return 'unknown';
+      return await within(lookupMs, async (deadline) =>
+        (await isSeenInDns(name)) ? 'taken' : await ask(domain, lookup, deadline),
+      );
     },
     /** Queries the source of a TLD, without DNS, for a name that exists and one that does not. Never rejects. */
     async diagnose(tld: string, lookup?: DomainLookup): Promise<Diagnosis> {
@@ -262,7 +240,7 @@ export function createRegistries(options: RegistriesOptions) {
       const sources = findSources(tld, lookup);
       const diagnoseName = async (name: string) => ({
         name,
-        availability: await within(limits.lookupMs, (deadline) => ask({ name, tld }, lookup, deadline)),
+        availability: await within(lookupMs, (deadline) => ask({ name, tld }, lookup, deadline)),
       });
       const existing = await diagnoseName(toExistingName(tld, sources[0]));
       const missing = await diagnoseName(`x${randomBytes(12).toString('hex')}.${tld}`);
@@ -270,25 +248,15 @@ export function createRegistries(options: RegistriesOptions) {
       return { source, existing, missing, ms: performance.now() - start };
     },
     async close(): Promise<void> {
-      isClosed = true;
-      for (const controller of running) controller.abort();
+      closing.abort();
       await Promise.all([bootstrap.close(), client.close()]);
     },
   };
 }
 
-function toBase(url: string): string {
-  return URL.parse(url.endsWith('/') ? url : `${url}/`)?.href ?? url;
-}
-
 /** The TLD whose registry runs a suffix; mostly the suffix itself. */
 function toRegistryTld(tld: string): string {
   return zones.get(tld)?.of ?? tld;
-}
-
-/** Whether a WHOIS or DAS host is in the table. */
-function isListedHost(hostname: string): boolean {
-  return [...unlisted.values()].flat().some((source) => !('rdap' in source) && toHostname(source) === hostname);
 }
 
 /** The host name of a source. */
@@ -297,115 +265,19 @@ function toHostname(source: Source): string {
   return ('whois' in source ? source.whois : source.das).split(':', 1)[0]!.toLowerCase();
 }
 
+/** The WHOIS and DAS hosts of the table. */
+const tableHosts = new Set(
+  [...unlisted.values()].flat().flatMap((source) => ('rdap' in source ? [] : toHostname(source))),
+);
+
 /** A name that must exist in a TLD: the registry's own domain if its host is under the TLD, else nic.<tld>. */
 export function toExistingName(tld: string, source: Source | undefined): string {
   const zone = zones.get(tld);
   if (zone) return zone.existing;
   const hostname = source ? toHostname(source) : '';
   if (!hostname.endsWith(`.${tld}`)) return `nic.${tld}`;
-  const labels = hostname.slice(0, -tld.length - 1).split('.');
-  return `${labels.at(-1)}.${tld}`;
-}
-
-/** Dependencies of the list of RDAP servers. */
-interface BootstrapOptions {
-  /** The URL of the list; if undefined, the built-in list is used. */
-  readonly url: string | undefined;
-  /** The base URL of each TLD until the list is read; default {@link listedBases}. */
-  readonly builtIn?: ReadonlyMap<string, string>;
-  readonly userAgent: string;
-  readonly refreshMs: number;
-  readonly now: () => number;
-  readonly log: Logger;
-}
-
-/** For one read; the first searches wait for it. */
-const timeoutMs = 3000;
-const maxBytes = 2 * 1024 * 1024;
-/** The pause after a failed read. */
-const retryMs = 10 * 60 * 1000;
-
-const currentMs = 7 * 24 * 60 * 60 * 1000;
-
-/** A list with fewer services is truncated or wrong; observed were 591 to 607. */
-const minServices = 500;
-
-const List = z.object({
-  services: z.array(z.tuple([z.array(z.string()), z.array(z.string())]).rest(z.unknown())).min(minServices),
-});
-
-/** Creates IANA's list of the RDAP servers of TLDs (RFC 9224). The built-in one is used until the first successful read. */
-export function createBootstrap(options: BootstrapOptions) {
-  const { url, builtIn = listedBases, userAgent, refreshMs, now, log } = options;
-  const client = createClient({
-    baseUrl: '',
-    headers: { 'user-agent': userAgent },
-    timeoutMs,
-    maxBytes,
-    upstream: 'rdap-bootstrap',
-    // The client treats 304 as a redirect too; real redirects are rejected below.
-    redirects: 'reply',
-  });
-  let bases = builtIn;
-  let etag: string | undefined;
-  let readAt: number | undefined;
-
-  const read = async (from: string): Promise<void> => {
-    const reply = await client.request('GET', from, { headers: etag === undefined ? {} : { 'if-none-match': etag } });
-    if (reply.status !== 304 || etag === undefined) {
-      const list = reply.status === 200 ? parseJson(reply.text, List) : undefined;
-      if (!list) throw new Error(`status ${reply.status}, and not a list of at least ${minServices} services`);
-      const found = toBases(list, new URL(from));
-      if (found.size < minServices) throw new Error(`only ${found.size} of its servers are allowed`);
-      bases = found;
-      etag = reply.headers.get('etag') ?? undefined;
-    }
-    readAt = now();
-  };
-  const poller = createPoller({
-    read: async () => (url === undefined ? undefined : await read(url)),
-    onFailure(error) {
-      // Without a stack: an offline machine logs this regularly, and it is no defect.
-      const reason = String((error as Error).cause ?? error);
-      log.warn({ reason }, 'the list of RDAP servers could not be read; the previous one is still used');
-    },
-    everyMs: () => refreshMs,
-    retryMs,
-  });
-  return {
-    /** Finds the server of a TLD by the longest entry that is a suffix of it. */
-    find(tld: string) {
-      for (let entry = tld; entry !== ''; entry = entry.split('.').slice(1).join('.')) {
-        const base = bases.get(entry);
-        if (base !== undefined) return { base, entry };
-      }
-      return undefined;
-    },
-    /** Whether a server of the list has this host. */
-    hasHost: (host: string): boolean => bases.values().some((base) => base.includes(`//${host}/`)),
-    /** Whether the list was read in the last seven days: base URLs move, and old servers deny existing names. */
-    isCurrent: (): boolean => readAt !== undefined && now() - readAt < currentMs,
-    /** Starts to read the list regularly. Resolves when the first read has ended; never rejects. */
-    start: () => poller.start(),
-    /** Reads the list now; if that fails, the previous list stays. Never rejects. */
-    refresh: () => poller.poll(),
-    async close(): Promise<void> {
-      const stopped = poller.stop();
-      await client.close();
-      await stopped;
-    },
-  };
-}
-
-/** The first allowed base URL of each entry, by A-label. */
-function toBases({ services }: z.infer<typeof List>, from: URL): Map<string, string> {
-  return new Map(
-    services.flatMap(([entries, urls]) => {
-      const base = urls
-        .map((text) => URL.parse(text.endsWith('/') ? text : `${text}/`))
-        // Only a list on loopback, for tests, may refer to loopback.
-        .find((found) => found && isAllowedUrl(found, from));
-      return base ? entries.map((entry) => [entry.toLowerCase(), base.href] as const) : [];
-    }),
-  );
+  return `${hostname
+    .slice(0, -tld.length - 1)
+    .split('.')
+    .at(-1)}.${tld}`;
 }

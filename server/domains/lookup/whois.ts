@@ -14,9 +14,8 @@ const ports = { whois: 43, das: 4343 };
 const outcomes = { taken: 'ok', free: 'not_found', refused: 'rate_limited', unknown: 'invalid' } as const;
 
 /**
- * Creates the WHOIS (RFC 3912) and DAS query of a domain; both use the same protocol. There is no status code: the
- * markers of the TLD in the text determine the result, which is else `unknown`. The server is `host` or `host:port`. Never
- * rejects.
+ * Creates the WHOIS (RFC 3912) and DAS query of a domain at `host` or `host:port`; both use the same protocol. There is no
+ * status code: the markers of the TLD in the text determine the result, which is else `unknown`. Never rejects.
  */
 export function createWhois({ limiter, limits, onAnomaly }: QueryContext) {
   const publish = { whois: announceUpstream('whois'), das: announceUpstream('das') };
@@ -36,13 +35,13 @@ export function createWhois({ limiter, limits, onAnomaly }: QueryContext) {
     const exchange = async (): Promise<Availability | typeof retry> => {
       const startedAt = performance.now();
       const report = (outcome: CallOutcome): void => publish[kind](outcome, performance.now() - startedAt);
-      const text = await ask({ host: hostname, port: Number(port) }, line, limits, deadline.signal);
-      if (text === 'unreachable' || text === 'incomplete') {
-        report(text === 'incomplete' ? 'broken' : 'unreachable');
-        onAnomaly(host, text === 'incomplete' ? 'sent an incomplete response' : 'could not be reached');
-        return text === 'incomplete' ? 'unknown' : retry;
+      const reply = await ask({ host: hostname, port: Number(port) }, line, limits, deadline.signal);
+      if (typeof reply !== 'string') {
+        report(reply.isConnected ? 'broken' : 'unreachable');
+        onAnomaly(host, reply.isConnected ? 'sent an incomplete response' : 'could not be reached');
+        return reply.isConnected ? 'unknown' : retry;
       }
-      const answer = toAvailability(text.received, dialect, name, label);
+      const answer = toAvailability(reply, dialect, name, label);
       report(outcomes[answer]);
       if (answer === 'refused') limiter.backOff(host, limits.backOffMs);
       if (answer === 'refused') onAnomaly(host, 'refused the query');
@@ -53,31 +52,34 @@ export function createWhois({ limiter, limits, onAnomaly }: QueryContext) {
   };
 }
 
-/** Sends a line and reads the response, which is complete if the server closes the connection within the limits. */
+/**
+ * Sends a line and reads the response, which is complete if the server closes the connection within the limits. Else returns
+ * whether there was a connection.
+ */
 async function ask(
   address: { readonly host: string; readonly port: number },
   line: string,
-  limits: RegistryLimits,
+  { answerMs, maxBytes }: RegistryLimits,
   signal: AbortSignal,
-): Promise<{ readonly received: string } | 'unreachable' | 'incomplete'> {
-  const ends = AbortSignal.any([signal, AbortSignal.timeout(limits.answerMs)]);
+) {
+  const ends = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
   const socket = connect({ ...address, lookup: lookupPublic, signal: ends });
-  let connected = false;
-  socket.once('connect', () => (connected = true));
+  let isConnected = false;
+  socket.once('connect', () => (isConnected = true));
   try {
     socket.write(`${line}\r\n`);
     const chunks: Buffer[] = [];
     let length = 0;
     for await (const chunk of socket) {
       length += (chunk as Buffer).length;
-      if (length > limits.maxBytes) return 'incomplete';
+      if (length > maxBytes) return { isConnected };
       chunks.push(chunk as Buffer);
     }
     const bytes = Buffer.concat(chunks);
     // The protocol has no charset. The markers are ASCII; only displayed names are not.
-    return { received: bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1') };
+    return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
   } catch {
-    return connected ? 'incomplete' : 'unreachable';
+    return { isConnected };
   } finally {
     socket.destroy();
   }
@@ -98,8 +100,8 @@ function toAvailability(received: string, markers: Dialect, name: string, label:
     return pattern === undefined ? undefined : new RegExp(pattern, 'im').exec(text);
   };
   if (refusal.test(text) || find('refused')) return 'refused';
-  const about = [...text.matchAll(subjects)].map(([, domain, missed]) => toName(domain ?? missed ?? ''));
-  if (about.length > 0 && !about.some((subject) => subject === name || subject === label)) return 'unknown';
+  const about = Array.from(text.matchAll(subjects), ([, domain, missed = '']) => toName(domain ?? missed));
+  if (about.length > 0 && !about.includes(name) && !about.includes(label)) return 'unknown';
   if (find('taken') ?? find('reserved')) return 'taken';
   const free = find('free');
   if (!free) return 'unknown';
@@ -113,8 +115,8 @@ function toName(text: string): string {
 }
 
 /**
- * How a WHOIS or DAS server is asked, and the markers of its responses. They match single lines, ignoring case, after runs of white space
- * were collapsed; `<name>` stands for the queried name.
+ * How a WHOIS or DAS server is asked, and the markers of its responses. They match lines, ignoring case, after white space
+ * was collapsed; `<name>` stands for the queried name.
  */
 interface Dialect {
   /** The query line, in which `<label>` stands for the name without its TLD; default the name. */
@@ -192,11 +194,7 @@ const whois: Readonly<Record<string, Dialect>> = {
     free: /^(?:%% ?)?(?:not found|no entries found)\b/,
   },
   hu: { taken: object, free: /^(?:% ?)?no match\b/ },
-  it: {
-    refused: /temporarily unavailable/,
-    taken: /^status: (?!available$)\S/,
-    free: /^status: available$/,
-  },
+  it: { refused: /temporarily unavailable/, taken: /^status: (?!available$)\S/, free: /^status: available$/ },
   li: swiss,
   lt: { taken: /^status: registered$/, free: /^status: available$/ },
   lu: { taken: object, free: /^(?:% ?)?no such domain\b/ },

@@ -12,37 +12,35 @@ const Tlds = z.object({ error: z.null(), result: z.array(z.unknown()) });
 const One = z.union([z.literal(true), z.literal(1), z.literal('1')]);
 
 /** A TLD on sale for one year; with a longer minimum term there is no price for one year. */
-const Entry = z.object({
-  tld: z.string(),
-  active: One,
-  allow_register: One,
-  min_years: One,
-  // Newer versions may list the terms; one year must be among them.
-  periods: z
-    .array(z.coerce.number())
-    .refine((years) => years.includes(1))
-    .nullish(),
-  price_registration: Amount,
-  price_renew: Amount,
-  price_transfer: Amount,
-});
+const Entry = z
+  .object({
+    tld: z.string(),
+    active: One,
+    allow_register: One,
+    min_years: One,
+    // Newer versions may list the terms; one year must be among them.
+    periods: z.array(z.coerce.number()).nullish(),
+    price_registration: Amount,
+    price_renew: Amount,
+    price_transfer: Amount,
+  })
+  .refine(({ periods }) => periods?.includes(1) ?? true)
+  .transform(({ tld, price_registration: register, price_renew: renew, price_transfer: transfer }) => {
+    return [tld, { register, renew, transfer }] as const;
+  });
 
 /** Creates the source of prices from the guest API of FOSSBilling at a base URL without a trailing slash. */
 export function createFossBilling(
-  { url }: { readonly url: string },
+  { url: baseUrl }: { readonly url: string },
   { timeoutMs, warn }: PriceSourceOptions,
 ): PriceSource {
-  const client = createClient({
-    baseUrl: url,
-    headers: {},
-    timeoutMs,
-    maxBytes: maxPriceBytes,
-    upstream: 'fossbilling',
-  });
+  const upstream = 'fossbilling';
+  const client = createClient({ baseUrl, headers: {}, timeoutMs, maxBytes: maxPriceBytes, upstream });
   const call = async (method: string): Promise<Reply> => {
     const reply = await client.request('GET', `/api/guest/${method}`);
     // A web server without URL rewriting returns 404 or an HTML page.
-    return isPage(reply) ? await client.request('GET', `/index.php?_url=/api/guest/${method}`) : reply;
+    const isPage = reply.status === 404 || (reply.status < 300 && /^\s*</.test(reply.text));
+    return isPage ? await client.request('GET', `/index.php?_url=/api/guest/${method}`) : reply;
   };
   return {
     async read() {
@@ -54,18 +52,8 @@ export function createFossBilling(
       }
       const { result } = parsePrices(await call('servicedomain/tlds'), Tlds);
       const entries = result.map((entry) => Entry.safeParse(entry).data).filter((entry) => entry !== undefined);
-      return collectPrices(
-        entries.map((entry) => [
-          entry.tld,
-          { register: entry.price_registration, renew: entry.price_renew, transfer: entry.price_transfer },
-        ]),
-        warn,
-      );
+      return collectPrices(entries, warn);
     },
     close: () => client.close(),
   };
-}
-
-function isPage({ status, text }: Reply): boolean {
-  return status === 404 || (status < 300 && /^\s*</.test(text));
 }

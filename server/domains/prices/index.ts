@@ -15,12 +15,7 @@ import { createWhmcs } from './whmcs.ts';
 /** The settings of domain prices, by their source. */
 export type PriceSettings = { readonly UPSTREAM_TIMEOUT_SECONDS: number } & (
   | { readonly DOMAIN_PRICES: 'catalog' }
-  | {
-      readonly DOMAIN_PRICES: 'whmcs';
-      readonly WHMCS_URL: string;
-      readonly WHMCS_IDENTIFIER: string;
-      readonly WHMCS_SECRET: string;
-    }
+  | ({ readonly DOMAIN_PRICES: 'whmcs' } & Readonly<Record<'WHMCS_URL' | 'WHMCS_IDENTIFIER' | 'WHMCS_SECRET', string>>)
   | { readonly DOMAIN_PRICES: 'fossbilling'; readonly FOSSBILLING_URL: string }
 );
 
@@ -36,10 +31,7 @@ export function createPriceSource(env: PriceSettings, log: Logger): PriceSource 
 }
 
 /** Opens the prices of the configured billing system, not started; undefined if the catalog has them. */
-export function openLivePrices(
-  env: PriceSettings & { readonly DATA_DIR: string },
-  log: Logger,
-): LivePrices | undefined {
+export function openLivePrices(env: PriceSettings & { readonly DATA_DIR: string }, log: Logger) {
   const source = createPriceSource(env, log);
   if (!source || env.DOMAIN_PRICES === 'catalog') return undefined;
   // One file for each billing system: prices of another one must not be served.
@@ -72,36 +64,35 @@ const CopyFile = z.strictObject({
   prices: z.record(z.string(), TldPrices).transform((prices) => new Map(Object.entries(prices))),
 });
 
-interface Copy {
-  readonly readAt: number;
-  readonly prices: ReadonlyMap<string, TldPrices>;
-}
-
 /**
  * Creates live prices. The last good copy is kept in memory and on disk, so that it can be used right after a restart.
  * Never throws.
  */
 export function createLivePrices(options: LivePricesOptions) {
   const { source, file, onFailure, now = Date.now, refreshMs = 600_000, retryMs = 60_000 } = options;
-  let copy: Copy | undefined;
+  let copy: { readonly readAt: number; readonly prices: ReadonlyMap<string, TldPrices> } | undefined;
   try {
-    copy = loadCopy(file, now());
+    if (existsSync(file)) copy = CopyFile.parse(JSON.parse(readFileSync(file, 'utf8')));
+    // If the clock was set back, a copy from the future would be used for too long.
+    if (copy) copy = { ...copy, readAt: Math.min(copy.readAt, now()) };
   } catch (error) {
     onFailure('the stored domain prices are ignored: they cannot be read', error);
   }
 
-  const current = (): Copy['prices'] | undefined => (copy && now() - copy.readAt <= keepMs ? copy.prices : undefined);
-
-  const read = async (): Promise<void> => {
-    const readAt = now();
-    const prices = await source.read();
-    // A TLD that the billing system no longer sells is removed, even if none is left.
-    copy = { readAt, prices: copy && isDeepStrictEqual(copy.prices, prices) ? copy.prices : prices };
-    if (prices.size === 0) onFailure('no TLD of the billing system has all its prices for one year in EUR');
-    await saveCopy(file, copy).catch((error: unknown) => onFailure('the domain prices cannot be stored', error));
+  const save = async (readAt: number, prices: ReadonlyMap<string, TldPrices>): Promise<void> => {
+    const content = { readAt: new Date(readAt).toISOString(), prices: Object.fromEntries(prices) };
+    createFolder(dirname(file), 0o700);
+    await replaceFile(file, JSON.stringify(content), { mode: 0o600, flush: true });
   };
   const poller = createPoller({
-    read,
+    async read() {
+      const readAt = now();
+      const prices = await source.read();
+      // A TLD that the billing system no longer sells is removed, even if none is left.
+      copy = { readAt, prices: copy && isDeepStrictEqual(copy.prices, prices) ? copy.prices : prices };
+      if (prices.size === 0) onFailure('no TLD of the billing system has all its prices for one year in EUR');
+      await save(readAt, prices).catch((error: unknown) => onFailure('the domain prices cannot be stored', error));
+    },
     onFailure: (error) => onFailure('the domain prices cannot be read', error),
     everyMs: () => refreshMs,
     retryMs,
@@ -115,7 +106,7 @@ export function createLivePrices(options: LivePricesOptions) {
      * The latest prices by TLD; empty if no TLD had complete prices. Undefined if none were read yet, or they are too old.
      * The same object until they change.
      */
-    current,
+    current: () => (copy && now() - copy.readAt <= keepMs ? copy.prices : undefined),
     /** Closes the source, and aborts a running read. */
     async stop(): Promise<void> {
       const stopped = poller.stop();
@@ -123,18 +114,4 @@ export function createLivePrices(options: LivePricesOptions) {
       await stopped;
     },
   };
-}
-
-/** Loads the copy on disk; undefined if there is none. Throws if it is corrupted. */
-function loadCopy(file: string, now: number): Copy | undefined {
-  if (!existsSync(file)) return undefined;
-  const { readAt, prices } = CopyFile.parse(JSON.parse(readFileSync(file, 'utf8')));
-  // If the clock was set back, a copy from the future would be used for too long.
-  return { readAt: Math.min(readAt, now), prices };
-}
-
-async function saveCopy(file: string, { readAt, prices }: Copy): Promise<void> {
-  const content = { readAt: new Date(readAt).toISOString(), prices: Object.fromEntries(prices) };
-  createFolder(dirname(file), 0o700);
-  await replaceFile(file, JSON.stringify(content), { mode: 0o600, flush: true });
 }

@@ -46,20 +46,22 @@ const maxNamed = 10;
 const maxNameLength = 64;
 
 /**
- * Collects prices by TLD. Entries without prices are ignored. Entries that are no TLD, or repeat one in another spelling,
- * are ignored with a warning.
+ * Collects prices by TLD. Entries without prices are ignored; those that are no TLD, or repeat one in another spelling, with a
+ * warning.
  */
 export function collectPrices(
-  entries: Iterable<readonly [tld: string, prices: TldPrices | undefined]>,
+  entries: readonly (readonly [tld: string, prices: TldPrices | undefined])[],
   warn: PriceSourceOptions['warn'],
 ): Map<string, TldPrices> {
   const collected = new Map<string, TldPrices>();
   const ignored: string[] = [];
   for (const [text, prices] of entries) {
     if (!prices) continue;
-    const tld = toTld(text);
-    if (tld === undefined || collected.has(tld)) ignored.push(JSON.stringify(text.slice(0, maxNameLength)));
-    else collected.set(tld, prices);
+    const parsed = toIdnaName(text.replace(/^\./, ''));
+    // No TLD begins with a digit; such a last label may be of an IP address.
+    const isTld = 'name' in parsed && /(?:^|\.)[a-z][^.]*$/.test(parsed.name);
+    if (isTld && !collected.has(parsed.name)) collected.set(parsed.name, prices);
+    else ignored.push(JSON.stringify(text.slice(0, maxNameLength)));
   }
   if (ignored.length > 0) {
     const more = ignored.length > maxNamed ? ` and ${ignored.length - maxNamed} more` : '';
@@ -71,15 +73,7 @@ export function collectPrices(
 /** Parses a reply of a billing system with a schema. Throws an error with an excerpt of the reply, for the log only. */
 export function parsePrices<Schema extends z.ZodType>(reply: Reply, schema: Schema): z.infer<Schema> {
   const answer = reply.status < 300 ? parseJson(reply.text, schema) : undefined;
+  if (answer !== undefined) return answer;
   // Errors may have the status 200; for error statuses the description already has an excerpt.
-  const excerpt = reply.status < 400 ? `: ${reply.text.slice(0, 300)}` : '';
-  if (answer === undefined) throw toRefusal(reply.describe() + excerpt);
-  return answer;
-}
-
-/** Normalizes `de`, `.de` or `рф` to A-labels in lower case without a leading dot; undefined if it is no TLD. */
-function toTld(text: string): string | undefined {
-  const parsed = toIdnaName(text.replace(/^\./, ''));
-  // No TLD begins with a digit; such a last label may be of an IP address.
-  return 'name' in parsed && /(?:^|\.)[a-z][^.]*$/.test(parsed.name) ? parsed.name : undefined;
+  throw toRefusal(reply.describe() + (reply.status < 400 ? `: ${reply.text.slice(0, 300)}` : ''));
 }

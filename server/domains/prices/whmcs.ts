@@ -28,11 +28,11 @@ const Entry = z.object({ register: OneYear, renew: OneYear, transfer: OneYear })
  * installation, without a trailing slash.
  */
 export function createWhmcs(
-  { url, identifier, secret }: Readonly<Record<'url' | 'identifier' | 'secret', string>>,
+  { url: baseUrl, identifier, secret }: Readonly<Record<'url' | 'identifier' | 'secret', string>>,
   { timeoutMs, warn }: PriceSourceOptions,
 ): PriceSource {
   const client = createClient({
-    baseUrl: url,
+    baseUrl,
     headers: {},
     secrets: [secret, identifier, encodeURIComponent(secret)],
     timeoutMs,
@@ -58,11 +58,8 @@ export function createWhmcs(
         warn('WHMCS answers with prices in another currency than EUR');
         return new Map();
       }
-      const entries = Object.entries(answer.pricing);
-      return collectPrices(
-        entries.map(([tld, entry]) => [tld, Entry.safeParse(entry).data]),
-        warn,
-      );
+      const entries = Object.entries(answer.pricing).map(([tld, entry]) => [tld, Entry.safeParse(entry).data] as const);
+      return collectPrices(entries, warn);
     },
     close: () => client.close(),
   };

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createBootstrap } from '../../../server/domains/lookup/registries.ts';
+import { createBootstrap } from '../../../server/domains/lookup/rdap.ts';
 import { createBootstrapUpstream, createRdapUpstream, toBootstrap } from '../../helpers/upstream-registry.ts';
 import { createTestLog, until } from '../../helpers/upstream.ts';
 import type { Fault } from '../../helpers/upstream.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { listedBases, toExistingName } from '../../../server/domains/lookup/registries.ts';
+import { listedBases } from '../../../server/domains/lookup/rdap.ts';
+import { toExistingName } from '../../../server/domains/lookup/registries.ts';
 import { createRdapUpstream, createTextUpstream, toDomainObject } from '../../helpers/upstream-registry.ts';
 import { createUpstream } from '../../helpers/upstream.ts';
 import { createListedRegistries, createTestRegistries } from './harness.ts';
