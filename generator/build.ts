@@ -32,14 +32,19 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   }
 
   // Imported here: loading the libraries takes longer than a build without changes.
-  const [{ compile }, { createReleaseStage }, { compressors }, { openArticleCache }, { createStaticFilesWriter }] =
-    await Promise.all([
-      import('./compile.ts'),
-      import('./release/stage.ts'),
-      import('./release/compress.ts'),
-      import('./articles/cache.ts'),
-      import('./static-files.ts'),
-    ]);
+  const [
+    { compile },
+    { createReleaseStage },
+    { compressors },
+    { articleKey, mediaKey, openArticleCache },
+    { createStaticFilesWriter },
+  ] = await Promise.all([
+    import('./compile.ts'),
+    import('./release/stage.ts'),
+    import('./release/compress.ts'),
+    import('./articles/cache.ts'),
+    import('./static-files.ts'),
+  ]);
   const online = await readOnlineOnce();
   const renderer = createRenderer(options.threads);
   const cache = openArticleCache(noCache ? undefined : articleCacheOf(out), {
@@ -66,10 +71,10 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
       }),
     });
     if (!noCache && result.release) {
-      cache.prune(
-        articles.map(({ file, path }) => ({ source: file.sha256, path })),
-        sources.content.files.map(({ sha256 }) => sha256),
-      );
+      cache.prune([
+        ...articles.map(({ file, path }) => articleKey(file.sha256, path)),
+        ...sources.content.files.map(({ sha256 }) => mediaKey(sha256)),
+      ]);
       // The record does not hold what was online: the next build compares again.
       if (!hasVanished) await writeBuildRecord(out, options, sources, result);
     }
@@ -103,24 +108,16 @@ async function isPublished(
   if (isCurrent && against === undefined) return true;
   const online = await readOnline();
   if (online) {
-    const { findEmptied } = await import('./release/online.ts');
+    const [{ findEmptied, findVanished, readRelease }, { readRemoved }] = await Promise.all([
+      import('./release/online.ts'),
+      import('./source/yaml.ts'),
+    ]);
     if (!allowEmpty && findEmptied(online.counts, previous.manifest.counts).length > 0) return false;
-    if (!(await hasAllPaths(online, previous.directory, sources))) return false;
+    const release = await readRelease(previous.directory);
+    const removed = readRemoved(sources.content, createDiagnostics({}));
+    if (!release || findVanished(online, release, removed).length > 0) return false;
   }
   if (isCurrent) return true;
   const { republish } = await import('./release/publish.ts');
   return republish(out, previous);
-}
-
-/** Whether no path that is online is missing in a release. */
-async function hasAllPaths(online: Online, directory: string, { content }: Sources): Promise<boolean> {
-  const [{ findVanished }, { readRelease }, { readRemoved }] = await Promise.all([
-    import('./articles/vanished.ts'),
-    import('./release/online.ts'),
-    import('./source/yaml.ts'),
-  ]);
-  const release = await readRelease(directory);
-  return (
-    release !== undefined && findVanished(online, release, readRemoved(content, createDiagnostics({}))).length === 0
-  );
 }

@@ -1,29 +1,24 @@
 import type { Manifest } from '#contract/release.ts';
 import { fileOf } from '#contract/static-files.ts';
 import type { Article } from './articles/article.ts';
-import { checkSite, checkUnusedMedia, collectAliases } from './articles/checks.ts';
-import { blog } from './articles/collections/blog.ts';
-import type { AnyCollection } from './articles/collections/collection.ts';
-import { collections } from './articles/collections/index.ts';
-import { knowledgeBase } from './articles/collections/knowledge-base.ts';
-import { compileArticles, readArticleText, writeArticles } from './articles/compile-all.ts';
-import type { ArticlesOptions } from './articles/compile-all.ts';
+import { checkRemoved, checkSite, checkUnusedMedia, checkVanished, collectAliases } from './articles/checks.ts';
+import { blog, knowledgeBase } from './articles/collections.ts';
+import type { AnyCollection } from './articles/collections.ts';
+import { createArticleCompiler } from './articles/compiler.ts';
+import type { ArticlesOptions } from './articles/compiler.ts';
 import { groupContent } from './articles/content.ts';
-import type { Content } from './articles/content.ts';
 import { checkSitemap } from './articles/feed.ts';
 import { checkMediaFiles } from './articles/media.ts';
-import { checkRemoved, checkVanished } from './articles/vanished.ts';
 import type { BuildOptions, BuildResult } from './build-options.ts';
-import { findEmptied } from './release/online.ts';
+import { findEmptied, findVanished } from './release/online.ts';
 import type { Online } from './release/online.ts';
 import type { Stage } from './release/stage.ts';
 import { readCatalog } from './source/catalog.ts';
 import type { Diagnostics } from './source/diagnostics.ts';
 import { displayIn, placeOf, readSource } from './source/load.ts';
 import type { Sources } from './source/load.ts';
-import type { PictureSizes } from './source/media.ts';
 import { readAuthors, readRemoved } from './source/yaml.ts';
-import type { Project, StaticFilesRecord, StaticFilesWriter } from './static-files.ts';
+import type { StaticFilesRecord, StaticFilesWriter } from './static-files.ts';
 
 /** Options of {@link compile}. */
 export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'>, Pick<BuildOptions, 'urls' | 'allowEmpty'> {
@@ -46,42 +41,46 @@ export interface Compiled extends BuildResult {
 
 /** Compiles and checks the sources, and publishes a release if there are no errors. */
 export async function compile(options: CompileOptions): Promise<Compiled> {
-  const { sources, diagnostics, online, openStage } = options;
+  const { sources, diagnostics, online, urls = {} } = options;
   const content = groupContent(sources.content.files, diagnostics);
   const catalog = readCatalog(sources.catalog, diagnostics);
   const pictures = checkMediaFiles(content, options.cache, diagnostics);
-  const articles = await compileArticles(content, { ...options, pictures });
+  const compiler = createArticleCompiler({ ...options, pictures });
+  const articles = await compiler.compile(content);
   const aliases = collectAliases(articles, diagnostics);
   const removed = readRemoved(sources.content, diagnostics);
   const authors = readAuthors(sources.content, diagnostics);
-  const whole = { articles, content, aliases, pictures, authors };
-  checkSite(whole, diagnostics);
+  const site = { articles, content, aliases, pictures, authors, removed };
+  checkSite(site, diagnostics);
 
-  const included = new Map(collections.map((collection) => [collection, toListed(collection, articles)]));
+  const listOf = (collection: AnyCollection): Article[] =>
+    articles
+      .filter(({ folder, isIncluded }) => folder.collection === collection && isIncluded)
+      .toSorted((a, b) => collection.compare(a.metadata.item, b.metadata.item));
+  const lists = { blog: listOf(blog), knowledgeBase: listOf(knowledgeBase) };
+  const project = { ...catalog, ...lists, aliases, authors: authors?.value ?? {}, urls };
   const counts = {
-    blogArticles: included.get(blog)!.length,
-    knowledgeBaseArticles: included.get(knowledgeBase)!.length,
+    blogArticles: lists.blog.length,
+    knowledgeBaseArticles: lists.knowledgeBase.length,
     services: Object.keys(catalog.plans.services).length,
     games: Object.keys(catalog.plans.games).length,
     tlds: Object.keys(catalog.domains.tlds).length,
     monitors: catalog.status.monitors.length,
     media: content.media.size,
   };
-  const project = {
-    ...catalog,
-    blog: included.get(blog)!,
-    knowledgeBase: included.get(knowledgeBase)!,
-    aliases,
-    authors: authors?.value ?? {},
-    urls: options.urls ?? {},
-  };
-  checkSitemap(counts.blogArticles + counts.knowledgeBaseArticles, project.urls, sources.content, diagnostics);
-  const paths = { articles, aliases, removed };
-  checkRemoved(paths, diagnostics);
+  checkSitemap(counts.blogArticles + counts.knowledgeBaseArticles, urls, sources.content, diagnostics);
+  checkRemoved(site, diagnostics);
   const isEmptied = online && !options.allowEmpty && checkEmptied(online, sources, counts, diagnostics);
-  const isComplete = !isEmptied && hasEveryArticle(articles, sources);
-  if (isComplete) checkUnusedMedia(whole, diagnostics);
-  const hasVanished = isComplete && online !== undefined && checkVanished(paths, online, sources.content, diagnostics);
+  let vanished: string[] = [];
+  if (!isEmptied && hasEveryArticle(articles, sources)) {
+    checkUnusedMedia(site, diagnostics);
+    if (online) {
+      const published = articles.filter(({ state }) => state === 'published').map(({ path }) => path);
+      vanished = findVanished(online, { articles: new Set(published), aliases }, removed);
+      checkVanished(vanished, site, online, sources.content, diagnostics);
+    }
+  }
+
   const due = articles.filter(({ state }) => state === 'scheduled').map(({ metadata }) => metadata.due!);
   const summary = {
     counts,
@@ -89,10 +88,30 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     scheduled: due.length,
     nextChangeAt: due.toSorted()[0] ?? null,
   };
-  const parts = { project, media: content.media, articles, pictures, ...summary };
-  const written =
-    openStage && !diagnostics.failed() ? await writeRelease(await openStage(), parts, options) : undefined;
-  return { articles, hasVanished, ...summary, ...written, diagnostics: diagnostics.list() };
+  /** Writes and publishes a release, unless a source changed during the build. */
+  const write = async (stage: Stage) => {
+    for (const [path, source] of content.media) {
+      const file = fileOf('getMedia', { path: path.slice('/media/'.length) });
+      if (stage.reuse(file, source.sha256)) continue;
+      const bytes = readSource(source, diagnostics);
+      if (bytes) stage.writeMedia(file, bytes);
+    }
+    await compiler.write(articles, stage);
+    const byHash = new Map(articles.map((article) => [article.metadata.encodings?.identity, article]));
+    const readText = (sha256: string) => compiler.readText(byHash.get(sha256)!);
+    const staticFiles = await options.writeStaticFiles(project, stage, readText, options.previousFiles);
+    return diagnostics.failed()
+      ? undefined
+      : { release: await stage.publish(counts, summary.nextChangeAt), staticFiles };
+  };
+  const stage = diagnostics.failed() ? undefined : await options.openStage?.();
+  let written: Awaited<ReturnType<typeof write>>;
+  try {
+    written = stage && (await write(stage));
+  } finally {
+    if (!written) await stage?.discard();
+  }
+  return { articles, hasVanished: vanished.length > 0, ...summary, ...written, diagnostics: diagnostics.list() };
 }
 
 /** Whether every article is in its place and could be read: else its path and the media that it uses are unknown. */
@@ -115,45 +134,4 @@ function checkEmptied(online: Online, sources: Sources, counts: Manifest['counts
     diagnostics.error(placeOf({ display }), message, '--allow-empty builds it anyway');
   }
   return emptied.length > 0;
-}
-
-/** The included articles of a collection, in its order. */
-function toListed(collection: AnyCollection, articles: readonly Article[]): Article[] {
-  return articles
-    .filter(({ folder, isIncluded }) => folder.collection === collection && isIncluded)
-    .toSorted((a, b) => collection.compare(a.metadata.item, b.metadata.item));
-}
-
-/** What a release is made from. */
-interface Parts extends Pick<Content, 'media'>, Pick<Manifest, 'counts' | 'nextChangeAt'> {
-  readonly project: Project;
-  readonly articles: readonly Article[];
-  readonly pictures: PictureSizes;
-}
-
-/** Writes and publishes a release, or discards it if a source changed during the build. */
-async function writeRelease(
-  stage: Stage,
-  { project, media, articles, pictures, counts, nextChangeAt }: Parts,
-  options: CompileOptions,
-): Promise<Pick<BuildResult, 'release' | 'staticFiles'> | undefined> {
-  const { diagnostics, writeStaticFiles, previousFiles } = options;
-  try {
-    for (const [path, source] of media) {
-      const file = fileOf('getMedia', { path: path.slice('/media/'.length) });
-      if (stage.reuse(file, source.sha256)) continue;
-      const bytes = readSource(source, diagnostics);
-      if (bytes) stage.writeMedia(file, bytes);
-    }
-    await writeArticles(articles, stage, { ...options, pictures });
-    const byHash = new Map(articles.map((article) => [article.metadata.encodings?.identity, article]));
-    const readText = (sha256: string) => readArticleText(byHash.get(sha256)!, { ...options, pictures });
-    const staticFiles = await writeStaticFiles(project, stage, readText, previousFiles);
-    if (!diagnostics.failed()) return { release: await stage.publish(counts, nextChangeAt), staticFiles };
-  } catch (error) {
-    await stage.discard();
-    throw error;
-  }
-  await stage.discard();
-  return undefined;
 }

@@ -9,11 +9,11 @@ import { renderOpenApi } from '#contract/openapi.ts';
 import type { Authors, CategoryItem } from '#contract/site.ts';
 import { fileOf, sources, staticFiles, toJsonText } from '#contract/static-files.ts';
 import type { StaticFileName } from '#contract/static-files.ts';
-import type { Article } from './articles/article.ts';
-import { renderFeed, renderSitemap } from './articles/feed.ts';
+import type { Article, ReadText } from './articles/article.ts';
+import { renderFeed, renderSitemap, selectFeed, selectSitemap } from './articles/feed.ts';
 import type { SiteUrls } from './articles/feed.ts';
 import { findRelated } from './articles/related.ts';
-import { createSearchIndex, maxTextLength } from './articles/search.ts';
+import { createSearchIndex, maxTextLength, selectSearch } from './articles/search.ts';
 import { renderDocs } from './reference/files.ts';
 import type { Stage } from './release/stage.ts';
 import { compileStatusWidget } from './release/status-widget.ts';
@@ -30,12 +30,6 @@ export interface Project extends Catalog {
   readonly authors: Authors;
   readonly urls: SiteUrls;
 }
-
-/**
- * Reads the text of an included article by the hash of its file: a text is a part of the data that {@link Row} selects, which
- * holds its hash. Returns undefined if the source changed during the build, which fails the build.
- */
-export type ReadText = (sha256: string) => Promise<{ readonly html: string } | undefined>;
 
 /**
  * How a static file is made. `render` gets what `select` returned, as JSON, and nothing else. So the file is the same as in the
@@ -86,8 +80,6 @@ const settingsOf =
   };
 
 const itemsOf = (articles: readonly Article[]) => articles.map(({ metadata }) => metadata.item);
-const blogItem = ({ metadata }: Article): ContentItem => metadata.item as ContentItem;
-const lastChangeOf = ({ metadata: { updated, due } }: Article): string | undefined => updated ?? due;
 
 function byCategory(articles: readonly Article[]): Record<string, Article[]> {
   return Object.fromEntries(Map.groupBy(articles, ({ folder }) => folder.slug));
@@ -131,7 +123,6 @@ function indexOf(select: (project: Project) => readonly Article[]) {
 }
 
 function createRows(maxLength: number): Rows {
-  const search = createSearchIndex();
   return {
     listBlogArticles: plain(({ blog }) => itemsOf(blog)),
     listKnowledgeBaseArticles: plain(({ knowledgeBase }) => itemsOf(knowledgeBase)),
@@ -146,7 +137,7 @@ function createRows(maxLength: number): Rows {
     getKnowledgeBaseIndex: indexOf(({ knowledgeBase }) => knowledgeBase),
     listBlogAuthors: plain(({ blog, authors }) =>
       Array.from(
-        Map.groupBy(blog, (article) => blogItem(article).author),
+        Map.groupBy(blog, ({ metadata }) => (metadata.item as ContentItem).author),
         ([name, { length: count }]) => {
           const { picture = null, url = null } = Object.hasOwn(authors, name) ? authors[name]! : {};
           return { name, picture, url, count };
@@ -154,54 +145,9 @@ function createRows(maxLength: number): Rows {
       ).toSorted((a, b) => compareText(a.name, b.name)),
     ),
     listRedirects: plain(({ aliases }) => aliases),
-    getBlogFeed: row(({ blog, authors, urls: { site, service, name } }) => {
-      if (site === undefined || service === undefined) return undefined;
-      const entries = blog.slice(0, 30).map((article) => {
-        const { folder, path, metadata } = article;
-        const { author } = blogItem(article);
-        return {
-          ...blogItem(article),
-          // An id never changes: a moved article keeps the one of its first path.
-          id: metadata.aliases[0]?.text ?? path,
-          updated: lastChangeOf(article)!,
-          authorUrl: Object.hasOwn(authors, author) ? authors[author]!.url : undefined,
-          categorySlug: folder.slug,
-          tags: metadata.tags,
-          text: metadata.encodings!.identity,
-        };
-      });
-      return {
-        site,
-        service,
-        name,
-        updated: blog
-          .map((article) => lastChangeOf(article)!)
-          .toSorted()
-          .at(-1),
-        entries,
-      };
-    }, renderFeed),
-    getSitemap: row(({ blog, knowledgeBase, urls: { site } }) => {
-      const articles = [...blog, ...knowledgeBase];
-      // The protocol has no sitemap without a page.
-      if (site === undefined || articles.length === 0) return undefined;
-      return { site, pages: articles.map((article) => ({ path: article.path, lastmod: lastChangeOf(article) })) };
-    }, renderSitemap),
-    getKnowledgeBaseSearch: row(
-      ({ knowledgeBase }) => {
-        const hasText = knowledgeBase.reduce((sum, { metadata }) => sum + metadata.textLength, 0) <= maxLength;
-        // By path, so that a new title does not give all articles other numbers.
-        const articles = knowledgeBase.toSorted((a, b) => compareText(a.path, b.path));
-        const entries = articles.map(({ metadata: { item, headings, tags, encodings } }) => ({
-          ...(item as Pick<ContentItem, 'path' | 'title' | 'description' | 'category'>),
-          headings: headings.join('\n'),
-          tags: tags.join(' '),
-          text: hasText ? encodings!.identity : '',
-        }));
-        return { hasText, entries };
-      },
-      (data, readText) => search.render(data, readText),
-    ),
+    getBlogFeed: row(({ blog, authors, urls }) => selectFeed(blog, authors, urls), renderFeed),
+    getSitemap: row(({ blog, knowledgeBase, urls }) => selectSitemap([...blog, ...knowledgeBase], urls), renderSitemap),
+    getKnowledgeBaseSearch: row(({ knowledgeBase }) => selectSearch(knowledgeBase, maxLength), createSearchIndex()),
     getPlans: plain(({ plans }) => plans),
     aliases: plain(({ aliases }) => aliases),
     domains: plain(({ domains }) => domains),

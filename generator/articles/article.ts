@@ -7,7 +7,7 @@ import { placeholderDescription } from '../source/yaml.ts';
 import type { SourceArticle } from '../source/yaml.ts';
 import type { SourceFile } from '../source/load.ts';
 import type { PictureSizes, Size } from '../source/media.ts';
-import type { AnyCollection, CommonFrontMatter, ListedArticle } from './collections/collection.ts';
+import type { AnyCollection, FrontMatter, ListedArticle } from './collections.ts';
 import type { CategoryFolder } from './content.ts';
 
 /** A compiled article in this build. */
@@ -26,6 +26,12 @@ export interface Article {
 }
 
 /**
+ * Reads the text of an included article by the hash of its file. Returns undefined if the source changed during the build, which
+ * fails the build.
+ */
+export type ReadText = (sha256: string) => Promise<{ readonly html: string } | undefined>;
+
+/**
  * What the cache keeps of a compiled article: all that lists and checks need, without its text. It is plain JSON. Lines and
  * columns are those of the file.
  */
@@ -37,14 +43,14 @@ export interface ArticleMetadata {
   /** The category name in its front matter, if there is one. */
   readonly declared?: Located | undefined;
   readonly draft: boolean;
-  /** The first day of publication, if it has one. */
+  /** The first day of publication, YYYY-MM-DD, if it has one. */
   readonly due?: string | undefined;
   /** The field that decides about publication: `draft` if it is true, else the date. */
   readonly publication: Position;
   readonly title: string;
   readonly item: ListedArticle;
-  /** The name of its author, if this kind of article has one. */
   readonly author?: Located | undefined;
+  readonly cover?: Located | undefined;
   readonly aliases: readonly Located[];
   /** The day of the last significant change, YYYY-MM-DD. */
   readonly updated?: string | undefined;
@@ -55,8 +61,6 @@ export interface ArticleMetadata {
   readonly textLength: number;
   /** The description, if it is still the one of a new article. */
   readonly placeholder?: Located | undefined;
-  /** Media in the front matter. */
-  readonly media: readonly Located[];
   /** The pictures of this site in its HTML, each with the size that it had, if that was known. */
   readonly pictures: readonly { readonly path: string; readonly size?: Size | undefined }[];
   /** Links, pictures, videos and sounds that point to this site. */
@@ -68,7 +72,7 @@ export interface ArticleMetadata {
 }
 
 /** A text of the front matter with its position. */
-export interface Located extends Position {
+interface Located extends Position {
   readonly text: string;
 }
 
@@ -78,43 +82,43 @@ export interface Located extends Position {
  */
 export function toMetadata(
   { collection, category, path }: { collection: AnyCollection; category: string; path: string },
-  { value, fields, findings, place, bodyLine }: SourceArticle<CommonFrontMatter>,
+  { value, fields = {}, findings, place, bodyLine }: SourceArticle<FrontMatter>,
   rendered: Rendered | undefined,
   sizes: PictureSizes,
 ): ArticleMetadata {
-  const { draft = false, title = '', description, author, aliases = [], tags = [], updated } = fields ?? {};
+  const { draft = false, title = '', description, date, author, cover, aliases = [], tags = [], updated } = fields;
   const locate = (text: string | undefined, ...field: PropertyKey[]): Located | undefined =>
     text === undefined ? undefined : { text, ...place(field) };
-  const toFileLine = <Item extends { readonly line: number }>(item: Item): Item => ({
-    ...item,
-    line: item.line + bodyLine - 1,
-  });
+  const toFileLine = <Item extends Position>(item: Item): Item => ({ ...item, line: item.line + bodyLine - 1 });
   const { headings, text } = toPlainText(rendered?.html ?? '');
-  const mistakes = fields ? collection.findMistakes(fields) : [];
+  const mistake = {
+    severity: 'warning' as const,
+    ...place(['updated']),
+    message: '"updated" is before "date"',
+    hint: 'write the day of the last change, or remove the line',
+  };
   const metadata: ArticleMetadata = {
     category,
-    declared: locate(fields?.category, 'category'),
+    declared: locate(fields.category, 'category'),
     draft,
-    due: value && collection.dueOn(value),
+    due: value?.date,
     publication: place([draft ? 'draft' : 'date']),
     title,
     item: value ? collection.toListed(value, { path, category, words: rendered?.words ?? 0 }) : { path },
     author: locate(author, 'author'),
+    cover: locate(cover, 'cover'),
     aliases: aliases.map((alias, at) => locate(alias, 'aliases', at)!),
     updated,
     tags,
     headings,
     textLength: text.length,
     placeholder: description === placeholderDescription ? locate(description, 'description') : undefined,
-    media: Object.entries(fields ? collection.media(fields) : {}).flatMap(
-      ([field, media]) => locate(media, field) ?? [],
-    ),
     pictures: (rendered?.pictures ?? []).map(({ path: picture }) => ({ path: picture, size: sizes.get(picture) })),
     references: (rendered?.references ?? []).map(toFileLine),
     ids: rendered?.ids ?? [],
     findings: [
       ...findings,
-      ...mistakes.map(({ field, ...mistake }) => ({ severity: 'warning' as const, ...place([field]), ...mistake })),
+      ...(date !== undefined && updated !== undefined && updated < date ? [mistake] : []),
       ...(rendered?.findings ?? []).map(toFileLine),
     ],
   };

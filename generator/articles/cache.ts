@@ -6,31 +6,15 @@ import type { SQLTagStore } from 'node:sqlite';
 import { gunzipSync } from 'node:zlib';
 import { createFolder } from '../common/folder.ts';
 import type { Encodings } from '../release/compress.ts';
-import type { MediaFacts } from '../source/media.ts';
 import type { ArticleMetadata } from './article.ts';
 
-/** The cache key of an article: the hash of its source file, and its site path. */
-export interface ArticleKey {
-  readonly source: string;
-  readonly path: string;
-}
-
 /** A cache on disk. Builds may share it, and it may be copied to another machine. */
-export interface ArticleCache {
-  /** The metadata of an article; undefined if it is not cached. */
-  read(key: ArticleKey): ArticleMetadata | undefined;
-  /** The file of an article; undefined if it is missing or does not match the hashes in the metadata. */
-  readEncodings(key: ArticleKey, metadata: ArticleMetadata): Encodings | undefined;
-  /** Adds an article; its metadata must contain the hashes of its file. */
-  write(key: ArticleKey, metadata: ArticleMetadata, encodings: Encodings): void;
-  /** What a media file is, by the hash of its bytes; undefined if it is not cached. */
-  readMedia(sha256: string): MediaFacts | undefined;
-  writeMedia(sha256: string, facts: MediaFacts): void;
-  /** Removes all other articles and media, which bounds the size of the cache. */
-  prune(keys: Iterable<ArticleKey>, media: Iterable<string>): void;
-  /** Writes pending entries and closes the file. */
-  close(): void;
-}
+export type ArticleCache = ReturnType<typeof openArticleCache>;
+
+/** The cache key of the article at a site path, by the hash of its source file. */
+export const articleKey = (sha256: string, path: string): string => `${sha256} ${path}`;
+/** The cache key of what a media file is, by the hash of its bytes. */
+export const mediaKey = (sha256: string): string => `media ${sha256}`;
 
 /**
  * Compressed encodings have a table of their own, so that reading the metadata does not read them. The last statement fails
@@ -44,9 +28,6 @@ const prepareTables = `
 
 /** The entries of one transaction; few, so that other builds do not wait long for the lock. */
 const batchSize = 64;
-
-const toKey = ({ source, path }: ArticleKey): string => `${source} ${path}`;
-const toMediaKey = (sha256: string): string => `media ${sha256}`;
 
 const checksumLength = 64;
 const toText = (name: string, json: string): string => hash('sha256', `${name} ${json}`) + json;
@@ -63,42 +44,33 @@ const damageCodes = new Set([1, 11, 26]);
 export function openArticleCache(
   file: string | undefined,
   { fingerprint, readOnly = false }: { readonly fingerprint: string; readonly readOnly?: boolean },
-): ArticleCache {
+) {
   const isReadOnly = readOnly && file !== undefined;
   /** The values read or written so far, by key: `dev` reads all of them after each save. */
   const loaded = new Map<string, unknown>();
-  const pending = new Map<string, { readonly text: string; readonly gz?: Uint8Array; readonly br?: Uint8Array }>();
+  const pending = new Map<string, Partial<Encodings> & { readonly text: string }>();
   const toName = (key: string): string => hash('sha256', `${fingerprint} ${key}`);
 
   let sql: SQLTagStore | undefined;
-  const close = (): void => {
-    sql?.db.close();
-    sql = undefined;
-  };
-  const fail = (error: unknown): void => {
-    close();
-    // The low byte is the primary result code.
-    const isDamaged = damageCodes.has(((error as { errcode?: number }).errcode ?? 0) & 0xff);
-    if (isDamaged && file !== undefined && !isReadOnly) remove(file);
-  };
-  const open = (): void => {
+  const attempt = <Result>(work: (store: SQLTagStore) => Result, getStore = () => sql): Result | undefined => {
     try {
-      if (file !== undefined && !isReadOnly) createFolder(dirname(file));
-      // SQLite creates a temporary file for an empty name.
-      sql = new DatabaseSync(file ?? '', { readOnly: isReadOnly, timeout: 5000 }).createTagStore();
-      if (!isReadOnly) sql.db.exec(prepareTables);
+      const store = getStore();
+      return store && work(store);
     } catch (error) {
-      fail(error);
-    }
-  };
-  const attempt = <Result>(work: (store: SQLTagStore) => Result): Result | undefined => {
-    try {
-      return sql && work(sql);
-    } catch (error) {
-      fail(error);
+      sql?.db.close();
+      sql = undefined;
+      // The low byte is the primary result code.
+      const isDamaged = damageCodes.has(((error as { errcode?: number }).errcode ?? 0) & 0xff);
+      if (isDamaged && file !== undefined && !isReadOnly) remove(file);
       return undefined;
     }
   };
+  const open = (): SQLTagStore => {
+    if (file !== undefined && !isReadOnly) createFolder(dirname(file));
+    // SQLite creates a temporary file for an empty name.
+    return (sql = new DatabaseSync(file ?? '', { readOnly: isReadOnly, timeout: 5000 }).createTagStore());
+  };
+  const prepare = (): unknown => attempt(({ db }) => isReadOnly || db.exec(prepareTables), open);
   const flush = (): void => {
     if (pending.size > 0 && !isReadOnly) {
       attempt((store) => {
@@ -112,53 +84,53 @@ export function openArticleCache(
     }
     pending.clear();
   };
-  const read = (key: string): unknown => {
-    if (loaded.has(key)) return loaded.get(key);
-    const name = toName(key);
-    const text = attempt((store) => store.get`SELECT text FROM entries WHERE name = ${name}`)?.['text'] as
-      | string
-      | null;
-    const json = text?.slice(checksumLength);
-    if (!json || text !== toText(name, json)) return undefined;
-    const value: unknown = JSON.parse(json);
-    loaded.set(key, value);
-    return value;
-  };
-  const write = (key: string, value: unknown, encodings?: Pick<Encodings, 'gz' | 'br'>): void => {
-    loaded.set(key, value);
-    const name = toName(key);
-    pending.set(name, { text: toText(name, JSON.stringify(value)), ...encodings });
-    if (pending.size >= batchSize) flush();
-  };
 
-  open();
+  prepare();
   // The first attempt removed a damaged file.
-  if (!sql) open();
+  if (!sql) prepare();
   return {
-    read: (key) => read(toKey(key)) as ArticleMetadata | undefined,
-    readEncodings(key, { encodings }) {
-      const name = toName(toKey(key));
-      const { gz, br } = (pending.get(name) ??
-        attempt((store) => store.get`SELECT gz, br FROM encodings WHERE name = ${name}`) ??
-        {}) as Partial<Encodings>;
+    /** The value of a key, which is plain JSON; undefined if it is not cached. */
+    read(key: string): unknown {
+      if (loaded.has(key)) return loaded.get(key);
+      const name = toName(key);
+      const entry = attempt((store) => store.get`SELECT text FROM entries WHERE name = ${name}`);
+      const text = entry?.['text'] as string | null | undefined;
+      const json = text?.slice(checksumLength);
+      if (!json || text !== toText(name, json)) return undefined;
+      const value: unknown = JSON.parse(json);
+      loaded.set(key, value);
+      return value;
+    },
+    /** The file of an article; undefined if it is missing or does not match the hashes in the metadata. */
+    readEncodings(key: string, { encodings }: ArticleMetadata): Encodings | undefined {
+      const name = toName(key);
+      const stored =
+        pending.get(name) ?? attempt((store) => store.get`SELECT gz, br FROM encodings WHERE name = ${name}`);
+      const { gz, br } = (stored ?? {}) as Partial<Encodings>;
       if (!gz || !br || hash('sha256', gz) !== encodings?.gz || hash('sha256', br) !== encodings.br) return undefined;
       return { identity: gunzipSync(gz), gz, br };
     },
-    write: (key, metadata, { gz, br }) => write(toKey(key), metadata, { gz, br }),
-    readMedia: (sha256) => read(toMediaKey(sha256)) as MediaFacts | undefined,
-    writeMedia: (sha256, facts) => write(toMediaKey(sha256), facts),
-    prune(keys, media) {
+    /** Adds a value; that of an article must contain the hashes of its file. */
+    write(key: string, value: unknown, encodings?: Encodings): void {
+      loaded.set(key, value);
+      const name = toName(key);
+      pending.set(name, { text: toText(name, JSON.stringify(value)), ...encodings });
+      if (pending.size >= batchSize) flush();
+    },
+    /** Removes everything but these keys, which bounds the size of the cache. */
+    prune(keys: Iterable<string>): void {
       flush();
-      const articles = Array.from(keys, (key) => toName(toKey(key)));
-      const names = JSON.stringify([...articles, ...Array.from(media, (sha256) => toName(toMediaKey(sha256)))]);
+      const names = JSON.stringify(Array.from(keys, toName));
       attempt((store) => {
         store.run`DELETE FROM entries WHERE name NOT IN (SELECT value FROM json_each(${names}))`;
         store.run`DELETE FROM encodings WHERE name NOT IN (SELECT value FROM json_each(${names}))`;
       });
     },
-    close() {
+    /** Writes pending entries and closes the file. */
+    close(): void {
       flush();
-      close();
+      sql?.db.close();
+      sql = undefined;
     },
   };
 }

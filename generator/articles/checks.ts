@@ -1,12 +1,13 @@
 import type { Aliases } from '#contract/content.ts';
 import type { Authors } from '#contract/site.ts';
-import { suggest } from '../common/suggest.ts';
+import { findSimilar, suggest } from '../common/suggest.ts';
 import { copyIt, findSitePath, idPrefix, toSafeId } from '../markdown/plugins/links.ts';
 import type { Reference, ReferenceUse } from '../markdown/plugins/links.ts';
+import type { Online } from '../release/online.ts';
 import type { Diagnostics, Place } from '../source/diagnostics.ts';
-import { placeOf } from '../source/load.ts';
+import { displayIn, placeOf } from '../source/load.ts';
 import type { PictureSizes } from '../source/media.ts';
-import { authorsFile } from '../source/yaml.ts';
+import { authorsFile, removedFile } from '../source/yaml.ts';
 import type { readAuthors } from '../source/yaml.ts';
 import type { Article } from './article.ts';
 import type { Content } from './content.ts';
@@ -20,20 +21,20 @@ export interface Site {
   readonly pictures: PictureSizes;
   /** The entries of `authors.yaml`; undefined if it has an error, or does not exist. */
   readonly authors: ReturnType<typeof readAuthors>;
+  /** The paths that are gone for good. */
+  readonly removed: ReadonlyMap<string, Place>;
 }
 
-/** Why a reference is dead, with a search for a similar target. */
-interface DeadReference {
-  readonly message: string;
-  readonly findHint?: () => string | undefined;
-}
+/** Reports why a reference is dead, with a hint or a search for a similar target. */
+type ReportDead = (message: string, hint?: string | (() => string | undefined)) => void;
 
 const mailbox = /^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$/;
 /** No name of an article has a dot. */
 const host = /^(?:www\.|(?:[a-z0-9-]+\.)+(?:com|net|org|io|dev|app|eu|de|nl|fr|uk|us|ch|at|be|info)(?:[/?#]|$))/i;
 const elsewhere = 'of another part of the website, write the whole address';
 
-const dead = (message: string, hint?: string): DeadReference => ({ message, findHint: () => hint });
+/** Lists and link previews cut other shapes off. */
+const coverSize = { width: 1200, height: 630 };
 
 /**
  * Checks that every link, anchor, image and cover of the articles and every picture of an author has a target in the
@@ -49,34 +50,15 @@ export function checkSite({ articles, content, aliases, pictures, authors }: Sit
     content.categories.flatMap(({ articles: files }) => files.map(({ path }) => `/${path.slice(0, -'.md'.length)}`)),
   );
   const suggestPath = createSuggester(() => [...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
-  const report = (place: Place, reference: DeadReference | undefined, isDraft = false): void => {
-    if (!reference) return;
-    const { message, findHint } = reference;
-    const findAdvice = (): string | undefined =>
-      findHint?.() ?? (isDraft ? 'until it exists, leave it out' : undefined);
-    diagnostics.deadReference(place, message, findAdvice, isDraft);
-  };
+  const reportAt =
+    (place: Place, isDraft = false): ReportDead =>
+    (message, hint) => {
+      const findHint = (): string | undefined =>
+        (typeof hint === 'function' ? hint() : hint) ?? (isDraft ? 'until it exists, leave it out' : undefined);
+      diagnostics.deadReference(place, message, findHint, isDraft);
+    };
 
-  const checkArticle = (article: Article): void => {
-    const { file, metadata } = article;
-    for (const { text: path, line, column } of metadata.media) {
-      report(placeOf(file, line, column), checkMedia(path, 'link'));
-      checkCover(path, placeOf(file, line, column));
-    }
-    for (const reference of metadata.references) {
-      const place = placeOf(file, reference.line, reference.column);
-      report(place, checkReference(article, reference), metadata.draft);
-    }
-    if (metadata.draft) return;
-    if (metadata.placeholder) {
-      const { line, column } = metadata.placeholder;
-      const hint = 'write one or two sentences for lists and search engines';
-      diagnostics.warning(placeOf(file, line, column), 'the description is the one of the template', hint);
-    }
-    checkAuthor(article);
-  };
-
-  const checkReference = (from: Article, { path, use, id, url }: Reference): DeadReference | undefined => {
+  const checkReference = (from: Article, { path, use, id, url }: Reference, dead: ReportDead): void => {
     if (url === '' && use === 'picture') return dead('the picture has no address', 'write it between the parentheses');
     const scheme = mailbox.test(url) ? 'mailto:' : host.test(url) && 'https://';
     if (scheme) return dead(`the link "${url}" has no scheme`, `write ${scheme}${url}`);
@@ -84,66 +66,72 @@ export function checkSite({ articles, content, aliases, pictures, authors }: Sit
       const written = url.replace(/%5C/gi, '\\');
       return dead(`the address "${written}" has backslashes`, `write / instead; ${copyIt}`);
     }
-    if (path === undefined) return checkOutside(url);
-    if (path.startsWith('/media/')) return checkMedia(path, use);
-    const findHint = (): string | undefined => suggestPath(path);
-    if (use === 'picture') return { message: `the image "${url}" is not in content/media/`, findHint };
+    if (path === undefined) return checkOutside(url, dead);
+    if (path.startsWith('/media/')) return checkMedia(path, use, dead);
+    const similar = (): string | undefined => suggestPath(path);
+    if (use === 'picture') return dead(`the image "${url}" is not in content/media/`, similar);
     if (!/^\/(?:blog|knowledgebase)(?:\/|$)/.test(path)) return undefined;
     const target = byPath.get(aliases[path] ?? path);
-    if (target) return checkTarget(from, target, id);
+    if (target) return checkTarget(from, target, id, dead);
     // An article that does not compile is reported once, not again for each link to it.
     if (folders.has(path.replace(/\/$/, '')) || sources.has(path)) return undefined;
-    return { message: `there is no article ${path}`, findHint };
+    return dead(`there is no article ${path}`, similar);
   };
 
   /** Checks an address below the root of the site that is no article and no file of content/media/. */
-  const checkOutside = (url: string): DeadReference => {
+  const checkOutside = (url: string, dead: ReportDead): void => {
     const meant = findSitePath(url);
     if (meant !== undefined) return dead(`"${url}" works only on your computer`, `write ${meant}`);
     if (!url.startsWith('/')) return dead(`the link "${url}" leads out of content/`);
-    const findHint = (): string | undefined => suggestPath(url.replace(/\.md(?:[?#].*)?$/, '')) ?? elsewhere;
-    return { message: `there is no file ${url} in content/`, findHint };
+    const similar = (): string => suggestPath(url.replace(/\.md(?:[?#].*)?$/, '')) ?? elsewhere;
+    return dead(`there is no file ${url} in content/`, similar);
   };
 
-  const checkMedia = (path: string, use: ReferenceUse): DeadReference | undefined => {
-    if (!content.media.has(path)) {
-      return { message: `there is no ${path} in content/`, findHint: () => suggestPath(path) };
-    }
+  const checkMedia = (path: string, use: ReferenceUse, dead: ReportDead): void => {
+    if (!content.media.has(path)) return dead(`there is no ${path} in content/`, () => suggestPath(path));
     const kind = mediaKindOf(path);
     if (use === 'picture' && kind !== 'image') {
       const instead = kind === 'application' ? `[text](${path})` : `<${kind} src="${path}"></${kind}>`;
-      return dead(`${path} is not a picture`, `write ${instead}`);
-    }
-    if (use === 'player' && kind !== 'video' && kind !== 'audio') {
+      dead(`${path} is not a picture`, `write ${instead}`);
+    } else if (use === 'player' && kind !== 'video' && kind !== 'audio') {
       const instead = kind === 'image' ? `![what it shows](${path})` : `[text](${path})`;
-      return dead(`${path} is neither a video nor a sound`, `write ${instead}`);
+      dead(`${path} is neither a video nor a sound`, `write ${instead}`);
     }
     return undefined;
   };
 
-  /** Lists and link previews cut other shapes off. Larger ones of the same shape are sharper, and vector pictures have no size. */
+  /** Larger covers of the same shape are sharper, and vector pictures have no size. */
   const checkCover = (path: string, place: Place): void => {
+    checkMedia(path, 'link', reportAt(place));
     if (!content.media.has(path)) return;
     if (mediaKindOf(path) !== 'image') diagnostics.error(place, 'the cover is not a picture', 'use a picture');
     const size = pictures.get(path);
     if (!size) return;
-    const isLargeEnough = size.width >= cover.width || path.endsWith('.svg');
-    const hasShape = Math.abs((size.width / size.height) * (cover.height / cover.width) - 1) < 0.01;
+    const isLargeEnough = size.width >= coverSize.width || path.endsWith('.svg');
+    const hasShape = Math.abs((size.width / size.height) * (coverSize.height / coverSize.width) - 1) < 0.01;
     if (isLargeEnough && hasShape) return;
-    const message = `the cover is ${size.width} x ${size.height} pixels, not ${cover.width} x ${cover.height}`;
+    const message = `the cover is ${size.width} x ${size.height} pixels, not ${coverSize.width} x ${coverSize.height}`;
     diagnostics.warning(place, message, hasShape ? 'use a larger one' : 'crop it to that shape');
   };
 
-  /** Another name is a warning: an author may be missing, and a mistake in a name harms no reader. */
-  const checkAuthor = ({ file, metadata: { author } }: Article): void => {
-    if (!authors || !author || Object.hasOwn(authors.value, author.text)) return;
-    const message = `the author ${author.text} is not in ${authorsFile}`;
-    diagnostics.warning(placeOf(file, author.line, author.column), message, adviseAuthor(author.text, authors.value));
-  };
-
-  for (const article of articles) checkArticle(article);
+  for (const article of articles) {
+    const { file, metadata } = article;
+    const { cover, placeholder, author, draft } = metadata;
+    const at = ({ line, column }: { line: number; column: number }): Place => placeOf(file, line, column);
+    if (cover) checkCover(cover.text, at(cover));
+    for (const reference of metadata.references) checkReference(article, reference, reportAt(at(reference), draft));
+    if (placeholder && !draft) {
+      const hint = 'write one or two sentences for lists and search engines';
+      diagnostics.warning(at(placeholder), 'the description is the one of the template', hint);
+    }
+    // A warning: an author may be missing, and a mistake in a name harms no reader.
+    if (author && authors && !draft && !Object.hasOwn(authors.value, author.text)) {
+      const message = `the author ${author.text} is not in ${authorsFile}`;
+      diagnostics.warning(at(author), message, adviseAuthor(author.text, authors.value));
+    }
+  }
   for (const [name, { picture }] of Object.entries(authors?.value ?? {})) {
-    if (picture !== undefined) report(authors!.place([name, 'picture']), checkMedia(picture, 'picture'));
+    if (picture !== undefined) checkMedia(picture, 'picture', reportAt(authors!.place([name, 'picture'])));
   }
 }
 
@@ -155,9 +143,7 @@ export function adviseAuthor(author: string, authors: Authors): string | undefin
   );
 }
 
-const cover = { width: 1200, height: 630 };
-
-function checkTarget(from: Article, target: Article, id: string): DeadReference | undefined {
+function checkTarget(from: Article, target: Article, id: string, dead: ReportDead): void {
   const { ids } = target.metadata;
   if (from.state === 'published' && (target.state === 'draft' || target.state === 'scheduled')) {
     return dead(`the article ${target.path} ${whyUnpublished(target)}`);
@@ -166,24 +152,26 @@ function checkTarget(from: Article, target: Article, id: string): DeadReference 
   // Its body may be broken, which is reported once, not again for each link to one of its headings.
   if (target.state === 'broken' && ids.length === 0) return undefined;
   const anchor = id.replace(idPrefix, '');
-  const findHint = (): string | undefined => {
+  return dead(`there is no heading or anchor #${anchor} in ${target.path}`, () =>
     // The sanitiser prefixes the IDs of raw HTML; a link from another article needs the full ID.
-    if (ids.includes(idPrefix + id)) return `write #${idPrefix}${id}`;
-    return suggest(
-      anchor,
-      ids.map((name) => name.replace(idPrefix, '')),
-    );
-  };
-  return { message: `there is no heading or anchor #${anchor} in ${target.path}`, findHint };
+    ids.includes(idPrefix + id)
+      ? `write #${idPrefix}${id}`
+      : suggest(
+          anchor,
+          ids.map((name) => name.replace(idPrefix, '')),
+        ),
+  );
 }
 
 /** Why a release does not contain a draft or a scheduled article. */
-export function whyUnpublished({ state, metadata }: Article): string {
+function whyUnpublished({ state, metadata }: Article): string {
   return state === 'draft' ? 'is a draft' : `is not published before ${metadata.due}`;
 }
 
 /** The name of a file or article in its path. */
-export const baseNameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
+const baseNameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
+const kindOf = (path: string): string => path.split('/', 2)[1]!;
+const keyOf = (path: string, text: string): string => `${kindOf(path)} ${text}`;
 const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'));
 
 /** Suggests a path for a dead one: the same name in another folder, or a similar name in the same folder. */
@@ -208,10 +196,7 @@ function createSuggester(list: () => readonly string[]): (path: string) => strin
 /** Reports media that no article refers to, drafts and scheduled articles included, and that is no picture of an author. */
 export function checkUnusedMedia({ articles, content: { media }, authors }: Site, diagnostics: Diagnostics): void {
   const used = new Set([
-    ...articles.flatMap(({ metadata }) => [
-      ...metadata.media.map(({ text }) => text),
-      ...metadata.references.map(({ path }) => path),
-    ]),
+    ...articles.flatMap(({ metadata: { cover, references } }) => [cover?.text, ...references.map(({ path }) => path)]),
     ...Object.values(authors?.value ?? {}).map(({ picture }) => picture),
   ]);
   for (const [path, file] of media) {
@@ -237,4 +222,86 @@ export function collectAliases(articles: readonly Article[], diagnostics: Diagno
     }
   }
   return Object.fromEntries([...aliases].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Reports paths that are said to be gone for good, and that this build has. */
+export function checkRemoved({ articles, aliases, removed }: Site, diagnostics: Diagnostics): void {
+  if (removed.size === 0) return;
+  const byPath = new Map(articles.map((article) => [article.path, article]));
+  for (const [path, place] of removed) {
+    const target = Object.hasOwn(aliases, path) ? byPath.get(aliases[path]!) : undefined;
+    const isArticle = byPath.get(path)?.state === 'published';
+    if (!target && !isArticle) continue;
+    const reason = target ? `an alias in ${target.file.display}` : 'an article';
+    diagnostics.warning(place, `${path} is ${reason}`, 'remove this line');
+  }
+}
+
+/** Reports paths that are online, and neither in this build nor gone for good. */
+export function checkVanished(
+  vanished: readonly string[],
+  { articles }: Site,
+  online: Online,
+  folder: { readonly display: string },
+  diagnostics: Diagnostics,
+): void {
+  if (vanished.length > 10 && vanished.length === online.articles.size + Object.keys(online.aliases).length) {
+    const message = `none of the ${vanished.length} paths that are online is in this build`;
+    const hint = 'if this is another site, build it: the next build compares with this one; else look at CONTENT_DIR';
+    return diagnostics.warning(placeOf(folder), message, hint);
+  }
+  const file = displayIn(folder, removedFile);
+  const unpublished = new Map(
+    articles
+      .filter(({ state }) => state !== 'published')
+      .flatMap((article) => [
+        [article.path, article] as const,
+        ...article.metadata.aliases.map(({ text }) => [text, article] as const),
+      ]),
+  );
+  const findSuccessor = createSuccessorSearch(articles, online, vanished.length);
+  for (const path of vanished) {
+    const message = `${path} is online, and this build no longer has it`;
+    const article = unpublished.get(path);
+    const successor = article ? undefined : findSuccessor(path);
+    if (article) {
+      const { line, column } = article.metadata.publication;
+      const reason = `its article ${whyUnpublished(article)}`;
+      const hint = `if that is intended, add to ${file}: - ${path}`;
+      diagnostics.warning(placeOf(article.file, line, column), `${message}: ${reason}`, hint);
+    } else if (successor) {
+      const line = successor.metadata.aliases.length > 0 ? `to its aliases: ${path}` : `here: aliases: [${path}]`;
+      const hint = `if this article replaces it, add ${line}; if it is gone for good, add to ${file}: - ${path}`;
+      diagnostics.warning(placeOf(successor.file), message, hint);
+    } else {
+      const moved = `if it moved, add to the front matter of its article: aliases: [${path}]`;
+      const hint = `if it is gone for good, add here: - ${path}; ${moved}`;
+      diagnostics.warning(placeOf({ display: file }), message, hint);
+    }
+  }
+}
+
+/** More comparisons of names would take seconds. */
+const maxComparisons = 1_000_000;
+
+/**
+ * Creates a search for the published article that replaces a vanished path: the target of the alias, else an article that is
+ * not online yet and has the same name, the same title or a similar name. An alias leads to an article of the same kind.
+ */
+function createSuccessorSearch(articles: readonly Article[], online: Online, vanished: number) {
+  const published = articles.filter(({ state }) => state === 'published');
+  const byPath = new Map(published.map((article) => [article.path, article]));
+  const added = published.filter(({ path }) => !online.articles.has(path));
+  const byName = new Map(added.map((article) => [keyOf(article.path, baseNameOf(article.path)), article]));
+  const byTitle = new Map(added.map((article) => [keyOf(article.path, article.metadata.title), article]));
+  return (path: string): Article | undefined => {
+    const name = baseNameOf(path);
+    const alias = Object.hasOwn(online.aliases, path) ? byPath.get(online.aliases[path]!) : undefined;
+    const title = online.articles.get(path) ?? '';
+    const same = alias ?? byName.get(keyOf(path, name)) ?? byTitle.get(keyOf(path, title));
+    if (same || added.length * vanished > maxComparisons) return same;
+    const names = added.flatMap((article) => (kindOf(article.path) === kindOf(path) ? baseNameOf(article.path) : []));
+    const similar = findSimilar(name, names);
+    return similar === undefined ? undefined : byName.get(keyOf(path, similar));
+  };
 }

@@ -1,14 +1,14 @@
 import { basename, dirname, extname } from 'node:path';
 import { Category, mediaTypes } from '#contract/content.ts';
 import { MediaPath, Slug } from '#contract/primitives.ts';
-import { collections } from './collections/index.ts';
-import type { AnyCollection } from './collections/collection.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { placeOf } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import { renameTo, toSlug } from '../source/slug.ts';
 import { suggest } from '../common/suggest.ts';
 import { authorsFile, readYaml, removedFile } from '../source/yaml.ts';
+import { collections } from './collections.ts';
+import type { AnyCollection } from './collections.ts';
 
 /** A folder of articles. */
 export interface CategoryFolder {

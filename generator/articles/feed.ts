@@ -1,9 +1,11 @@
 import type { ContentItem } from '#contract/blog.ts';
 import { mediaTypes } from '#contract/content.ts';
+import type { Authors } from '#contract/site.ts';
 import { staticFiles } from '#contract/static-files.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { placeOf } from '../source/load.ts';
 import type { SourceFolder } from '../source/load.ts';
+import type { Article, ReadText } from './article.ts';
 
 /** The addresses and the name that a release mentions; undefined if they are not set. */
 export interface SiteUrls {
@@ -17,95 +19,86 @@ export interface SiteUrls {
   readonly name?: string | undefined;
 }
 
-/** The newest blog articles. */
-interface Feed {
-  readonly site: string;
-  readonly service: string;
-  readonly name?: string | undefined;
-  /** The day of the last change of all articles, if there is any. */
-  readonly updated?: string | undefined;
-  readonly entries: readonly FeedEntry[];
+/** What the feed is made from: its newest 30 articles. Undefined if an address of {@link SiteUrls} is not set. */
+export function selectFeed(blog: readonly Article[], authors: Authors, { site, service, name }: SiteUrls) {
+  if (site === undefined || service === undefined) return undefined;
+  const lastChanges = blog.map((article) => lastChangeOf(article)!);
+  const entries = blog.slice(0, 30).map(({ folder, path, metadata }, at) => {
+    const item = metadata.item as ContentItem;
+    return {
+      ...item,
+      // An id never changes: a moved article keeps the one of its first path.
+      id: metadata.aliases[0]?.text ?? path,
+      updated: lastChanges[at]!,
+      authorUrl: Object.hasOwn(authors, item.author) ? authors[item.author]!.url : undefined,
+      categorySlug: folder.slug,
+      tags: metadata.tags,
+      /** The hash of its text. */
+      text: metadata.encodings!.identity,
+    };
+  });
+  return { site, service, name, updated: lastChanges.toSorted().at(-1), entries };
 }
 
-interface FeedEntry extends ContentItem {
-  /** The path that identifies it. */
-  readonly id: string;
-  readonly updated: string;
-  readonly authorUrl?: string | undefined;
-  readonly categorySlug: string;
-  readonly tags: readonly string[];
-  /** The hash of its text. */
-  readonly text: string;
-}
+type Feed = NonNullable<ReturnType<typeof selectFeed>>;
+
+/** The day of the last significant change of an article, else that of its publication, if there is one. */
+const lastChangeOf = ({ metadata: { updated, due } }: Article): string | undefined => updated ?? due;
 
 /**
  * Renders the newest blog articles as an Atom feed (RFC 4287). Written by hand, since the package `feed` (6.0.0) keeps control
  * characters, so that a document is not well formed, and says that a title is HTML.
  */
-export async function renderFeed(
-  { site, service, name, updated, entries }: Feed,
-  readText: (sha256: string) => Promise<{ readonly html: string } | undefined>,
-): Promise<string> {
-  const rendered = await Promise.all(
-    entries.map(async (entry) => {
-      const text = await readText(entry.text);
-      return text ? renderEntry(entry, text.html, { site, service }) : '';
-    }),
-  );
+export async function renderFeed(feed: Feed, readText: ReadText): Promise<string> {
+  const { site, service, name, updated, entries } = feed;
+  const texts = await Promise.all(entries.map(({ text }) => readText(text)));
   const self = service + staticFiles.getBlogFeed.path;
-  const root = element(
-    'feed',
-    [
-      element('id', self),
-      element('title', name ?? `Blog of ${new URL(site).host}`),
-      // Without an entry, any day would be made up; an empty feed still needs one.
-      element('updated', toTime(updated ?? '1970-01-01')),
-      element('link', [], { rel: 'self', type: 'application/atom+xml', href: self }),
-      element('link', [], { rel: 'alternate', type: 'text/html', href: `${site}/blog` }),
-      ...rendered,
-    ],
-    { xmlns: 'http://www.w3.org/2005/Atom', 'xmlns:media': 'http://search.yahoo.com/mrss/' },
-  );
-  return renderXml(root);
+  // Without an entry, any day would be made up; an empty feed still needs one.
+  return renderXml(xml`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:media="http://search.yahoo.com/mrss/">
+    <id>${self}</id>
+    <title>${name ?? `Blog of ${new URL(site).host}`}</title>
+    <updated>${toTime(updated ?? '1970-01-01')}</updated>
+    <link rel="self" type="application/atom+xml" href="${self}"/>
+    <link rel="alternate" type="text/html" href="${site}/blog"/>
+    ${entries.map((entry, at) => texts[at] && renderEntry(entry, texts[at].html, feed))}
+  </feed>`);
 }
 
-function renderEntry(entry: FeedEntry, html: string, { site, service }: Pick<Feed, 'site' | 'service'>): string {
-  const { title, description, date, author, authorUrl, category, categorySlug, cover } = entry;
+function renderEntry(entry: Feed['entries'][number], html: string, { site, service }: Feed): Xml {
+  const { cover, authorUrl } = entry;
   const type = mediaTypes[cover.slice(cover.lastIndexOf('.') + 1)];
   const page = site + entry.path;
-  return element('entry', [
-    element('id', site + entry.id),
-    element('title', title),
-    element('link', [], { rel: 'alternate', type: 'text/html', href: page }),
-    element('link', [], { rel: 'enclosure', type, href: service + cover }),
-    element('media:thumbnail', [], { url: service + cover }),
-    element('published', toTime(date)),
-    element('updated', toTime(entry.updated)),
-    element('author', [element('name', author), ...(authorUrl === undefined ? [] : [element('uri', authorUrl)])]),
-    element('category', [], { term: categorySlug, label: category }),
-    ...entry.tags.map((term) => element('category', [], { term })),
-    element('summary', description),
-    element('content', toAbsoluteUrls(html, { page, site, service }), { type: 'html' }),
-  ]);
+  return xml`<entry>
+    <id>${site}${entry.id}</id>
+    <title>${entry.title}</title>
+    <link rel="alternate" type="text/html" href="${page}"/>
+    <link rel="enclosure"${type && xml` type="${type}"`} href="${service}${cover}"/>
+    <media:thumbnail url="${service}${cover}"/>
+    <published>${toTime(entry.date)}</published>
+    <updated>${toTime(entry.updated)}</updated>
+    <author><name>${entry.author}</name>${authorUrl && xml`<uri>${authorUrl}</uri>`}</author>
+    <category term="${entry.categorySlug}" label="${entry.category}"/>
+    ${entry.tags.map((term) => xml`<category term="${term}"/>`)}
+    <summary>${entry.description}</summary>
+    <content type="html">${toAbsoluteUrls(html, { page, site, service })}</content>
+  </entry>`;
 }
 
 /** The beginning of a day (UTC), as RFC 3339. */
-function toTime(day: string): string {
-  return `${day}T00:00:00Z`;
-}
+const toTime = (day: string): string => `${day}T00:00:00Z`;
 
-/** All articles, each with the day of its last change if there is one. */
-interface Sitemap {
-  readonly site: string;
-  readonly pages: readonly { readonly path: string; readonly lastmod?: string | undefined }[];
+/** What the sitemap is made from: all articles. Undefined without an article, since the protocol has no such sitemap. */
+export function selectSitemap(articles: readonly Article[], { site }: SiteUrls) {
+  if (site === undefined || articles.length === 0) return undefined;
+  return { site, pages: articles.map((article) => ({ path: article.path, lastmod: lastChangeOf(article) })) };
 }
 
 /** Renders all articles as a sitemap by the protocol 0.9 of sitemaps.org. */
-export function renderSitemap({ site, pages }: Sitemap): string {
-  const urls = pages.map(({ path, lastmod }) =>
-    element('url', [element('loc', site + path), ...(lastmod === undefined ? [] : [element('lastmod', lastmod)])]),
+export function renderSitemap({ site, pages }: NonNullable<ReturnType<typeof selectSitemap>>): string {
+  const urls = pages.map(
+    ({ path, lastmod }) => xml`<url><loc>${site}${path}</loc>${lastmod && xml`<lastmod>${lastmod}</lastmod>`}</url>`,
   );
-  return renderXml(element('urlset', urls, { xmlns: 'http://www.sitemaps.org/schemas/sitemap/0.9' }));
+  return renderXml(xml`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${urls}</urlset>`);
 }
 
 /** The limit of the protocol: a search engine rejects a longer sitemap as a whole. */
@@ -169,20 +162,23 @@ function escapeXml(text: string): string {
   return text.replace(impossible, '').replace(/[&<>"\r]/g, (character) => entities[character]!);
 }
 
-/** An XML document. */
-function renderXml(root: string): string {
-  return `<?xml version="1.0" encoding="utf-8"?>\n${root}\n`;
+/** A part of an XML document. */
+interface Xml {
+  readonly xml: string;
 }
 
-/** An XML element; its content is a text, elements in a list, or nothing. Attributes without a value are left out. */
-function element(
-  name: string,
-  content: string | readonly string[] = [],
-  attributes: Readonly<Record<string, string | undefined>> = {},
-): string {
-  const written = Object.entries(attributes)
-    .map(([key, value]) => (value === undefined ? '' : ` ${key}="${escapeXml(value)}"`))
-    .join('');
-  const inner = typeof content === 'string' ? escapeXml(content) : content.join('');
-  return inner === '' ? `<${name}${written}/>` : `<${name}${written}>${inner}</${name}>`;
+type Part = string | Xml | undefined | readonly Part[];
+
+/** A template of XML: texts are escaped, `undefined` is left out, and so are its line breaks with their indents. */
+function xml(texts: TemplateStringsArray, ...parts: readonly Part[]): Xml {
+  const toXml = (part: Part): string => {
+    if (part === undefined) return '';
+    if (typeof part === 'string') return escapeXml(part);
+    return 'xml' in part ? part.xml : part.map(toXml).join('');
+  };
+  return { xml: texts.map((text, at) => text.replace(/\n */g, '') + toXml(parts[at])).join('') };
+}
+
+function renderXml(root: Xml): string {
+  return `<?xml version="1.0" encoding="utf-8"?>\n${root.xml}\n`;
 }

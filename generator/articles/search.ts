@@ -6,43 +6,43 @@ import { toJsonText } from '#contract/static-files.ts';
 import type MiniSearch from 'minisearch';
 import project from '../../package.json' with { type: 'json' };
 import { toPlainText } from '../markdown/text.ts';
-
-/** The articles of the search index, in the order of their numbers. */
-interface Searched {
-  /** Whether their texts are searched, if the file is small enough with them. */
-  readonly hasText: boolean;
-  readonly entries: readonly Entry[];
-}
-
-/** An article as MiniSearch reads it; here, its text is a hash by which it is read. */
-interface Entry extends KnowledgeBaseSummary {
-  readonly headings: string;
-  readonly tags: string;
-  readonly text: string;
-}
-
-type ReadText = (sha256: string) => Promise<{ readonly html: string } | undefined>;
+import { compareText } from '../source/diagnostics.ts';
+import type { Article, ReadText } from './article.ts';
 
 /** The file has the texts of articles only if it is not larger, compressed with gzip. */
 const maxGzipBytes = 1_000_000;
 /** Of longer texts it is never small enough: for 800 real articles it takes 0.16 bytes for each character. */
 export const maxTextLength = 8_000_000;
 
-/** Creates an index of the knowledge base, which keeps what it indexed, so that the next rendering only adds what changed. */
+/** What the index is made from; it has the texts of articles if they have at most `maxLength` characters together. */
+export function selectSearch(articles: readonly Article[], maxLength: number) {
+  const hasText = articles.reduce((sum, { metadata }) => sum + metadata.textLength, 0) <= maxLength;
+  // By path, so that a new title does not give all articles other numbers.
+  const sorted = articles.toSorted((a, b) => compareText(a.path, b.path));
+  const entries = sorted.map(({ metadata: { item, headings, tags, encodings } }) => ({
+    ...(item as KnowledgeBaseSummary),
+    headings: headings.join('\n'),
+    tags: tags.join(' '),
+    /** The hash by which the text is read. */
+    text: hasText ? encodings!.identity : '',
+  }));
+  return { hasText, entries };
+}
+
+type Search = ReturnType<typeof selectSearch>;
+
+/** Creates a renderer of the index, which keeps what it indexed, so that the next rendering only adds what changed. */
 export function createSearchIndex() {
   let index: Awaited<ReturnType<typeof createIndex>> | undefined;
-  const renderIndex = async (entries: Searched['entries'], hasText: boolean, readText: ReadText): Promise<Buffer> => {
+  const render = async (entries: Search['entries'], hasText: boolean, readText: ReadText): Promise<Buffer> => {
     if (index?.hasText !== hasText) index = await createIndex(hasText);
     await index.update(entries, readText);
     return Buffer.from(index.render());
   };
-  return {
-    /** Renders the file of the release. */
-    async render({ hasText, entries }: Searched, readText: ReadText): Promise<Buffer> {
-      const withText = hasText ? await renderIndex(entries, true, readText) : undefined;
-      const isSmall = withText && (withText.length <= maxGzipBytes || gzipSync(withText).length <= maxGzipBytes);
-      return isSmall ? withText : renderIndex(entries, false, readText);
-    },
+  return async ({ hasText, entries }: Search, readText: ReadText): Promise<Buffer> => {
+    const withText = hasText ? await render(entries, true, readText) : undefined;
+    const isSmall = withText && (withText.length <= maxGzipBytes || gzipSync(withText).length <= maxGzipBytes);
+    return isSmall ? withText : render(entries, false, readText);
   };
 }
 
@@ -55,13 +55,20 @@ async function createIndex(hasText: boolean) {
     storeFields: ['title', 'description', 'category'],
     searchOptions: { boost: { title: 3, tags: 3, headings: 3, description: 2 }, prefix: true, fuzzy: 0.2 },
   };
-  const index: MiniSearch<Entry> = new Index({ ...options, processTerm: memoize(toTerm) });
+  const terms = new Map<string, string>();
+  const toTerm = (word: string): string => {
+    // What `processTerm` says. Most words occur many times.
+    const term = terms.get(word) ?? word.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase();
+    terms.set(word, term);
+    return term;
+  };
+  const index: MiniSearch<Search['entries'][number]> = new Index({ ...options, processTerm: toTerm });
   /** What is indexed, by path. */
-  const indexed = new Map<string, { readonly input: string; readonly entry: Entry }>();
+  const indexed = new Map<string, { readonly input: string; readonly entry: Search['entries'][number] }>();
   return {
     hasText,
     /** Adds new articles in their order, replaces changed ones and removes all others. */
-    async update(entries: Searched['entries'], readText: ReadText): Promise<void> {
+    async update(entries: Search['entries'], readText: ReadText): Promise<void> {
       const missing = new Set(indexed.keys());
       for (const article of entries) {
         const { path } = article;
@@ -87,20 +94,5 @@ async function createIndex(hasText: boolean) {
       const { minisearch } = project.dependencies;
       return toJsonText('getKnowledgeBaseSearch', { minisearch, hasText, processTerm, options, index: index.toJSON() });
     },
-  };
-}
-
-/** What {@link processTerm} says. */
-function toTerm(word: string): string {
-  return word.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase();
-}
-
-/** Most words occur many times. */
-function memoize(convert: (word: string) => string): (word: string) => string {
-  const results = new Map<string, string>();
-  return (word) => {
-    let result = results.get(word);
-    if (result === undefined) results.set(word, (result = convert(word)));
-    return result;
   };
 }

@@ -170,3 +170,14 @@ const lists: readonly PublicList[] = [
 export function findEmptied(online: Partial<Counts>, next: Counts): readonly PublicList[] {
   return lists.filter(({ count }) => next[count] === 0 && (online[count] ?? 0) > 0);
 }
+
+/** The paths that are online, and neither in the next release nor gone for good. */
+export function findVanished(
+  { articles, aliases }: Pick<Online, 'articles' | 'aliases'>,
+  next: { readonly articles: { has(path: string): boolean }; readonly aliases: Aliases },
+  removed: ReadonlyMap<string, unknown>,
+): string[] {
+  return [...articles.keys(), ...Object.keys(aliases)].filter(
+    (path) => !next.articles.has(path) && !Object.hasOwn(next.aliases, path) && !removed.has(path),
+  );
+}
