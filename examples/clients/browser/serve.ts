@@ -19,6 +19,7 @@ const installed = (name: string): string => fileURLToPath(import.meta.resolve(na
 const files: Readonly<Record<string, readonly [string, string]>> = {
   '/': [own('index.html'), 'text/html; charset=utf-8'],
   '/console.js': [own('console.js'), 'text/javascript; charset=utf-8'],
+  '/stream.js': [own('stream.js'), 'text/javascript; charset=utf-8'],
   '/console.css': [own('console.css'), 'text/css; charset=utf-8'],
   '/xterm.js': [installed('@xterm/xterm/lib/xterm.js'), 'text/javascript; charset=utf-8'],
   '/xterm.css': [installed('@xterm/xterm/css/xterm.css'), 'text/css; charset=utf-8'],

@@ -87,11 +87,11 @@ function createKeyDialog(show: (key: string) => void) {
     show(isShown!.checked ? key : 'YOUR_API_KEY');
   });
   return {
-    open(): void {
+    open: (): void => {
       dialog.returnValue = '';
       dialog.showModal();
     },
-    addTo<Request extends { readonly headers: Record<string, string> }>(request: Request): Request {
+    addTo: <Request extends { readonly headers: Record<string, string> }>(request: Request): Request => {
       if (key !== undefined && request.headers['Authorization']) request.headers['Authorization'] = `Bearer ${key}`;
       return request;
     },
@@ -110,11 +110,19 @@ function complete(viewer: Element): void {
 /** What this page needs of Swagger UI's system, which each of its components gets. */
 interface System {
   readonly React: { createElement(component: unknown, props: object | null, ...children: unknown[]): unknown };
-  getComponent(name: string, hasSystem: true): unknown;
+  readonly getComponent: (name: string, hasSystem: true) => unknown;
 }
 interface Viewer {
   preauthorizeApiKey(scheme: string, key: string): void;
 }
+
+/** The viewer without its head and landmarks: the page has its own. */
+const Page = ({ React, getComponent }: System) =>
+  React.createElement(
+    'div',
+    { className: 'swagger-ui' },
+    ...['AuthorizeBtnContainer', 'operations'].map((name) => React.createElement(getComponent(name, true), null)),
+  );
 
 /** Shows the reference. */
 async function showReference(createViewer: (options: object) => Viewer): Promise<void> {
@@ -132,13 +140,6 @@ async function showReference(createViewer: (options: object) => Viewer): Promise
       (props: { readonly text: unknown }) =>
         React.createElement('span', null, props.text),
   };
-  // The page has its own head and landmarks.
-  const Page = ({ React, getComponent }: System) =>
-    React.createElement(
-      'div',
-      { className: 'swagger-ui' },
-      ...['AuthorizeBtnContainer', 'operations'].map((name) => React.createElement(getComponent(name, true), null)),
-    );
   const viewer = createViewer({
     spec: await readDescription(),
     dom_id: '#viewer',

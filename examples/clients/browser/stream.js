@@ -1,0 +1,156 @@
+// The console of a game server, for Node.js 22 or later and for browsers: no packages.
+
+/** @typedef {{ base: string, server: string, key: string }} Target The address of the API, the ID of the server, and the key. */
+/** @typedef {{ socket_url: string, token: string }} Access */
+/**
+ * What is called: with each line of the console, with lines of this client itself, with the state of the server, whenever
+ * commands can be sent, before the wait for another attempt (with the error of the last one, if there was one), and once at
+ * the end, when another attempt would end in the same way.
+ * @typedef {object} Handlers
+ * @property {(line: string) => void} onLine
+ * @property {(text: string) => void} onNote
+ * @property {(state: string) => void} [onState]
+ * @property {() => void} onOpen
+ * @property {(delayMs: number, error?: Error) => void} [onLost]
+ * @property {(reason: string) => void} onEnd
+ */
+
+/** After these close codes, another attempt would end in the same way. */
+const finalCodes = [1002, 1007, 1008, 1009, 4003];
+
+/** An error that another attempt would not change. */
+class FinalError extends Error {}
+
+/**
+ * Fetches the address of the stream and a short-lived token, so that the key is never sent to the stream.
+ * @param {Target} target
+ * @returns {Promise<Access>}
+ */
+async function fetchAccess({ base, server, key }) {
+  const url = `${base}/v1/hosting/game/console/${encodeURIComponent(server)}/websocket`;
+  const headers = { Authorization: `Bearer ${key}` };
+  const response = await fetch(url, { headers, signal: AbortSignal.timeout(30_000) });
+  const answer = await response.json().catch(() => ({ message: response.statusText }));
+  if (response.ok) return answer.websocket;
+  const isTemporary = response.status >= 500 || response.status === 429;
+  throw new (isTemporary ? Error : FinalError)(`${response.status}: ${answer.message}`);
+}
+
+/** @param {WebSocket} to @param {string} event @param {string[]} args */
+function send(to, event, ...args) {
+  if (to.readyState === WebSocket.OPEN) to.send(JSON.stringify({ event, args }));
+}
+
+/**
+ * Follows a console, and connects again with longer waits whenever the connection is lost. A command whose answer was lost is
+ * not sent again, since it may have been run.
+ * @param {Target} target
+ * @param {Handlers} handlers
+ */
+export function followConsole(target, { onLine, onNote, onState, onOpen, onLost, onEnd }) {
+  /** @type {WebSocket | undefined} */
+  let socket;
+  let [isOpen, wasOpen, isStopped, failures, commands] = [false, false, false, 0, 0];
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  /** What waits for the answers to commands, by their references. @type {Map<string, (code: string) => void>} */
+  const waiting = new Map();
+
+  function stop() {
+    isStopped = true;
+    clearTimeout(timer);
+    socket?.close(1000);
+  }
+
+  /** @param {string} reason */
+  function end(reason) {
+    stop();
+    onEnd(reason);
+  }
+
+  /** @param {Error} [error] */
+  function connectLater(error) {
+    failures += 1;
+    const delayMs = Math.min(30_000, 500 * 2 ** failures) * (0.5 + Math.random() / 2);
+    timer = setTimeout(() => void connect(), delayMs);
+    onLost?.(delayMs, error);
+  }
+
+  /** @param {WebSocket} from */
+  function open(from) {
+    if (wasOpen) onNote('connected again: lines may be missing here');
+    else send(from, 'send logs');
+    [isOpen, wasOpen, failures] = [true, true, 0];
+    onOpen();
+  }
+
+  /** @param {WebSocket} from @param {{ event: string, args: string[] }} message */
+  function onMessage(from, { event, args }) {
+    const [first = ''] = args;
+    if (event === 'console output') onLine(first);
+    else if (event === 'auth success' && !isOpen) open(from);
+    else if (event === 'status' && onState) onState(first);
+    else if (event === 'gap') onNote(`lines may be missing here: ${first}`);
+    else if (event === 'command accepted' || event === 'command refused') settle(first, args[1] ?? 'accepted');
+    else if (event === 'token expiring' || event === 'token expired') {
+      fetchAccess(target).then(
+        ({ token }) => send(from, 'auth', token),
+        (error) => onNote(error.message),
+      );
+    } else if (event !== 'auth success' && event !== 'logs end') onNote([event, ...args].join(': '));
+  }
+
+  /** @param {string} reference @param {string} code */
+  function settle(reference, code) {
+    waiting.get(reference)?.(code);
+    waiting.delete(reference);
+  }
+
+  /** @param {{ code: number, reason: string }} event */
+  function onClose({ code, reason }) {
+    isOpen = false;
+    onNote(`closed: ${code} ${reason}`);
+    for (const reference of waiting.keys()) settle(reference, 'lost');
+    if (isStopped) return;
+    if (finalCodes.includes(code)) return end(`The connection was closed: ${code} ${reason}`);
+    // Too many streams: the wait is long.
+    if (code === 1013) failures = 5;
+    connectLater();
+  }
+
+  async function connect() {
+    try {
+      const { socket_url: url, token } = await fetchAccess(target);
+      if (isStopped) return;
+      const opened = (socket = new WebSocket(url));
+      opened.addEventListener('open', () => send(opened, 'auth', token));
+      opened.addEventListener('message', ({ data }) => isStopped || onMessage(opened, JSON.parse(data)));
+      opened.addEventListener('close', onClose);
+    } catch (thrown) {
+      if (isStopped) return;
+      const error = /** @type {Error} */ (thrown);
+      if (error instanceof FinalError) return end(error.message);
+      onNote(error.message);
+      connectLater(error);
+    }
+  }
+
+  void connect();
+  return {
+    /** Ends the stream. */
+    stop,
+    /**
+     * Sends a command. Returns `accepted`, the code of a refusal, or `lost` if the connection ended before the answer;
+     * undefined if it cannot be sent now.
+     * @param {string} line
+     * @returns {Promise<string> | undefined}
+     */
+    sendCommand(line) {
+      if (!socket || !isOpen) return undefined;
+      const reference = `command ${(commands += 1)}`;
+      const answer = new Promise((resolve) => void waiting.set(reference, resolve));
+      send(socket, 'send command', line, reference);
+      return answer;
+    },
+  };
+}
