@@ -43,7 +43,8 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   const base = { ...start, lifecycle, releases, store, limits, createBucket, later };
   const hosting = await openHosting(base);
   const { providers, relay } = hosting;
-  metrics?.observe({ releases, relay, storeAnswers: answers, droppedLines });
+  const { DATA_DIR, DIST_DIR } = env;
+  metrics?.observe({ releases, relay, storeAnswers: answers, droppedLines, folders: { DATA_DIR, DIST_DIR } });
   checkStatusFile(env.STATUS_FILE);
   const domains = later(async (own) => (await import('./domains/service.ts')).openDomains({ ...base, opened: own }));
   const status = later(async (own) => (await import('./status/service.ts')).openStatus({ ...base, opened: own }));

@@ -1,3 +1,4 @@
+import { statfs } from 'node:fs/promises';
 import { Counter, Gauge, Histogram, collectDefaultMetrics } from '@prometheus-io/client';
 import type { Registry } from '@prometheus-io/client';
 import type { Event } from '../events.ts';
@@ -161,10 +162,13 @@ export interface Sources {
   readonly storeAnswers: () => boolean;
   /** How many lines of the log were dropped since the start. */
   readonly droppedLines: () => number;
+  /** The folders whose disks are watched, by their settings. */
+  readonly folders: Readonly<Record<string, string>>;
 }
 
 /** Measures at each scrape what the parts of the server know of themselves. */
-export function measureState(registry: Registry, { releases, relay, storeAnswers, droppedLines }: Sources): void {
+export function measureState(registry: Registry, sources: Sources): void {
+  const { releases, relay, storeAnswers, droppedLines, folders } = sources;
   const { counter, gauge } = createMetrics(registry);
   const number = (name: string, help: string, read: () => number | Promise<number>): void => {
     const metric: Gauge = gauge(name, help, [], async () => metric.set(await read()));
@@ -188,6 +192,15 @@ export function measureState(registry: Registry, { releases, relay, storeAnswers
     next.reset();
     const { id, nextChangeAt } = releases.current();
     if (nextChangeAt !== null) next.set({ release: id }, Date.parse(nextChangeAt) / 1000);
+  });
+  const left = 'The share of the disk that is left where the folder of a setting is: 0 to 1.';
+  const free = gauge('hosting_api_disk_free_ratio', left, ['folder'], async () => {
+    free.reset();
+    for (const [folder, path] of Object.entries(folders)) {
+      // With PostgreSQL there may be no DATA_DIR.
+      const disk = await statfs(path).catch(() => undefined);
+      if (disk && disk.blocks > 0) free.set({ folder }, disk.bavail / disk.blocks);
+    }
   });
   const lost = 'Lines of the log that were dropped, since the log was not read fast enough.';
   const dropped = counter('hosting_api_log_lines_dropped_total', lost, [], () => {

@@ -172,6 +172,16 @@ test('console streams, their viewers and the consoles at the provider are counte
   await expect.poll(async () => (await counts()).slice(0, 2), eventually).toEqual([0, 0]);
 });
 
+test('the disks of DATA_DIR and DIST_DIR are measured', async () => {
+  const { app } = await serveHosting({ METRICS_PORT: '0' });
+  const series = parseSeries(await app.metrics());
+  for (const folder of ['DATA_DIR', 'DIST_DIR']) {
+    const ratio = series.get(`hosting_api_disk_free_ratio{folder="${folder}"}`);
+    expect(ratio).toBeGreaterThan(0);
+    expect(ratio).toBeLessThanOrEqual(1);
+  }
+});
+
 describe('the release', () => {
   const info = (id: string): string => `hosting_api_release_info{release="${id}"}`;
 
