@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import { fileOf, toJsonText } from '#contract/static-files.ts';
-import { MarkdownError } from '../markdown/limits.ts';
 import { sizePlaceholder } from '../markdown/plugins/trusted.ts';
 import type { Rendered } from '../markdown/render.ts';
 import type { Render } from '../markdown/renderer.ts';
@@ -88,19 +87,6 @@ export function createArticleCompiler(options: ArticlesOptions) {
     return { folder, file, path: pathOf(folder, file), output, state, isIncluded, metadata };
   };
 
-  /** Renders the body of an article. Reports a body that cannot be rendered or is empty, and returns undefined for it. */
-  const renderBody = async (path: string, file: SourceFile, { body, bodyLine }: Source) => {
-    try {
-      const rendered = await render(body, path);
-      if (rendered.html !== '') return rendered;
-      diagnostics.error(placeOf(file, bodyLine), 'the article has no text');
-    } catch (error) {
-      if (!(error instanceof MarkdownError)) throw error;
-      diagnostics.error(placeOf(file, bodyLine + error.line - 1), error.message, error.hint);
-    }
-    return undefined;
-  };
-
   /** Renders an article and adds it to the cache. It has no file if it is broken or only checked. */
   const compileOne = async (
     folder: CategoryFolder,
@@ -111,10 +97,10 @@ export function createArticleCompiler(options: ArticlesOptions) {
     if (!source) return undefined;
     const { collection } = folder;
     const path = pathOf(folder, file);
-    const rendered = await renderBody(path, file, source);
+    const rendered = await render(source.body, path);
     const metadata = toMetadata({ collection, category, path }, source, rendered, pictures);
     const article = toArticle(folder, file, metadata);
-    if (!source.value || !rendered) return { article: { ...article, state: 'broken', isIncluded: false } };
+    if (!source.value || rendered.html === '') return { article: { ...article, state: 'broken', isIncluded: false } };
     if (!compressor) return { article };
     const html = fillSizes(rendered, pictures);
     const text = toJsonText(collection.articleFile, { ...metadata.item, body: source.body, html });

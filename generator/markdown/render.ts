@@ -1,27 +1,29 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import type { Root } from 'mdast';
 import rehypeSanitize from 'rehype-sanitize';
 import rehypeStringify from 'rehype-stringify';
 import remarkRehype from 'remark-rehype';
 import { unified } from 'unified';
 import { mapWithTimeLimit } from '#common/time-limit.ts';
-import { MarkdownError, checkMarkup, checkTables } from './limits.ts';
+import type { Finding } from '../common/finding.ts';
 import { lint } from './lint/index.ts';
-import type { LintFinding } from './lint/rule.ts';
 import { parseMarkdown } from './parse.ts';
-import { highlightedLanguages, keepFenceMeta } from './plugins/code.ts';
+import { keepFenceMeta, loadHighlighter } from './plugins/code.ts';
 import { loadHtmlParser, makeAlert, rehypeRawHtml, safeHtml } from './plugins/html.ts';
 import { addTrusted } from './plugins/trusted.ts';
 import type { Targets } from './plugins/trusted.ts';
 import { walk } from './plugins/walk.ts';
-import { countWords } from './text.ts';
 
 /** The rendered Markdown of an article. */
 export interface Rendered extends Targets {
-  /** Sanitised HTML; it never contains scripts. The sizes of its pictures are not filled in. */
+  /**
+   * Sanitised HTML; it never contains scripts. The sizes of its pictures are not filled in. It is empty if the article has no
+   * text or exceeds a limit, which the only finding says.
+   */
   readonly html: string;
   readonly words: number;
-  /** Probable mistakes in the Markdown. */
-  readonly findings: readonly LintFinding[];
+  /** What is wrong with the Markdown; lines are those of the body. */
+  readonly findings: readonly Finding[];
 }
 
 /** An article to render. */
@@ -30,20 +32,17 @@ export interface ArticleText {
   readonly sitePath: string;
 }
 
-/** A rendered article, or the reason why it was rejected. */
-export type RenderResult = Rendered | { readonly rejected: Pick<MarkdownError, 'message' | 'line' | 'hint'> };
-
 /** The limit of CPU time for an article; a real one of 320 kB takes 0.3 s. */
 const maxRenderMs = 5000;
 
-/** Renders articles, or returns for each which limit it exceeds. Parameter and result can be sent between threads. */
-export function renderAll(articles: readonly ArticleText[]): RenderResult[] {
+/** Renders articles. Parameter and result can be sent between threads. */
+export function renderAll(articles: readonly ArticleText[]): Rendered[] {
   // Before the time runs: a module whose loading is ended by the limit can never be loaded again.
   if (articles.some(({ markdown }) => /<[a-z]/i.test(markdown))) loadHtmlParser();
-  if (articles.some(({ markdown }) => /```|~~~|language-/.test(markdown))) highlightedLanguages();
+  if (articles.some(({ markdown }) => /```|~~~|language-/.test(markdown))) loadHighlighter();
   return mapWithTimeLimit(articles, render, maxRenderMs).map((result) => {
     const message = `the article takes more than ${maxRenderMs / 1000} s to render`;
-    return result ?? reject(message, 1, 'look for very long lines, lists or tables; split it up');
+    return result ?? reject(message, 'look for very long lines, lists or tables; split it up');
   });
 }
 
@@ -55,34 +54,108 @@ if (workerData === 'render') {
   });
 }
 
-const reject = (message: string, line: number, hint: string): RenderResult => ({ rejected: { message, line, hint } });
+function reject(message: string, hint?: string, line = 1): Rendered {
+  const findings = [{ severity: 'error' as const, line, column: 1, message, hint }];
+  return { html: '', words: 0, findings, pictures: [], references: [], ids: [] };
+}
 
-/** From Markdown to safe HTML. What {@link addTrusted} adds to the tree, the sanitiser would remove. */
-const processor = unified()
+const toElements = unified()
   .use(remarkRehype, { allowDangerousHtml: true, clobberPrefix: '' })
   .use(rehypeRawHtml)
-  .use(rehypeSanitize, safeHtml)
-  .use(rehypeStringify)
   .freeze();
+/** What {@link addTrusted} adds after it, the sanitiser would remove. */
+const sanitiser = unified().use(rehypeSanitize, safeHtml).use(rehypeStringify).freeze();
 
-function render({ markdown, sitePath }: ArticleText): RenderResult {
+function render({ markdown, sitePath }: ArticleText): Rendered {
   try {
-    checkMarkup(markdown);
+    const excess = findExcessiveMarkup(markdown);
+    if (excess) return excess;
     const tree = parseMarkdown(markdown);
-    checkTables(tree);
-    const words = countWords(tree);
+    let largeTable: Rendered | undefined;
     walk(tree, (node) => {
       if (node.type === 'blockquote') makeAlert(node, markdown);
       else if (node.type === 'code') keepFenceMeta(node);
+      else if (node.type === 'table') {
+        const cells = node.children.length * (node.children[0]?.children.length ?? 0);
+        if (cells <= maxTableCells) return;
+        const message = `the table has ${cells} cells, more than the limit of ${maxTableCells}`;
+        largeTable ??= reject(message, 'split it up', node.position?.start.line);
+      }
     });
-    const findings = lint(tree, markdown, sitePath);
-    const safe = processor.runSync(tree);
+    if (largeTable) return largeTable;
+    const words = countWords(tree);
+    const elements = toElements.runSync(tree);
+    const findings = lint(tree, elements, markdown, sitePath);
+    const safe = sanitiser.runSync(elements);
     const targets = addTrusted(safe, sitePath);
-    return { html: processor.stringify(safe), words, findings, ...targets };
+    const html = sanitiser.stringify(safe);
+    return html === '' ? reject('the article has no text') : { html, words, findings, ...targets };
   } catch (error) {
     // Thousands of nested elements overflow the stack.
-    if (error instanceof RangeError) return reject('the article is nested too deeply', 1, 'flatten it');
-    if (error instanceof MarkdownError) return reject(error.message, error.line, error.hint);
+    if (error instanceof RangeError) return reject('the article is nested too deeply', 'flatten it');
     throw error;
   }
+}
+
+/** The micromark tokenizer is quadratic in the nesting: 300 levels take 1.5 s, 1,500 half a minute. */
+const maxNesting = 100;
+/** Of 1,000 real articles, the maximum is 34,485 marks in 320 kB; 120,000 can take more than 1 GiB of memory. */
+const maxMarks = 60_000;
+/** The largest table of 1,000 real articles has 484 cells. The parser pads short rows to the width of the first. */
+const maxTableCells = 10_000;
+
+/** Checks the size and nesting of an article before it is parsed. */
+function findExcessiveMarkup(markdown: string): Rendered | undefined {
+  const line = findDeepNesting(markdown);
+  if (line > 0) return reject(`lists or quotes are nested more than ${maxNesting} levels deep`, 'flatten them', line);
+  // A shorter text cannot exceed the limit.
+  if (markdown.length <= maxMarks) return undefined;
+  const marks = markdown.match(/[\n#*+\-<>[\]_`|~]/g)?.length ?? 0;
+  if (marks <= maxMarks) return undefined;
+  return reject(
+    `the article has ${marks} lines and marks of Markdown, more than the limit of ${maxMarks}`,
+    'split it up',
+  );
+}
+
+const container = /[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$))/y;
+
+/** Finds the first line that opens more than {@link maxNesting} lists and quotes, counted from 1; 0 if there is none. */
+function findDeepNesting(markdown: string): number {
+  // Most texts have no line that may nest too deeply, and need no check by line.
+  if (!/^[\t >*+\d.)-]{100}/m.test(markdown)) return 0;
+  let fence = '';
+  for (const [index, line] of markdown.split('\n').entries()) {
+    // Code blocks contain no lists or quotes.
+    const [, mark = '', info = ''] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
+    if (fence === '') fence = mark;
+    else if (mark.startsWith(fence) && info.trim() === '') fence = '';
+    if (fence !== '') continue;
+    let depth = 0;
+    let columns = 0;
+    container.lastIndex = 0;
+    for (let match = container.exec(line); match; match = container.exec(line)) {
+      depth += 1;
+      if (depth === 1) columns = match[0].length - 1;
+    }
+    // Each list level is indented by at least two columns.
+    if (depth + columns / 2 > maxNesting) return index + 1;
+  }
+  return 0;
+}
+
+/** Scripts written without spaces: each of their characters counts as a word. */
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu;
+const inline = new Set(['emphasis', 'strong', 'delete', 'link', 'linkReference']);
+
+/** Counts the words of an article, without code and raw HTML. */
+function countWords(tree: Root): number {
+  let prose = '';
+  walk(tree, (node) => {
+    if (node.type === 'text') prose += node.value;
+    else if (!inline.has(node.type)) prose += ' ';
+  });
+  const characters = prose.match(unspaced)?.length ?? 0;
+  if (characters > 0) prose = prose.replace(unspaced, '');
+  return characters + prose.split(/\s+/).filter((token) => /[\p{L}\p{N}]/u.test(token)).length;
 }

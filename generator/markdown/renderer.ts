@@ -2,18 +2,10 @@ import { availableParallelism } from 'node:os';
 import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { CommandError } from '#common/command-line.ts';
-import { MarkdownError } from './limits.ts';
-import type { ArticleText, RenderResult, Rendered } from './render.ts';
+import type { ArticleText, Rendered } from './render.ts';
 
-/** Renders the Markdown of the article at a site path; throws a {@link MarkdownError} if it cannot be rendered. */
+/** Renders the Markdown of the article at a site path. */
 export type Render = (markdown: string, sitePath: string) => Promise<Rendered>;
-
-/** Renders articles, in this thread or in a pool of threads. */
-export interface Renderer {
-  readonly render: Render;
-  /** Terminates the threads. */
-  close(): Promise<void>;
-}
 
 /** Each thread has to compile and warm up its code: for fewer characters, threads are no faster. */
 const minPoolCharacters = 3_000_000;
@@ -23,9 +15,9 @@ const maxThreads = 4;
 
 /**
  * Creates a renderer. With `threads` above one it starts that many; without `threads` it starts a pool after a large amount
- * of text. The code that renders is loaded at first use.
+ * of text. `close` terminates them. The code that renders is loaded at first use.
  */
-export function createRenderer(threads?: number): Renderer {
+export function createRenderer(threads?: number): { readonly render: Render; close(): Promise<void> } {
   const poolSize = threads ?? Math.min(availableParallelism(), maxThreads);
   let characters = 0;
   const renderHere = inBatches([
@@ -42,26 +34,20 @@ export function createRenderer(threads?: number): Renderer {
       const usesPool = poolSize > 1 && (threads !== undefined || characters > minPoolCharacters);
       characters += markdown.length;
       const render = usesPool ? (pool ??= startPool(poolSize, () => (pool = undefined))).render : renderHere;
-      const result = await render({ markdown, sitePath });
-      if (!('rejected' in result)) return result;
-      const { message, line, hint } = result.rejected;
-      throw new MarkdownError(message, line, hint);
+      return render({ markdown, sitePath });
     },
-    async close() {
-      await pool?.close();
-    },
+    close: async () => pool?.close(),
   };
 }
 
-/** Renders a batch of articles. */
-type RenderBatch = (articles: readonly ArticleText[]) => Promise<RenderResult[]>;
+type RenderBatch = (articles: readonly ArticleText[]) => Promise<Rendered[]>;
 
 /** About 50 ms of work. A batch shares a timeout and a message to a thread, but this thread does nothing else until its end. */
 const batchCharacters = 20_000;
 
 /** Renders single articles in their order, by the first of `workers` that is idle; each gets one batch at a time. */
-function inBatches(workers: readonly RenderBatch[]): (article: ArticleText) => Promise<RenderResult> {
-  const waiting: (PromiseWithResolvers<RenderResult> & { readonly article: ArticleText })[] = [];
+function inBatches(workers: readonly RenderBatch[]): (article: ArticleText) => Promise<Rendered> {
+  const waiting: (PromiseWithResolvers<Rendered> & { readonly article: ArticleText })[] = [];
   const idle = [...workers];
   const work = async (renderBatch: RenderBatch): Promise<void> => {
     // Until other articles are waiting too.
@@ -83,7 +69,7 @@ function inBatches(workers: readonly RenderBatch[]): (article: ArticleText) => P
     idle.push(renderBatch);
   };
   return async (article) => {
-    const job = { article, ...Promise.withResolvers<RenderResult>() };
+    const job = { article, ...Promise.withResolvers<Rendered>() };
     waiting.push(job);
     const worker = idle.shift();
     if (worker) void work(worker);
@@ -103,7 +89,7 @@ const maxYoungGenerationSizeMb = 48;
  */
 function startPool(size: number, onEnd: () => void) {
   let failure: CommandError | undefined;
-  const sent = new Set<PromiseWithResolvers<RenderResult[]>>();
+  const sent = new Set<PromiseWithResolvers<Rendered[]>>();
   const fail = (reason: string): void => {
     if (failure) return;
     failure = new CommandError(`a thread that renders articles has ended (${reason}); the release stays as it was`);
@@ -121,11 +107,11 @@ function startPool(size: number, onEnd: () => void) {
   });
   const close = async (): Promise<void> => void (await Promise.all(threads.map((thread) => thread.terminate())));
   const workers = threads.map((thread): RenderBatch => {
-    const replies: PromiseWithResolvers<RenderResult[]>[] = [];
-    thread.on('message', (results: RenderResult[]) => replies.shift()!.resolve(results));
+    const replies: PromiseWithResolvers<Rendered[]>[] = [];
+    thread.on('message', (results: Rendered[]) => replies.shift()!.resolve(results));
     return async (articles) => {
       if (failure) throw failure;
-      const reply = Promise.withResolvers<RenderResult[]>();
+      const reply = Promise.withResolvers<Rendered[]>();
       replies.push(reply);
       sent.add(reply);
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin

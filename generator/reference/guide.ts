@@ -116,7 +116,7 @@ function renderText(path: Path, address: string): Html {
     .replaceAll(request, (_, ...parts) => toCalls(parts))
     .replaceAll('https://api.example.com', address);
   const [rendered] = renderAll([{ markdown, sitePath: path }]);
-  if (!rendered || 'rejected' in rendered) throw new Error(`${path}: ${rendered?.rejected.message}`);
+  if (!rendered?.html) throw new Error(`${path}: ${rendered?.findings[0]?.message}`);
   return trusted(rendered.html);
 }
 

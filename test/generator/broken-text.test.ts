@@ -22,10 +22,12 @@ describe('a mistake in the text is reported at its line and column:', () => {
       '11:3  warning: <details> is never closed: all text after it is hidden (write </details> where it ends)',
     'One.\n\n<!-- Two.\n\nThree.\n':
       '11:1  warning: the comment is never closed: all text after it is hidden (write --> where it ends)',
-    'The <title> of a page.\n\n> <select>\n\n`</select>`\n': [
+    'The <title> of a page.\n':
       '9:5  warning: <title> is never closed: it is removed with the text after it (write `<title>` in backticks to show it, else delete it)',
+    'One.\n\n> <select>\n\n`</select>`\n':
       '11:3  warning: <select> is never closed: it is removed with the text after it (write `<select>` in backticks to show it, else delete it)',
-    ],
+    'In the <head> of a page.\n':
+      '9:8  warning: <head> is taken for HTML and removed (write `<head>` in backticks to show it)',
     'One <b>two.\n\nThree.\n':
       '9:5  warning: <b> is never closed: it also applies to the text after it (write </b> where it ends)',
     'One.\n\n```sh\nls\n\nTwo.\n':
@@ -39,7 +41,7 @@ describe('a mistake in the text is reported at its line and column:', () => {
     'One.\n\n<script>\nalert("<b>")\n</script>\n':
       '11:1  warning: <script> is removed with all that is in it (delete it: articles are text and pictures)',
     'One.\n\n> <div>\n>  <video><source src="https://www.example.com/v.mp4"></video>\n> </div>\n':
-      '12:4  warning: <video> is removed with all that is in it: it plays no file of content/media/ ' +
+      '12:2  warning: <video> is removed with all that is in it: it plays no file of content/media/ ' +
       '(save the file there, or write a link: [text](https://www.example.com/v.mp4))',
     'One <svg><path d="M0"/></svg>.\n':
       '9:5  warning: <svg> is removed with all that is in it (save it in content/media/ and write ![what it shows](/media/...))',
@@ -119,7 +121,7 @@ describe('a mistake in the text is reported at its line and column:', () => {
       '9:11  warning: there is no folder /knowledgbase/ in content/ (did you mean "/knowledgebase/vps/ssh"?)',
     '[two]: /kb/vps/ssh\n\n[two] and <a href="/Blog/news/first">x</a>\n': [
       '9:8  warning: there is no folder /kb/ in content/ (did you mean "/knowledgebase/vps/ssh"?)',
-      '11:20  warning: there is no folder /Blog/ in content/ (did you mean "/blog/news/first"?)',
+      '11:11  warning: there is no folder /Blog/ in content/ (did you mean "/blog/news/first"?)',
     ],
     '[x](htp://www.example.com)\n':
       '9:5  warning: links with "htp:" are removed (did you mean "http://www.example.com"?)',

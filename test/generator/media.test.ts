@@ -319,9 +319,9 @@ describe('a wrong use of media is reported:', () => {
       '<audio controls></audio>':
         '6:1  warning: <audio> is removed with all that is in it: it plays no file of content/media/ (save the file there)',
       '<video src="/media/films/tour.mp4"><source src="//example.com/a.mp4"></video>':
-        '6:49  warning: "//example.com/a.mp4" is removed (save the file in content/media/)',
+        '6:36  warning: "//example.com/a.mp4" is removed (save the file in content/media/)',
       '<video poster="https://example.com/a.png" src="/media/films/tour.mp4"></video>':
-        '6:16  warning: "https://example.com/a.png" is removed (save the file in content/media/)',
+        '6:1  warning: "https://example.com/a.png" is removed (save the file in content/media/)',
       '<video src="/media/films/tour.mp4">':
         '6:1  warning: <video> is never closed: all text after it is hidden (write </video> where it ends)',
     },

@@ -1,182 +1,121 @@
-import { mergeConflict } from '../../common/finding.ts';
-import type { Paragraph } from 'mdast';
+import type { Blockquote, Code } from 'mdast';
 import { suggest } from '#common/suggest.ts';
+import { mergeConflict } from '../../common/finding.ts';
+import { languageNames, loadHighlighter, parseFenceMeta } from '../plugins/code.ts';
 import { alertTitles } from '../plugins/html.ts';
-import { startOf } from './rule.ts';
-import type { Rule } from './rule.ts';
+import { startOf } from './linted.ts';
+import type { Linted } from './linted.ts';
 
 const kinds = Object.keys(alertTitles);
-const marks = kinds.map((kind) => `[!${kind.toUpperCase()}]`);
 
 /** The kinds of alert by what this and other programs call them. */
-const kindsByName = new Map([
-  ...kinds.map((kind) => [kind, kind] as const),
-  ...Object.entries({
+const kindsByName = new Map(
+  Object.entries({
     note: 'info information abstract summary',
     tip: 'hint success',
+    important: '',
     warning: 'attention warn',
     caution: 'critical danger error',
-  }).flatMap(([kind, names]) => names.split(' ').map((name) => [name, kind] as const)),
-]);
+  }).flatMap(([kind, names]) =>
+    `${kind} ${names}`
+      .trim()
+      .split(' ')
+      .map((name) => [name, kind]),
+  ),
+);
 
-const alertMarker = /^\[!([\w-]+)\][-+]?[ \t]*/;
+/** The mark of the alert for a box of this or another program, if there is one. */
+export function alertMark(name: string): string | undefined {
+  const kind = kindsByName.get(name.toLowerCase());
+  return kind && `[!${kind.toUpperCase()}]`;
+}
 
-/** Finds quotes that begin like an alert but are none, and alerts that are not in a quote. */
-export const alerts: Rule = ({ source, sourceOf, warn }) => {
-  if (!source.includes('[!')) return {};
-  const inQuote = new Set<Paragraph>();
-  return {
-    blockquote({ children, data }) {
-      const paragraph = children.find((child) => child.type === 'paragraph' && child.position !== undefined);
-      if (paragraph?.type !== 'paragraph') return;
-      inQuote.add(paragraph);
-      // An alert has become a `div`.
-      if (data?.hName !== undefined) return;
-      const [mark, kind] = alertMarker.exec(sourceOf(paragraph)) ?? [];
-      if (mark === undefined || kind === undefined) return;
-      const start = startOf(paragraph);
-      const name = kind.toLowerCase();
-      if (kinds.includes(name)) {
-        const message = `after [!${kind}] the line must end, else this is a plain quote`;
-        warn(start + mark.length, message, 'begin the text on the next line, after >');
-      } else {
-        const meant = kindsByName.get(name);
-        const hint = meant
-          ? `write [!${meant.toUpperCase()}]`
-          : (suggest(name, kinds) ?? `write ${marks.slice(0, -1).join(', ')} or ${marks.at(-1)}`);
-        warn(start, `there is no alert [!${kind}]`, hint);
-      }
-    },
-    paragraph(node) {
-      if (inQuote.has(node) || !node.position) return;
-      const [mark = '', kind = ''] = alertMarker.exec(sourceOf(node)) ?? [];
-      if (!kindsByName.has(kind.toLowerCase())) return;
-      // A link may have such a text.
-      if (/^[([]/.test(sourceOf(node).slice(mark.length))) return;
-      warn(startOf(node), `[!${kind}] is not in a quote`, 'begin this line and the lines of its text with >');
-    },
-  };
-};
+/** Finds quotes that begin like an alert but are none. */
+export function checkAlert({ children, data }: Blockquote, { sourceOf, warn }: Linted): void {
+  const paragraph = children.find(({ type, position }) => type === 'paragraph' && position);
+  // An alert has become a `div`.
+  if (!paragraph || data?.hName !== undefined) return;
+  const [mark, kind] = /^\[!([\w-]+)\][-+]?[ \t]*/.exec(sourceOf(paragraph)) ?? [];
+  if (mark === undefined || kind === undefined) return;
+  const start = startOf(paragraph);
+  const name = kind.toLowerCase();
+  if (kinds.includes(name)) {
+    const message = `after [!${kind}] the line must end, else this is a plain quote`;
+    warn(start + mark.length, message, 'begin the text on the next line, after >');
+    return;
+  }
+  const marks = kinds.map((own) => `[!${own.toUpperCase()}]`);
+  const all = `write ${marks.slice(0, -1).join(', ')} or ${marks.at(-1)}`;
+  const meant = alertMark(name);
+  warn(start, `there is no alert [!${kind}]`, meant ? `write ${meant}` : (suggest(name, kinds) ?? all));
+}
 
-/** Finds template tags (`{{< figure >}}`, `{% include %}`) and directives (`:::note`), which stay as text. */
-export const templates: Rule = ({ source, plainTextOf, warn }) => {
-  if (!/\{\{[<%]|\{%|^[ \t>]*:::/m.test(source)) return {};
-  return {
-    paragraph(node) {
-      const text = plainTextOf(node);
-      const start = startOf(node);
-      for (const { index } of text.matchAll(/\{\{[%<\s]|\{%/g)) {
-        // The HTML in `{{<note>}}` is not in the plain text.
-        const [tag] = /^(?:\{\{[<%]|\{%)/.exec(source.slice(start + index)) ?? [];
-        if (tag === undefined) continue;
-        warn(start + index, `"${tag}" is shown as it is: templates do not work here`, 'write Markdown instead');
-      }
-      for (const match of text.matchAll(/^([ \t>]*):{3,}[ \t]*\{?([a-z]\w*)/gim)) {
-        const [, indent = '', name = ''] = match;
-        const box = kindsByName.get(name.toLowerCase());
-        const hint = box
-          ? `write "> [!${box.toUpperCase()}]" and begin the lines of the box with >`
-          : 'write Markdown instead';
-        warn(start + match.index + indent.length, '":::" is shown as it is: directives do not work here', hint);
-      }
-    },
-  };
-};
+/** Names of languages that are right although their blocks have no colours. */
+const uncoloured = new Set(
+  (
+    'txt plain none raw ascii output out stdout stderr log logs terminal tree csv tsv env dotenv conf cfg mermaid ' +
+    'asm astro bat cmd hcl json5 jsonc mdx prisma solidity svelte terraform tf vue zig'
+  ).split(' '),
+);
 
-const conflictMarker = /^(?:<{7}|={7}|>{7})(?=[ \t]|$).*$/gm;
+/**
+ * Finds code blocks with a mistyped or unknown language, with mistakes in their title or line numbers, and those that are not
+ * closed, or so late that they contain the beginning of another one.
+ */
+export function checkCode(node: Code, { sourceOf, warn }: Linted): void {
+  const source = sourceOf(node);
+  const [, fence, space = '', lang = '', gap = ''] = /^(`{3,}|~{3,})([ \t]*)(\S*)([ \t]*)/.exec(source) ?? [];
+  if (fence === undefined) return;
+  const start = startOf(node) + fence.length + space.length;
+  if (node.lang && !isKnown(node.lang)) {
+    warn(start, `the code language "${node.lang}" is not known`, adviseLanguage(node.lang));
+  }
+  for (const [offset, message, hint] of parseFenceMeta(node).faults) {
+    warn(start + lang.length + gap.length + offset, message, hint);
+  }
+  // A line within a list or quote begins with its indentation or mark.
+  const [closing] = /\n[ \t>]*(?:`{3,}|~{3,})[ \t]*$/.exec(source) ?? [];
+  const inner = new RegExp(`\\n[ \\t>]*(?=${fence}${fence[0]}*[\\w{][^\\n\`]*$)`, 'm').exec(source);
+  if (!closing?.includes(fence)) {
+    const message = 'the code block is never closed: all text after it is code';
+    warn(startOf(node), message, `end it with a line of ${fence}`);
+  } else if (inner) {
+    const hint = `end the first one with a line of ${fence} above this line`;
+    warn(startOf(node) + inner.index + inner[0].length, 'a code block begins within another', hint);
+  }
+}
 
-/** Finds unresolved merge conflicts. In a code block they may be an example. */
-export const conflictMarkers: Rule = ({ source, error }) => {
-  if (!/^(?:<{7}|>{7})(?:[ \t]|$)/m.test(source)) return {};
-  const code: { from: number; to: number }[] = [];
-  return {
-    code: (node) => void code.push({ from: startOf(node), to: node.position?.end.offset ?? 0 }),
-    end() {
-      let state: 'none' | 'ours' | 'separated' = 'none';
-      for (const { index, 0: line } of source.matchAll(conflictMarker)) {
-        if (code.some(({ from, to }) => from <= index && index < to)) continue;
-        const isOpening = line.startsWith('<');
-        const isClosing = line.startsWith('>');
-        // The first marker may have been deleted. The last one alone is a nested quote.
-        if (isOpening || (isClosing && state === 'separated')) error(index, mergeConflict.message, mergeConflict.hint);
-        if (isOpening) state = 'ours';
-        else if (isClosing) state = 'none';
-        else if (state === 'none') state = 'separated';
-      }
-    },
-  };
-};
+function isKnown(lang: string): boolean {
+  const name = lang.toLowerCase();
+  return loadHighlighter().registered(name) || uncoloured.has(name) || languageNames().includes(name);
+}
 
-const h1 = 'the title is the only heading of level 1';
+function adviseLanguage(lang: string): string {
+  // "js{1,3}", "js,ignore" or "{.js}": the name with what other programs read.
+  const [name = ''] = /[\w#+-]+/.exec(lang) ?? [];
+  const [lines = ''] = /\{[\d,\s-]+\}$/.exec(lang) ?? [];
+  if (name !== lang && isKnown(name)) return `write "${name}${lines && ` ${lines}`}"`;
+  if (name === 'math') return 'formulas are not drawn: write "text"';
+  if (/^(?:title=|\{)/.test(lang)) return 'write a language before it, such as "text"';
+  // Too many names are similar to a short one.
+  const similar = lang.length > 3 ? suggest(lang.toLowerCase(), loadHighlighter().listLanguages()) : undefined;
+  return similar ?? 'write "text" for a block without colours';
+}
 
-/** Finds headings of level 1, levels that are skipped, and headings without a space after their marks. */
-export const headings: Rule = ({ source, sourceOf, plainTextOf, warn }) => {
-  // remark-lint-heading-increment does the second part, with many more packages.
-  let level: number | undefined;
-  const mayLackSpace = /^[ \t>]*#{2,6}[^ \t#\n]/m.test(source);
-  return {
-    heading(node) {
-      const { depth } = node;
-      const next = (level ?? 1) + 1;
-      if (depth === 1) {
-        const hint = sourceOf(node).startsWith('#') ? 'begin with ##' : 'underline it with ---';
-        const isFirst = source.slice(0, startOf(node)).trim() === '';
-        warn(startOf(node), h1, isFirst ? `delete it if it repeats the title, else ${hint}` : hint);
-      } else if (depth > next) {
-        const message = level
-          ? `the level of this heading is ${depth}, after a heading of level ${level}`
-          : `the level of the first heading is ${depth}`;
-        warn(startOf(node), message, `write ${'#'.repeat(next)}${sourceOf(node).replace(/^#+/, '')}`);
-      }
-      level = depth;
-    },
-    tag({ name, kind, offset }) {
-      if (kind !== 'start' || !/^h[1-6]$/.test(name)) return;
-      level = Number(name[1]);
-      if (level === 1) warn(offset, h1, 'write <h2>');
-    },
-    ...(mayLackSpace && {
-      paragraph(node) {
-        for (const match of plainTextOf(node).matchAll(/^([ \t>]*)(#{2,6})([^ \t#\n][^\n]*)/gm)) {
-          const [, indent = '', hashes = '', text = ''] = match;
-          const hint = `write a ${/^\s/.test(text) ? 'normal ' : ''}space after ${hashes}`;
-          const at = startOf(node) + match.index + indent.length + hashes.length;
-          warn(at, `"${hashes}${text.trimEnd()}" is no heading`, hint);
-        }
-      },
-    }),
-  };
-};
+const conflictMarker = /^(?:<{7}|={7}|>{7})(?=[ \t]|$)/gm;
 
-const row = /^[ \t>]*\|/;
-
-/** Whether a line has only dashes and what people write between them. */
-const isDashes = (line: string): boolean => /^[ \t>]*\|[ \t:|+=_–—-]*$/.test(line) && /[=_–—-]/.test(line);
-
-/** Finds tables that stay as text, since the line of dashes below their heads is missing or wrong. */
-export const tables: Rule = ({ source, plainTextOf, sourceOf, warn }) => {
-  if (!/^[ \t>]*\|.*\n[ \t>]*\|/m.test(source)) return {};
-  return {
-    paragraph(node) {
-      const lines = plainTextOf(node).split('\n');
-      const head = lines.findIndex((line, index) => {
-        const next = lines[index + 1] ?? '';
-        return row.test(line) && row.test(next) && (/\|[ \t]*$/.test(line) || isDashes(next));
-      });
-      if (head < 0) return;
-      const wrong = [head, head + 1].find((index) => isDashes(lines[index]!));
-      const at = wrong ?? head + 1;
-      const before = sourceOf(node).split('\n').slice(0, at);
-      const indent = /^[ \t>]*/.exec(lines[at]!)![0];
-      const offset = startOf(node) + before.join('\n').length + (at > 0 ? 1 : 0) + indent.length;
-      const heads = lines[head]!.replace(/^[ \t>]*\||\|[ \t]*$/g, '').split(wrong === head ? /[|+]/ : '|');
-      const line = `|${'---|'.repeat(heads.length)}`;
-      if (wrong === undefined) {
-        warn(offset, 'below the heads of a table must be a line of dashes', `add the line ${line} here`);
-      } else {
-        const message = 'this line must have dashes for each of the heads above it, with | between them';
-        warn(offset, message, `write ${line}`);
-      }
-    },
-  };
-};
+/** Finds unresolved merge conflicts. In one of the code blocks they may be an example. */
+export function findConflicts(source: string, code: readonly (readonly [from: number, to: number])[]) {
+  const found: { severity: 'error'; offset: number; message: string; hint: string }[] = [];
+  let previous = '';
+  for (const { index, 0: marker } of source.matchAll(conflictMarker)) {
+    if (code.some(([from, to]) => from <= index && index < to)) continue;
+    // The first marker may have been deleted. The last one alone is a nested quote.
+    if (marker.startsWith('<') || (marker.startsWith('>') && previous.startsWith('='))) {
+      found.push({ severity: 'error', offset: index, ...mergeConflict });
+    }
+    // A line of = may underline a heading in one of the two texts.
+    previous = marker.startsWith('=') && previous.startsWith('<') ? previous : marker;
+  }
+  return found;
+}

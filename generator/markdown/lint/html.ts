@@ -1,7 +1,12 @@
+import type { Element, Root } from 'hast';
+import type { Html } from 'mdast';
+import type { Position } from '../../common/finding.ts';
+import { walk } from '../plugins/walk.ts';
 import { safeHtml } from '../plugins/html.ts';
 import { isOwnMedia } from '../plugins/links.ts';
-import { startOf } from './rule.ts';
-import type { Rule, Tag } from './rule.ts';
+import { startOf } from './linted.ts';
+import type { Linted } from './linted.ts';
+import { faultOf } from './links.ts';
 
 const kept = new Set(safeHtml.tagNames);
 const removed = new Set(safeHtml.strip);
@@ -16,83 +21,7 @@ const harmless = new Set(
 );
 
 /** Elements that hold nothing, or which the HTML parser ends by itself. */
-const needNoEnd = new Set(['embed', 'frame', 'frameset', 'head', 'math', 'svg']);
-
-/** Finds raw HTML that the sanitiser removes together with what readers would see. */
-export const removedElements: Rule = ({ source, sourceOf, sitePath, warn }) => {
-  const tags: Tag[] = [];
-  const check = ({ name, kind, text, offset, attribute }: Tag, isClosed: boolean): void => {
-    if (!removed.has(name)) {
-      // Hugo's `{{<note>}}` is reported as a template.
-      if (source.endsWith('{{', offset)) return;
-      const short = text.replace(/\s[^]*/, ' ...>');
-      warn(
-        offset,
-        `${short} is taken for HTML and removed`,
-        `write \`${short}\` in backticks to show it, else delete it`,
-      );
-    } else if (!isClosed && kind === 'start' && !needNoEnd.has(name)) {
-      const message = `<${name}> is never closed: it is removed with the text after it`;
-      warn(offset, message, `write \`<${name}>\` in backticks to show it, else delete it`);
-    } else {
-      const url = name !== 'script' && attribute('src')?.value;
-      const hint = ['svg', 'math', 'canvas'].includes(name)
-        ? 'save it in content/media/ and write ![what it shows](/media/...)'
-        : url
-          ? `write a link: ${toLink(url)}`
-          : 'delete it: articles are text and pictures';
-      warn(offset, `<${name}> is removed with all that is in it`, hint);
-    }
-  };
-  const checkPlayer = (player: Tag, inside: readonly Tag[]): void => {
-    const sources = [player, ...inside.filter(({ name }) => name === 'source')];
-    const attributes = (...names: string[]) =>
-      sources.flatMap((tag) => names.flatMap((name) => tag.attribute(name) ?? []));
-    const played = attributes('src');
-    if (!played.some(({ value }) => isOwnMedia(value, sitePath))) {
-      const link = played[0]?.value && `, or write a link: ${toLink(played[0].value)}`;
-      const message = `<${player.name}> is removed with all that is in it: it plays no file of content/media/`;
-      warn(player.offset, message, `save the file there${link ?? ''}`);
-      return;
-    }
-    for (const { value, offset } of attributes('src', 'poster')) {
-      if (!isOwnMedia(value, sitePath)) warn(offset, `"${value}" is removed`, 'save the file in content/media/');
-    }
-  };
-  return {
-    html(node) {
-      const [begin] = /^<[?!](?!--)/.exec(sourceOf(node)) ?? [];
-      if (begin) warn(startOf(node), `"${begin}" is taken for HTML and removed up to ">"`, 'write it in backticks');
-    },
-    tag: (tag) => void tags.push(tag),
-    end() {
-      const lastEnds = new Map(tags.map(({ name, kind }, at) => [`${kind} ${name}`, at]));
-      for (let index = 0; index < tags.length; index += 1) {
-        const tag = tags[index]!;
-        const { name } = tag;
-        const isPlayer = name === 'video' || name === 'audio';
-        if (tag.kind === 'end' || (kept.has(name) && !isPlayer) || harmless.has(name)) continue;
-        const isClosed = (lastEnds.get(`end ${name}`) ?? -1) > index;
-        const end = isClosed
-          ? tags.findIndex((other, at) => at > index && other.name === name && other.kind === 'end')
-          : -1;
-        if (isPlayer) checkPlayer(tag, tags.slice(index + 1, isClosed ? end : undefined));
-        else check(tag, isClosed);
-        // What is in a removed element needs no report.
-        if (removed.has(name) && tag.kind === 'start' && isClosed) index = end;
-      }
-    },
-  };
-};
-
-const toLink = (url: string): string =>
-  `[text](${url
-    .replace(/^\/\//, 'https://')
-    // The address that a player embeds shows an error as a page.
-    .replace(
-      /^https?:\/\/(?:www\.)?youtube(?:-nocookie)?\.com\/embed\/([\w-]+).*/,
-      'https://www.youtube.com/watch?v=$1',
-    )})`;
+const needNoEnd = new Set(['embed', 'math', 'svg']);
 
 /** Elements that hide the text after them if they are not closed. */
 const hiding = new Set(['audio', 'details', 'summary', 'video']);
@@ -102,28 +31,133 @@ const visible = new Set(
   'a b blockquote code del em figcaption figure i ins ol pre s strike strong sub sup table tt ul'.split(' '),
 );
 
-/** Finds elements and comments that are not closed. As the last thing in an article they break nothing, so they are warnings. */
-export const unclosedElements: Rule = ({ source, sourceOf, warn }) => {
-  const open: Tag[] = [];
-  return {
-    html(node) {
-      const start = startOf(node);
-      const comment = start + sourceOf(node).lastIndexOf('<!--');
-      if (comment >= start && !source.includes('-->', comment)) {
-        warn(comment, 'the comment is never closed: all text after it is hidden', 'write --> where it ends');
-      }
-    },
-    tag(tag) {
-      if (!hiding.has(tag.name) && !visible.has(tag.name)) return;
-      if (tag.kind === 'start') open.push(tag);
-      const last = tag.kind === 'end' ? open.findLastIndex(({ name }) => name === tag.name) : -1;
-      if (last >= 0) open.splice(last, 1);
-    },
-    end() {
-      for (const { name, offset } of open) {
-        const effect = hiding.has(name) ? 'all text after it is hidden' : 'it also applies to the text after it';
-        warn(offset, `<${name}> is never closed: ${effect}`, `write </${name}> where it ends`);
-      }
-    },
+const startTag = /<([a-z][^\s/>]*)(?:"[^"]*"|'[^']*'|[^'">])*>?/iy;
+const h1 = 'the title is the only heading of level 1';
+
+/**
+ * Checks the elements of an article, of Markdown and of its raw HTML: headings of level 1 and skipped levels, pictures without
+ * a description, addresses, elements that are not closed, and what the sanitiser removes although readers would see it. `raw`
+ * is the raw HTML at its offsets, with spaces between.
+ */
+export function checkElements(elements: Root, raw: string, { source, sourceOf, sitePath, warn }: Linted): void {
+  let level: number | undefined;
+  /** The elements that must be closed, by their offset: the parser opens some of them again in the next paragraph. */
+  const open = new Map<number, Element>();
+
+  const checkHeading = (node: Element, depth: number, isRaw: boolean): void => {
+    const at = node.position!.start;
+    const next = (level ?? 1) + 1;
+    if (depth === 1) {
+      const hint = isRaw ? 'write <h2>' : sourceOf(node).startsWith('#') ? 'begin with ##' : 'underline it with ---';
+      const isFirst = !isRaw && source.slice(0, at.offset).trim() === '';
+      warn(at, h1, isFirst ? `delete it if it repeats the title, else ${hint}` : hint);
+    } else if (depth > next && !isRaw) {
+      const message = level
+        ? `the level of this heading is ${depth}, after a heading of level ${level}`
+        : `the level of the first heading is ${depth}`;
+      warn(at, message, `write ${'#'.repeat(next)}${sourceOf(node).replace(/^#+/, '')}`);
+    }
+    level = depth;
   };
-};
+  const checkPicture = (node: Element, isRaw: boolean): void => {
+    const { alt } = node.properties;
+    // In HTML an empty description means that the picture shows nothing.
+    if (isRaw ? alt !== undefined : String(alt).trim() !== '') return;
+    const hint = isRaw
+      ? 'add alt="what it shows", or alt="" if it shows nothing'
+      : `write what it shows: ${sourceOf(node).replace(/^!\[\s*\]/, '![text]')}`;
+    warn(node.position!.start, 'the picture has no description', hint);
+  };
+  const checkPlayer = (player: Element): void => {
+    const files: { readonly url: string; readonly at: Position; readonly isPlayed: boolean }[] = [];
+    walk(player, (node) => {
+      if (node.type !== 'element' || (node !== player && node.tagName !== 'source')) return;
+      const at = (node.position ?? player.position)!.start;
+      const { src, poster } = node.properties;
+      if (typeof src === 'string') files.push({ url: src, at, isPlayed: true });
+      if (typeof poster === 'string') files.push({ url: poster, at, isPlayed: false });
+    });
+    const foreign = files.filter(({ url }) => !isOwnMedia(url, sitePath));
+    if (files.some((file) => file.isPlayed && !foreign.includes(file))) {
+      for (const { url, at } of foreign) warn(at, `"${url}" is removed`, 'save the file in content/media/');
+      return;
+    }
+    const url = foreign.find(({ isPlayed }) => isPlayed)?.url;
+    const message = `<${player.tagName}> is removed with all that is in it: it plays no file of content/media/`;
+    const hint = `save the file there${url ? `, or write a link: ${toLink(url)}` : ''}`;
+    warn(player.position!.start, message, hint);
+  };
+  const checkRemoved = ({ tagName: name, properties: { src }, position }: Element, isClosed: boolean): void => {
+    if (!isClosed && !needNoEnd.has(name)) {
+      const message = `<${name}> is never closed: it is removed with the text after it`;
+      warn(position!.start, message, `write \`<${name}>\` in backticks to show it, else delete it`);
+      return;
+    }
+    const hint = ['svg', 'math', 'canvas'].includes(name)
+      ? 'save it in content/media/ and write ![what it shows](/media/...)'
+      : src && name !== 'script'
+        ? `write a link: ${toLink(src)}`
+        : 'delete it: articles are text and pictures';
+    warn(position!.start, `<${name}> is removed with all that is in it`, hint);
+  };
+
+  walk(elements, (node) => {
+    if (node.type !== 'element' || !node.position) return undefined;
+    const { tagName: name, properties } = node;
+    const { start, end } = node.position;
+    const offset = (startTag.lastIndex = start.offset ?? 0);
+    const [tag = '', written] = startTag.exec(raw) ?? [];
+    const isRaw = written?.toLowerCase() === name;
+    const [, depth] = /^h([1-6])$/.exec(name) ?? [];
+    if (depth) checkHeading(node, Number(depth), isRaw);
+    if (name === 'img') checkPicture(node, isRaw);
+    if (!isRaw) return undefined;
+    const url = name === 'img' ? properties.src : name === 'a' ? properties.href : undefined;
+    const fault = url === undefined ? undefined : faultOf(url, name === 'img');
+    if (fault) warn(start, ...fault);
+    const [, last] = /<\/([^\s>]+)\s*>$/.exec(raw.slice(0, end.offset).slice(-80)) ?? [];
+    // An element without an end tag ends with its last child.
+    const hasEnd = last?.toLowerCase() === name && node.children.at(-1)?.position?.end.offset !== end.offset;
+    const isClosed = hasEnd || tag.endsWith('/>');
+    if (hiding.has(name) || visible.has(name)) {
+      if (isClosed) open.delete(offset);
+      else open.set(offset, node);
+    }
+    if (name === 'video' || name === 'audio') checkPlayer(node);
+    else if (removed.has(name)) {
+      checkRemoved(node, isClosed);
+      return false;
+    } else if (!kept.has(name) && !harmless.has(name) && !source.endsWith('{{', offset)) {
+      // Hugo's `{{<note>}}` is reported as a template.
+      const short = tag.replace(/\s[^]*/, ' ...>');
+      const hint = `write \`${short}\` in backticks to show it, else delete it`;
+      warn(start, `${short} is taken for HTML and removed`, hint);
+    }
+    return undefined;
+  });
+  for (const { tagName: name, position } of open.values()) {
+    const effect = hiding.has(name) ? 'all text after it is hidden' : 'it also applies to the text after it';
+    warn(position!.start, `<${name}> is never closed: ${effect}`, `write </${name}> where it ends`);
+  }
+}
+
+/** Finds in raw HTML what its parser drops: comments without an end, processing instructions, and parts of a page. */
+export function checkRawHtml(node: Html, { source, sourceOf, warn }: Linted): void {
+  const start = startOf(node);
+  const comment = start + sourceOf(node).lastIndexOf('<!--');
+  if (comment >= start && !source.includes('-->', comment)) {
+    warn(comment, 'the comment is never closed: all text after it is hidden', 'write --> where it ends');
+  }
+  const [begin, part] = /^<(?:[?!](?!--)|(head|frame(?:set)?)\b)/i.exec(node.value) ?? [];
+  if (part) warn(start, `<${part}> is taken for HTML and removed`, `write \`<${part}>\` in backticks to show it`);
+  else if (begin) warn(start, `"${begin}" is taken for HTML and removed up to ">"`, 'write it in backticks');
+}
+
+const toLink = (url: string): string =>
+  `[text](${url
+    .replace(/^\/\//, 'https://')
+    // The address that a player embeds shows an error as a page.
+    .replace(
+      /^https?:\/\/(?:www\.)?youtube(?:-nocookie)?\.com\/embed\/([\w-]+).*/,
+      'https://www.youtube.com/watch?v=$1',
+    )})`;

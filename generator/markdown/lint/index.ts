@@ -1,68 +1,54 @@
+import type { Root as HtmlRoot } from 'hast';
 import type { Root } from 'mdast';
+import type { Finding } from '../../common/finding.ts';
 import { walk } from '../plugins/walk.ts';
-import { alerts, conflictMarkers, headings, tables, templates } from './blocks.ts';
-import { codeLanguages, fenceMeta, fences } from './code.ts';
-import { removedElements, unclosedElements } from './html.ts';
-import { links, pictures, references } from './links.ts';
-import { readSource, startOf, tagsIn } from './rule.ts';
-import type { LintFinding, Rule } from './rule.ts';
+import { checkAlert, checkCode, findConflicts } from './blocks.ts';
+import { checkElements, checkRawHtml } from './html.ts';
+import { startOf } from './linted.ts';
+import type { Linted } from './linted.ts';
+import { checkAddress } from './links.ts';
+import { createTextChecks } from './text.ts';
 
-/** All rules by name. */
-const rules: Readonly<Record<string, Rule>> = {
-  alert: alerts,
-  'code-language': codeLanguages,
-  'conflict-marker': conflictMarkers,
-  fence: fences,
-  'fence-meta': fenceMeta,
-  heading: headings,
-  link: links,
-  picture: pictures,
-  reference: references,
-  'removed-element': removedElements,
-  table: tables,
-  template: templates,
-  'unclosed-element': unclosedElements,
-};
-
-/** A finding with the offset of its place. */
-type Found = Omit<LintFinding, 'line' | 'column'> & { readonly offset: number };
-
-/** Finds probable mistakes in the Markdown of the article at a site path, in which alerts are made already. */
-export function lint(tree: Root, markdown: string, sitePath: string): LintFinding[] {
-  const found: Found[] = [];
-  const text = readSource(markdown);
-  const visitors = Object.entries(rules).map(([rule, start]) => {
-    const report = (severity: LintFinding['severity']) => (offset: number, message: string, hint?: string) =>
-      void found.push({ severity, rule, message, hint, offset });
-    return start({ ...text, sitePath, warn: report('warning'), error: report('error') });
-  });
-  const byEvent = new Map<string, ((subject: never) => void)[]>();
-  for (const [event, visit] of visitors.flatMap(Object.entries) as [string, () => void][]) {
-    byEvent.set(event, [...(byEvent.get(event) ?? []), visit]);
-  }
-  const emit = (event: string, subject?: unknown): void =>
-    byEvent.get(event)?.forEach((visit) => visit(subject as never));
+/**
+ * Finds probable mistakes in the article at a site path: in its Markdown, in which alerts are made already, and in its
+ * elements, in which raw HTML is parsed already. Lines and columns are those of the body.
+ */
+export function lint(tree: Root, elements: HtmlRoot, source: string, sitePath: string): Finding[] {
+  const found: (Pick<Finding, 'severity' | 'message' | 'hint'> & { readonly offset: number })[] = [];
+  const starts = [0, ...Array.from(source.matchAll(/\n/g), ({ index }) => index + 1)];
+  const article: Linted = {
+    source,
+    sitePath,
+    sourceOf: ({ position }) => source.slice(position?.start.offset ?? 0, position?.end.offset ?? 0),
+    warn(place, message, hint) {
+      const offset = typeof place === 'number' ? place : starts[place.line - 1]! + place.column - 1;
+      found.push({ severity: 'warning', message, hint, offset });
+    },
+  };
+  const checkText = createTextChecks(article);
+  const code: (readonly [from: number, to: number])[] = [];
+  // The raw HTML at its offsets, with spaces between: in lists and quotes it lacks the indentation and marks of its lines.
+  let raw = '';
   walk(tree, (node) => {
-    emit(node.type, node);
-    if (node.type === 'html') for (const tag of tagsIn(text.sourceOf(node), startOf(node))) emit('tag', tag);
+    if (node.type === 'paragraph' || node.type === 'heading' || node.type === 'tableCell') checkText(node);
+    else if (node.type === 'link' || node.type === 'image' || node.type === 'definition') checkAddress(node, article);
+    else if (node.type === 'blockquote') checkAlert(node, article);
+    else if (node.type === 'html') {
+      raw = raw.padEnd(startOf(node)) + node.value;
+      checkRawHtml(node, article);
+    } else if (node.type === 'code') {
+      checkCode(node, article);
+      code.push([startOf(node), node.position?.end.offset ?? 0]);
+    }
   });
-  emit('end');
+  checkElements(elements, raw, article);
   // Between conflict markers the text is not what its author means.
-  const conflicts = found.filter(({ rule }) => rule === 'conflict-marker');
-  return toFindings(conflicts.length > 0 ? conflicts : found, markdown);
-}
-
-function toFindings(found: readonly Found[], source: string): LintFinding[] {
+  const conflicts = findConflicts(source, code);
   let line = 1;
-  let lineStart = 0;
-  return found
+  return (conflicts.length > 0 ? conflicts : found)
     .toSorted((a, b) => a.offset - b.offset)
     .map(({ offset, ...finding }) => {
-      for (let next = source.indexOf('\n', lineStart); next >= 0 && next < offset;) {
-        line += 1;
-        lineStart = next + 1;
-        next = source.indexOf('\n', lineStart);
-      }
-      return { ...finding, line, column: offset - lineStart + 1 };
+      while (starts[line]! <= offset) line += 1;
+      return { ...finding, line, column: offset - starts[line - 1]! + 1 };
     });
 }

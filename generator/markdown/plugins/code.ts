@@ -4,62 +4,42 @@ import { toText } from 'hast-util-to-text';
 import type * as Lowlight from 'lowlight';
 import type { Code } from 'mdast';
 
-/** What follows the language of a code block: ` ```ts title="server.ts" {2,4-6} `. */
-interface FenceMeta {
-  readonly title: string;
-  /** The numbers of the marked lines, from 1. */
-  readonly lines: ReadonlySet<number>;
-  readonly faults: readonly FenceFault[];
-}
-
-/** A mistake in the meta; the offset counts from its beginning. */
-interface FenceFault {
-  readonly offset: number;
-  readonly message: string;
-  readonly hint: string;
-}
-
 /** A title, the content of braces, or a word, which may be meant for other programs. */
 const part = /title=(?:"([^"]*)"|'([^']*)'|(\S*))|\{([^{}]*)\}|\S+/g;
 
-/** Parses the meta of a code block. What other programs read is ignored. */
-export function parseFenceMeta({ meta, value }: Pick<Code, 'meta' | 'value'>): FenceMeta {
+/**
+ * Parses what follows the language of a code block, ` ```ts title="server.ts" {2,4-6} `: its title, the numbers of the marked
+ * lines from 1, and its mistakes, whose offsets count from its beginning. What other programs read is ignored.
+ */
+export function parseFenceMeta({ meta, value }: Code) {
   let title = '';
   const lines = new Set<number>();
-  const faults: FenceFault[] = [];
-  for (const match of meta?.matchAll(part) ?? []) {
-    const { index: offset, 0: text, 1: double, 2: single, 3: bare = '', 4: ranges = '' } = match;
-    const [, quote] = /^title=(["'])/.exec(text) ?? [];
-    if (quote && bare !== '') {
-      const message = 'the title of the code block has no closing quote';
-      faults.push({ offset, message, hint: `write title=${quote}...${quote}` });
-    } else if (text.startsWith('title=')) {
-      title = (double ?? single ?? bare).trim();
-    } else if (/^\{\d[^}]*$/.test(text)) {
-      faults.push({ offset, message: 'the line numbers have no closing brace', hint: `write ${text}}` });
-    } else if (/^\s*\d/.test(ranges)) {
-      faults.push(...addLines(ranges, offset + 1, value.split('\n').length, lines));
-    }
-  }
-  return { title, lines, faults };
-}
-
-/** Adds the lines of a list of numbers and ranges, which begins at an offset; returns its faults. */
-function addLines(ranges: string, start: number, lineCount: number, lines: Set<number>): FenceFault[] {
-  const faults: FenceFault[] = [];
-  for (const { index, 0: text } of ranges.matchAll(/[^\s,][^,]*/g)) {
+  const faults: [offset: number, message: string, hint: string][] = [];
+  const lineCount = value.split('\n').length;
+  const addLines = (text: string, offset: number): void => {
     const [, first = 0, last = first] = (/^(\d{1,6})\s*(?:-\s*(\d{1,6}))?\s*$/.exec(text) ?? []).map(Number);
     const end = Number.isNaN(last) ? first : last;
     if (first < 1 || end < first) {
-      const message = `"${text.trim()}" is not a range of lines`;
-      faults.push({ offset: start + index, message, hint: 'write numbers from 1, as in {2,4-6}' });
+      faults.push([offset, `"${text.trim()}" is not a range of lines`, 'write numbers from 1, as in {2,4-6}']);
     } else if (end > lineCount) {
       const message = `line ${end} is marked, but the code block ends with line ${lineCount}`;
-      faults.push({ offset: start + index, message, hint: 'count from the first line of the code' });
+      faults.push([offset, message, 'count from the first line of the code']);
     }
     for (let line = first; line >= 1 && line <= Math.min(end, lineCount); line += 1) lines.add(line);
+  };
+  for (const { index, 0: text, 1: double, 2: single, 3: bare = '', 4: ranges = '' } of meta?.matchAll(part) ?? []) {
+    const [, quote] = /^title=(["'])/.exec(text) ?? [];
+    if (quote && bare !== '') {
+      faults.push([index, 'the title of the code block has no closing quote', `write title=${quote}...${quote}`]);
+    } else if (text.startsWith('title=')) {
+      title = (double ?? single ?? bare).trim();
+    } else if (/^\{\d[^}]*$/.test(text)) {
+      faults.push([index, 'the line numbers have no closing brace', `write ${text}}`]);
+    } else if (/^\s*\d/.test(ranges)) {
+      for (const range of ranges.matchAll(/[^\s,][^,]*/g)) addLines(range[0], index + 1 + range.index);
+    }
   }
-  return faults;
+  return { title, lines, faults };
 }
 
 /** Keeps the title and the marked lines of a code block as attributes, which {@link decorateCode} reads after the sanitiser. */
@@ -84,41 +64,39 @@ export function decorateCode(element: Element): void {
   for (const code of element.children) {
     if (code.type !== 'element' || code.tagName !== 'code') continue;
     highlight(code);
-    const isMarked = code.properties.dataLines !== undefined;
     const { title, lines } = takeMeta(code);
-    if (title !== '') element.properties.dataTitle = title;
-    const names = classNames(code);
-    const isDiff = names.includes('language-diff') || names.includes('language-patch');
-    if ((isMarked || isDiff) && code.children.every(isFromHighlighter)) wrapLines(code, lines, isDiff);
+    if (title) element.properties.dataTitle = String(title);
+    const isDiff = classNames(code).some((name) => name === 'language-diff' || name === 'language-patch');
+    if ((lines !== undefined || isDiff) && code.children.every(isFromHighlighter)) {
+      wrapLines(code, new Set(String(lines).split(',').map(Number)), isDiff);
+    }
   }
 }
 
 function highlight(code: Element): void {
-  const { className } = code.properties;
-  if (!Array.isArray(className)) return;
-  const language = className.map((name) => /^language-(.+)/.exec(name)?.[1]).find(Boolean);
+  const names = classNames(code);
+  const language = names.map((name) => /^language-(.+)/.exec(String(name))?.[1]).find(Boolean);
   if (!language) return;
-  className.unshift('hljs');
-  if (!isHighlighted(language)) return;
+  names.unshift('hljs');
+  if (!loadHighlighter().registered(language)) return;
   const text = toText(code, { whitespace: 'pre' });
   try {
-    code.children = highlighter!.highlight(language, text).children as ElementContent[];
+    code.children = loadHighlighter().highlight(language, text).children as ElementContent[];
   } catch {
     // If a grammar fails, the code stays without highlighting.
   }
 }
 
 /** Removes and returns what {@link keepFenceMeta} has set. */
-function takeMeta({ properties }: Element): { title: string; lines: ReadonlySet<number> } {
-  const { dataTitle = '', dataLines = '' } = properties;
+function takeMeta({ properties }: Element) {
+  const { dataTitle: title, dataLines: lines } = properties;
   delete properties.dataTitle;
   delete properties.dataLines;
-  return { title: String(dataTitle), lines: new Set(String(dataLines).split(',').map(Number)) };
+  return { title, lines };
 }
 
-function classNames({ properties: { className } }: Element): readonly (string | number)[] {
-  return Array.isArray(className) ? className : [];
-}
+const classNames = ({ properties: { className } }: Element): (string | number)[] =>
+  Array.isArray(className) ? className : [];
 
 /** Whether the highlighter made a node: deep elements of raw HTML would be copied once for each line. */
 function isFromHighlighter(node: ElementContent): boolean {
@@ -131,17 +109,14 @@ function wrapLines(code: Element, marked: ReadonlySet<number>, isDiff: boolean):
   // The line break of the last line is followed by nothing.
   if (lines.at(-1)?.length === 0) lines.pop();
   code.children = lines.map((children, index) => {
-    const change = isDiff ? changeOf(children) : [];
-    const className = ['line', ...(marked.has(index + 1) ? ['highlighted'] : []), ...change];
+    const [first] = children;
+    const names = isDiff && first?.type === 'element' ? classNames(first) : [];
+    const className = ['line'];
+    if (marked.has(index + 1)) className.push('highlighted');
+    if (names.includes('hljs-addition')) className.push('diff', 'add');
+    else if (names.includes('hljs-deletion')) className.push('diff', 'remove');
     return { type: 'element', tagName: 'span', properties: { className }, children };
   });
-}
-
-/** The class names of a line of a diff. */
-function changeOf([first]: readonly ElementContent[]): string[] {
-  const names = first?.type === 'element' ? classNames(first) : [];
-  if (names.includes('hljs-addition')) return ['diff', 'add'];
-  return names.includes('hljs-deletion') ? ['diff', 'remove'] : [];
 }
 
 /** Splits nodes after each line break. An element that contains line breaks becomes one element in each of its lines. */
@@ -166,32 +141,20 @@ function splitNode(node: ElementContent): ElementContent[][] {
   return splitLines(node.children).map((children) => (children.length === 0 ? [] : [{ ...node, children }]));
 }
 
-/** Whether code in a language is highlighted. */
-export function isHighlighted(language: string): boolean {
-  return (highlighter ??= createHighlighter()).registered(language);
-}
-
-/** The names of the languages that are highlighted. */
-export function highlightedLanguages(): string[] {
-  return (highlighter ??= createHighlighter()).listLanguages();
-}
-
 /** The names of the languages that highlight.js supports, most of which are not highlighted here. */
-export function languageNames(): string[] {
-  return Object.keys(load().all);
-}
+export const languageNames = (): string[] => Object.keys(loadLowlight().all);
 
-/** Created at first use: the grammars take a fifth of the pipeline's load time. */
 let highlighter: ReturnType<typeof Lowlight.createLowlight> | undefined;
 
 /** Languages for server administration that are not in highlight.js's common set. */
 const moreLanguages = ['apache', 'dns', 'dockerfile', 'http', 'nginx', 'powershell', 'properties'];
 
-function createHighlighter() {
-  const { all, common, createLowlight } = load();
-  return createLowlight({ ...common, ...Object.fromEntries(moreLanguages.map((name) => [name, all[name]!])) });
+/** Loads the grammars, which take a fifth of the pipeline's load time. */
+export function loadHighlighter(): ReturnType<typeof Lowlight.createLowlight> {
+  if (highlighter) return highlighter;
+  const { all, common, createLowlight } = loadLowlight();
+  const more = Object.fromEntries(moreLanguages.map((name) => [name, all[name]!]));
+  return (highlighter = createLowlight({ ...common, ...more }));
 }
 
-function load(): typeof Lowlight {
-  return createRequire(import.meta.url)('lowlight') as typeof Lowlight;
-}
+const loadLowlight = () => createRequire(import.meta.url)('lowlight') as typeof Lowlight;

@@ -38,17 +38,16 @@ export function toSafeId(anchor: string): string {
   return clobbering.has(anchor) ? `${idPrefix}${anchor}` : anchor;
 }
 
-/** A URL in the HTML of an article, and what it refers to if that is in content/. */
-interface ResolvedUrl {
-  readonly url: string;
-  readonly reference?: Pick<Reference, 'path' | 'id'>;
-}
-
 /**
  * Resolves a URL of the article at a site path: links to files (`../vps/backups.md`, `../../media/x.png`) become site paths,
- * and anchors of the same article become the actual ones of its `ids`.
+ * and anchors of the same article become the actual ones of its `ids`. The reference is what it leads to in content/.
  */
-export function resolveUrl(url: string, sitePath: string, ids: ReadonlySet<string>, use: ReferenceUse): ResolvedUrl {
+export function resolveUrl(
+  url: string,
+  sitePath: string,
+  ids: ReadonlySet<string>,
+  use: ReferenceUse,
+): { readonly url: string; readonly reference?: Pick<Reference, 'path' | 'id'> } {
   const target = toTarget(url, sitePath);
   if (!target) {
     const isDead =

@@ -24,28 +24,20 @@ export interface Targets {
   readonly ids: readonly string[];
 }
 
-/** An attribute value that no article can contain: the HTML parser replaces NUL characters. */
-const placeholder = '\0';
-
 /**
  * The attribute in the HTML that stands for the size of each of the pictures. Sizes are not filled in here, since they change
- * when a picture is replaced.
+ * when a picture is replaced. No article can contain it: the HTML parser replaces NUL characters.
  */
 export const sizePlaceholder = ' data-size="&#x0;"';
 
 /** The attributes that hold one URL, by element. */
-const urlAttributes = new Map<string, readonly (readonly [attribute: string, use: ReferenceUse])[]>(
-  Object.entries({
-    a: [['href', 'link']],
-    img: [['src', 'picture']],
-    video: [
-      ['src', 'player'],
-      ['poster', 'picture'],
-    ],
-    audio: [['src', 'player']],
-    source: [['src', 'player']],
-  }),
-);
+const urlAttributes: Readonly<Record<string, Readonly<Record<string, ReferenceUse>>>> = {
+  a: { href: 'link' },
+  img: { src: 'picture' },
+  video: { src: 'player', poster: 'picture' },
+  audio: { src: 'player' },
+  source: { src: 'player' },
+};
 
 /**
  * Adds to the sanitised tree of the article at a site path what the sanitiser would remove or prefix: the IDs of headings, as
@@ -73,7 +65,7 @@ export function addTrusted(tree: Root, sitePath: string): Targets {
     // WCAG 2.2: the keyboard scrolls what may be wider than the screen (2.1.1), and task boxes have names (4.1.2).
     if (tagName === 'pre' || tagName === 'table') properties.tabIndex = 0;
     if (tagName === 'input') properties.ariaLabel = properties.checked ? 'Completed task' : 'Incomplete task';
-    if (urlAttributes.has(tagName) || properties.srcSet !== undefined) linked.push({ node, at });
+    if (tagName in urlAttributes || properties.srcSet !== undefined) linked.push({ node, at });
   });
 
   const references: Reference[] = [];
@@ -91,7 +83,7 @@ export function addTrusted(tree: Root, sitePath: string): Targets {
 }
 
 function resolveUrls({ tagName, properties }: Element, resolve: (url: string, use: ReferenceUse) => string): void {
-  for (const [attribute, use] of urlAttributes.get(tagName) ?? []) {
+  for (const [attribute, use] of Object.entries(urlAttributes[tagName] ?? {})) {
     const value = properties[attribute];
     if (typeof value === 'string') properties[attribute] = resolve(value, use);
   }
@@ -110,7 +102,7 @@ function reservePicture({ properties }: Element): Picture[] {
   if (path === undefined) return [];
   const [width, height] = [toLength(properties.width), toLength(properties.height)];
   const isOpen = width !== 'percentage' && height !== 'percentage' && (width === undefined || height === undefined);
-  if (isOpen) Object.assign(properties, { width: undefined, height: undefined, dataSize: placeholder });
+  if (isOpen) Object.assign(properties, { width: undefined, height: undefined, dataSize: '\0' });
   properties.loading = 'lazy';
   properties.decoding = 'async';
   return isOpen ? [{ path, width, height }] : [];
@@ -123,36 +115,25 @@ function toLength(value: Properties[string]): number | 'percentage' | undefined 
   return rest.startsWith('%') ? 'percentage' : Number(number);
 }
 
-/** Removes from a node, and from the players in it, what plays a file of another site. */
+/** Removes from the children of a node, and from the players in them, what plays a file of another site. */
 function removeForeignPlayers(parent: Parents, sitePath: string): void {
-  const removeForeign = ({ properties }: Element, ...names: readonly string[]): void => {
-    for (const name of names) {
+  const children: readonly Nodes[] = parent.children;
+  if (!children.some((child) => isPlayer(child) || isSource(child))) return;
+  const kept = children.filter((child) => {
+    if (child.type !== 'element' || !(isPlayer(child) || isSource(child))) return true;
+    const { properties } = child;
+    for (const name of ['src', 'poster']) {
       const url = properties[name];
       if (typeof url !== 'string' || !isOwnMedia(url, sitePath)) delete properties[name];
     }
-  };
-  if (isElement(parent, 'source')) removeForeign(parent, 'src');
-  const children: readonly Nodes[] = parent.children;
-  if (!children.some(isPlayer)) return;
-  const kept = children.filter((player) => {
-    if (!isPlayer(player)) return true;
-    removeForeign(player, 'src', 'poster');
-    for (const child of player.children) if (isElement(child, 'source')) removeForeign(child, 'src');
-    player.children = player.children.filter((child) => !isElement(child, 'source') || hasSource(child));
-    return hasSource(player) || player.children.some(hasSource);
+    // A `picture` has sources too, whose files are in `srcset`.
+    if (isSource(child)) return properties.src !== undefined || !isPlayer(parent);
+    removeForeignPlayers(child, sitePath);
+    return properties.src !== undefined || child.children.some((inner) => isSource(inner) || isPlayer(inner));
   });
   parent.children = kept as typeof parent.children;
 }
 
-function isElement(node: Nodes, name: string): node is Element {
-  return node.type === 'element' && node.tagName === name;
-}
-
-function isPlayer(node: Nodes): node is Element {
-  return isElement(node, 'video') || isElement(node, 'audio');
-}
-
-/** Whether an element that may play something has a file to play. */
-function hasSource(node: Nodes): boolean {
-  return (isElement(node, 'source') || isPlayer(node)) && node.properties.src !== undefined;
-}
+const isPlayer = (node: Nodes): boolean =>
+  node.type === 'element' && (node.tagName === 'video' || node.tagName === 'audio');
+const isSource = (node: Nodes): boolean => node.type === 'element' && node.tagName === 'source';
