@@ -6,7 +6,7 @@ import pLimit from 'p-limit';
 import type { StatusCatalog } from '#contract/status.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { UndecidedError, toPlatformStatus, toWindows } from './platform.ts';
-import type { MaintenanceWindow, Part, StatusSource } from './platform.ts';
+import type { Part, StatusSource } from './platform.ts';
 
 type MonitorSettings = StatusCatalog['monitors'][number];
 
@@ -14,7 +14,7 @@ type MonitorSettings = StatusCatalog['monitors'][number];
 export type Probe = typeof probe;
 
 /** Dependencies of the built-in monitors. */
-export interface MonitorsOptions {
+interface MonitorsOptions {
   /** The catalog of the served release; the same object until it changes. */
   readonly catalog: () => StatusCatalog;
   /** The base of URLs that are only a path. */
@@ -34,14 +34,6 @@ interface MonitorState {
   readonly streak: number;
 }
 
-interface Monitor {
-  readonly settings: MonitorSettings;
-  state(): MonitorState;
-  start(): void;
-  /** Stops the checks, and aborts the running one. */
-  end(): void;
-}
-
 /** The maximum number of concurrent checks: hundreds of hanging monitors must not use up the sockets. */
 const maxConcurrentChecks = 16;
 
@@ -49,8 +41,8 @@ const maxConcurrentChecks = 16;
 const maxRecoveryMs = 30 * 60_000;
 
 /**
- * Creates the source that checks the monitors of the catalog in the background. A read returns the results of the latest
- * checks. It throws until the first round has checked every monitor, and if there are no monitors.
+ * Creates the source that checks the monitors of the catalog in the background. A read returns their latest results; it throws
+ * until the first round has checked every monitor, and if there are no monitors.
  *
  * The first check of a target decides. Then a monitor goes down after N failures in a row, and comes back after 2N+1 passes
  * in a row or 30 minutes of passes, so that visitors do not see flapping.
@@ -59,8 +51,8 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
   const { catalog: currentCatalog, ownUrl, onChange, probe: check = probe, now = Date.now, random } = options;
   const limitChecks = pLimit(maxConcurrentChecks);
   let catalog: StatusCatalog | undefined;
-  let windows: MaintenanceWindow[] = [];
-  let monitors = new Map<string, Monitor>();
+  let windows: ReturnType<typeof toWindows> = [];
+  let monitors = new Map<string, ReturnType<typeof createMonitor>>();
   let isRoundComplete = false;
   let closed = false;
 
@@ -68,7 +60,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
     windows.some((window) => window.start <= now() && now() < window.end && window.monitors.has(name));
 
   /** Creates a monitor that is not started. */
-  const createMonitor = (settings: MonitorSettings, initial: MonitorState): Monitor => {
+  const createMonitor = (settings: MonitorSettings, initial: MonitorState) => {
     const { name, url, tcp, interval_seconds: interval = 60, timeout_seconds: timeout = 5, failures = 2 } = settings;
     const passesNeeded = Math.min(2 * failures + 1, Math.ceil(maxRecoveryMs / (interval * 1000)));
     const controller = new AbortController();
@@ -95,11 +87,16 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
       });
     };
     const poller = createPoller({ read: run, everyMs: () => interval * 1000, random });
-    const end = (): void => {
-      void poller.stop();
-      controller.abort();
+    return {
+      settings,
+      state: () => state,
+      start: () => void poller.start(),
+      /** Stops the checks, and aborts the running one. */
+      end(): void {
+        void poller.stop();
+        controller.abort();
+      },
     };
-    return { settings, state: () => state, start: () => void poller.start(), end };
   };
 
   /** Applies a new catalog, if there is one. Unchanged monitors continue, even in the middle of a check. */
@@ -111,9 +108,13 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
     const former = monitors;
     monitors = new Map(
       next.monitors.map((settings) => {
-        const existing = former.get(settings.name);
-        if (existing && isDeepStrictEqual(existing.settings, settings)) return [settings.name, existing];
-        return [settings.name, createMonitor(settings, toInitialState(existing, settings))];
+        const { name, url, tcp } = settings;
+        const existing = former.get(name);
+        if (existing && isDeepStrictEqual(existing.settings, settings)) return [name, existing];
+        const { up, streak } = existing?.state() ?? { up: undefined, streak: 0 };
+        const isSameTarget = existing?.settings.url === url && existing?.settings.tcp === tcp;
+        // If its target changed, it keeps what visitors saw until a check decides.
+        return [name, createMonitor(settings, { up, streak: isSameTarget ? streak : 0 })];
       }),
     );
     for (const [name, monitor] of former) if (monitors.get(name) !== monitor) monitor.end();
@@ -145,20 +146,11 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
   };
 }
 
-/** The first state of a monitor. If its target changed, it keeps what visitors saw until a check decides. */
-function toInitialState(former: Monitor | undefined, { url, tcp }: MonitorSettings): MonitorState {
-  if (!former) return { up: undefined, streak: 0 };
-  const isSameTarget = former.settings.url === url && former.settings.tcp === tcp;
-  return isSameTarget ? former.state() : { up: former.state().up, streak: 0 };
-}
-
 /**
  * Checks a target once, over a new connection: an http or https URL to fetch, or a `host:port` to connect to. Resolves to
- * undefined if it is up, else to the reason for the log. Never rejects. The timeout covers the whole check, including DNS and
- * handshakes; an aborted check fails.
- *
- * A URL is up if its status is below 400. Redirects are not followed, since their target may have its own monitor. The
- * body is not read. Certificates must be publicly trusted.
+ * undefined if it is up, else to the reason for the log; an aborted check fails. The timeout covers all of it, also DNS and
+ * handshakes. A URL is up if its status is below 400: redirects are not followed, since their target may have its own monitor,
+ * and the body is not read. Certificates must be publicly trusted.
  */
 export async function probe(
   target: { readonly url?: string | undefined; readonly tcp?: string | undefined },

@@ -31,7 +31,7 @@ export interface Part {
  */
 export function toPlatformStatus(parts: readonly Part[]): PlatformStatus {
   const namesOf = (state: Part['state']): Set<string> =>
-    new Set(parts.filter((part) => part.state === state).map(({ name }) => name));
+    new Set(parts.flatMap((part) => (part.state === state ? part.name : [])));
   const disrupted = namesOf('disrupted');
   const maintenance = namesOf('maintenance').difference(disrupted);
   return {
@@ -42,22 +42,10 @@ export function toPlatformStatus(parts: readonly Part[]): PlatformStatus {
 }
 
 /** Compares as UTF-8, which has the order of code points; UTF-16 would sort emoji before full-width letters. */
-function compareCodePoints(one: string, other: string): number {
-  return Buffer.compare(Buffer.from(one), Buffer.from(other));
-}
+const compareCodePoints = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
 
-/** Planned maintenance in absolute time. */
-export interface MaintenanceWindow {
-  /** The names of the monitors concerned. */
-  readonly monitors: ReadonlySet<string>;
-  /** Milliseconds since 1970. */
-  readonly start: number;
-  /** Milliseconds since 1970, exclusive. */
-  readonly end: number;
-}
-
-/** Converts planned maintenance to absolute time. */
-export function toWindows(planned: StatusCatalog['maintenance']): MaintenanceWindow[] {
+/** Converts planned maintenance to milliseconds since 1970; the end is exclusive. */
+export function toWindows(planned: StatusCatalog['maintenance']) {
   return planned.map(({ monitors, start, end, timezone }) => {
     const startsAt = toInstant(start, timezone);
     const endsAt = toInstant(end, timezone);

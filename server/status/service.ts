@@ -4,7 +4,7 @@ import { replaceFile } from '#common/atomic-file.ts';
 import { createFolder } from '#common/folder.ts';
 import { StatusResponse } from '#contract/status.ts';
 import type { StatusCatalog } from '#contract/status.ts';
-import type { Logger } from '../log.ts';
+import type { Base } from '../lifecycle.ts';
 import { withTimeout } from '../timeout.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { createMonitors } from './monitors.ts';
@@ -51,24 +51,18 @@ const failedMs = 2000;
 /** The pause while monitors are undecided, which needs no request to them. */
 const undecidedMs = 250;
 
+type StatusSettings = {
+  readonly [name in 'UPTIME_KUMA_URL' | 'UPTIME_KUMA_STATUS_PAGE' | 'STATUS_FILE']?: string | undefined;
+};
+
 /** What the status needs of the server. */
-export interface StatusBase {
-  readonly env: {
-    readonly UPTIME_KUMA_URL?: string | undefined;
-    readonly UPTIME_KUMA_STATUS_PAGE?: string | undefined;
-    readonly STATUS_FILE?: string | undefined;
-  };
-  readonly log: Logger;
-  readonly opened: AsyncDisposableStack;
+interface StatusBase extends Base<StatusSettings> {
   readonly releases: { current(): { readonly status: StatusCatalog } };
   /** The URL of this server, once it listens: the base of the URLs of monitors that are only a path. */
   readonly ownUrl: () => string;
 }
 
-/**
- * Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog. It works in the background until
- * it is closed.
- */
+/** Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog, in the background until closed. */
 export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): Status {
   const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
   const catalog = (): StatusCatalog => releases.current().status;
@@ -160,19 +154,6 @@ export function createStatus(options: StatusOptions) {
   };
 }
 
-/** Removes what a process that was killed while it wrote has left; a younger one may be of another instance. */
-function removeTemporary(file: string, now: () => number): void {
-  try {
-    for (const name of readdirSync(dirname(file))) {
-      const path = join(dirname(file), name);
-      const isOwn = name.startsWith(`${basename(file)}.`) && name.endsWith('.tmp');
-      if (isOwn && now() - statSync(path).mtimeMs > 60_000) rmSync(path);
-    }
-  } catch {
-    // The folder may be missing, or another instance may have removed it.
-  }
-}
-
 /** Creates the file of the status. */
 function createSnapshot(file: string, onFailure: (error: unknown) => void, now: () => number) {
   let latest: { readonly text: string; readonly at: number } | undefined;
@@ -191,7 +172,16 @@ function createSnapshot(file: string, onFailure: (error: unknown) => void, now: 
       latest = undefined;
     }
   };
-  removeTemporary(file, now);
+  try {
+    // What a process that was killed while it wrote has left; a younger one may be of another instance.
+    for (const name of readdirSync(dirname(file))) {
+      const path = join(dirname(file), name);
+      const isOwn = name.startsWith(`${basename(file)}.`) && name.endsWith('.tmp');
+      if (isOwn && now() - statSync(path).mtimeMs > 60_000) rmSync(path);
+    }
+  } catch {
+    // The folder may be missing, or another instance may have removed it.
+  }
   return {
     /** What an earlier process wrote; undefined if there is no status. */
     restored() {
@@ -206,7 +196,7 @@ function createSnapshot(file: string, onFailure: (error: unknown) => void, now: 
     write(text: string): void {
       if (latest?.text === text && Math.abs(now() - latest.at) < rewriteMs) return;
       const current = (latest = { text, at: now() });
-      // Sequential, and only if still the latest: an older text must not be written last.
+      // An older text must not be written last.
       writing = writing.then(() => (latest === current ? replace(text) : undefined));
     },
     /** Resolves when no write is running. */

@@ -4,13 +4,6 @@ import type { Reply } from '../upstream/client.ts';
 import { toPlatformStatus } from './platform.ts';
 import type { Part, StatusSource } from './platform.ts';
 
-/** How a status page is read. */
-export interface UptimeKumaOptions {
-  /** For both requests together; 1.23 never responds for an unknown page. */
-  readonly timeoutMs: number;
-  readonly now?: () => number;
-}
-
 /** Older beats are ignored: a paused monitor keeps its last beat, and the public API does not show that it is paused. */
 const staleMs = 3_600_000;
 
@@ -36,14 +29,14 @@ const Heartbeats = z.object({
 
 /**
  * Creates the source that reads a status page of Uptime Kuma, 1.23 or 2.x: one request returns the names, another the
- * states. The URL is that of the installation, without a trailing slash; the page is a slug. A read throws a ProviderError
- * if either fails or is malformed, or if no beat is of the last hour.
+ * states. The URL is that of the installation, without a trailing slash; the page is a slug. The timeout is for both together:
+ * 1.23 never responds for an unknown page. A read throws a ProviderError if either fails or is malformed, or if no beat is of
+ * the last hour.
  */
 export function createUptimeKuma(
   settings: Readonly<Record<'url' | 'page', string>>,
-  options: UptimeKumaOptions,
+  { timeoutMs, now = Date.now }: { readonly timeoutMs: number; readonly now?: () => number },
 ): StatusSource {
-  const { timeoutMs, now = Date.now } = options;
   // Uptime Kuma caches responses for minutes, even after new beats; the header bypasses that cache.
   const headers = { 'x-apicache-bypass': '1' };
   const client = createClient({ baseUrl: settings.url, headers, timeoutMs, maxBytes, upstream: 'uptime-kuma' });
