@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { bodyLimits, rateLimits } from '#contract/limits.ts';
 import { baseUrlRule, isSettingsFile, pageUrlRule, toBaseUrl, toPageUrl } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
-import { Secret, UpstreamUrl, isLoopback } from './upstream/settings.ts';
+import { Secret, UpstreamUrl, isLoopback } from './upstream/address.ts';
 import { EnvError, findMisspelt, readSettings } from './settings.ts';
 import type { Misspelt } from './settings.ts';
 import { StoreSettings } from './store/database.ts';

@@ -14,7 +14,7 @@ import { ReleaseError } from '../releases/files.ts';
 import { EnvError } from '../settings.ts';
 import { createUptimeKuma } from '../status/uptime-kuma.ts';
 import { ProviderError } from '../upstream/client.ts';
-import { isLoopback } from '../upstream/settings.ts';
+import { isLoopback } from '../upstream/address.ts';
 import { codeOf, createVisit, isCertificateError, judgeCertificate, judgeSkew, readSkew, setClock } from './client.ts';
 import { createSilentLog, findExisting, isFree, isWritable, openInstallation, visitHere } from './installation.ts';
 import type { Installation } from './installation.ts';

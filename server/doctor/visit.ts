@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { GameConsoleWebsocketResponse } from '#contract/hosting.ts';
-import { isLoopback } from '../upstream/settings.ts';
+import { isLoopback } from '../upstream/address.ts';
 import { codeOf, createVisit, isCertificateError, judgeCertificate, openStream, pathOf, readSkew } from './client.ts';
 import type { Seen, Visit } from './client.ts';
 import { check, fault, ok, runChecks, skipped } from './run.ts';

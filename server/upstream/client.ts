@@ -30,7 +30,7 @@ export interface ClientOptions {
   readonly credentialStatuses?: readonly number[];
 }
 
-/** Options of one request; those that {@link ClientOptions} has too replace its own. */
+/** Options of one request; those that a client has too replace its own. */
 export interface RequestOptions extends Partial<Pick<ClientOptions, 'maxBytes' | 'timeoutMs' | 'credentialStatuses'>> {
   /** Sent as JSON, or as a form if URLSearchParams. */
   readonly body?: Readonly<Record<string, unknown>> | URLSearchParams;
@@ -88,25 +88,20 @@ export class ProviderError extends Error {
   }
 }
 
-const defaultMaxBytes = 1024 * 1024;
-
 /** How long a confirmation counts. A request whose connection comes later is confirmed again. */
 const confirmationMs = 500;
-
-/** The maximum length of an upstream's text in a log line. */
-const excerptLength = 300;
 
 /** Creates a client with its own pool of keep-alive connections. */
 export function createClient(client: ClientOptions): Client {
   const { baseUrl, headers, redirects = 'fail' } = client;
   const publish = client.upstream === undefined ? undefined : announceUpstream(client.upstream);
-  const redact = createRedactor(headers, client.secrets ?? []);
+  const redact = createRedactor(client);
   let opening: ReturnType<typeof openConnections> | undefined;
   let closed: Promise<void> | undefined;
 
   return {
     async request(method, path, options = {}) {
-      const { body, trace, confirm, maxBytes, timeoutMs, credentialStatuses } = { ...client, ...options };
+      const { body, trace, confirm, maxBytes = 1024 * 1024, timeoutMs, credentialStatuses } = { ...client, ...options };
       const url = baseUrl + path;
       const usual = { accept: 'application/json', 'user-agent': 'hosting-api', ...(trace && toTraceHeaders(trace)) };
       const { agent, ofetch } = await (opening ??= openConnections(client));
@@ -142,7 +137,7 @@ export function createClient(client: ClientOptions): Client {
             signal,
             dispatcher,
           });
-          text = await readText(response, maxBytes ?? defaultMaxBytes);
+          text = await readText(response, maxBytes);
         } catch (error) {
           if (state() === 'late' && !signal.aborted) continue;
           const outcome = signal.aborted ? 'timeout' : state() === 'sent' ? 'broken' : 'unreachable';
@@ -153,7 +148,7 @@ export function createClient(client: ClientOptions): Client {
         if (redirects === 'fail' && status >= 300 && status < 400) throw fail('invalid', `${status}, a redirect`);
         report(toCallOutcome(status, credentialStatuses), status);
         const redacted = redact(text);
-        const excerpt = status >= 400 ? `: ${redacted.slice(0, excerptLength)}` : '';
+        const excerpt = status >= 400 ? `: ${redacted.slice(0, 300)}` : '';
         const describe = (): string => redact(`${method} ${url}: ${status} ${statusText}${excerpt}`);
         return { status, statusText, headers: response.headers, text: redacted, describe };
       }
@@ -237,13 +232,11 @@ function formatError(error: unknown): string {
 }
 
 /** Creates a function that redacts credentials and their parts. Parts under 6 characters are too common to redact. */
-function createRedactor(headers: ClientOptions['headers'], secrets: readonly string[]): (text: string) => string {
-  const credentials = Object.entries(headers).flatMap(([name, value]) => {
-    if (name.toLowerCase() !== 'authorization') return [];
-    const credential = value.slice(value.indexOf(' ') + 1);
-    return [value, credential, credential.slice(credential.lastIndexOf('=') + 1)];
-  });
-  const hidden = [...credentials, ...secrets].filter((secret) => secret.length >= 6);
+function createRedactor({ headers, secrets = [] }: ClientOptions): (text: string) => string {
+  const [, value = ''] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization') ?? [];
+  const credential = value.slice(value.indexOf(' ') + 1);
+  const parts = [value, credential, credential.slice(credential.lastIndexOf('=') + 1), ...secrets];
+  const hidden = parts.filter((secret) => secret.length >= 6);
   return (text) => hidden.reduce((redacted, secret) => redacted.replaceAll(secret, '[redacted]'), text);
 }
 
@@ -286,19 +279,10 @@ export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema
   }
 }
 
-/** How a call of an upstream ended. The first ones are answers, the last ones failures to get one. */
-export type CallOutcome =
-  | 'ok'
-  | 'not_found'
-  | 'credential_refused'
-  | 'forbidden'
-  | 'rate_limited'
-  | 'rejected'
-  | 'server_error'
-  | 'invalid'
-  | 'timeout'
-  | 'unreachable'
-  | 'broken';
+type Refused = 'not_found' | 'credential_refused' | 'forbidden' | 'rate_limited' | 'rejected' | 'server_error';
+
+/** How a call of an upstream ended: by an answer, or by a failure to get one. */
+export type CallOutcome = 'ok' | Refused | 'invalid' | 'timeout' | 'unreachable' | 'broken';
 
 /** A call of an upstream that has ended. */
 interface UpstreamCall {
@@ -332,15 +316,11 @@ const ownNames = new Set('rdap rdap-bootstrap whois das dns uptime-kuma chat whm
 /** The name under which the calls of a provider are counted: never one of the program. No provider may have a colon. */
 export const nameProvider = (name: string): string => (ownNames.has(name) ? `provider:${name}` : name);
 
-const outcomes: ReadonlyMap<number, CallOutcome> = new Map([
-  [403, 'forbidden'],
-  [404, 'not_found'],
-  [429, 'rate_limited'],
-]);
+const outcomes: Readonly<Record<number, CallOutcome>> = { 403: 'forbidden', 404: 'not_found', 429: 'rate_limited' };
 
 /** The outcome of a call that got an answer. */
 function toCallOutcome(status: number, credentialStatuses: readonly number[] = [401]): CallOutcome {
   if (credentialStatuses.includes(status)) return 'credential_refused';
   if (status < 400) return 'ok';
-  return outcomes.get(status) ?? (status < 500 ? 'rejected' : 'server_error');
+  return outcomes[status] ?? (status < 500 ? 'rejected' : 'server_error');
 }

@@ -8,8 +8,8 @@ const windowMs = 60_000;
 const powerReserve = 1 / 4;
 
 /**
- * Shares the budget of an account, by the rate limit headers of its upstream. It counts the requests of all instances, so
- * what it says is left is the same for all of them. The clock is in milliseconds.
+ * Shares the budget of an account, by the rate limit headers of its upstream, which counts the requests of all instances. The
+ * clock is in milliseconds.
  */
 export function shareAccount(client: Client, now: () => number = () => performance.now()) {
   // Undefined until an answer names it; until then nothing is refused.
@@ -68,15 +68,14 @@ export function shareAccount(client: Client, now: () => number = () => performan
  * of the window, if the answer names it.
  */
 function readBudget({ status, headers }: Reply) {
-  const read = (name: string) => toCount(headers.get(`x-ratelimit-${name}`) ?? headers.get(`ratelimit-${name}`));
-  const limit = read('limit');
+  const read = (...names: readonly string[]): number | undefined => {
+    const text = names.map((name) => headers.get(name)).find((value) => value !== null) ?? '';
+    return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+  };
+  const limit = read('x-ratelimit-limit', 'ratelimit-limit');
   // The 429 of Laravel may come without what is left.
-  const left = status === 429 ? 0 : read('remaining');
+  const left = status === 429 ? 0 : read('x-ratelimit-remaining', 'ratelimit-remaining');
   if (limit === undefined || left === undefined) return undefined;
-  const seconds = status === 429 ? toCount(headers.get('retry-after')) : undefined;
+  const seconds = status === 429 ? read('retry-after') : undefined;
   return { limit, left, endsInMs: seconds === undefined ? undefined : seconds * 1000 };
-}
-
-function toCount(text: string | null): number | undefined {
-  return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }

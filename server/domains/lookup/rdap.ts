@@ -4,7 +4,7 @@ import type { Logger } from '../../log.ts';
 import { ProviderError, createClient, parseJson } from '../../upstream/client.ts';
 import type { Client, Reply } from '../../upstream/client.ts';
 import { createPoller } from '../../upstream/poller.ts';
-import { isAllowedUrl } from '../../upstream/public-address.ts';
+import { isAllowedUrl } from '../../upstream/address.ts';
 import { retry } from './query.ts';
 import type { Availability, Deadline, QueryContext } from './query.ts';
 import snapshot from './rdap-snapshot.json' with { type: 'json' };

@@ -6,7 +6,7 @@ import type { Logger } from '../../log.ts';
 import { withTimeout } from '../../timeout.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
 import { createClient } from '../../upstream/client.ts';
-import { lookupPublic } from '../../upstream/public-address.ts';
+import { lookupPublic } from '../../upstream/address.ts';
 import type { DomainName } from '../names.ts';
 import { isDelegated } from './dns.ts';
 import { createHostLimiter, defaultLimits } from './query.ts';

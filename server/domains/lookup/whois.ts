@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { announceUpstream } from '../../upstream/client.ts';
 import type { CallOutcome } from '../../upstream/client.ts';
-import { isAllowedHost, lookupPublic } from '../../upstream/public-address.ts';
+import { isAllowedHost, lookupPublic } from '../../upstream/address.ts';
 import type { DomainName } from '../names.ts';
 import { retry } from './query.ts';
 import type { Availability, Deadline, QueryContext, RegistryLimits } from './query.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { createClient, parseJson, toProviderError } from '../../upstream/client.ts';
 import type { Client, Reply, Outcome } from '../../upstream/client.ts';
 import { shareAccount } from '../../upstream/quota.ts';
-import { Secret, UpstreamUrl } from '../../upstream/settings.ts';
+import { Secret, UpstreamUrl } from '../../upstream/address.ts';
 import { createStateReader } from './state-reader.ts';
 import { assertRef, checkCredential } from './types.ts';
 import type { PowerState, Provider, ProviderOptions, VpsAction } from './types.ts';

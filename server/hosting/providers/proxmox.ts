@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { createClient, readBeforeAction, parseJson, toProviderError, toRefusal } from '../../upstream/client.ts';
 import type { Client, Reply, Outcome } from '../../upstream/client.ts';
-import { UpstreamUrl } from '../../upstream/settings.ts';
+import { UpstreamUrl } from '../../upstream/address.ts';
 import { createStateReader } from './state-reader.ts';
 import { assertRef, checkCredential } from './types.ts';
 import type { CheckResult, PowerState, Provider, ProviderOptions, SendOptions, VpsAction } from './types.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isAllowedUrl, isPublicAddress, lookupPublic } from '../../../server/upstream/public-address.ts';
+import { isAllowedUrl, isPublicAddress, lookupPublic } from '../../../server/upstream/address.ts';
 import { createRdapUpstream } from '../../helpers/upstream-registry.ts';
 import { createTestRegistries } from './harness.ts';
 

@@ -17,7 +17,7 @@ import { toLogEnd } from '../game-log.ts';
 import { checkPanel, listIdentifiers } from './check.ts';
 import { defaultTimings, openSession } from './session.ts';
 import type { ConsoleTimings, Session } from './session.ts';
-import { Secret, UpstreamUrl } from '../../../upstream/settings.ts';
+import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
 import { createStateReader } from '../state-reader.ts';
 import { refs } from '../types.ts';
 import type {

@@ -6,7 +6,7 @@ import type { Logger } from '../../../log.ts';
 import type { RateLimitResult } from '../../../token-bucket.ts';
 import type { Client, Reply } from '../../../upstream/client.ts';
 import { notAvailable, parseJson } from '../../../upstream/client.ts';
-import { isLoopback } from '../../../upstream/settings.ts';
+import { isLoopback } from '../../../upstream/address.ts';
 import type { ConsoleEvents, GameState, StateReport } from '../types.ts';
 
 /** The timings of a session. */

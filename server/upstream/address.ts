@@ -4,7 +4,26 @@ import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import ipaddr from 'ipaddr.js';
-import { isLoopback } from './settings.ts';
+import { z } from 'zod';
+
+/** A credential for a header. The runtime's error for an invalid header value would quote the credential. */
+export const Secret = z.string().regex(/^[\x21-\x7E]+$/, 'must be visible ASCII characters without spaces');
+
+/** The base URL of an upstream, without a trailing slash: https, or http on loopback. */
+export const UpstreamUrl = z.string().transform((text, context) => {
+  const url = URL.parse(text);
+  const plain = url && !url.username && !url.password && !url.search && !url.hash;
+  if (plain && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)))) {
+    return (url.origin + url.pathname).replace(/\/+$/, '');
+  }
+  context.addIssue('must be an https:// URL without user, query and fragment (http:// only on loopback)');
+  return z.NEVER;
+});
+
+/** Whether the host name of a URL is a loopback name or address. */
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
+}
 
 /** The global unicast addresses of IPv6 (RFC 4291 2.4). */
 const globalUnicast = ipaddr.parseCIDR('2000::/3');
@@ -50,13 +69,13 @@ export const lookupPublic: LookupFunction = (hostname, options, callback) => {
 const resolveThen = callbackify(async (hostname: string, family: LookupOptions['family']): Promise<LookupAddress[]> => {
   const literal = isIP(hostname);
   const resolver = new promises.Resolver({ timeout: 1000, tries: 2 });
-  const [four, six] = await Promise.allSettled([
-    literal !== 0 || family === 6 || family === 'IPv6' ? [] : resolver.resolve4(hostname),
-    literal !== 0 || family === 4 || family === 'IPv4' ? [] : resolver.resolve6(hostname),
-  ]);
-  const found = (result: typeof four, version: number): LookupAddress[] =>
-    result.status === 'fulfilled' ? result.value.map((address) => ({ address, family: version })) : [];
-  const addresses = literal === 0 ? [...found(four, 4), ...found(six, 6)] : [{ address: hostname, family: literal }];
+  const resolve = async (version: 4 | 6): Promise<LookupAddress[]> => {
+    if (family === 10 - version || family === `IPv${10 - version}`) return [];
+    const found = await resolver[`resolve${version}`](hostname).catch(() => []);
+    return found.map((address) => ({ address, family: version }));
+  };
+  const addresses =
+    literal === 0 ? (await Promise.all([resolve(4), resolve(6)])).flat() : [{ address: hostname, family: literal }];
   if (addresses.length === 0) throw new Error(`${hostname} has no address`);
   if (addresses.every(({ address }) => isPublicAddress(address))) return addresses;
   throw new Error(`${hostname} has an address that is not public`);
