@@ -20,9 +20,11 @@ interface ChatKind {
   readonly escape: (character: string) => string;
   /** The URL to post to, from the webhook URL of the operator. */
   toUrl(url: string): string;
-  /** Builds the body of a message; its texts are already escaped. */
-  toBody(message: FeedbackMessage & { article: string; path: string }): Readonly<Record<string, unknown>>;
+  /** Builds the body of a message from its fields, whose values are already escaped, and its time. */
+  toBody(fields: readonly (readonly [name: string, value: string])[], helpful: boolean, time: string): object;
 }
+
+const heading = 'Knowledge base feedback';
 
 /** The special characters of Markdown, mentions and links. */
 const special = /[\\`*_~|>#[\]()<@:.!-]/;
@@ -39,28 +41,14 @@ const discord: ChatKind = {
     target.searchParams.set('wait', 'true');
     return target.href;
   },
-  toBody({ article, path, helpful, at }) {
-    return {
-      embeds: [
-        {
-          title: 'Knowledge base feedback',
-          color: helpful ? 0x2e7d32 : 0xc62828,
-          fields: [
-            { name: 'Article', value: article },
-            { name: 'Path', value: path },
-            { name: 'Helpful', value: helpful ? 'Yes' : 'No' },
-          ],
-          timestamp: at.toISOString(),
-        },
-      ],
-      allowed_mentions: { parse: [] },
-    };
+  toBody(fields, helpful, timestamp) {
+    const color = helpful ? 0x2e7d32 : 0xc62828;
+    const embed = { title: heading, color, fields: fields.map(([name, value]) => ({ name, value })), timestamp };
+    return { embeds: [embed], allowed_mentions: { parse: [] } };
   },
 };
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
-
-const toField = (name: string, value: string) => ({ type: 'plain_text', emoji: false, text: `${name}: ${value}` });
 
 /** Messages of a Slack webhook. They use plain text elements, which have no formatting, mentions or links. */
 const slack: ChatKind = {
@@ -68,16 +56,14 @@ const slack: ChatKind = {
   maxText: 1900,
   escape: (character) => entities[character] ?? character,
   toUrl: (url) => url,
-  toBody({ article, path, helpful, at }) {
+  toBody(fields, _helpful, time) {
+    const texts = fields.map(([name, value]) => ({ type: 'plain_text', emoji: false, text: `${name}: ${value}` }));
     return {
-      text: 'Knowledge base feedback',
+      text: heading,
       blocks: [
-        { type: 'header', text: { type: 'plain_text', text: 'Knowledge base feedback' } },
-        {
-          type: 'section',
-          fields: [toField('Article', article), toField('Path', path), toField('Helpful', helpful ? 'Yes' : 'No')],
-        },
-        { type: 'context', elements: [{ type: 'plain_text', text: at.toISOString() }] },
+        { type: 'header', text: { type: 'plain_text', text: heading } },
+        { type: 'section', fields: texts },
+        { type: 'context', elements: [{ type: 'plain_text', text: time }] },
       ],
     };
   },
@@ -87,27 +73,12 @@ const slack: ChatKind = {
 const mattermost: ChatKind = {
   maxText: 1024,
   // Mentions cannot be turned off, so a zero-width space follows each @.
-  escape(character) {
-    if (character === '@') return '@\u200B';
-    return special.test(character) ? `\\${character}` : character;
-  },
+  escape: (character) => (character === '@' ? '@\u200B' : discord.escape(character)),
   toUrl: (url) => url,
-  toBody({ article, path, helpful, at }) {
-    return {
-      attachments: [
-        {
-          fallback: 'Knowledge base feedback',
-          color: helpful ? '#2e7d32' : '#c62828',
-          title: 'Knowledge base feedback',
-          fields: [
-            { title: 'Article', value: article, short: false },
-            { title: 'Path', value: path, short: false },
-            { title: 'Helpful', value: helpful ? 'Yes' : 'No', short: true },
-          ],
-          footer: at.toISOString(),
-        },
-      ],
-    };
+  toBody(fields, helpful, footer) {
+    const color = helpful ? '#2e7d32' : '#c62828';
+    const texts = fields.map(([title, value]) => ({ title, value, short: title === 'Helpful' }));
+    return { attachments: [{ fallback: heading, color, title: heading, fields: texts, footer }] };
   },
 };
 
@@ -136,12 +107,11 @@ const Limited = z.object({ retry_after: z.number().nonnegative() });
 export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions) {
   const chat = chatKinds[kind];
   const { origin, pathname, search } = new URL(chat.toUrl(url));
+  const parts = [pathname, search, ...pathname.split('/'), ...new URLSearchParams(search).values()];
   const client = createClient({
     baseUrl: origin,
     headers: { 'user-agent': `hosting-api/${version}` },
-    secrets: [pathname, search, ...pathname.split('/'), ...new URLSearchParams(search).values()].filter(
-      (part) => part.length >= minSecretLength,
-    ),
+    secrets: parts.filter((part) => part.length >= minSecretLength),
     timeoutMs,
     upstream: 'chat',
     // The URL is the credential.
@@ -150,18 +120,19 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
   const toText = (text = ''): string => escapeCut(toPlainLine(text), chat.maxText, chat.escape);
   return {
     /** Sends a message; throws a ProviderError unless it certainly arrived. */
-    async send(message: FeedbackMessage, trace?: Trace): Promise<void> {
+    async send({ article, path, helpful, at }: FeedbackMessage, trace?: Trace): Promise<void> {
       const end = performance.now() + timeoutMs;
-      const deadline = AbortSignal.timeout(timeoutMs);
-      const body = chat.toBody({
-        ...message,
-        article: toText(message.article) || 'Untitled article',
-        path: toText(message.path) || 'Unknown path',
-      });
-      const post = (): Promise<Reply> => client.request('POST', pathname + search, { body, signal: deadline, trace });
+      const signal = AbortSignal.timeout(timeoutMs);
+      const fields = [
+        ['Article', toText(article) || 'Untitled article'],
+        ['Path', toText(path) || 'Unknown path'],
+        ['Helpful', helpful ? 'Yes' : 'No'],
+      ] as const;
+      const body = { ...chat.toBody(fields, helpful, at.toISOString()) };
+      const post = (): Promise<Reply> => client.request('POST', pathname + search, { body, signal, trace });
       let reply = await post();
-      const wait = reply.status === 429 ? toRetryAfterMs(reply) : undefined;
-      if (wait !== undefined && wait <= Math.min(maxWaitMs, end - performance.now())) {
+      const wait = reply.status === 429 ? toRetryAfterMs(reply) : Number.NaN;
+      if (wait <= Math.min(maxWaitMs, end - performance.now())) {
         await sleep(wait);
         reply = await post();
       }
@@ -171,10 +142,9 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
   };
 }
 
-/** The Retry-After of a chat in ms; undefined if there is none, for instance from a proxy that blocks us. */
-function toRetryAfterMs({ text, headers }: Reply): number | undefined {
-  const seconds = parseJson(text, Limited)?.retry_after ?? Number(headers.get('retry-after') ?? Number.NaN);
-  return Number.isFinite(seconds) ? seconds * 1000 : undefined;
+/** The Retry-After of a chat in ms; NaN if there is none, for instance from a proxy that blocks us. */
+function toRetryAfterMs({ text, headers }: Reply): number {
+  return 1000 * (parseJson(text, Limited)?.retry_after ?? Number(headers.get('retry-after') ?? Number.NaN));
 }
 
 /** Characters that break or reorder displayed text: control characters, bidi overrides and isolates, BOM. */
@@ -185,9 +155,7 @@ function toPlainLine(text: string): string {
   return text.replace(/\s+/gu, ' ').replace(invisible, '').trim();
 }
 
-/**
- * Escapes a text and truncates it to a number of UTF-16 units, but never inside an escape sequence or a surrogate pair.
- */
+/** Escapes a text and truncates it to a number of UTF-16 units, but never inside an escape sequence or a surrogate pair. */
 function escapeCut(text: string, limit: number, escape: (character: string) => string): string {
   let escaped = '';
   for (const character of text) {

@@ -1,32 +1,30 @@
 import type { z } from 'zod';
 import type { KBFeedbackRequest } from '#contract/feedback.ts';
-import type { Lifecycle } from '../lifecycle.ts';
+import type { Base, Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
+import type { Store } from '../store/types.ts';
+import type { Trace } from '../trace.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { createChat } from './chat.ts';
 import type { ChatOptions } from './chat.ts';
-import type { Store } from '../store/types.ts';
-import type { Trace } from '../trace.ts';
 
-/** The feedback of readers on articles. */
-export type Feedback = ReturnType<typeof openFeedback>;
+interface FeedbackSettings {
+  readonly CHAT_FEEDBACK_WEBHOOK_URL?: string | undefined;
+  readonly CHAT_FEEDBACK_WEBHOOK_KIND: ChatOptions['kind'];
+  readonly SERVICE_VERSION: string;
+}
 
 /** What feedback needs of the server. */
-export interface FeedbackBase {
-  readonly env: {
-    readonly CHAT_FEEDBACK_WEBHOOK_URL?: string | undefined;
-    readonly CHAT_FEEDBACK_WEBHOOK_KIND: ChatOptions['kind'];
-    readonly SERVICE_VERSION: string;
-  };
-  readonly opened: AsyncDisposableStack;
+interface FeedbackBase extends Base<FeedbackSettings> {
   /** A vote is counted before the server stops, even if its client has disconnected. */
   readonly lifecycle: Pick<Lifecycle, 'finish'>;
   /** Finds the current path of a knowledge base article by a current or former path. */
   readonly releases: { readonly findArticle: (path: string) => string | undefined };
   readonly store: Pick<Store, 'feedback'>;
-  /** Creates what logs an error. */
-  readonly report: (message: string) => (error: unknown) => void;
 }
+
+/** The feedback of readers on articles. */
+export type Feedback = ReturnType<typeof openFeedback>;
 
 /** Opens feedback, which is forwarded to a chat if one is configured. It is closed with the server. */
 export function openFeedback({ env, opened, lifecycle, releases, store, report }: FeedbackBase) {
@@ -40,10 +38,7 @@ export function openFeedback({ env, opened, lifecycle, releases, store, report }
      * Counts a vote, also if the chat cannot be reached, and sends it to the team's chat, if any. Throws a Problem if it was
      * not delivered.
      */
-    async record(
-      { helpful, title, slug = '' }: z.infer<typeof KBFeedbackRequest>,
-      trace?: Trace,
-    ): Promise<'delivered' | 'counted'> {
+    async record({ helpful, title, slug = '' }: z.infer<typeof KBFeedbackRequest>, trace?: Trace) {
       const at = new Date();
       // Only existing articles get a row: made-up paths must not fill the store.
       const vote = { path: releases.findArticle(slug) ?? '', day: at.toISOString().slice(0, 10), helpful };
