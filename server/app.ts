@@ -69,6 +69,7 @@ declare module 'h3' {
 export function createApp(options: AppOptions): H3 {
   const { routes, preview, requests, limits, authenticate, maxBodyBytes, onThrown } = options;
   const isPreview = preview !== undefined;
+  const limited = new Set(routes.map(({ endpoint }) => endpoint).filter(({ path }) => isLimited(path)));
 
   const open = (event: H3Event): RequestContext => {
     const { req, res } = event.runtime?.node ?? {};
@@ -112,7 +113,8 @@ export function createApp(options: AppOptions): H3 {
   const enter = (event: H3Event): void => {
     const context = open(event);
     const { endpoint } = event.context;
-    if (isLimited(endpoint?.path ?? event.url.pathname)) assertAllowed(context, requests.consume(context));
+    const hasLimit = endpoint ? limited.has(endpoint) : isLimited(event.url.pathname);
+    if (hasLimit) assertAllowed(context, requests.consume(context));
     requests.assertOwnHost(context);
     if (context.request.url === unreadable) throw new Problem('validation_error', badTarget);
     if (endpoint) return;

@@ -1,13 +1,13 @@
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
+import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { bodyLimits, rateLimits } from '#contract/limits.ts';
 import { baseUrlRule, isSettingsFile, pageUrlRule, toBaseUrl, toPageUrl } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
 import { Secret, UpstreamUrl, isLoopback } from './upstream/address.ts';
-import { EnvError, findMisspelt, readSettings } from './settings.ts';
-import type { Misspelt } from './settings.ts';
+import { EnvError, readSettings } from './settings.ts';
 import { StoreSettings } from './store/database.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
@@ -21,6 +21,8 @@ const integer = (minimum: number, maximum: number) =>
     .regex(/^\d{1,15}$/, 'must be a whole number')
     .transform(Number)
     .pipe(z.int().min(minimum, `must be at least ${minimum}`).max(maximum, `must be at most ${maximum}`));
+
+const rate = (preset: number, meaning: string) => integer(1, 1_000_000).default(preset).describe(meaning);
 
 const list = z.string().transform((text) =>
   text
@@ -164,30 +166,22 @@ const Settings = z
     TRUSTED_PROXIES: Networks.default(() => new BlockList()).describe(
       'IP addresses and networks whose `X-Forwarded-For` counts, separated by commas.',
     ),
-    RATELIMIT_RPS: integer(1, 1_000_000)
-      .default(rateLimits.client.refill)
-      .describe('Requests a second for each client IP (IPv6: each /64) over all `/v1` endpoints.'),
-    RATELIMIT_BURST: integer(1, 1_000_000)
-      .default(rateLimits.client.burst)
-      .describe('Requests at once for each client IP.'),
-    POWER_RATELIMIT_RPS: integer(1, 1_000_000)
-      .default(rateLimits.actions.refill)
-      .describe('Actions and console commands a second for each API key.'),
-    POWER_RATELIMIT_BURST: integer(1, 1_000_000)
-      .default(rateLimits.actions.burst)
-      .describe('Actions and console commands at once for each API key.'),
-    READ_RATELIMIT_RPS: integer(1, 1_000_000)
-      .default(rateLimits.reads.refill)
-      .describe('GET requests with an API key a second: logs, console addresses, states, actions, and the key itself.'),
-    READ_RATELIMIT_BURST: integer(1, 1_000_000)
-      .default(rateLimits.reads.burst)
-      .describe('GET requests at once for each API key.'),
+    RATELIMIT_RPS: rate(
+      rateLimits.client.refill,
+      'Requests a second for each client IP (IPv6: each /64) over all `/v1` endpoints.',
+    ),
+    RATELIMIT_BURST: rate(rateLimits.client.burst, 'Requests at once for each client IP.'),
+    POWER_RATELIMIT_RPS: rate(rateLimits.actions.refill, 'Actions and console commands a second for each API key.'),
+    POWER_RATELIMIT_BURST: rate(rateLimits.actions.burst, 'Actions and console commands at once for each API key.'),
+    READ_RATELIMIT_RPS: rate(
+      rateLimits.reads.refill,
+      'GET requests with an API key a second: logs, console addresses, states, actions, and the key itself.',
+    ),
+    READ_RATELIMIT_BURST: rate(rateLimits.reads.burst, 'GET requests at once for each API key.'),
     FEEDBACK_RATELIMIT_WINDOW_SECONDS: integer(1, 86_400)
       .default(rateLimits.feedback.seconds)
       .describe('Seconds after which a client IP may vote once more.'),
-    FEEDBACK_RATELIMIT_BURST: integer(1, 1_000_000)
-      .default(rateLimits.feedback.burst)
-      .describe('Votes at once for each client IP.'),
+    FEEDBACK_RATELIMIT_BURST: rate(rateLimits.feedback.burst, 'Votes at once for each client IP.'),
     MAX_FEEDBACK_BODY_BYTES: integer(1, 1_048_576).default(bodyLimits.feedback).describe('The largest vote, in bytes.'),
     CHAT_FEEDBACK_WEBHOOK_URL: WebhookUrl.optional().describe(
       'The webhook of the chat that gets votes. It is a secret.',
@@ -195,12 +189,8 @@ const Settings = z
     CHAT_FEEDBACK_WEBHOOK_KIND: oneOf('discord', 'slack', 'mattermost')
       .default('discord')
       .describe('The chat of the webhook: `discord`, `slack` or `mattermost`.'),
-    DOMAIN_RATELIMIT_RPS: integer(1, 1_000_000)
-      .default(rateLimits.domains.refill)
-      .describe('Domain searches a second for each client IP.'),
-    DOMAIN_RATELIMIT_BURST: integer(1, 1_000_000)
-      .default(rateLimits.domains.burst)
-      .describe('Domain searches at once for each client IP.'),
+    DOMAIN_RATELIMIT_RPS: rate(rateLimits.domains.refill, 'Domain searches a second for each client IP.'),
+    DOMAIN_RATELIMIT_BURST: rate(rateLimits.domains.burst, 'Domain searches at once for each client IP.'),
     DOMAIN_PRICES: oneOf('catalog', 'whmcs', 'fossbilling')
       .default('catalog')
       .describe('Where domain prices come from: `catalog`, `whmcs` or `fossbilling`.'),
@@ -326,10 +316,45 @@ export function readEnv(source: Environment, presets: Readonly<Record<string, st
 /** Settings of earlier versions. One that is still set stops nothing. */
 const removed = ['RATELIMIT_BLOCK_SECONDS'];
 
-/** Finds the variables that have no effect: their names look like those of settings, or were settings once. */
+/** A variable that is not a setting, and the setting whose name it resembles, if it is not one that was removed. */
+interface Misspelt {
+  readonly name: string;
+  readonly setting: string | undefined;
+}
+
+/**
+ * Finds the variables that have no effect: their names differ from those of settings, or their `_FILE`, by a typing mistake, or
+ * were settings once.
+ */
 export function findMisspeltSettings(source: Environment): Misspelt[] {
+  const names = Object.keys(Settings.shape).flatMap((name) => [name, `${name}_FILE`]);
+  const byPlainName = new Map(names.map((name) => [toPlain(name), name]));
+  const plainNames = [...byPlainName.keys()];
+  const near = Object.keys(source).flatMap((name) => {
+    // bash has a HOSTFILE, which is another program's.
+    if (!source[name] || names.includes(name) || name === 'HOSTFILE' || !/^[A-Za-z]\w*$/.test(name)) return [];
+    const plain = toPlain(name);
+    const nearest = closest(plain, plainNames);
+    // Short names have many neighbours that other programs use, as HISTFILE.
+    const tolerance = Math.floor((nearest.replace(/FILE$/, '').length - 1) / 4);
+    const swapped = plainNames.find((candidate) => isSwap(plain, candidate));
+    const found = swapped ?? (distance(plain, nearest) <= tolerance ? nearest : undefined);
+    return found === undefined ? [] : [{ name, setting: byPlainName.get(found)! }];
+  });
   const gone = removed.flatMap((name) => [name, `${name}_FILE`]).filter((name) => source[name]);
-  return [...findMisspelt(Object.keys(Settings.shape), source), ...gone.map((name) => ({ name, setting: undefined }))];
+  return [...near, ...gone.map((name) => ({ name, setting: undefined }))];
+}
+
+/** Case and underscores are the most frequent mistakes, so they do not count. */
+function toPlain(name: string): string {
+  return name.toUpperCase().replaceAll('_', '');
+}
+
+/** Whether two neighbouring letters changed places. */
+function isSwap(one: string, other: string): boolean {
+  if (one.length !== other.length) return false;
+  const at = Array.from(one).findIndex((letter, index) => letter !== other[index]);
+  return at >= 0 && at < one.length - 1 && one.slice(0, at) + one[at + 1]! + one[at] + one.slice(at + 2) === other;
 }
 
 /** Says in one line which setting a variable looks like, or that it was removed; without its value. */

@@ -1,22 +1,20 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList } from 'node:net';
 import { allows } from '#contract/api-keys.ts';
-import type { ServerName } from '#contract/api-keys.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { createApp } from './app.ts';
 import { streamRoute } from './hosting/routes.ts';
 import { findRecord } from './hosting/service.ts';
-import type { Route } from './http/handle.ts';
+import type { Caller, Route } from './http/handle.ts';
 import { createRequests } from './http/request.ts';
 import { findKey } from './keys/authorize.ts';
 import { Problem } from './problem.ts';
 import type { ApiKeyRecord, Store } from './store/types.ts';
 
-/** What the server would answer to a request with a key, and why. */
-export interface Decision {
+/** What the server would answer to a request with a key, and why. The code is `allowed`, or that of the error. */
+interface Decision {
   readonly status: number;
-  /** `allowed`, or the code of the error. */
   readonly code: string;
   readonly reason: string;
 }
@@ -38,16 +36,15 @@ export async function explain(
   const toRoute = (endpoint: Endpoint): Route => ({
     endpoint,
     async answer({ caller }) {
-      allowed = 'this endpoint needs no API key';
-      if (caller) allowed = 'any valid API key may do this';
-      const { access } = endpoint;
+      const { access, replies } = endpoint;
+      allowed = caller ? 'any valid API key may do this' : 'this endpoint needs no API key';
       if (typeof access === 'object') {
-        const { server, scopes, keyId } = caller as typeof caller & { readonly server: ServerName };
+        const { server, scopes, keyId } = caller as Caller;
         await findRecord(store.servers, server);
         const granting = scopes.find((scope) => allows([scope], access.scope));
         allowed = `API key ${keyId} has ${server} and the scope ${granting}`;
       }
-      return { status: Number(Object.keys(endpoint.replies)[0]), body: {} };
+      return { status: Number(Object.keys(replies)[0]), body: {} };
     },
   });
   const requests = createRequests({ trustedProxies: new BlockList(), limit: unlimited });
@@ -67,17 +64,9 @@ export async function explain(
       ? { status, code: 'allowed', reason: allowed }
       : { status, code: 'validation_error', reason: 'the server cannot read this request' };
   }
-  if (!(thrown instanceof Problem)) throw toError(thrown);
-  return { status, code: thrown.code, reason: reasonOf(thrown) };
-}
-
-/** What is no problem is a failure of ours, for instance of the store. */
-function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
-}
-
-function reasonOf({ reason, cause, message, headers }: Problem): string {
-  if (reason !== undefined) return reason;
-  if (cause instanceof Error) return cause.message;
-  return headers['Allow'] === undefined ? message : `${message}: this path has ${headers['Allow']}`;
+  // What is no problem is a failure of ours, for instance of the store.
+  if (!(thrown instanceof Problem)) throw thrown as Error;
+  const { code, cause, message, headers } = thrown;
+  const methods = headers['Allow'] === undefined ? '' : `: this path has ${headers['Allow']}`;
+  return { status, code, reason: thrown.reason ?? (cause instanceof Error ? cause.message : message + methods) };
 }

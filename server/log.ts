@@ -13,15 +13,13 @@ export type { Logger } from 'pino';
 /** pino-pretty loads slowly, so it is loaded only for the pretty format. */
 const require = createRequire(import.meta.url);
 
-/** Options of the log. */
-export interface LogOptions {
+interface LogOptions {
   readonly level: string;
-  /** Lines for people, or one JSON object per line. */
   readonly format: 'pretty' | 'json';
   readonly destination: DestinationStream;
 }
 
-/** Creates the log. Text from outside cannot break a line or act on a terminal. */
+/** Creates the log: lines for people, or JSON. Text from outside cannot break a line or act on a terminal. */
 export function createLog({ level, format, destination }: LogOptions): Logger {
   const options = {
     level,
@@ -44,12 +42,6 @@ function escapeTwice(json: string): string {
   );
 }
 
-/** At most this much waits for a reader; about 4,000 lines of the log. */
-const maxQueueBytes = 1024 * 1024;
-
-/** The size of a pipe's buffer. */
-const maxWriteBytes = 64 * 1024;
-
 /** How long the end of the process waits for the reader. */
 const flushMs = 1000;
 
@@ -60,15 +52,17 @@ const reportMs = 1000;
 const [minPauseMs, maxPauseMs] = [1, 50];
 
 /**
- * Opens the standard output or standard error of the process. Writing never waits for its reader: its descriptor is non-blocking: a thread that waits for a reader would keep the process
- * from ending. What cannot be written is tried again. Calls `onDropped` with the number of dropped texts when something is
- * written again. Not by `pino.destination`: at an exit that writes in a loop, for ever if the disk is full.
+ * Opens the standard output or standard error of the process, without blocking: a thread that waits for a reader would keep the
+ * process from ending. What cannot be written is tried again. Calls `onDropped` with the number of dropped texts when something
+ * is written again. Not by `pino.destination`: at an exit that writes in a loop, for ever if the disk is full.
  */
 export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void) {
   const stream = new sonicBoom.SonicBoom({
     fd: openNonBlocking(standard),
-    maxLength: maxQueueBytes,
-    maxWrite: maxWriteBytes,
+    // About 4,000 lines of the log wait for a reader.
+    maxLength: 1024 * 1024,
+    // The size of a pipe's buffer.
+    maxWrite: 64 * 1024,
     // Its own pause is 100 ms: that is 640 kB of log a second.
     retryEAGAIN: () => false,
   });

@@ -4,10 +4,7 @@ import type { Endpoint } from '#contract/endpoint.ts';
 import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 
-/**
- * An error response. Its code determines the status, and its message is safe for clients. It may add headers, for instance
- * Allow or Retry-After.
- */
+/** An error response. Its code determines the status, its message is safe for clients, and it may add headers. */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly code: ProblemCode;
@@ -17,11 +14,7 @@ export class Problem extends Error {
   constructor(
     code: ProblemCode,
     message: string = problems[code].message,
-    {
-      headers = {},
-      reason,
-      ...options
-    }: ErrorOptions & { headers?: Readonly<Record<string, string>>; reason?: string | undefined } = {},
+    options: ErrorOptions & { headers?: Readonly<Record<string, string>>; reason?: string | undefined } = {},
   ) {
     // It is a response and not a defect, so it needs no stack: capturing one costs more than the response.
     const { stackTraceLimit } = Error;
@@ -29,8 +22,8 @@ export class Problem extends Error {
     super(message, options);
     Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
-    this.headers = headers;
-    this.reason = reason;
+    this.headers = options.headers ?? {};
+    this.reason = options.reason;
   }
 }
 
@@ -54,10 +47,7 @@ export function renderError(error: unknown, endpoint: Endpoint | undefined) {
   return { status, headers, body };
 }
 
-/**
- * Renders an error as the bytes of a whole response, for a socket without a ServerResponse. The connection closes after
- * it.
- */
+/** Renders an error as the bytes of a whole response, for a socket without a ServerResponse, which closes after it. */
 export function renderRawError(error: unknown, requestId: string, limits: readonly string[] = []) {
   const { status, headers, body } = renderError(error, undefined);
   const common = ['X-Request-Id', requestId, 'X-Content-Type-Options', 'nosniff', 'Connection', 'close'];

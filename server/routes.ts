@@ -1,4 +1,5 @@
 import type { EndpointName } from '#contract/endpoints.ts';
+import { keyProblems } from '#contract/problem.ts';
 import type { openDomains } from './domains/service.ts';
 import type { Feedback } from './feedback/service.ts';
 import { hostingRoutes } from './hosting/routes.ts';
@@ -7,16 +8,21 @@ import { handle } from './http/handle.ts';
 import type { Route } from './http/handle.ts';
 import { toStoredJson } from './http/stored.ts';
 import type { StoredFile } from './http/stored.ts';
-import { keyRoutes } from './keys/routes.ts';
-import type { KeyRoutesOptions } from './keys/routes.ts';
+import { Problem } from './problem.ts';
 import { contentRoutes } from './releases/serve.ts';
 import type { Releases } from './releases/service.ts';
 import type { Status } from './status/service.ts';
+import type { Store } from './store/types.ts';
 
 /** Dependencies of the routes; the first request of some features opens them. */
-export interface Features extends HostingRoutesOptions, KeyRoutesOptions {
+export interface Features extends HostingRoutesOptions {
   readonly version: string;
   readonly releases: Releases;
+  readonly apiKeys: Pick<Store['apiKeys'], 'find'>;
+  /** The rate limits of each API key. */
+  readonly keyLimits: Readonly<
+    Record<'power' | 'read', { readonly requests_per_second: number; readonly burst: number }>
+  >;
   readonly domains: () => Promise<ReturnType<typeof openDomains>>;
   readonly feedback: () => Promise<Feedback>;
   readonly status: () => Promise<Status>;
@@ -24,7 +30,7 @@ export interface Features extends HostingRoutesOptions, KeyRoutesOptions {
 
 /** Creates the route of every endpoint; a missing one is a type error. */
 export function createRoutes(features: Features): Record<EndpointName, Route> {
-  const { version, lifecycle, status, domains, feedback } = features;
+  const { version, lifecycle, status, domains, feedback, apiKeys, keyLimits } = features;
   const toStatusFile = createStoredJson(statusCacheControl);
   const toTldsFile = createStoredJson();
   return {
@@ -55,11 +61,20 @@ export function createRoutes(features: Features): Record<EndpointName, Route> {
       const outcome = await (await feedback()).record(body, trace);
       return { status: outcome === 'delivered' ? 200 : 202, body: { success: true } };
     }),
+    getKey: handle('getKey', async ({ caller }) => {
+      const key = await apiKeys.find(caller.keyId);
+      // It was there when the request was authenticated.
+      if (!key) throw new Problem('unauthorized', keyProblems.unknown);
+      const { id, label, scopes, servers, createdAt, expiresAt } = key;
+      const times = { created_at: toTime(createdAt), expires_at: expiresAt === null ? null : toTime(expiresAt) };
+      return { status: 200, body: { id, label, scopes, servers, ...times, limits: keyLimits } };
+    }),
     ...contentRoutes(features.releases),
-    ...keyRoutes(features),
     ...hostingRoutes(features),
   };
 }
+
+const toTime = (at: number): string => new Date(at).toISOString();
 
 /** Short, and without stale-if-error: a CDN must not serve "up" for minutes while the status is unknown. */
 const statusCacheControl = 'public, max-age=5, stale-while-revalidate=30';

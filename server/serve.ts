@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { escapeLines } from '#common/terminal.ts';
 import { loadEnvFile, readEnv } from './env.ts';
-import type { Env } from './env.ts';
 import { createLog, openOutput } from './log.ts';
 import { startServer } from './start.ts';
 
@@ -15,7 +14,7 @@ const demoPresets = { POWER_RATELIMIT_BURST: '20' };
 /** A preview has drafts: every website that an editor visits could read them. */
 const devPresets = { CORS_ORIGINS: '', ALLOW_LOCAL_ORIGINS: 'true' };
 
-/** Errors that the operator can fix. By name: when the process ends, the code of a feature may be there no more. */
+/** Errors that the operator can fix, told in one line. By name: at the end, the code of a feature may be there no more. */
 const expected = ['EnvError', 'ReleaseError', 'ListenError', 'StoreError', 'ProvidersError'];
 
 /** Within this time, a further signal is the same one: a terminal sends it to the whole group, and npm once more. */
@@ -30,14 +29,16 @@ const end = async (status: number): Promise<void> => {
 };
 /** Reports an error and ends the process. The default of Node.js would wait for a reader of standard error. */
 const fail = async (error: unknown): Promise<void> => {
-  stderr.write(`${escapeLines(describe(error as Error))}\n`);
+  const { name, message, stack = message } = error as Error;
+  stderr.write(`${escapeLines(expected.includes(name) ? message : stack)}\n`);
   await end(1);
 };
 process.on('uncaughtException', (error) => void fail(error));
 
 try {
   loadEnvFile();
-  const preview = findPreview();
+  // In development: the address where `npm run dev` renders /preview.
+  const preview = process.argv.find((text) => text.startsWith('--preview='))?.slice('--preview='.length);
   const isDemo = process.argv.includes('--demo');
   const env = readEnv(process.env, { ...(isDemo && demoPresets), ...(preview !== undefined && devPresets) });
   const format = env.LOG_FORMAT ?? (isatty(1) ? 'pretty' : 'json');
@@ -45,13 +46,14 @@ try {
   outputs.push(stdout);
   const log = createLog({ level: env.LOG_LEVEL, format, destination: stdout });
   const droppedLines = (): number => stdout.dropped();
-  const starting = startServer(env, log, { environment: process.env, demo: wantsDemo(env), preview, droppedLines });
+  // Never beside configured providers or in production.
+  const demo = isDemo && env.PROVIDERS_FILE === undefined && process.env.NODE_ENV !== 'production';
+  const starting = startServer(env, log, { environment: process.env, demo, preview, droppedLines });
   let isDraining = false;
   const skip = new AbortController();
   let lastSignalAt = Number.NEGATIVE_INFINITY;
   const stop = async (signal: string): Promise<void> => {
-    const isRepeated = performance.now() - lastSignalAt < repeatMs;
-    if (isRepeated) return;
+    if (performance.now() - lastSignalAt < repeatMs) return;
     lastSignalAt = performance.now();
     if (isDraining && skip.signal.aborted) return end(1);
     if (isDraining) return skip.abort();
@@ -87,19 +89,4 @@ This is the demo key for game:demo and vps:demo. It is shown only once, so keep 
 Open ${url}/docs in a browser: it says what to try with the key, in a terminal or in the page itself.
 
 `;
-}
-
-/** The address of the preview of `npm run dev`, which starts the server with this argument. */
-function findPreview(): string | undefined {
-  return process.argv.find((argument) => argument.startsWith('--preview='))?.slice('--preview='.length);
-}
-
-/** Whether to start the demo servers: only with `npm start`, and never beside configured providers or in production. */
-function wantsDemo(env: Env): boolean {
-  return process.argv.includes('--demo') && env.PROVIDERS_FILE === undefined && process.env.NODE_ENV !== 'production';
-}
-
-/** Formats an error: one line if the operator can fix it, else the stack of a defect. */
-function describe({ name, message, stack }: Error): string {
-  return expected.includes(name) ? message : (stack ?? message);
 }

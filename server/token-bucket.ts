@@ -30,15 +30,15 @@ export interface RateLimitResult {
 }
 
 /** A token bucket for each key. It may be asynchronous, so that a store shared by several instances can implement it. */
-export interface TokenBucket<
-  Answer extends RateLimitResult | Promise<RateLimitResult> = RateLimitResult | Promise<RateLimitResult>,
-> {
+export interface TokenBucket {
   /** Consumes a token if there is one. A refusal consumes nothing; the caller may retry after `waitMs`. */
-  consume(key: string): Answer;
+  consume(key: string): RateLimitResult | Promise<RateLimitResult>;
 }
 
 /** The synchronous buckets of this process. */
-export type LocalBucket = TokenBucket<RateLimitResult>;
+export interface LocalBucket extends TokenBucket {
+  consume(key: string): RateLimitResult;
+}
 
 /** Creates a token bucket for each key: of this process, or shared by all instances. */
 export type CreateBucket = (options: TokenBucketOptions & { readonly name: string }) => TokenBucket;
@@ -50,8 +50,8 @@ const minSweepSize = 10_000;
 const sweepPauseMs = 1000;
 
 /**
- * The maximum number of buckets, about 20 MB. While the map is full, each further client shares one of these buckets with
- * others. No bucket is removed before it is full again, since its client could then start over.
+ * The maximum number of buckets, about 20 MB. While the map is full, each further client shares one of a few more. No bucket is
+ * removed before it is full again, since its client could then start over.
  */
 const maxBuckets = 100_000;
 const sharedBuckets = 1000;

@@ -12,7 +12,7 @@ export interface Trace {
 
 const traceparent = /^[\da-f]{2}-([\da-f]{32})-[\da-f]{16}-([\da-f]{2})$/;
 
-/** One line of visible text: an upstream reads it, whose rules for its members are its own. */
+/** One line of visible text; an upstream has rules of its own for its members. */
 const tracestate = /^[\x20-\x7e]{1,512}$/;
 
 /** Reads the trace of a request; undefined if there is none, or `traceparent` does not have its form. */

@@ -95,10 +95,11 @@ export function handle<Name extends EndpointName>(
 ): Route {
   const endpoint: Endpoint = endpoints[name];
   const { body: rules, errorStyle } = endpoint;
+  const mayHaveBody = rules !== undefined || takesIdempotencyKey(endpoint);
   return {
     endpoint,
     async answer({ request, query, maxBodyBytes, count, ...others }) {
-      const text = rules || takesIdempotencyKey(endpoint) ? await readBody(request, rules, maxBodyBytes) : '';
+      const text = mayHaveBody ? await readBody(request, rules, maxBodyBytes) : '';
       const body = rules && text !== '' ? parseJsonBody(text, rules, errorStyle) : undefined;
       const values = readValues(endpoint, query);
       assertConfirmed(endpoint, query, values['force'], (body as { readonly force?: boolean } | undefined)?.force);
