@@ -101,8 +101,8 @@ export function createAuditRecords(query: Query) {
   return {
     append,
     /**
-     * Writes the entry before an action or change, which must not be done if this rejects. Returns what writes the entry after
-     * it, with one more try, and never rejects: `onFailure` gets the error.
+     * Writes the entry before an action, which must not be done if this rejects; returns what writes the one after it,
+     * with one more try, and never rejects: `onFailure` gets the error.
      */
     async begin(
       fields: Omit<AuditEntry, 'actionId' | 'at' | 'phase' | 'outcome' | 'ms'>,

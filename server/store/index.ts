@@ -31,10 +31,7 @@ export const endedQueries = createEvent<{
 /** The SQLite file of a store without a PostgreSQL database. */
 export const sqliteFileIn = (dataDir: string): string => join(dataDir, 'hosting.sqlite');
 
-/**
- * Opens the store and migrates its tables to this version; throws a StoreError or EnvError that says what is wrong. `onUnreachable`
- * gets the error of each call that the database did not answer.
- */
+/** Opens and migrates the store; throws a StoreError or EnvError. `onUnreachable` gets the error of each unanswered call. */
 export async function openStore(
   { DATA_DIR, DATABASE_URL: url }: StoreSettings,
   onUnreachable: (error: StoreUnreachableError) => void = () => undefined,
@@ -72,10 +69,7 @@ export async function openStore(
     streamTokens: createStreamTokenRecords(query),
     /** The limits that all instances share; undefined with SQLite, which has one instance. */
     limits: postgres?.createLimits(query, url!),
-    /**
-     * Reads a row; every 10 s, and after a failure, it writes one instead: a database may answer, and take no writes. Throws if
-     * the database does not answer, or refuses.
-     */
+    /** Reads a row; every 10 s, and after a failure, it writes one, which a database that answers may refuse. Throws then. */
     async check(): Promise<void> {
       if (performance.now() < nextWriteAt) return void (await run('SELECT version FROM hosting_migrations LIMIT 1'));
       nextWriteAt = 0;
@@ -143,20 +137,14 @@ export function createApiKeyRecords(query: Query) {
     /** Finds the oldest key with a label that is neither revoked nor expired. */
     findActive,
     create: (key: ApiKeyRecord): Promise<void> => keys.insert(key),
-    /**
-     * Finds a key; with the hash of a secret, only if it is the key's current or previous one: an unknown id and a wrong
-     * secret then take the same time.
-     */
+    /** Finds a key by its id and, if given, the hash of a secret: an unknown id and a wrong secret take the same time. */
     find: (id: string, secretHash?: string): Promise<ApiKeyRecord | undefined> =>
       secretHash === undefined
         ? keys.find('WHERE id = $1', [id])
         : keys.find('WHERE id = $1 AND $2 IN (secret_hash, previous_hash)', [id, secretHash]),
     /** All keys, the oldest first. */
     list: (): Promise<ApiKeyRecord[]> => keys.select('ORDER BY created_at, id'),
-    /**
-     * Creates a key unless an active one has its label, which is then returned. Of several callers at the same time, one
-     * creates its key.
-     */
+    /** Creates a key unless an active one has its label, which is then returned. Of several callers, one creates its key. */
     async createIfAbsent({ servers, scopes, ...key }: ApiKeyRecord): Promise<ApiKeyRecord | undefined> {
       const { id, secretHash, label, createdAt: now, expiresAt } = key;
       // The key that exists may end between the statements, but hardly ten times.

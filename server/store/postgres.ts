@@ -27,10 +27,7 @@ export const postgresDialect: Dialect = {
   beginMigration: ['BEGIN ISOLATION LEVEL READ COMMITTED', 'SELECT pg_advisory_xact_lock(29395939242896999)'],
 };
 
-/**
- * Opens a PostgreSQL database, which any number of instances may share. Throws a {@link StoreError} that never holds the
- * URL or a part of it.
- */
+/** Opens a PostgreSQL database for any number of instances. Throws a {@link StoreError} without any part of the URL. */
 export async function openPostgres(url: string): Promise<Database> {
   // Over a separate connection, since its transaction may wait long for another instance.
   const versions = await withConnection(url, (query) => migrate(query, postgresDialect));
@@ -159,10 +156,7 @@ const consumeSql = `
 export function createLimits(query: Query, url: string) {
   const secret = deriveKey(URL.parse(url)?.password || url, 'hosting_limits', 32) as Promise<Buffer>;
   return {
-    /**
-     * Consumes a token of a bucket if there is one. All times are in microseconds: in which one token is added, in which an
-     * empty bucket fills, and until it is full again.
-     */
+    /** Consumes a token. `fullUs` is the time until the bucket is full again; all times are in microseconds. */
     async consume(name: string, key: string, { tokenUs, capacityUs }: { tokenUs: number; capacityUs: number }) {
       const hmac = createHmac('sha256', await secret).update(key);
       const keyHash = hmac.digest('base64url');

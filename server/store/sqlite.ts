@@ -30,10 +30,7 @@ export const sqliteDialect: Dialect = {
   beginMigration: ['BEGIN IMMEDIATE'],
 };
 
-/**
- * Opens a database file, which several processes of one machine may share. A missing file or folder is created with access
- * for its owner only. Throws a {@link StoreError}.
- */
+/** Opens a file, which processes may share; a missing one is created for its owner only. Throws a {@link StoreError}. */
 export async function openSqlite(file: string): Promise<Database> {
   const database = await connectSqlite(file);
   try {
@@ -79,10 +76,7 @@ export async function connectSqlite(file: string): Promise<Omit<Database, 'versi
   return { query, close };
 }
 
-/**
- * Opens a file that exists for reading alone, without a trace: an ordinary connection would leave -wal and -shm files behind.
- * Throws a {@link StoreError}.
- */
+/** Opens an existing file for reading alone, without leaving -wal and -shm files. Throws a {@link StoreError}. */
 export function readSqlite(file: string): Pick<Database, 'query' | 'close'> {
   const url = pathToFileURL(file);
   // Without a WAL, no other process has it open.
@@ -95,10 +89,7 @@ export function readSqlite(file: string): Pick<Database, 'query' | 'close'> {
   }
 }
 
-/**
- * The inodes of the database and its files. After one is deleted or replaced, other processes use another database: a
- * revocation there would have no effect here.
- */
+/** The inodes of the database: once it is replaced, a revocation by another process would have no effect here. */
 function readIdentity(file: string): string {
   return ['', '-wal', '-shm']
     .map((end) => statSync(file + end, { throwIfNoEntry: false }))
