@@ -4,7 +4,7 @@ import { access, open, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Environment } from '#common/environment.ts';
 import type { Env } from '../env.ts';
-import { createProviders, loadProviders } from '../hosting/providers/index.ts';
+import { createProviders, loadProviders } from '../hosting/providers.ts';
 import type { Provider } from '../hosting/providers/types.ts';
 import { waitMs } from '../limits.ts';
 import { createLog } from '../log.ts';

@@ -7,7 +7,7 @@ import { isDelegated } from '../domains/lookup/dns.ts';
 import { createPriceSource } from '../domains/prices/index.ts';
 import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
-import { ProvidersError } from '../hosting/providers/index.ts';
+import { ProvidersError } from '../hosting/providers.ts';
 import { findRecordProblem, readProviders } from '../hosting/records.ts';
 import { isActive } from '../keys/authorize.ts';
 import { ReleaseError } from '../releases/files.ts';

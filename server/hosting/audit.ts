@@ -13,19 +13,15 @@ export interface Change extends Partial<Pick<AuditEntry, 'keyId' | 'server'>> {
 }
 
 /**
- * Creates what makes changes of an actor, and writes them to the audit log. `apply` returns false if there is no such key or
- * server, and `exists` if there already is one. A change is not made if the entry before it cannot be written; `onFailure`
- * gets the error of the entry after it. Returns whether the change was made.
+ * Creates what makes and audits changes of an actor. `apply` returns false for an unknown key or server, and `exists` for a taken one.
+ * Without the entry before it, no change is made; `onFailure` gets the error of the one after it. Returns whether it was made.
  */
-export function createAuditedChange({
-  audit,
-  actor,
-  onFailure,
-}: {
+export function createAuditedChange(options: {
   readonly audit: Store['audit'];
   readonly actor: string;
   readonly onFailure: (error: unknown) => void;
 }) {
+  const { audit, actor, onFailure } = options;
   return async (
     { action, keyId = null, server = null, values = {} }: Change,
     apply: () => Promise<boolean | void | 'exists'>,
@@ -47,22 +43,21 @@ export function createAuditedChange({
 
 type HostingAction = z.output<typeof HostingActionResponse>;
 
-const defaultLimit = 20;
-
-/**
- * Creates what reads the actions of an API key from the audit log: a key sees its own alone. One without an end after the
- * maximum duration was lost with its process.
- */
+/** Creates what reads the key's own actions. One without an end after the maximum duration was lost with its process. */
 export function createActivity(audit: Store['audit'], maxDurationMs: number) {
-  const toAction = ({ requestId, action, server, requestedAt, finishedAt, outcome }: ActionRecord): HostingAction => ({
-    success: true,
-    request_id: requestId,
-    action,
-    server,
-    status: toStatus(outcome, Date.now() - requestedAt > maxDurationMs),
-    requested_at: new Date(requestedAt).toISOString(),
-    finished_at: finishedAt === null ? null : new Date(finishedAt).toISOString(),
-  });
+  const toAction = ({ requestId, action, server, requestedAt, finishedAt, outcome }: ActionRecord): HostingAction => {
+    const isLost = outcome === null && Date.now() - requestedAt > maxDurationMs;
+    const ended = outcome === 'ok' ? 'accepted' : outcome === 'unknown' || isLost ? 'unknown' : 'failed';
+    return {
+      success: true,
+      request_id: requestId,
+      action,
+      server,
+      status: outcome === null && !isLost ? 'running' : ended,
+      requested_at: new Date(requestedAt).toISOString(),
+      finished_at: finishedAt === null ? null : new Date(finishedAt).toISOString(),
+    };
+  };
   return {
     /** Throws `not_found` if the key has no action with this request id. */
     async find(keyId: string, requestId: string): Promise<HostingAction> {
@@ -71,7 +66,7 @@ export function createActivity(audit: Store['audit'], maxDurationMs: number) {
       return toAction(found);
     },
     /** A page, newest first, after the one that ended with a cursor. Throws `validation_error` if the cursor is wrong. */
-    async list(keyId: string, after?: string, limit = defaultLimit): Promise<z.output<typeof HostingActivityResponse>> {
+    async list(keyId: string, limit: number, after?: string): Promise<z.output<typeof HostingActivityResponse>> {
       const position = after === undefined ? undefined : parseCursor(keyId, after);
       // One more than the page says whether there is a next one.
       const found = await audit.actionsOf(keyId, limit + 1, position);
@@ -80,13 +75,6 @@ export function createActivity(audit: Store['audit'], maxDurationMs: number) {
       return { success: true, activity: page.map(toAction), next };
     },
   };
-}
-
-/** The status of an action with this outcome in the audit log: `ok`, a problem code, `unknown`, or null without an end. */
-function toStatus(outcome: string | null, isOverdue: boolean): HostingAction['status'] {
-  if (outcome === null) return isOverdue ? 'unknown' : 'running';
-  if (outcome === 'ok') return 'accepted';
-  return outcome === 'unknown' ? 'unknown' : 'failed';
 }
 
 const timeBytes = 6;

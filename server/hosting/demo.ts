@@ -27,10 +27,7 @@ export function demoProviders(environment: Environment): Record<string, LocalSet
   return { [provider]: settings };
 }
 
-/**
- * Adds the demo servers, and a key for them with every scope. Returns the text of the key when it creates it, and later
- * undefined.
- */
+/** Adds the demo servers and a key with every scope; returns the text of the key if it creates it. */
 export async function ensureDemo(store: Store, onAuditFailure: (error: unknown) => void): Promise<string | undefined> {
   const change = createAuditedChange({ audit: store.audit, actor: 'npm start', onFailure: onAuditFailure });
   for (const server of servers) {

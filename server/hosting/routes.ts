@@ -101,15 +101,12 @@ export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: Hosting
     })),
     listActivity: handle('listActivity', async ({ caller, query: { after, limit } }) => ({
       status: 200,
-      body: await activity.list(caller.keyId, after, limit === undefined ? undefined : Number(limit)),
+      body: await activity.list(caller.keyId, Number(limit ?? 20), after),
     })),
   };
 }
 
-/**
- * The route of a stream's address for requests without a websocket handshake. It is not in the OpenAPI document, which
- * has no way to describe a websocket.
- */
+/** The route of a stream's address without a websocket handshake, which OpenAPI cannot describe. */
 export const streamRoute: Route = {
   endpoint: {
     method: 'GET',

@@ -17,8 +17,7 @@ import type { CreateBucket, TokenBucket } from '../token-bucket.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { createActivity } from './audit.ts';
-import { openConsoleSource } from './console/channel.ts';
-import { createRelay } from './console/relay.ts';
+import { createRelay, openConsoleSource } from './console/relay.ts';
 import { createStreamTokens } from './console/session.ts';
 import { toLogText } from './providers/game-log.ts';
 import type {
@@ -42,7 +41,6 @@ export interface HostingBase {
   };
   /** The environment variables that PROVIDERS_FILE may refer to. */
   readonly environment: Environment;
-  /** Whether to add the demo servers. */
   readonly demo: boolean;
   readonly log: Logger;
   readonly opened: AsyncDisposableStack;
@@ -128,7 +126,7 @@ async function openProviders(base: HostingBase): Promise<ReadonlyMap<string, Pro
   const { env, environment, demo, log, opened, createBucket } = base;
   const { PROVIDERS_FILE: file, DATA_DIR: dataDir } = env;
   if (file === undefined && !demo) return new Map();
-  const { createProviders, loadProviders } = await import('./providers/index.ts');
+  const { createProviders, loadProviders } = await import('./providers.ts');
   const config = {
     ...(file !== undefined && loadProviders(file, environment)),
     ...(demo && (await import('./demo.ts')).demoProviders(environment)),
@@ -140,10 +138,7 @@ async function openProviders(base: HostingBase): Promise<ReadonlyMap<string, Pro
   return providers;
 }
 
-/** Finds the provider and the record of a customer's server. */
-type Servers = ReturnType<typeof createServers>;
-
-/** Creates {@link Servers} from the records of the store. */
+/** Creates what finds the provider and the record of a customer's server. */
 export function createServers(records: Store['servers'], providers: ReadonlyMap<string, Provider>) {
   return {
     /**
@@ -160,7 +155,6 @@ export function createServers(records: Store['servers'], providers: ReadonlyMap<
         : `${server} has no provider: ${record.provider} is none`;
       throw new Problem(recordProblemOf(server), undefined, { cause: new Error(reason) });
     },
-    /** Finds which of some servers exist and are not suspended. */
     findOpen: (names: readonly ServerName[]) => records.findOpen(names),
     /** Whether the record of a server is unchanged; true if it cannot be read. */
     async isCurrent(record: ServerRecord): Promise<boolean> {
@@ -170,7 +164,7 @@ export function createServers(records: Store['servers'], providers: ReadonlyMap<
   };
 }
 
-/** Finds the record of a server; throws as `find` of {@link Servers}. */
+/** Finds the record of a server; throws as `find` of {@link createServers}. */
 export async function findRecord(records: Store['servers'], server: ServerName): Promise<ServerRecord> {
   const code = recordProblemOf(server);
   const record = await records.find(server).catch((cause: unknown) => {
@@ -191,15 +185,11 @@ const isSamePlace = (one: ServerRecord, other: ServerRecord): boolean =>
 /** Who acts on a server. */
 type Actor = Omit<Authority, 'scope'> & Pick<Caller, 'requestId' | 'trace' | 'ip'>;
 
-/** The maximum length of a console command in the audit log. */
-const maxDetailLength = 64;
-
-/**
- * Creates what customers do with their servers. Each action is sent upstream at most once, and audited before and after. Its
- * functions throw Problems.
- */
-function createHosting(servers: Servers, { env, store: { audit, apiKeys }, reportLoss }: HostingBase) {
-  // Of an action, including the wait for its turn.
+/** Creates what customers do with their servers: sent at most once, audited before and after. Throws Problems. */
+function createHosting(
+  servers: ReturnType<typeof createServers>,
+  { env, store: { audit, apiKeys }, reportLoss }: HostingBase,
+) {
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
   const onAuditFailure = reportLoss('the end of an action could not be written to the audit log');
   const reauthorize = createReauthorize(apiKeys);
@@ -231,10 +221,7 @@ function createHosting(servers: Servers, { env, store: { audit, apiKeys }, repor
     }
   };
 
-  /**
-   * Sends an action whose turn has come. The key and then the record of the server are read now, and once more just before
-   * the request is sent, since both may change while the action waits.
-   */
+  /** Sends an action. Key and record are read now, and again just before it is sent: both may change while it waits. */
   const send = async <Kind extends ServerKind>(
     kind: Kind,
     authority: Authority & Actor,
@@ -267,7 +254,7 @@ function createHosting(servers: Servers, { env, store: { audit, apiKeys }, repor
     },
     /** Sends a console command, of a request or a stream. */
     async command(caller: Actor, command: string): Promise<void> {
-      const detail = Array.from(command).slice(0, maxDetailLength).join('');
+      const detail = Array.from(command).slice(0, 64).join('');
       const authority = { ...caller, scope: 'game-console:read_write' } as const;
       await audited(caller, 'command', detail, (signal) =>
         send('game', authority, signal, (provider, ref, options) => provider.command(ref, command, options)),
@@ -290,16 +277,12 @@ function createHosting(servers: Servers, { env, store: { audit, apiKeys }, repor
 const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * Creates what runs a request at most once for each Idempotency-Key. The first one runs, and later ones get its response, with
- * headers that say so and name it. While it runs, they get `in_progress`. A definite failure releases the key. After an
- * unknown outcome the key stays claimed, so that the request is never sent again.
+ * Creates what runs a request once for each Idempotency-Key. Later ones get its response, with headers that say so and name it.
+ * A definite failure releases the key; after an unknown outcome the request is never sent again.
  */
 function createRunOnce({ store: { idempotency: store }, reportLoss }: HostingBase, maxDurationMs: number) {
   const onStoreFailure = reportLoss('the outcome of a request could not be stored');
-  /**
-   * Runs a request, which returns the body of a 200. Its parts identify it beside the raw header: method, path, server and
-   * body. `failure` is the message if the outcome of the request with an id is unknown.
-   */
+  /** Runs a request, which `parts` identify; it returns the body of a 200. `failure` is the message of an unknown outcome. */
   return async (
     { keyId: apiKeyId, requestId }: Pick<Caller, 'keyId' | 'requestId'>,
     key: string | string[] | undefined,
@@ -376,12 +359,9 @@ function throwProblem(error: unknown): never {
   throw toProblem(error);
 }
 
-/**
- * Creates a mutex for each name, in first-in, first-out order. It throws a {@link ProviderError}, and does not start the
- * work, after the maximum wait.
- */
+/** Creates a mutex for each name, first in, first out. After the maximum wait it throws a {@link ProviderError}. */
 function createKeyedMutex(waitMs: number) {
-  const last = new Map<string, Promise<unknown>>();
+  const last = new Map<string, Promise<void>>();
   return async <Value>(name: string, work: () => Promise<Value>): Promise<Value> => {
     const before = last.get(name);
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -389,16 +369,13 @@ function createKeyedMutex(waitMs: number) {
     last.set(name, tail);
     void tail.then(() => last.get(name) === tail && last.delete(name));
     try {
-      if (before) await withTimeout(before, waitMs, refuseLate);
+      const isLate = before && (await withTimeout(before, waitMs, () => true));
+      if (isLate) throw new ProviderError('Another action on this server is still running', { outcome: 'refused' });
       return await work();
     } finally {
       release();
     }
   };
-}
-
-function refuseLate(): never {
-  throw new ProviderError('Another action on this server is still running', { outcome: 'refused' });
 }
 
 /** For how long an action matters. No provider reports what it knew longer ago than this. */
@@ -407,26 +384,18 @@ const recentMs = 10 * 60_000;
 /** How much the clocks of instances may differ. */
 const skewMs = 2000;
 
-/** The maximum number of servers whose actions are remembered; for the others the audit log decides. */
-const maxServers = 10_000;
-
 /**
- * Creates what knows when the last power action on a server ended, on any instance: a state from before must not be
- * reported. An action of this instance is timed exactly. One of another instance is found in the audit log, where it counts
- * for some seconds longer, since clocks differ.
+ * Creates what knows when the last power action on a server ended, on any instance: no earlier state may be reported.
+ * One of another instance is found in the audit log, and counts for some seconds longer, since clocks differ.
  */
-export function createPowerHistory({
-  audit,
-  now = Date.now,
-  monotonic = () => performance.now(),
-}: {
+export function createPowerHistory(options: {
   readonly audit: Store['audit'];
-  /** Milliseconds since 1970, as in the audit log. */
+  /** Milliseconds since 1970, as in the audit log, and of a clock that never goes back. */
   readonly now?: () => number;
-  /** Milliseconds of a clock that never goes back. */
   readonly monotonic?: () => number;
 }) {
-  const own = new LRUCache<ServerName, { readonly endedAt: number; readonly date: number }>({ max: maxServers });
+  const { audit, now = Date.now, monotonic = () => performance.now() } = options;
+  const own = new LRUCache<ServerName, { readonly endedAt: number; readonly date: number }>({ max: 10_000 });
   return {
     /** Runs a power action, and notes its end, whatever its outcome: it may have taken effect. */
     async follow(server: ServerName, act: () => Promise<void>): Promise<void> {
@@ -453,14 +422,10 @@ const shareMs = 3000;
 const maxLogs = 1000;
 const maxCharacters = 32 * 1024 * 1024;
 
-type LogRead = { readonly text: string | undefined } | { readonly error: unknown };
-
-/**
- * Creates a reader of the latest logs as plain text; undefined if the provider has none. Concurrent readers of a log share
- * one read, and its result is shared for 3 s. It throws a {@link ProviderError}.
- */
+/** Creates a reader of the latest logs as plain text, which shares each read for 3 s. It throws a {@link ProviderError}. */
 export function createReadLatestLog(now: () => number = () => performance.now()) {
-  const reads = new LRUCache<string, LogRead, { readonly record: ServerRecord; readonly game: GameProvider }>({
+  type Read = { readonly text: string | undefined } | { readonly error: unknown };
+  const reads = new LRUCache<string, Read, () => Promise<string | undefined>>({
     max: maxLogs,
     maxSize: maxCharacters,
     sizeCalculation: (read) => 1 + (('text' in read && read.text?.length) || 0),
@@ -468,18 +433,15 @@ export function createReadLatestLog(now: () => number = () => performance.now())
     ttlResolution: 0,
     perf: { now },
     ignoreFetchAbort: true,
-    fetchMethod: async (_key, _stale, { context: { record, game } }): Promise<LogRead> => {
-      try {
-        const log = await game.latestLog(record.ref, record.logFile);
-        return { text: log === undefined ? undefined : toLogText(log) };
-      } catch (error) {
-        return { error };
-      }
-    },
+    fetchMethod: (_key, _stale, { context: read }) =>
+      read().then(
+        (log) => ({ text: log && toLogText(log) }),
+        (error: unknown) => ({ error }),
+      ),
   });
-  return async (record: ServerRecord, game: GameProvider): Promise<string | undefined> => {
-    const key = JSON.stringify([record.provider, record.ref, record.logFile]);
-    const read = (await reads.fetch(key, { context: { record, game } }))!;
+  return async ({ provider, ref, logFile }: ServerRecord, game: GameProvider): Promise<string | undefined> => {
+    const context = () => game.latestLog(ref, logFile);
+    const read = (await reads.fetch(JSON.stringify([provider, ref, logFile]), { context }))!;
     if ('error' in read) throw read.error;
     return read.text;
   };

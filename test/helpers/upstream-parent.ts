@@ -1,5 +1,5 @@
 import { createLog } from '../../server/log.ts';
-import { createProviders } from '../../server/hosting/providers/index.ts';
+import { createProviders } from '../../server/hosting/providers.ts';
 
 /** A process that runs one local server. Arguments: the data folder and the command. */
 const [, , dataDir, ...command] = process.argv;

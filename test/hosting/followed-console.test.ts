@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleEvents, Provider } from '../../server/hosting/providers/types.ts';
-import { openConsoleSource } from '../../server/hosting/console/channel.ts';
+import { openConsoleSource } from '../../server/hosting/console/relay.ts';
 import { createServers } from '../../server/hosting/service.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';

@@ -2,7 +2,7 @@ import { lutimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { Registry } from '@prometheus-io/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createProviders } from '../../server/hosting/providers/index.ts';
+import { createProviders } from '../../server/hosting/providers.ts';
 import { countEvents } from '../../server/metrics/series.ts';
 import { openClient } from '../helpers/console-client.ts';
 import { createTestApp } from '../helpers/app.ts';

@@ -2,8 +2,9 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
 import type { CheckAccess } from '../../keys/authorize.ts';
+import type { ServerRecord } from '../../store/types.ts';
 import type { Trace } from '../../trace.ts';
-import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
+import type { ConsoleEvents, ConsoleSource, GameProvider } from '../providers/types.ts';
 import { createChannel, systemClock } from './channel.ts';
 import type { Cancel, Channel, Clock } from './channel.ts';
 import { createSession, isForClients, toClientText } from './session.ts';
@@ -19,13 +20,12 @@ export interface StreamClient {
   readonly key: string;
 }
 
-/** A console command from a stream. */
+/** A console command from a stream, with the id of the request that opened it. */
 export interface StreamCommand {
   readonly server: ServerName;
   readonly keyId: string;
   readonly secretHash: string;
   readonly command: string;
-  /** The id of the request that opened the stream. */
   readonly requestId: string;
   readonly ip: string;
 }
@@ -40,27 +40,17 @@ export interface RelayDependencies {
   readonly checkAccess: CheckAccess;
   /** Called with failures of ours or the provider's, for the log. */
   readonly onFailure: (message: string, error: unknown) => void;
-  readonly limits?: Partial<RelayLimits>;
+  readonly limits?: Partial<typeof defaultLimits>;
   readonly clock?: Clock;
   readonly random?: () => number;
 }
 
-/** The limits of this process, one client and one API key. */
-interface RelayLimits {
-  /** Connections of all clients and keys. */
-  readonly connections: number;
-  /** Connections of one client without a valid token. */
-  readonly unauthenticated: number;
-  /** Streams of one API key. */
-  readonly viewersPerKey: number;
-}
-
 /**
- * The limits allow that after a restart all viewers of a customer's site reconnect within a second, perhaps from one
- * address. Each needs about 20 KB until its token is verified (at most 10 s); a viewer that does not read needs up to
- * 128 KiB more. So all connections of a process need at most 750 MB.
+ * The connections of this process, those of one client without a valid token, and the streams of one API key. After a restart
+ * all viewers of a customer's site may reconnect within a second, perhaps from one address. Each needs about 20 KB until its
+ * token is verified (at most 10 s); a viewer that does not read needs up to 128 KiB more. So all need at most 750 MB.
  */
-const defaultLimits: RelayLimits = { connections: 5000, unauthenticated: 2000, viewersPerKey: 2000 };
+const defaultLimits = { connections: 5000, unauthenticated: 2000, viewersPerKey: 2000 };
 
 /** Relays the consoles of game servers to clients. */
 export type Relay = ReturnType<typeof createRelay>;
@@ -123,10 +113,15 @@ export function createRelay(dependencies: RelayDependencies) {
           sessions.delete(session);
           leave();
         },
-        sendCommand({ keyId, secretHash }, command) {
-          const { requestId, address: ip } = client;
-          return dependencies.sendCommand({ server, keyId, secretHash, command, requestId, ip });
-        },
+        sendCommand: ({ keyId, secretHash }, command) =>
+          dependencies.sendCommand({
+            server,
+            keyId,
+            secretHash,
+            command,
+            requestId: client.requestId,
+            ip: client.address,
+          }),
         describe(error) {
           if (!isForClients(error)) onFailure('a console stream failed', error);
           return toClientText(error);
@@ -154,14 +149,48 @@ export function createRelay(dependencies: RelayDependencies) {
 
 function createCounter() {
   const counts = new Map<string, number>();
+  const of = (name: string): number => counts.get(name) ?? 0;
   return {
-    of: (name: string): number => counts.get(name) ?? 0,
+    of,
     add(name: string, change: 1 | -1): void {
-      const count = (counts.get(name) ?? 0) + change;
-      if (count > 0) counts.set(name, count);
-      else counts.delete(name);
+      counts.set(name, of(name) + change);
+      if (of(name) === 0) counts.delete(name);
     },
     total: () => counts.values().reduce((sum, count) => sum + count, 0),
+  };
+}
+
+/** How often the record of a followed server is checked. */
+const recordCheckMs = 5000;
+
+/** Follows a console until the record of its server changes: its former customer must not see it any more. */
+export async function openConsoleSource(
+  servers: {
+    find(kind: 'game', server: ServerName): Promise<{ readonly record: ServerRecord; readonly provider: GameProvider }>;
+    isCurrent(record: ServerRecord): Promise<boolean>;
+  },
+  server: ServerName,
+  events: ConsoleEvents,
+  isResumed = false,
+): Promise<ConsoleSource> {
+  const { record, provider } = await servers.find('game', server);
+  const check = async (): Promise<void> => {
+    if (await servers.isCurrent(record)) return;
+    source.close();
+    ended('the server has moved');
+  };
+  const timer = setInterval(() => void check(), recordCheckMs);
+  const ended: ConsoleEvents['ended'] = (...why) => {
+    clearInterval(timer);
+    events.ended(...why);
+  };
+  const source = provider.openConsole(record.ref, { ...events, ended }, isResumed);
+  return {
+    stats: () => source.stats(),
+    close() {
+      clearInterval(timer);
+      source.close();
+    },
   };
 }
 
@@ -215,8 +244,8 @@ function createAccessWatch(checkAccess: CheckAccess, clock: Clock, onFailure: Re
     cancel = clock.after(checkMs, sweep);
     isReported = false;
     for (const group of groups.values()) {
-      if (clock.now() - (group.failingSince ?? clock.now()) >= graceMs)
-        for (const { onAccess } of group.viewers) onAccess('unknown');
+      const isUnknown = clock.now() - (group.failingSince ?? clock.now()) >= graceMs;
+      if (isUnknown) for (const { onAccess } of group.viewers) onAccess('unknown');
       else if (!group.isChecking) void check(group);
     }
   };

@@ -1,6 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
+import pLimit from 'p-limit';
 import type { WebSocket } from 'ws';
+import { z } from 'zod';
 import type { ServerName } from '#contract/api-keys.ts';
 import { CommandReference, closeCodes, streamLimits } from '#contract/console-stream.ts';
 import type { ArgumentsOf, ClientEvent, CloseName, CommandRefusal, ServiceEvent } from '#contract/console-stream.ts';
@@ -10,10 +12,9 @@ import type { Access, CheckAccess, ConsoleClaim } from '../../keys/authorize.ts'
 import { Problem } from '../../problem.ts';
 import type { Store, StreamTokenRecord } from '../../store/types.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
-import { ProviderError, offline } from '../../upstream/client.ts';
-import type { Cancel, Clock, Viewing } from './channel.ts';
-import { toFrames, toMessage } from './output.ts';
-import type { FrameSink } from './output.ts';
+import { ProviderError, offline, parseJson } from '../../upstream/client.ts';
+import { toFrames, toMessage } from './channel.ts';
+import type { Cancel, Clock, FrameSink, Viewing } from './channel.ts';
 
 /** A verified claim with its validity in milliseconds since 1970. */
 type StreamGrant = ConsoleClaim & Pick<StreamTokenRecord, 'issuedAt' | 'expiresAt'>;
@@ -21,26 +22,19 @@ type StreamGrant = ConsoleClaim & Pick<StreamTokenRecord, 'issuedAt' | 'expiresA
 /** The length of a token: 256 bits in base64url. */
 export const tokenLength = 43;
 
-const tokenPattern = new RegExp(`^[A-Za-z0-9_-]{${tokenLength}}$`);
-
-/** Whether a value has the form of a token. */
-function isWholeToken(token: unknown): token is string {
-  return typeof token === 'string' && tokenPattern.test(token);
-}
+const isWholeToken = (token: unknown): token is string =>
+  typeof token === 'string' && token.length === tokenLength && /^[\w-]+$/.test(token);
 
 /** Issues and verifies the tokens of console streams. */
 export type StreamTokens = ReturnType<typeof createStreamTokens>;
 
 /** Creates {@link StreamTokens}: random texts, of which only a hash is stored, for all instances. */
-export function createStreamTokens({
-  store,
-  ttlSeconds,
-  clock = Date,
-}: {
+export function createStreamTokens(options: {
   readonly store: Store['streamTokens'];
   readonly ttlSeconds: number;
-  readonly clock?: { readonly now: () => number };
+  readonly clock?: Pick<Clock, 'now'>;
 }) {
+  const { store, ttlSeconds, clock = Date } = options;
   return {
     async issue(claim: ConsoleClaim): Promise<string> {
       const token = randomBytes(32).toString('base64url');
@@ -98,16 +92,15 @@ export const pingData = Buffer.from('console stream');
 /** The rate limit of messages, far above typing and the messages after a reconnect. */
 const messageRate = { rps: 5, burst: 20 };
 
-/** The limit of frames beyond the rate limit, after which the stream is closed. */
+/** The frames beyond the rate limit after which the stream is closed, and the refused tokens. */
 const maxRefused = 1000;
+const maxBadTokens = 5;
 
 /** The maximum number of queued messages, each of at most 16 KiB. */
 const maxWaiting = 32;
 
 /** The limit of buffered replies, which only a client reaches that sends messages and does not read. */
 const maxBuffered = 1024 * 1024;
-
-const maxBadTokens = 5;
 
 /** The maximum length of an event name in a reply. */
 const maxEventLength = 64;
@@ -116,10 +109,7 @@ const malformed = 'A message must be a JSON text of the form {"event": "...", "a
 const noCommand =
   'A command has 1 to 1,024 characters, one of them visible, and no control characters; a reference has 1 to 64';
 
-/**
- * Creates the session of a new connection. Its client authenticates, gets the output, asks for more, and renews its token
- * until it leaves or the session ends it with a close code.
- */
+/** Creates the session of a new connection, which lasts until its client leaves or it is ended with a close code. */
 export function createSession(options: SessionOptions) {
   const { websocket, socket, server, clock, tokens, checkAccess, describe } = options;
   let phase: 'unauthenticated' | 'live' | 'expiring' | 'expired' | 'ended' = 'unauthenticated';
@@ -139,10 +129,7 @@ export function createSession(options: SessionOptions) {
   const isEnded = (): boolean => phase === 'ended';
   const hasOutput = (): boolean => phase === 'live' || phase === 'expiring';
   const mayWrite = (): boolean => hasOutput() && grant?.mode === 'read_write' && access === 'ok';
-  /**
-   * Writes directly to the connection, bypassing ws: whole frames, and only while ws is open. ws writes its own frames in
-   * one piece too, so frames never interleave.
-   */
+  /** Bypasses ws, which writes its own frames in one piece too, so that frames never interleave. */
   const send = (frames: Buffer): void => {
     if (websocket.readyState === websocket.OPEN && socket.writable) socket.write(frames);
   };
@@ -160,7 +147,6 @@ export function createSession(options: SessionOptions) {
     if (close) websocket.close(closeCodes[close].code, reason);
   };
   const revoke = ({ message }: Problem): void => end('revoked', message);
-
   const waitUntil = (at: number, run: () => void): void => {
     cancelPhase?.();
     cancelPhase = clock.after(Math.max(0, at - clock.now()), run);
@@ -220,8 +206,9 @@ export function createSession(options: SessionOptions) {
   const sink: FrameSink = { isReady: () => hasOutput() && !socket.writableNeedDrain, send };
 
   const sendHistory = (now: number): void => {
-    const isEarly = now - historyAt < streamLimits.historySeconds * 1000;
-    if (isEarly) return reply('daemon error', 'The history is sent at most once a second');
+    if (now - historyAt < streamLimits.historySeconds * 1000) {
+      return reply('daemon error', 'The history is sent at most once a second');
+    }
     historyAt = now;
     viewing!.sendHistory();
   };
@@ -242,14 +229,14 @@ export function createSession(options: SessionOptions) {
     reply('stats', JSON.stringify(stats));
   };
 
+  /** Answers a command that is not sent: by its reference if it has one, else in words. */
+  const refuseCommand = (reference: string | undefined, code: CommandRefusal, words?: string): void => {
+    if (reference !== undefined) reply('command refused', reference, code);
+    else if (words !== undefined) reply('daemon error', words);
+  };
   const denyCommand = (reference: string | undefined): void => {
     reply('permission denied', 'send command');
-    if (reference !== undefined) reply('command refused', reference, 'not_permitted');
-  };
-  /** Answers a command that is not sent: by its reference if it has one, else in words. */
-  const refuseCommand = (reference: string | undefined, code: CommandRefusal, words: string): void => {
-    if (reference === undefined) reply('daemon error', words);
-    else reply('command refused', reference, code);
+    refuseCommand(reference, 'not_permitted');
   };
   /** Each command checks the key again, so a revoked key is rejected at once, not within 2 s. */
   const runCommand = async (command: string, reference: string | undefined): Promise<void> => {
@@ -269,9 +256,11 @@ export function createSession(options: SessionOptions) {
   };
 
   const onError = (error: unknown): void => reply('daemon error', describe(error));
-  const messages = createQueue(onError);
+  const messages = pLimit(1);
   /** Commands wait in their own queue, so that a slow provider does not delay the renewal of a token. */
-  const commands = createQueue(onError);
+  const commands = pLimit(1);
+  const countWaiting = (): number =>
+    messages.pendingCount + messages.activeCount + commands.pendingCount + commands.activeCount;
   const handle = async (message: ClientMessage): Promise<void> => {
     if (isEnded()) return;
     if (message.type === 'auth') await authenticate(message.token);
@@ -280,7 +269,7 @@ export function createSession(options: SessionOptions) {
       const { command, reference } = message;
       if (!mayWrite()) denyCommand(reference);
       else if (command === undefined) refuseCommand(reference, 'invalid', noCommand);
-      else commands.push(() => runCommand(command, reference));
+      else void commands(() => runCommand(command, reference)).catch(onError);
     } else if (!hasOutput()) reply('permission denied', message.type);
     else if (message.type === 'send logs') sendHistory(message.now);
     else requestStats(message.now);
@@ -288,9 +277,7 @@ export function createSession(options: SessionOptions) {
 
   /** Says that a message was dropped. A command with a reference always has an answer by it. */
   const drop = (message: ClientMessage | undefined, words?: string): void => {
-    if (message?.type === 'send command' && message.reference !== undefined)
-      reply('command refused', message.reference, 'rate_limited');
-    else if (words !== undefined) reply('daemon error', words);
+    refuseCommand(message?.type === 'send command' ? message.reference : undefined, 'rate_limited', words);
   };
   const bucket = createTokenBucket(messageRate, () => clock.now());
   /** Frames beyond the rate limit since the bucket was last full. */
@@ -312,7 +299,7 @@ export function createSession(options: SessionOptions) {
     const message = isBinary ? undefined : parseMessage((data as Buffer).toString(), clock.now());
     if (!isWithinRate(message) || isEnded()) return;
     if (!message) reply('daemon error', malformed);
-    else if (messages.length() + commands.length() < maxWaiting) messages.push(() => handle(message));
+    else if (countWaiting() < maxWaiting) void messages(() => handle(message)).catch(onError);
     else drop(message, 'Too many messages are waiting: one was dropped');
   });
   websocket.on('ping', () => isWithinRate());
@@ -334,22 +321,6 @@ function describeToken(token: unknown): string {
   return isWholeToken(token) ? 'The token is not known' : 'This is not a whole token';
 }
 
-/** Creates a queue that runs work sequentially. */
-function createQueue(onError: (error: unknown) => void) {
-  let length = 0;
-  let last = Promise.resolve();
-  return {
-    push(work: () => Promise<void>): void {
-      length += 1;
-      last = last
-        .then(work)
-        .catch(onError)
-        .finally(() => (length -= 1));
-    },
-    length: () => length,
-  };
-}
-
 /** A message of a client. */
 type ClientMessage =
   | { readonly type: 'auth'; readonly token: unknown }
@@ -358,19 +329,15 @@ type ClientMessage =
   | { readonly type: 'send command'; readonly command: string | undefined; readonly reference: string | undefined }
   | { readonly type: 'unknown'; readonly event: string };
 
+const Message = z.object({ event: z.string(), args: z.array(z.unknown()).default([]) });
+
 /** Parses a text frame; undefined if it is not a message. Clients of panels send `[null]` for no arguments. */
 export function parseMessage(text: string, now: number): ClientMessage | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (typeof value !== 'object' || value === null) return undefined;
-  const { event, args = [] } = value as { event?: unknown; args?: unknown };
-  if (typeof event !== 'string' || !Array.isArray(args)) return undefined;
+  const message = parseJson(text, Message);
+  if (!message) return undefined;
+  const { event, args } = message;
   const type = event as ClientEvent;
-  if (type === 'auth') return { type, token: (args as unknown[])[0] };
+  if (type === 'auth') return { type, token: args[0] };
   if (type === 'send logs' || type === 'send stats') return { type, now };
   if (type === 'send command') return { type, ...toCommand(args) };
   return { type: 'unknown', event: event.slice(0, maxEventLength) };

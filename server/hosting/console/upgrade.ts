@@ -12,7 +12,7 @@ import type { RequestContext, Requests } from '../../http/request.ts';
 import { Problem, renderRawError } from '../../problem.ts';
 
 /** Dependencies of the websocket endpoint. */
-export interface UpgradeOptions {
+interface UpgradeOptions {
   readonly relay: Relay;
   readonly requests: Requests;
   readonly log: Logger;
@@ -21,17 +21,9 @@ export interface UpgradeOptions {
 }
 
 /** Handles websocket upgrades. */
-export interface UpgradeHandler {
-  /** Handles the websocket upgrades of a server. */
-  attach(server: Server): void;
-  /** Closes all streams with 1012, and terminates those that do not answer. */
-  close(): Promise<void>;
-}
+export type UpgradeHandler = ReturnType<typeof createUpgradeHandler>;
 
-/**
- * The longest message is an escaped command of 1,024 characters. The types of ws lack the last two options; the session
- * closes a client that floods pings.
- */
+/** The longest message is an escaped command. The types of ws lack the last two options; the session closes who floods pings. */
 const serverOptions = {
   noServer: true,
   clientTracking: false,
@@ -49,7 +41,7 @@ const streamTarget = /^(?:[A-Za-z]+:\/\/[^/?#]*)?\/v1\/hosting\/game\/console\/(
  * Creates the websocket endpoint. It allows any Origin: the token in the first message is the only credential, so a foreign
  * page gains nothing from a visitor's browser. Refusals are plain HTTP responses.
  */
-export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
+export function createUpgradeHandler(options: UpgradeOptions) {
   const { relay, requests, log, pingSeconds = 30 } = options;
   const streams = new Set<WebSocket>();
   const websockets = new WebSocketServer(serverOptions);
@@ -73,8 +65,7 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
       streams.delete(websocket);
       const seconds = Math.round((performance.now() - openedAt) / 100) / 10;
       const { requestId: id, trace, address: ip } = client;
-      const line = { id, trace_id: trace?.id, ip, server, key: session.keyId(), code, seconds };
-      log.info(line, 'console stream closed');
+      log.info({ id, trace_id: trace?.id, ip, server, key: session.keyId(), code, seconds }, 'console stream closed');
     });
   };
   const serve = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
@@ -90,7 +81,8 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
     websockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, socket, server, client));
   };
   return {
-    attach(server) {
+    /** Handles the websocket upgrades of a server. */
+    attach(server: Server): void {
       server.on('upgrade', (request, socket, head) => {
         // Until ws adds its listeners, a connection reset would be an uncaught exception.
         socket.on('error', () => socket.destroy());
@@ -103,7 +95,8 @@ export function createUpgradeHandler(options: UpgradeOptions): UpgradeHandler {
         }
       });
     },
-    async close() {
+    /** Closes all streams with 1012, and terminates those that do not answer. */
+    async close(): Promise<void> {
       relay.close();
       // ws terminates a stream whose client does not answer the close frame.
       await Promise.all([...streams].map((websocket) => new Promise((resolve) => websocket.once('close', resolve))));

@@ -1,10 +1,7 @@
 /** The maximum length of a log in a response. */
 const maxLogBytes = 1024 * 1024;
 
-/**
- * How much of a log a provider returns: twice the length of a response, since ANSI codes are removed before it is
- * truncated. They are often a fifth of a coloured log, and rarely more than half.
- */
+/** How much of a log a provider returns: of a coloured log, ANSI codes are often a fifth, and rarely more than half. */
 export const providerLogBytes = 2 * maxLogBytes;
 
 const maxCodeBytes = 1024;

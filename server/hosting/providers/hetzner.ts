@@ -3,8 +3,7 @@ import { createClient, parseJson, toProviderError } from '../../upstream/client.
 import type { Client, Reply, Outcome } from '../../upstream/client.ts';
 import { shareAccount } from '../../upstream/quota.ts';
 import { Secret, UpstreamUrl } from '../../upstream/address.ts';
-import { createStateReader } from './state-reader.ts';
-import { assertRef, checkCredential } from './types.ts';
+import { assertRef, checkCredential, createStateReader } from './types.ts';
 import type { PowerState, Provider, ProviderOptions, VpsAction } from './types.ts';
 
 /** The settings of a Hetzner Cloud project. */
@@ -57,9 +56,6 @@ const states: ReadonlyMap<string, PowerState> = new Map([
 const pageSize = 50;
 const pageBytes = 4 * 1024 * 1024;
 
-/** The least time between two lists of all servers. */
-const listIntervalMs = 5000;
-
 /** Creates the provider of VPS in a Hetzner Cloud project; a server's `ref` is its number there. */
 export function createHetzner(settings: HetznerSettings, options: ProviderOptions): Provider {
   const client = createClient({
@@ -72,7 +68,7 @@ export function createHetzner(settings: HetznerSettings, options: ProviderOption
   const account = shareAccount(client, options.clock?.now);
   const readState = createStateReader({
     read: () => readStates(account.others),
-    intervalMs: listIntervalMs,
+    intervalMs: 5000,
     lagMs: 0,
     hasRoom: account.hasRoom,
     clock: options.clock,
@@ -94,15 +90,13 @@ export function createHetzner(settings: HetznerSettings, options: ProviderOption
       },
     },
     async check() {
+      const advice = 'see that this machine may connect to the url of PROVIDERS_FILE, and resolves its name';
       const found = await checkCredential({
         upstream: 'Hetzner Cloud',
         ask: () => account.others.request('GET', '/servers?per_page=1'),
         judge: () => ({ level: 'info', message: 'The token is accepted; whether it may write cannot be seen' }),
         refusedAdvice: 'put a token of the project with read and write access into PROVIDERS_FILE, and restart',
-        unreachable: [
-          'Hetzner Cloud cannot be reached',
-          'see that this machine may connect to the url of PROVIDERS_FILE, and resolves its name',
-        ],
+        unreachable: ['Hetzner Cloud cannot be reached', advice],
       });
       return [found];
     },

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { createClient, readBeforeAction, parseJson, toProviderError, toRefusal } from '../../upstream/client.ts';
 import type { Client, Reply, Outcome } from '../../upstream/client.ts';
 import { UpstreamUrl } from '../../upstream/address.ts';
-import { createStateReader } from './state-reader.ts';
-import { assertRef, checkCredential } from './types.ts';
-import type { CheckResult, PowerState, Provider, ProviderOptions, SendOptions, VpsAction } from './types.ts';
+import { assertRef, checkCredential, createStateReader } from './types.ts';
+import type { PowerState, Provider, ProviderOptions, SendOptions, VpsAction } from './types.ts';
 
 /** The settings of a Proxmox VE cluster; `certificates` is the schema that reads the file at `ca_file`. */
 export function proxmoxSettings(certificates: z.ZodType<string>) {
@@ -46,18 +45,12 @@ const Resources = z.object({ data: z.array(z.unknown()) });
 const Started = z.object({ data: z.string().startsWith('UPID:') });
 const Failure = z.object({ message: z.string() });
 
-/**
- * The power state of each status. In the others, such as `paused` and `internal-error`, a VPS is neither on nor off for
- * sure. The status is `unknown` if its node is lost.
- */
+/** The power state of each status. In others, such as `paused`, a VPS is neither on nor off; `unknown` is a lost node. */
 const states: ReadonlyMap<string, PowerState> = new Map([
   ['running', 'running'],
   ['prelaunch', 'starting'],
   ['stopped', 'offline'],
 ]);
-
-/** The least time between two lists of all VPS. */
-const listIntervalMs = 5000;
 
 /** Each node publishes what it knows of its VPS every 10 s (pvestatd), and the list is cached for some seconds more. */
 const lagMs = 15_000;
@@ -73,7 +66,7 @@ export function createProxmox(settings: ProxmoxSettings, options: ProviderOption
   });
   const readState = createStateReader({
     read: async () => new Map((await listVms(client)).map((vm) => [String(vm.vmid), toState(vm)])),
-    intervalMs: listIntervalMs,
+    intervalMs: 5000,
     lagMs,
     clock: options.clock,
   });
@@ -86,7 +79,12 @@ export function createProxmox(settings: ProxmoxSettings, options: ProviderOption
   return {
     vps: {
       async power(ref, action, sendOptions = {}) {
-        const { node, type } = await findVm(client, ref, sendOptions);
+        assertRef('proxmox', ref);
+        // Its node is found before every action, since a VPS may migrate.
+        const found = (await listVms(client, sendOptions)).find(({ vmid }) => vmid === Number(ref));
+        const reasons = 'it does not exist, is a template, or the token lacks VM.Audit on it';
+        if (!found) throw toRefusal(`Proxmox lists no VPS ${ref}: ${reasons}`);
+        const { node, type } = found;
         const path = `/nodes/${node}/${type}/${ref}/status/${verbs[type][action]}`;
         const reply = await client.request('POST', path, sendOptions);
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
@@ -104,7 +102,11 @@ export function createProxmox(settings: ProxmoxSettings, options: ProviderOption
         judge(text) {
           const count = parseJson(text, Resources)?.data.length;
           if (count === undefined) return undefined;
-          return count > 0 ? { level: 'info', message: `The token is accepted and sees ${count} VPS` } : sawNothing;
+          if (count > 0) return { level: 'info', message: `The token is accepted and sees ${count} VPS` };
+          const message = 'The token sees no VPS: it and its user both need VM.Audit and VM.PowerMgmt';
+          const advice =
+            'give both rights on /vms to the user and to the token, as privilege separation applies the smaller set';
+          return { level: 'warn', message, advice };
         },
         refusedAdvice:
           'put the token_id and token_secret of a token that exists and has not expired into PROVIDERS_FILE, and restart',
@@ -120,12 +122,6 @@ export function createProxmox(settings: ProxmoxSettings, options: ProviderOption
   };
 }
 
-const sawNothing: CheckResult = {
-  level: 'warn',
-  message: 'The token sees no VPS: it and its user both need VM.Audit and VM.PowerMgmt',
-  advice: 'give both rights on /vms to the user and to the token, as privilege separation applies the smaller set',
-};
-
 /** Enough for a cluster with 20,000 VPS. */
 const resourcesBytes = 8 * 1024 * 1024;
 
@@ -137,14 +133,6 @@ async function listVms(client: Client, { signal, trace }: SendOptions = {}): Pro
   const resources = reply.status === 200 ? parseJson(reply.text, Resources) : undefined;
   if (!resources) throw toProviderError(reply, 'refused');
   return resources.data.flatMap((resource) => Vm.safeParse(resource).data ?? []).filter((vm) => vm.template !== 1);
-}
-
-/** Finds the node of a VPS. This precedes every action, since a VPS may migrate between nodes. */
-async function findVm(client: Client, ref: string, options: SendOptions): Promise<Vm> {
-  assertRef('proxmox', ref);
-  const found = (await listVms(client, options)).find(({ vmid }) => vmid === Number(ref));
-  if (found) return found;
-  throw toRefusal(`Proxmox lists no VPS ${ref}: it does not exist, is a template, or the token lacks VM.Audit on it`);
 }
 
 /** A VPS that is being suspended still runs, but not for long. */

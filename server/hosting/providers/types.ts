@@ -1,92 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import type { ConsoleStats } from '#contract/console-stream.ts';
 import { toRefusal } from '../../upstream/client.ts';
 import type { Reply, RequestOptions } from '../../upstream/client.ts';
-
-/** What the check of a provider found, in sentences without secrets. */
-export type CheckResult =
-  | { readonly level: 'info'; readonly message: string }
-  | {
-      /** An `error` is a mistake of our configuration for sure. */
-      readonly level: 'warn' | 'error';
-      readonly message: string;
-      /** What to change. */
-      readonly advice: string;
-      /** Whether the upstream did not answer, so that the rest could not be checked. */
-      readonly isUnreachable?: true;
-    };
-
-/** How the credential of an upstream is checked. */
-interface CredentialCheck {
-  /** The setting with the credential; default `token`. */
-  readonly name?: string;
-  /** The upstream, at the start of a sentence. */
-  readonly upstream: string;
-  readonly ask: () => Promise<Reply>;
-  /** Judges the body of a 200; undefined if it is none of this upstream. */
-  readonly judge: (text: string) => CheckResult | undefined;
-  readonly refusedAdvice: string;
-  /** What is wrong without an answer, and what to do then. */
-  readonly unreachable: readonly [message: string, advice: string];
-}
-
-/** Checks whether an upstream accepts a credential. Never throws. */
-export async function checkCredential(check: CredentialCheck): Promise<CheckResult> {
-  const { name = 'token', upstream, ask, judge, refusedAdvice, unreachable } = check;
-  try {
-    const { status, text } = await ask();
-    // All others say nothing about the credential: 429, 503, or the page of a proxy.
-    if (status !== 200 && status !== 401 && status !== 403) {
-      const advice = 'see what fails there or in a proxy before it, and that the url of PROVIDERS_FILE is right';
-      return { level: 'warn', message: `${upstream} answers with status ${status}`, advice, isUnreachable: true };
-    }
-    const message = `The ${name} is not accepted: status ${status}`;
-    return (status === 200 ? judge(text) : undefined) ?? { level: 'error', message, advice: refusedAdvice };
-  } catch {
-    const [message, advice] = unreachable;
-    return { level: 'warn', message, advice, isUnreachable: true };
-  }
-}
-
-/** What a `ref` of each type of provider looks like in one sentence, and the kind of servers that it runs. */
-export const refs = {
-  hetzner: {
-    kind: 'vps',
-    pattern: /^[1-9]\d{0,15}$/,
-    meaning: 'the number of a server of the project',
-  },
-  proxmox: {
-    kind: 'vps',
-    pattern: /^[1-9]\d{2,8}$/,
-    meaning: 'the number of a VPS (vmid): 100 to 999999999',
-  },
-  pterodactyl: {
-    kind: 'game',
-    pattern: /^[\dA-Fa-f]{8}(?:(?:-[\dA-Fa-f]{4}){3}-[\dA-Fa-f]{12})?$/,
-    meaning: 'the identifier of a server in the panel: 8 hexadecimal digits, or the whole UUID',
-  },
-} as const;
-
-/** Throws a {@link ProviderError} unless a `ref` is one of a type of provider. */
-export function assertRef(type: keyof typeof refs, ref: string): void {
-  if (!refs[type].pattern.test(ref)) throw toRefusal(`"${ref}" is not ${refs[type].meaning}`);
-}
-
-/** The time, which tests replace. */
-export interface StateClock {
-  /** Milliseconds of a clock that never goes back. */
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<unknown>;
-}
-
-/** Dependencies of a provider of an upstream. */
-export interface ProviderOptions {
-  /** For one exchange. */
-  readonly timeoutMs: number;
-  /** The name under which its calls are published; default they are not. */
-  readonly upstream?: string | undefined;
-  /** The clock of reads of states; default the system's. */
-  readonly clock?: StateClock | undefined;
-}
 
 /** How an action is sent: until when, after which confirmation, and in which trace. */
 export type SendOptions = Pick<RequestOptions, 'signal' | 'confirm' | 'trace'>;
@@ -113,31 +29,25 @@ export interface StateReport {
  */
 export interface ServerProvider<Action extends PowerAction = PowerAction> {
   power(ref: string, action: Action, options?: SendOptions): Promise<void>;
-  /**
-   * Reads the power state of a server. What the upstream knew more than `maxAgeMs` ago does not count: the state is
-   * `unknown` if there is soon nothing newer.
-   */
+  /** Reads a power state. What the upstream knew more than `maxAgeMs` ago does not count: then it is `unknown`. */
   readonly state: (ref: string, maxAgeMs: number) => Promise<StateReport>;
 }
 
 /** A provider of VPS. */
 export type VpsProvider = ServerProvider<VpsAction>;
 
-/** The events of a console source. */
+/** The events of a console source; each reason is safe for clients. */
 export interface ConsoleEvents {
   /** A line of output, with ANSI codes. */
   line(text: string): void;
   status(state: GameState): void;
   /** The lines that the upstream had buffered were emitted, as far as that can be known. */
   loaded(): void;
-  /** Lines may be missing here; the console continues. The reason is safe for clients. */
+  /** Lines may be missing here; the console continues. */
   gap(reason: string): void;
-  /** The upstream reported an error; the console continues. The reason is safe for clients. */
+  /** The upstream reported an error; the console continues. */
   error?(reason: string): void;
-  /**
-   * The source has ended. With `retryAfterMs` its connection was lost, and the console may be opened again after that time;
-   * without, the upstream refuses it. The reason is safe for clients.
-   */
+  /** The source has ended: refused by the upstream, or lost, and to be opened again after `retryAfterMs`. */
   ended(reason: string, retryAfterMs?: number): void;
 }
 
@@ -152,10 +62,7 @@ export interface ConsoleSource {
 export interface GameProvider extends ServerProvider<GameAction> {
   /** Sends a console command; resolves when the upstream has accepted it. */
   command(ref: string, command: string, options?: SendOptions): Promise<void>;
-  /**
-   * Reads the end of the newest log file, with ANSI codes. Undefined if there is none, or the credential may not read
-   * files.
-   */
+  /** Reads the end of the newest log file, with ANSI codes; undefined if there is none, or it may not be read. */
   latestLog(ref: string, file: string | null): Promise<string | undefined>;
   /**
    * Follows a console until its connection ends: first the lines that the upstream has buffered, unless `isResumed`, then
@@ -170,10 +77,165 @@ export interface Provider {
   readonly game?: GameProvider;
   /** Checks the credentials. Never throws. */
   check(): Promise<CheckResult[]>;
-  /** Lists the refs of all servers that the credential reaches, where one request or a few do it; undefined if they cannot be listed. */
+  /** Lists the refs of all servers that the credential reaches, where a few requests do it; undefined if they cannot be listed. */
   readonly listRefs?: () => Promise<ReadonlySet<string> | undefined>;
   /** Called before the process ends, so that servers can start to stop. */
   drain?(): void;
   /** Stops its servers, and closes its connections. */
   close(): Promise<void>;
+}
+
+/** Dependencies of a provider of an upstream. */
+export interface ProviderOptions {
+  /** For one exchange. */
+  readonly timeoutMs: number;
+  /** The name under which its calls are published; default they are not. */
+  readonly upstream?: string | undefined;
+  readonly clock?: StateClock | undefined;
+}
+
+/** What a `ref` of each type of provider looks like in one sentence, and the kind of servers that it runs. */
+export const refs = {
+  hetzner: {
+    kind: 'vps',
+    pattern: /^[1-9]\d{0,15}$/,
+    meaning: 'the number of a server of the project',
+  },
+  proxmox: {
+    kind: 'vps',
+    pattern: /^[1-9]\d{2,8}$/,
+    meaning: 'the number of a VPS (vmid): 100 to 999999999',
+  },
+  pterodactyl: {
+    kind: 'game',
+    pattern: /^[\dA-Fa-f]{8}(?:(?:-[\dA-Fa-f]{4}){3}-[\dA-Fa-f]{12})?$/,
+    meaning: 'the identifier of a server in the panel: 8 hexadecimal digits, or the whole UUID',
+  },
+} as const;
+
+/** Throws a {@link ProviderError} unless a `ref` is one of a type of provider. */
+export function assertRef(type: keyof typeof refs, ref: string): void {
+  if (!refs[type].pattern.test(ref)) throw toRefusal(`"${ref}" is not ${refs[type].meaning}`);
+}
+
+/** What the check of a provider found, in sentences without secrets. */
+export type CheckResult =
+  | { readonly level: 'info'; readonly message: string }
+  | {
+      /** An `error` is a mistake of our configuration for sure. */
+      readonly level: 'warn' | 'error';
+      readonly message: string;
+      /** What to change. */
+      readonly advice: string;
+      /** Whether the upstream did not answer, so that the rest could not be checked. */
+      readonly isUnreachable?: true;
+    };
+
+/** Checks the credential of the setting `name`. `judge` is undefined for a body of another program. Never throws. */
+export async function checkCredential(check: {
+  readonly name?: string;
+  /** The upstream, at the start of a sentence. */
+  readonly upstream: string;
+  readonly ask: () => Promise<Reply>;
+  readonly judge: (text: string) => CheckResult | undefined;
+  readonly refusedAdvice: string;
+  readonly unreachable: readonly [message: string, advice: string];
+}): Promise<CheckResult> {
+  const { name = 'token', upstream, ask, judge, refusedAdvice, unreachable } = check;
+  const reply = await ask().catch(() => undefined);
+  if (!reply) return { level: 'warn', message: unreachable[0], advice: unreachable[1], isUnreachable: true };
+  const { status, text } = reply;
+  // All others say nothing about the credential: 429, 503, or the page of a proxy.
+  if (status !== 200 && status !== 401 && status !== 403) {
+    const advice = 'see what fails there or in a proxy before it, and that the url of PROVIDERS_FILE is right';
+    return { level: 'warn', message: `${upstream} answers with status ${status}`, advice, isUnreachable: true };
+  }
+  const message = `The ${name} is not accepted: status ${status}`;
+  return (status === 200 ? judge(text) : undefined) ?? { level: 'error', message, advice: refusedAdvice };
+}
+
+/** The clock of reads of states, which tests replace. */
+export interface StateClock {
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<unknown>;
+}
+
+const systemClock: StateClock = {
+  now: () => performance.now(),
+  sleep: (ms) => sleep(ms, undefined, { ref: false }),
+};
+
+/** How long a question waits for the next read; beyond that the state is `unknown`. */
+const maxWaitMs = 6000;
+
+/** How long a failure is shared, and no further read begins. */
+const failureMs = 5000;
+
+/** The maximum number of groups in memory. */
+const maxGroups = 10_000;
+
+/** The reads of a group. There is one read at a time. */
+interface Group {
+  running?: Promise<void> | undefined;
+  /** When the last read ended. */
+  endedAt: number;
+  /** Why the last read failed. */
+  failure?: { readonly error: unknown } | undefined;
+  /** What the last successful read found, and when it began: by the clock, and in milliseconds since 1970. */
+  known?: { readonly at: number; readonly date: number; readonly states: ReadonlyMap<string, PowerState> };
+}
+
+/**
+ * Creates what reads the state of a server, as `state` of a provider. All questions about a group, which is an account or one
+ * server, share its reads. They are `intervalMs` apart; the upstream may repeat for `lagMs` what it knew before; there is none
+ * while the budget has no room.
+ */
+export function createStateReader(options: {
+  readonly read: (group: string) => Promise<ReadonlyMap<string, PowerState>>;
+  readonly intervalMs: number;
+  readonly lagMs: number;
+  readonly hasRoom?: () => boolean;
+  readonly clock?: StateClock | undefined;
+}) {
+  const { read, intervalMs, lagMs, hasRoom = () => true, clock = systemClock } = options;
+  const groups = new LRUCache<string, Group>({ max: maxGroups });
+
+  const begin = async (name: string, group: Group): Promise<void> => {
+    const began = { at: clock.now(), date: Date.now() };
+    try {
+      group.known = { ...began, states: await read(name) };
+      group.failure = undefined;
+    } catch (error) {
+      group.failure = { error };
+    }
+    group.endedAt = clock.now();
+    group.running = undefined;
+  };
+  return async (name: string, ref: string, maxAgeMs: number): Promise<StateReport> => {
+    const group = groups.get(name) ?? { endedAt: -Infinity };
+    groups.set(name, group);
+    const asked = clock.now();
+    // A read counts if it began after this time, so that it does not report a state from before an action.
+    const after = asked - maxAgeMs + lagMs;
+    for (;;) {
+      const { running, endedAt, failure, known } = group;
+      const now = clock.now();
+      const ageMs = now - endedAt;
+      if (known && known.at > after && !failure && ageMs < intervalMs) {
+        const state = known.states.get(ref);
+        if (state === undefined) throw toRefusal(`the upstream lists no server ${ref}`);
+        return { state, checkedAt: known.date };
+      }
+      // A read that begins at the time of an action may still report the state from before.
+      const waitMs = Math.max(failure ? 0 : intervalMs - ageMs, after - now + 1);
+      if (running) await running;
+      else if (failure && ageMs < failureMs) throw failure.error;
+      else if (waitMs > 0) {
+        if (now + waitMs > asked + maxWaitMs) return { state: 'unknown', checkedAt: Date.now() };
+        await clock.sleep(waitMs);
+      } else if (known && !hasRoom()) return { state: 'unknown', checkedAt: known.date };
+      else await (group.running = begin(name, group));
+    }
+  };
 }

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ProvidersError, loadProviders } from '../../../server/hosting/providers/index.ts';
+import { ProvidersError, loadProviders } from '../../../server/hosting/providers.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createCertificates } from '../../helpers/upstream-tls.ts';
 

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createProviders } from '../../../server/hosting/providers/index.ts';
+import { createProviders } from '../../../server/hosting/providers.ts';
 import type { Provider } from '../../../server/hosting/providers/types.ts';
 import { createHetznerUpstream, failure, hetznerToken } from '../../helpers/upstream-hetzner.ts';
 import { temporaryFolder } from '../../helpers/project.ts';

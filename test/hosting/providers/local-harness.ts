@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { createProviders } from '../../../server/hosting/providers/index.ts';
+import { createProviders } from '../../../server/hosting/providers.ts';
 import type { LocalServer } from '../../../server/hosting/providers/local/index.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createSupervisor } from '../../helpers/upstream-process.ts';

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { createProviders } from '../../../server/hosting/providers/index.ts';
+import { createProviders } from '../../../server/hosting/providers.ts';
 import { ProviderError } from '../../../server/upstream/client.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createTestLog } from '../../helpers/upstream.ts';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createProviders, loadProviders } from '../../../server/hosting/providers/index.ts';
+import { createProviders, loadProviders } from '../../../server/hosting/providers.ts';
 import type { Provider } from '../../../server/hosting/providers/types.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createProxmoxUpstream, failure, proxmoxToken } from '../../helpers/upstream-proxmox.ts';

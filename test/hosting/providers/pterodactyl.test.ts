@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createProviders } from '../../../server/hosting/providers/index.ts';
+import { createProviders } from '../../../server/hosting/providers.ts';
 import type { Provider } from '../../../server/hosting/providers/types.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createPanelUpstream, failure, panelKeys } from '../../helpers/upstream-panel.ts';

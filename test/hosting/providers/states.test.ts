@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createProviders } from '../../../server/hosting/providers/index.ts';
-import type { ProviderSettings } from '../../../server/hosting/providers/index.ts';
+import { createProviders } from '../../../server/hosting/providers.ts';
+import type { ProviderSettings } from '../../../server/hosting/providers.ts';
 import type { Provider } from '../../../server/hosting/providers/types.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createStateClock } from '../../helpers/state-clock.ts';

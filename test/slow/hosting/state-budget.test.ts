@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { createProviders } from '../../../server/hosting/providers/index.ts';
-import type { ProviderSettings } from '../../../server/hosting/providers/index.ts';
+import { createProviders } from '../../../server/hosting/providers.ts';
+import type { ProviderSettings } from '../../../server/hosting/providers.ts';
 import type { GameProvider, VpsProvider } from '../../../server/hosting/providers/types.ts';
 import { createTestApp } from '../../helpers/app.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';

@@ -63,10 +63,7 @@ export function createGroupsLock(folder: string, log: Logger) {
     throw toRefusal(`${name} has ended, but its local servers have not yet`);
   };
   return {
-    /**
-     * Takes the lock for a server, if this process does not hold it yet. Throws a ProviderError that says who holds it, or
-     * that a server of a dead holder is still ending.
-     */
+    /** Takes the lock for a server, if this process does not hold it yet. Throws a ProviderError that says why it cannot. */
     acquire(server: string): void {
       unlock ??= take();
       if (users.size === 0) since = new Date().toISOString();
@@ -101,21 +98,23 @@ export function createGroupsLock(folder: string, log: Logger) {
   };
 }
 
+const isNumber = (name: string): boolean => /^\d+$/.test(name);
+
 /**
  * Whether a group still runs after its holder was killed: its guard ends it after the grace period. If its first process
  * started at another time, the ID belongs to another group now. Only Linux lists its processes.
  */
 function isAlive({ id, started }: Group): boolean {
   const names = existsSync('/proc') ? readdirSync('/proc') : [];
-  const found = names.flatMap((name) => (/^\d+$/.test(name) ? (readProcess(Number(name)) ?? []) : []));
-  const members = found.filter(({ group, state }) => group === id && state !== 'Z');
-  const leader = members.find(({ pid }) => pid === id);
+  const found = names.filter(isNumber).map(readProcess);
+  const members = found.filter((process) => process?.group === id && process.state !== 'Z');
+  const leader = members.find((process) => process?.pid === String(id));
   return members.length > 0 && (!leader || leader.started === started);
 }
 
-function readProcess(pid: number) {
+function readProcess(pid: string | number) {
   try {
-    return parseStat(pid, readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    return { pid, ...parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8')) };
   } catch {
     return undefined;
   }
@@ -125,19 +124,16 @@ function readProcess(pid: number) {
 const tickMs = 10;
 
 /** Parses /proc/<pid>/stat. The name of the program, in parentheses, may hold spaces and parentheses. */
-function parseStat(pid: number, text: string) {
+function parseStat(text: string) {
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const cpuMs = (Number(fields[11]) + Number(fields[12])) * tickMs;
-  return { pid, state: fields[0], group: Number(fields[2]), cpuMs, started: fields[19] };
+  return { state: fields[0], group: Number(fields[2]), cpuMs, started: fields[19] };
 }
 
 /** The time over which CPU use is measured. */
 const measureMs = 500;
 
-/**
- * Reads what a process group uses, over half a second. Only CPU and memory are known: the disk and the network are shared
- * with this machine's other processes. Memory that processes of the group share counts for each. Never rejects.
- */
+/** Reads the CPU, over half a second, and the memory of a process group; the rest is shared with this machine. Never rejects. */
 export async function readUsage(group: number): Promise<ConsoleStats> {
   const first = await readSample(group);
   await sleep(measureMs, undefined, { ref: false });
@@ -151,20 +147,18 @@ export async function readUsage(group: number): Promise<ConsoleStats> {
 /** The CPU time of each process of a group, and the memory of all; empty if there is none, or no /proc. */
 async function readSample(group: number) {
   const at = performance.now();
-  const cpuMs = new Map<number, number>();
+  const cpuMs = new Map<string, number>();
   let memoryBytes = 0;
-  const names = await readdir('/proc').catch(() => []);
-  const add = async (pid: number): Promise<void> => {
-    const found = parseStat(pid, await readText(`/proc/${pid}/stat`));
+  const add = async (pid: string): Promise<void> => {
+    const found = parseStat(await readText(`/proc/${pid}/stat`));
     if (found.group !== group) return;
     cpuMs.set(pid, found.cpuMs);
     const [, kilobytes = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(await readText(`/proc/${pid}/status`)) ?? [];
     memoryBytes += Number(kilobytes) * 1024;
   };
-  await Promise.all(names.filter((name) => /^\d+$/.test(name)).map((name) => add(Number(name))));
+  const names = await readdir('/proc').catch(() => []);
+  await Promise.all(names.filter(isNumber).map(add));
   return { at, cpuMs, memoryBytes };
 }
 
-async function readText(file: string): Promise<string> {
-  return await readFile(file, 'utf8').catch(() => '');
-}
+const readText = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');

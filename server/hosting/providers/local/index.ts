@@ -5,10 +5,9 @@ import type { Environment } from '#common/environment.ts';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
 import { notAvailable, toRefusal } from '../../../upstream/client.ts';
-import type { CheckResult, ConsoleEvents, GameProvider, PowerAction, Provider, SendOptions } from '../types.ts';
+import type { CheckResult, GameProvider, PowerAction, Provider, SendOptions } from '../types.ts';
 import type { GroupsLock } from './groups.ts';
-import { createServerLog, readServerFile } from './output.ts';
-import { createLocalProcess } from './process.ts';
+import { createLocalProcess, readServerFile } from './process.ts';
 
 /** The environment variables that a server inherits: never our settings, which hold credentials. */
 const inherited = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
@@ -64,14 +63,13 @@ interface LocalOptions {
 
 /** Creates the provider of servers that run as child processes, and end with this process. */
 export function createLocal(settings: LocalSettings, { name: provider, folder, lock, log: parent }: LocalOptions) {
-  const create = (ref: string, server: LocalServer) => {
-    const log = parent.child({ local: ref });
-    const watchers = new Set<ConsoleEvents>();
-    const output = createServerLog(join(folder, provider, `${ref}.log`), log, watchers);
-    const name = `${provider}/${ref}`;
-    return { server, watchers, output, process: createLocalProcess({ name, server, output, lock, log, watchers }) };
-  };
-  const all = new Map(Object.entries(settings.servers).map(([ref, server]) => [ref, create(ref, server)]));
+  const all = new Map(
+    Object.entries(settings.servers).map(([ref, server]) => {
+      const logFile = join(folder, provider, `${ref}.log`);
+      const log = parent.child({ local: ref });
+      return [ref, { server, process: createLocalProcess({ name: `${provider}/${ref}`, server, logFile, lock, log }) }];
+    }),
+  );
   const find = (ref: string, kind: LocalServer['kind']) => {
     const found = all.get(ref);
     if (found?.server.kind !== kind) throw toRefusal(`there is no local server "${ref}" of the kind ${kind}`);
@@ -99,25 +97,19 @@ export function createLocal(settings: LocalSettings, { name: provider, folder, l
         await process.write(command);
       },
       async latestLog(ref, file) {
-        const { server, output } = find(ref, 'game');
-        return file === null ? await output.latest() : await readServerFile(server.cwd, resolve(server.cwd, file));
+        const { server, process } = find(ref, 'game');
+        return await (file === null ? process.latestLog() : readServerFile(server.cwd, resolve(server.cwd, file)));
       },
       openConsole(ref, events) {
         const found = all.get(ref);
-        const running = found?.server.kind === 'game' ? found : undefined;
-        // Deferred, since the caller expects no event before this function returns. In one step, so that no line is lost.
-        const start = setImmediate(() => {
-          if (!running) return events.ended(notAvailable);
-          for (const line of running.output.lines()) events.line(line);
-          events.status(running.process.status());
-          events.loaded();
-          running.watchers.add(events);
-        });
+        const running = found?.server.kind === 'game' ? found.process : undefined;
+        // Deferred, since the caller expects no event before this function returns.
+        const start = setImmediate(() => (running ? running.watch(events) : events.ended(notAvailable)));
         return {
-          stats: () => running?.process.usage() ?? Promise.resolve(unknownStats),
+          stats: () => running?.usage() ?? Promise.resolve(unknownStats),
           close() {
             clearImmediate(start);
-            running?.watchers.delete(events);
+            running?.unwatch(events);
           },
         };
       },

@@ -1,36 +1,39 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
+import { createWriteStream, renameSync, statSync } from 'node:fs';
+import type { WriteStream } from 'node:fs';
+import { constants, open as openFile, realpath } from 'node:fs/promises';
 import type { Socket } from 'node:net';
+import { dirname, sep } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createFolder } from '#common/folder.ts';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
 import { problems } from '#contract/problem.ts';
 import type { Logger } from '../../../log.ts';
 import { withTimeout } from '../../../timeout.ts';
-import { offline, toRefusal, ProviderError } from '../../../upstream/client.ts';
+import { ProviderError, offline, toRefusal } from '../../../upstream/client.ts';
+import { providerLogBytes, toLogEnd } from '../game-log.ts';
 import type { ConsoleEvents, GameState, PowerAction, PowerState } from '../types.ts';
 import { readUsage } from './groups.ts';
 import type { GroupsLock } from './groups.ts';
-import type { ServerLog } from './output.ts';
-
-/** The program of a server, and the time between SIGTERM and SIGKILL. */
-interface Program {
-  readonly command: readonly string[];
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly grace_seconds: number;
-}
 
 /** Dependencies of a local server. */
 interface LocalProcessOptions {
   /** The name of the server for the lock. */
   readonly name: string;
-  readonly server: Program;
-  readonly output: ServerLog;
-  /** Who gets each new status. */
-  readonly watchers: ReadonlySet<ConsoleEvents>;
+  /** The program, and the time between SIGTERM and SIGKILL. */
+  readonly server: {
+    readonly command: readonly string[];
+    readonly cwd: string;
+    readonly env: Readonly<Record<string, string>>;
+    readonly grace_seconds: number;
+  };
+  /** The file of its output. */
+  readonly logFile: string;
   /** Used from a start until the output of the server is read. */
   readonly lock: GroupsLock;
   readonly log: Logger;
@@ -42,13 +45,15 @@ const checkIntervalMs = 25;
 const reapMs = 500;
 
 /** Creates a local server, a process with its descendants, that is offline. */
-export function createLocalProcess({ name, server, output, watchers, lock, log }: LocalProcessOptions) {
+export function createLocalProcess({ name, server, logFile, lock, log }: LocalProcessOptions) {
+  const watchers = new Set<ConsoleEvents>();
+  const output = createOutput(logFile, log, watchers);
   let status: GameState = 'offline';
   let starting: Promise<void> | undefined;
   /** From the start until the output is read. */
   let life: Promise<void> | undefined;
   /** Undefined as soon as it is gone, since its ID may be another group's then. */
-  let group: ProcessGroup | undefined;
+  let group: Awaited<ReturnType<typeof spawnGroup>> | undefined;
   let isEnding = false;
   let startsAgain = false;
   let killedAt = Number.POSITIVE_INFINITY;
@@ -81,7 +86,7 @@ export function createLocalProcess({ name, server, output, watchers, lock, log }
     show('running');
     life = live(group);
   };
-  const live = async (current: ProcessGroup): Promise<void> => {
+  const live = async (current: NonNullable<typeof group>): Promise<void> => {
     await current.exited;
     while (current.signal(0) && performance.now() - killedAt < reapMs) {
       // The process has left others of its group.
@@ -110,10 +115,7 @@ export function createLocalProcess({ name, server, output, watchers, lock, log }
     clearTimeout(grace);
     group?.signal('SIGKILL');
   };
-  /**
-   * Runs an action; it awaits a start, but not an end. `restart` ends the server with SIGTERM, `reset` with SIGKILL; both
-   * start it again. Throws a ProviderError.
-   */
+  /** Runs an action; awaits a start, but no end. `restart` ends by SIGTERM, `reset` by SIGKILL. Throws a ProviderError. */
   const power = async (action: PowerAction): Promise<void> => {
     const starts = action !== 'stop' && action !== 'kill';
     if (starting && (action === 'start' || action === 'restart')) return await starting;
@@ -138,8 +140,6 @@ export function createLocalProcess({ name, server, output, watchers, lock, log }
   };
   return {
     power,
-    /** The status for console readers. */
-    status: () => status,
     /** The power state; `unknown` if another instance runs the server. */
     state: (): PowerState => (status === 'offline' && lock.isTaken(name) ? 'unknown' : status),
     /** What it uses now. */
@@ -150,18 +150,25 @@ export function createLocalProcess({ name, server, output, watchers, lock, log }
       if (!group || isEnding) throw toRefusal('the local server is not running', offline);
       await group.write(line);
     },
+    /** Emits the newest lines and the status, and then what follows. In one step, so that no line is lost. */
+    watch(events: ConsoleEvents): void {
+      for (const line of output.recent) events.line(line);
+      events.status(status);
+      events.loaded();
+      watchers.add(events);
+    },
+    unwatch: (events: ConsoleEvents) => watchers.delete(events),
+    latestLog: output.readEnd,
     /** Ends the server for good, and waits until it has ended. */
     close: (): Promise<void> => (closed ??= close()),
   };
 }
 
-type ProcessGroup = Awaited<ReturnType<typeof spawnGroup>>;
-
 /** The timeout of a write, and of reading the output after the end. */
 const ioTimeoutMs = 1000;
 
 /** Spawns a process group, so that signals reach all its processes, but Ctrl-C of the terminal does not. */
-async function spawnGroup(program: Program, output: ServerLog, log: Logger) {
+async function spawnGroup(program: LocalProcessOptions['server'], output: Output, log: Logger) {
   const { command, cwd, env, grace_seconds: graceSeconds } = program;
   const [file = '', ...args] = command;
   let child: ChildProcessByStdio<Writable, Readable, Readable>;
@@ -189,7 +196,16 @@ async function spawnGroup(program: Program, output: ServerLog, log: Logger) {
         return (error as NodeJS.ErrnoException).code === 'EPERM';
       }
     },
-    write: (line: string) => writeLine(stdin, line),
+    async write(line: string): Promise<void> {
+      if (!stdin.writable) throw toRefusal('the local server has closed its input', offline);
+      // Unread input would accumulate in memory.
+      if (stdin.writableLength > 0) throw toRefusal('the local server does not read its input');
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      stdin.write(`${line}\n`, (error) => (error ? reject(toFailure(error)) : resolve()));
+      await withTimeout(promise, ioTimeoutMs, () => {
+        throw toFailure(new Error('the local server does not read its input'));
+      });
+    },
     /** Reads the rest of the output after the group has ended, and closes its pipes. */
     async release(): Promise<void> {
       releaseGuard();
@@ -199,25 +215,10 @@ async function spawnGroup(program: Program, output: ServerLog, log: Logger) {
   };
 }
 
-async function writeLine(stdin: Writable, line: string): Promise<void> {
-  if (!stdin.writable) throw toRefusal('the local server has closed its input', offline);
-  // Unread input would accumulate in memory.
-  if (stdin.writableLength > 0) throw toRefusal('the local server does not read its input');
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  stdin.write(`${line}\n`, (error) => (error ? reject(toFailure(error)) : resolve()));
-  await withTimeout(promise, ioTimeoutMs, () => {
-    throw toFailure(new Error('the local server does not read its input'));
-  });
-}
+const toFailure = (cause: unknown): ProviderError =>
+  new ProviderError(problems.provider_error.message, { outcome: 'unknown', cause });
 
-function toFailure(cause: unknown): ProviderError {
-  return new ProviderError(problems.provider_error.message, { outcome: 'unknown', cause });
-}
-
-/**
- * Ends a group when stdin closes without a line, also after a SIGKILL of the parent: first with SIGTERM. A shell script,
- * since a shell is on every machine and needs only a megabyte.
- */
+/** Ends a group when stdin closes without a line, also after a SIGKILL of the parent. A shell is everywhere and small. */
 const guardScript = `
 trap '' HUP INT QUIT TERM
 read -r line && exit 0
@@ -240,4 +241,125 @@ function guard(group: number, graceSeconds: number, log: Logger): () => void {
   shell.unref();
   (shell.stdin as Socket).unref();
   return () => void shell.stdin.end('release\n');
+}
+
+/** The lines for a new reader, as in Wings (websocket_log_count). */
+const maxLines = 150;
+const maxLineLength = 64 * 1024;
+const maxFileBytes = 4 * 1024 * 1024;
+
+/** The rate limit of Wings; a faster server is slowed down, and loses no lines. */
+const linesPerMs = 20;
+
+type Output = ReturnType<typeof createOutput>;
+
+/** Creates the output of a server, for those who watch it; it appends to an existing log, which is rotated when it is full. */
+function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEvents>) {
+  const previous = `${file}.1`;
+  const recent: string[] = [];
+  let stream: WriteStream | undefined;
+  let size = 0;
+  /** After an error nothing is written until the server's next start: a full disk must not end the server. */
+  let isBroken = false;
+
+  const fail = (error: unknown): void => {
+    if (!isBroken) log.error({ err: error, file }, 'a log cannot be written');
+    isBroken = true;
+  };
+  const open = (): WriteStream | undefined => {
+    try {
+      createFolder(dirname(file), 0o700);
+      size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+      if (size > maxFileBytes) {
+        renameSync(file, previous);
+        size = 0;
+      }
+      return createWriteStream(file, { flags: 'a', mode: 0o600 }).on('error', fail);
+    } catch (error) {
+      fail(error);
+      return undefined;
+    }
+  };
+  const append = async (lines: readonly string[]): Promise<void> => {
+    for (const line of lines) {
+      recent.push(line);
+      for (const watcher of watchers) watcher.line(line);
+    }
+    recent.splice(0, recent.length - maxLines);
+    if (isBroken || lines.length === 0) return;
+    if (size > maxFileBytes || stream?.destroyed) {
+      stream?.end();
+      stream = undefined;
+    }
+    const target = (stream ??= open());
+    const text = `${lines.join('\n')}\n`;
+    size += Buffer.byteLength(text);
+    await new Promise((written) => (target ? target.write(text, written) : written(undefined)));
+  };
+  return {
+    /** The newest lines. */
+    recent: recent as readonly string[],
+    /** Reads a stream until it ends. Never throws. */
+    async pump(source: Readable): Promise<void> {
+      const decoder = new StringDecoder('utf8');
+      let rest = '';
+      isBroken = false;
+      try {
+        for await (const chunk of source as AsyncIterable<Buffer>) {
+          const lines = (rest + decoder.write(chunk)).split('\n').map((line) => line.replace(/\r$/, ''));
+          rest = lines.pop()!;
+          if (rest.length > maxLineLength) {
+            lines.push(rest);
+            rest = '';
+          }
+          await append(lines);
+          if (lines.length > linesPerMs) await sleep(lines.length / linesPerMs);
+        }
+      } catch {
+        // The stream was destroyed, since a descendant kept its pipe open.
+      }
+      if (rest) await append([rest]);
+    },
+    /** Reads the end of the log file; undefined if there is none. */
+    readEnd: async (): Promise<string | undefined> => {
+      const newest = await readEnd(file);
+      if (newest === undefined || newest.length > providerLogBytes) return newest && toLogEnd(newest);
+      return toLogEnd(Buffer.concat([(await readEnd(previous)) ?? Buffer.alloc(0), newest]));
+    },
+    async close(): Promise<void> {
+      if (!stream) return;
+      const closed = once(stream, 'close').catch(() => undefined);
+      stream.end();
+      if (!stream.closed) await closed;
+    },
+  };
+}
+
+/** Reads the end of a file in the folder of a server, which controls it: links out of it and special files are ignored. */
+export async function readServerFile(folder: string, path: string): Promise<string | undefined> {
+  try {
+    const real = await realpath(path);
+    if (!real.startsWith((await realpath(folder)) + sep)) return undefined;
+    const bytes = await readEnd(real);
+    return bytes && toLogEnd(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads the last bytes of a file: one more than is returned, so that truncation can be detected. */
+async function readEnd(path: string): Promise<Buffer | undefined> {
+  // Non-blocking, since opening a FIFO without a writer would block.
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await openFile(path, flags).catch(() => undefined);
+  if (!handle) return undefined;
+  try {
+    const stats = await handle.stat();
+    if (!stats.isFile()) return undefined;
+    const length = Math.min(stats.size, providerLogBytes + 1);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, stats.size - length);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
 }

@@ -9,26 +9,16 @@ import {
   toRefusal,
 } from '../../../upstream/client.ts';
 import { shareAccount } from '../../../upstream/quota.ts';
-import type { Client, Reply, RequestOptions, Outcome } from '../../../upstream/client.ts';
+import type { Client, Outcome, Reply, RequestOptions } from '../../../upstream/client.ts';
 import type { Logger } from '../../../log.ts';
 import { createTokenBucket } from '../../../token-bucket.ts';
 import type { CreateBucket } from '../../../token-bucket.ts';
-import { toLogEnd } from '../game-log.ts';
-import { checkPanel, listIdentifiers } from './check.ts';
-import { defaultTimings, openSession } from './session.ts';
-import type { ConsoleTimings, Session } from './session.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
-import { createStateReader } from '../state-reader.ts';
-import { refs } from '../types.ts';
-import type {
-  ConsoleEvents,
-  ConsoleSource,
-  GameProvider,
-  PowerState,
-  Provider,
-  ProviderOptions,
-  StateReport,
-} from '../types.ts';
+import { toLogEnd } from '../game-log.ts';
+import { assertRef, checkCredential, createStateReader, refs } from '../types.ts';
+import type { CheckResult, ConsoleEvents, ConsoleSource, PowerState, Provider, ProviderOptions } from '../types.ts';
+import { canWrite, defaultTimings, openSession, resourcesMs } from './session.ts';
+import type { ConsoleTimings, Session } from './session.ts';
 
 /** The settings of a Pterodactyl or Pelican panel. */
 export const PterodactylSettings = z.strictObject({
@@ -51,20 +41,17 @@ export interface PterodactylOptions extends ProviderOptions {
 
 const Failure = z.object({ errors: z.tuple([z.object({ code: z.string(), detail: z.string() })], z.unknown()) });
 const Resources = z.object({ attributes: z.object({ current_state: z.string() }) });
+const Account = z.object({ attributes: z.object({ admin: z.boolean() }) });
+const Servers = z.object({
+  data: z.array(z.object({ attributes: z.object({ identifier: z.string(), server_owner: z.boolean() }) })),
+});
+const Server = z.object({ meta: z.object({ user_permissions: z.array(z.string()) }) });
 
 /** States in which a server accepts no commands. */
 const stoppedStates = new Set(['offline', 'created', 'exited', 'dead', 'removing']);
 
-/** The power states that a panel reports. Pelican's `missing` is a node that does not answer; others are Docker's. */
-const powerStates: ReadonlyMap<string, PowerState> = new Map([
-  ['running', 'running'],
-  ['starting', 'starting'],
-  ['stopping', 'stopping'],
-  ['offline', 'offline'],
-]);
-
-/** For how long a panel repeats the answer of a node, so that a read sooner would report nothing new. */
-const resourcesMs = 20_000;
+/** The states that are power states too. Pelican's `missing` is a node that does not answer; others are Docker's. */
+const powerStates = z.enum(['running', 'starting', 'stopping', 'offline'] satisfies PowerState[]);
 
 /** The panel's error codes for a file that it cannot return; the second is Pelican's. */
 const fileFailures = new Set(['FileSizeTooLargeException', 'FileNotFoundException']);
@@ -95,36 +82,32 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
     hasRoom: account.hasRoom,
     clock: options.clock,
   });
-
-  const game: GameProvider = {
-    async power(ref, action, sendOptions) {
-      const body = { signal: action };
-      const reply = await account.power.request('POST', `${pathOf(ref)}/power`, { body, ...sendOptions });
-      // Exactly 204: a 200 may be from a proxy or a login page.
-      if (reply.status !== 204) throw toProviderError(reply, toOutcome(reply));
-    },
-    async command(ref, command, sendOptions = {}) {
-      const path = pathOf(ref);
-      const { signal, trace } = sendOptions;
-      const isOffline = (): Promise<boolean> => isStopped(client, path, { timeoutMs: timeoutMs / 4, signal, trace });
-      // Pelican, whose keys do not start with ptlc_, answers 204 to commands for offline servers.
-      if (!settings.token.startsWith('ptlc_') && (await isOffline())) throw toRefusal(`${ref} is offline`, offline);
-      const reply = await client.request('POST', `${path}/command`, { body: { command }, ...sendOptions });
-      if (reply.status === 204) return;
-      // This is the error for an offline server, and for a 502 of a proxy that may have forwarded the command.
-      const isAmbiguous = reply.status === 502 && failureOf(reply).code === 'HttpException';
-      if (isAmbiguous && (await isOffline())) throw toProviderError(reply, 'refused', { message: offline });
-      const code = isDenied(reply) ? 'provider_permission_denied' : 'provider_error';
-      throw toProviderError(reply, toOutcome(reply), { code });
-    },
-    async state(ref, maxAgeMs) {
-      return consoles.state(ref, maxAgeMs) ?? (await readState(ref, ref, maxAgeMs));
-    },
-    latestLog: (ref, file) => readLog(client, ref, file),
-    openConsole: (...args) => consoles.open(...args),
-  };
   return {
-    game,
+    game: {
+      async power(ref, action, sendOptions) {
+        const body = { signal: action };
+        const reply = await account.power.request('POST', `${pathOf(ref)}/power`, { body, ...sendOptions });
+        // Exactly 204: a 200 may be from a proxy or a login page.
+        if (reply.status !== 204) throw toProviderError(reply, toOutcome(reply));
+      },
+      async command(ref, command, sendOptions = {}) {
+        const path = pathOf(ref);
+        const { signal, trace } = sendOptions;
+        const isOffline = (): Promise<boolean> => isStopped(client, path, { timeoutMs: timeoutMs / 4, signal, trace });
+        // Pelican, whose keys do not start with ptlc_, answers 204 to commands for offline servers.
+        if (!settings.token.startsWith('ptlc_') && (await isOffline())) throw toRefusal(`${ref} is offline`, offline);
+        const reply = await client.request('POST', `${path}/command`, { body: { command }, ...sendOptions });
+        if (reply.status === 204) return;
+        // This is the error for an offline server, and for a 502 of a proxy that may have forwarded the command.
+        const isAmbiguous = reply.status === 502 && failureOf(reply).code === 'HttpException';
+        if (isAmbiguous && (await isOffline())) throw toProviderError(reply, 'refused', { message: offline });
+        const code = isDenied(reply) ? 'provider_permission_denied' : 'provider_error';
+        throw toProviderError(reply, toOutcome(reply), { code });
+      },
+      state: async (ref, maxAgeMs) => consoles.state(ref, maxAgeMs) ?? (await readState(ref, ref, maxAgeMs)),
+      latestLog: (ref, file) => readLog(client, ref, file),
+      openConsole: consoles.open,
+    },
     async check() {
       const { findings, readerCanWrite } = await checkPanel(client, reader);
       if (readerCanWrite !== undefined) consoles.lock(readerCanWrite);
@@ -159,30 +142,24 @@ function createConsoles(
   let isLocked = false;
   let isClosed = false;
   return {
-    open(ref: string, events: ConsoleEvents, isResumed = false): ConsoleSource {
-      if (isLocked || isClosed || !client || !refs.pterodactyl.pattern.test(ref)) return endAtOnce(events);
+    open: (ref: string, events: ConsoleEvents, isResumed = false): ConsoleSource => {
+      if (isLocked || isClosed || !client || !refs.pterodactyl.pattern.test(ref)) {
+        const later = setImmediate(() => events.ended(notAvailable));
+        return { stats: () => Promise.resolve(unknownStats), close: () => clearImmediate(later) };
+      }
       const path = pathOf(ref);
-      const session = openSession({
-        client,
-        path,
-        origin,
-        timings,
-        events,
-        isResumed,
-        consume: () => budget.consume(origin + path),
-        leave: () => sessions.delete(session),
-        log: log.child({ ref }),
-        lagMs: resourcesMs,
-        now,
-      });
+      const consume = () => budget.consume(origin + path);
+      const leave = () => sessions.delete(session);
+      const dependencies = { client, path, origin, timings, consume, leave, log: log.child({ ref }), now };
+      const session = openSession({ ...dependencies, events, isResumed });
       sessions.set(session, ref);
       return session;
     },
     /** The state that an open console of a server proves; undefined if there is none. */
-    state(ref: string, maxAgeMs: number): StateReport | undefined {
+    state(ref: string, maxAgeMs: number) {
       const after = now() - maxAgeMs;
-      for (const [session, its] of sessions) if (its === ref && session.state(after)) return session.state(after);
-      return undefined;
+      const own = sessions.entries().filter(([, its]) => its === ref);
+      return own.map(([session]) => session.state(after)).find((state) => state !== undefined);
     },
     /** Ends all consoles and opens no more while the credential is not read-only, and opens them again once it is. */
     lock(next: boolean): void {
@@ -197,14 +174,8 @@ function createConsoles(
   };
 }
 
-function endAtOnce(events: ConsoleEvents): ConsoleSource {
-  const later = setImmediate(() => events.ended(notAvailable));
-  return { stats: () => Promise.resolve(unknownStats), close: () => clearImmediate(later) };
-}
-
 function pathOf(ref: string): string {
-  const { pattern, meaning } = refs.pterodactyl;
-  if (!pattern.test(ref)) throw toRefusal(`"${ref}" is not ${meaning}`);
+  assertRef('pterodactyl', ref);
   return `/servers/${ref}`;
 }
 
@@ -221,7 +192,7 @@ async function readResources(client: Client, ref: string): Promise<PowerState> {
   if (reply.status === 409 && failureOf(reply).code === 'ServerStateConflictException') return 'unknown';
   const found = reply.status === 200 ? parseJson(reply.text, Resources) : undefined;
   if (!found) throw toProviderError(reply, 'refused');
-  return powerStates.get(found.attributes.current_state) ?? 'unknown';
+  return powerStates.safeParse(found.attributes.current_state).data ?? 'unknown';
 }
 
 async function readLog(client: Client, ref: string, file: string | null): Promise<string | undefined> {
@@ -252,4 +223,96 @@ function isDenied(reply: Reply): boolean {
 /** A 4xx comes from the panel, before it calls its node; with other errors the node may have acted. */
 function toOutcome({ status }: Reply): Outcome {
   return status >= 400 && status < 500 && status !== 408 ? 'refused' : 'unknown';
+}
+
+const listSize = 100;
+/** More servers than one panel has: each page costs a request of its budget. */
+const maxPages = 50;
+
+/** Lists the identifiers of all servers of a key; undefined for an administrator, who reaches others too. */
+async function listIdentifiers(client: Client): Promise<ReadonlySet<string> | undefined> {
+  const account = await client.request('GET', '/account');
+  if (parseJson(account.text, Account)?.attributes.admin !== false) return undefined;
+  const found = new Set<string>();
+  for (let page = 1; page <= maxPages; page += 1) {
+    // oxlint-disable-next-line no-await-in-loop
+    const reply = await client.request('GET', `?per_page=${listSize}&page=${page}`);
+    const list = reply.status === 200 ? parseJson(reply.text, Servers) : undefined;
+    if (!list) throw toProviderError(reply, 'refused');
+    for (const { attributes } of list.data) found.add(attributes.identifier);
+    if (list.data.length < listSize) return found;
+  }
+  return undefined;
+}
+
+/** Checks the credentials of a panel. `readerCanWrite` is undefined if that could not be seen. Never throws. */
+async function checkPanel(client: Client, reader: Client | undefined) {
+  const token = await checkKey(client, 'token');
+  const findings: CheckResult[] = [token.found];
+  if (!reader) {
+    findings.push({
+      level: 'warn',
+      message: 'There is no read_only_token, so consoles are not available',
+      advice: 'set the client key of a user with only websocket.connect as read_only_token in PROVIDERS_FILE',
+    });
+    return { findings, readerCanWrite: false };
+  }
+  const { found, isAdmin } = await checkKey(reader, 'read_only_token');
+  findings.push(found);
+  if (found.level !== 'info' && !isAdmin) return { findings, readerCanWrite: undefined };
+  const readerCanWrite = isAdmin || (await canWriteAnyServer(reader));
+  if (readerCanWrite === true) {
+    findings.push({
+      level: 'error',
+      message:
+        'The read_only_token may do more than read, so no console is opened: give its user only websocket.connect',
+      advice: 'take all other permissions from the user of the read_only_token',
+    });
+  } else if (readerCanWrite === undefined) {
+    findings.push({
+      level: 'warn',
+      message: 'The panel does not show what the read_only_token may do',
+      advice:
+        'see what fails in the panel: it must list the servers of the read_only_token, and show the first of them',
+      isUnreachable: true,
+    });
+  }
+  return { findings, readerCanWrite };
+}
+
+async function checkKey(client: Client, name: string) {
+  let isAdmin = false;
+  const found = await checkCredential({
+    name,
+    upstream: `The panel asked with the ${name}`,
+    ask: () => client.request('GET', '/account', { credentialStatuses: [401, 403] }),
+    judge(text) {
+      isAdmin = parseJson(text, Account)?.attributes.admin ?? false;
+      if (!isAdmin) return { level: 'info', message: `The ${name} is accepted` };
+      const message = `The ${name} is an administrator's: it reaches every server of the panel`;
+      const advice = `use a key of a user who is no administrator, and a subuser of the servers, as ${name}`;
+      return { level: 'warn', message, advice };
+    },
+    refusedAdvice: `create a client key in the panel, allowed from the address of this machine, and set it as ${name}`,
+    unreachable: [
+      `The panel cannot be reached with the ${name}`,
+      `see that this machine may connect to the url of PROVIDERS_FILE, resolves its name and trusts its certificate (asked with the ${name})`,
+    ],
+  });
+  return { found, isAdmin };
+}
+
+/** Checks the rights of a key on its first server. The token of each console is checked when it is opened. */
+async function canWriteAnyServer(reader: Client): Promise<boolean | undefined> {
+  try {
+    const servers = parseJson((await reader.request('GET', `?per_page=${listSize}`)).text, Servers)?.data;
+    if (!servers) return undefined;
+    if (servers.some(({ attributes }) => attributes.server_owner)) return true;
+    const id = servers[0]?.attributes.identifier;
+    if (id === undefined) return false;
+    const server = parseJson((await reader.request('GET', `/servers/${encodeURIComponent(id)}`)).text, Server);
+    return server && canWrite(server.meta.user_permissions);
+  } catch {
+    return undefined;
+  }
 }

@@ -9,17 +9,14 @@ import { notAvailable, parseJson } from '../../../upstream/client.ts';
 import { isLoopback } from '../../../upstream/address.ts';
 import type { ConsoleEvents, GameState, StateReport } from '../types.ts';
 
-/** The timings of a session. */
+/** The timings of a session, in milliseconds. */
 export const defaultTimings = {
   pingMs: 30_000,
   /** The timeout of `auth`. */
   authMs: 15_000,
   /** The wait before a throttled `auth` is repeated; Wings allows one in 5 s. */
   throttleMs: 5500,
-  /**
-   * How long after `send logs` the buffered lines arrive. Wings does not mark their end; it reads them from a file, so most
-   * arrive within a round trip.
-   */
+  /** How long the lines after `send logs` take: Wings does not mark their end, but most arrive within a round trip. */
   loadMs: 500,
   /** How long a request for statistics waits for Wings. */
   statsMs: 3000,
@@ -32,6 +29,9 @@ export const defaultTimings = {
   windowMs: 60_000,
 };
 export type ConsoleTimings = Readonly<typeof defaultTimings>;
+
+/** For how long a panel repeats the answer of a node, so that a read sooner would report nothing new. */
+export const resourcesMs = 20_000;
 
 /** Dependencies of a session. */
 interface SessionOptions {
@@ -48,8 +48,6 @@ interface SessionOptions {
   /** Called once, when it has ended for whatever reason. */
   readonly leave: () => void;
   readonly log: Logger;
-  /** How long after an action a state from before may still be reported. */
-  readonly lagMs: number;
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
 }
@@ -57,7 +55,12 @@ interface SessionOptions {
 /** One connection to the console of a server. */
 export type Session = ReturnType<typeof openSession>;
 
-type Timer = 'auth' | 'throttle' | 'renewal' | 'load';
+/** A token of the panel, and the socket that it opens. */
+interface Grant {
+  readonly url: string;
+  readonly token: string;
+  readonly lifeMs: number;
+}
 
 /** What is sent to Wings: nothing that needs more than a read-only credential. */
 type WingsRequest = 'auth' | 'send logs' | 'send stats';
@@ -65,18 +68,22 @@ type WingsRequest = 'auth' | 'send logs' | 'send stats';
 /** Statistics of a running server are not sent on after this time. */
 const staleMs = 10_000;
 
-const lostGap = 'the connection to the console was lost';
-const renewalGap = 'the credential of the console had to be renewed';
-
-const states = new Set<string>(['running', 'starting', 'stopping', 'offline'] satisfies GameState[]);
-
 /** How long a silent connection is trusted: one ping, and some time for its answer. */
 const silenceMs = 35_000;
 
+/** Wings truncates lines at 64 KiB (system/utils.go), and JSON may encode a byte as six. */
+const maxPayload = 1024 * 1024;
+
+const lostGap = 'the connection to the console was lost';
+const renewalGap = 'the credential of the console had to be renewed';
+
+const Message = z.object({ event: z.string(), args: z.array(z.string()).nullish() });
+const State = z.enum(['running', 'starting', 'stopping', 'offline'] satisfies GameState[]);
+
 /** Opens a session: one token, one socket, further tokens before each expires, and one end. It emits nothing at once. */
 export function openSession(options: SessionOptions) {
-  const { client, path, consume, origin, timings, events, isResumed, leave, log, lagMs, now } = options;
-  const timers = new Map<Timer, NodeJS.Timeout>();
+  const { client, path, consume, origin, timings, events, isResumed, leave, log, now } = options;
+  const timers = new Map<string, NodeJS.Timeout>();
   /** Called when statistics arrive. */
   const waiting = new Set<() => void>();
   /**
@@ -84,14 +91,14 @@ export function openSession(options: SessionOptions) {
    * later after a failure (`deferred`), or sent (`reauthenticating`).
    */
   let stage: 'opening' | 'authenticating' | 'live' | 'renewing' | 'deferred' | 'reauthenticating' | 'ended' = 'opening';
-  let socket: ReturnType<typeof openSocket> | undefined;
+  let websocket: WebSocket | undefined;
   /** The last token, and when it was sent. */
-  let grant: Granted;
+  let grant: Grant;
   let sentAt = 0;
   /** Whether the token has expired, so that lines are lost, and the gap is reported. */
   let losesLines = false;
   /** The last statistics; they stay true if the server does not run. */
-  let last: (WingsStats & { readonly at: number }) | undefined;
+  let last: (z.output<typeof WingsStats> & { readonly at: number }) | undefined;
   /** The state of the server: undefined until the first status, and after a gap, since a status may be missing too. */
   let status: { readonly state: GameState; readonly changedAt: number } | undefined;
   /** The last sign of life of Wings, also in milliseconds since 1970. */
@@ -99,16 +106,21 @@ export function openSession(options: SessionOptions) {
 
   const isEnded = (): boolean => stage === 'ended';
   const isAuthenticating = (): boolean => stage === 'authenticating' || stage === 'reauthenticating';
-  const setTimer = (timer: Timer, ms: number, run: () => void): void => {
+  const setTimer = (timer: 'auth' | 'throttle' | 'renewal' | 'load', ms: number, run: () => void): void => {
     clearTimeout(timers.get(timer));
     timers.set(timer, setTimeout(run, ms));
+  };
+  const send = (event: WingsRequest, ...args: readonly string[]): void => {
+    if (websocket?.readyState === WebSocket.OPEN) websocket.send(JSON.stringify({ event, args }));
   };
   const end = (reason?: string, retryAfterMs?: number): void => {
     if (isEnded()) return;
     stage = 'ended';
     clearImmediate(starting);
     for (const timer of timers.values()) clearTimeout(timer);
-    socket?.end();
+    const closing = websocket?.removeAllListeners().on('error', () => undefined);
+    closing?.close();
+    setTimeout(() => closing?.terminate(), 1000).unref();
     leave();
     if (reason !== undefined) events.ended(reason, retryAfterMs);
   };
@@ -122,32 +134,89 @@ export function openSession(options: SessionOptions) {
     end(reason, retryAfterMs);
   };
 
+  /** Requests a token from the panel; undefined if the session has ended, or if `onFailure` was called as a retry may help. */
+  const requestGrant = async (onFailure: (detail: string, retryAfterMs: number) => void) => {
+    const request = client.request('GET', `${path}/websocket`);
+    const reply = await request.catch((error: unknown) => String((error as Error).cause ?? error));
+    if (isEnded()) return undefined;
+    if (typeof reply === 'string') {
+      onFailure(reply, 0);
+      return undefined;
+    }
+    const detail = reply.describe();
+    const answer = reply.status === 200 ? parseJson(reply.text, Answer)?.data : undefined;
+    if (reply.status === 409) refuse('the server is not available', detail);
+    // A wrong key, a missing permission or an unknown server: retrying does not help.
+    else if ([401, 403, 404].includes(reply.status)) refuse(notAvailable, detail);
+    else if (!answer) onFailure(detail, reply.status === 429 ? toRetryAfter(reply) : 0);
+    else {
+      const payload = Buffer.from(answer.token.split('.')[1] ?? '', 'base64url').toString('utf8');
+      const claims = parseJson(payload, Claims) ?? {};
+      if (canWrite(claims.permissions ?? [])) {
+        refuse(notAvailable, `${detail}, with a token that may do more than read`);
+      } else if (!isSocketUrl(answer.socket)) refuse(notAvailable, `${detail}, with a socket that is not wss://`);
+      else return { url: answer.socket, token: answer.token, lifeMs: toLife(claims, Date.now()) };
+    }
+    return undefined;
+  };
+  const onHeard = (): void => void (heard = { at: now(), date: Date.now() });
   const start = async (): Promise<void> => {
     const { allowed, waitMs } = await consume();
     if (isEnded()) return;
     if (!allowed) return end('the console has to wait', waitMs);
-    const answer = await readGrant(client, path);
-    if (isEnded()) return;
-    if (answer.type === 'refused') refuse(answer.reason, answer.detail);
-    else if (answer.type === 'failed') lose(answer.detail, lostGap, answer.retryAfterMs);
-    else {
-      const onOpen = (): void => authenticate('authenticating', answer);
-      const onHeard = (): void => void (heard = { at: now(), date: Date.now() });
-      socket = openSocket(answer.url, { origin, pingMs: timings.pingMs, onOpen, onMessage, onClose, onHeard });
-    }
+    const first = await requestGrant((detail, retryAfterMs) => lose(detail, lostGap, retryAfterMs));
+    if (first) connect(first);
   };
-  const authenticate = (next: 'authenticating' | 'reauthenticating', token: Granted): void => {
+  /**
+   * Opens the socket. The Origin is the panel's: Wings compares it as text, and rejects a handshake without it. The socket
+   * sends pings, since proxies close idle connections and an offline server sends nothing for hours.
+   */
+  const connect = (first: Grant): void => {
+    const limits = { maxPayload, perMessageDeflate: false, handshakeTimeout: 10_000, followRedirects: false };
+    const opened = new WebSocket(first.url, { origin, ...limits });
+    let isAlive = true;
+    let answered: number | undefined;
+    websocket = opened;
+    timers.set(
+      'ping',
+      setInterval(() => {
+        if (!isAlive) opened.terminate();
+        else if (opened.readyState === WebSocket.OPEN) {
+          isAlive = false;
+          opened.ping();
+        }
+      }, timings.pingMs),
+    );
+    opened.on('open', () => authenticate('authenticating', first));
+    opened.on('pong', () => {
+      isAlive = true;
+      onHeard();
+    });
+    opened.on('unexpected-response', (_, response) => {
+      answered = response.statusCode;
+      opened.terminate();
+    });
+    opened.on('message', (data, isBinary) => {
+      const message = isBinary ? undefined : parseJson((data as Buffer).toString('utf8'), Message);
+      if (message) onMessage(message.event, message.args?.[0] ?? '');
+      onHeard();
+    });
+    opened.on('close', (code) => onClose(code, answered));
+    // Always followed by `close`.
+    opened.on('error', () => undefined);
+  };
+  const authenticate = (next: 'authenticating' | 'reauthenticating', token: Grant): void => {
     stage = next;
     grant = token;
     sentAt = performance.now();
     setTimer('auth', timings.authMs, () => lose('no answer to auth'));
-    socket!.send('auth', token.token);
+    send('auth', token.token);
   };
   /** Wings reports only the first of several dropped `auth`, so `auth` is repeated until there is an answer or a timeout. */
   const awaitThrottle = (): void =>
     setTimer('throttle', timings.throttleMs, () => {
       awaitThrottle();
-      socket!.send('auth', grant.token);
+      send('auth', grant.token);
     });
   const onAccepted = (): void => {
     const isFirst = stage === 'authenticating';
@@ -157,22 +226,19 @@ export function openSession(options: SessionOptions) {
     clearTimeout(timers.get('throttle'));
     setTimer('renewal', toRenewal(sentAt + grant.lifeMs - performance.now()), () => void renew());
     if (isFirst && !isResumed) {
-      socket!.send('send logs');
+      send('send logs');
       setTimer('load', timings.loadMs, () => events.loaded());
     }
     // Wings sends statistics by itself only while the server runs.
-    socket!.send('send stats');
+    send('send stats');
   };
 
   const renew = async (): Promise<void> => {
     stage = 'renewing';
     clearTimeout(timers.get('renewal'));
-    const answer = await readGrant(client, path);
-    if (isEnded()) return;
-    if (answer.type === 'refused') refuse(answer.reason, answer.detail);
-    else if (answer.type === 'failed') deferRenewal(answer.detail, answer.retryAfterMs);
-    else if (answer.url === grant.url) authenticate('reauthenticating', answer);
-    else lose('the server has moved to another node');
+    const next = await requestGrant(deferRenewal);
+    if (next?.url === grant.url) authenticate('reauthenticating', next);
+    else if (next) lose('the server has moved to another node');
   };
   /** Retries a failed renewal while the token is valid. A connection that already loses lines is closed. */
   const deferRenewal = (detail: string, retryAfterMs: number): void => {
@@ -205,29 +271,25 @@ export function openSession(options: SessionOptions) {
     } else if (!detail.includes('Error Event') && /exp|^$/.test(detail)) onExpired(detail);
     else lose(detail, renewalGap);
   };
-
   const onMessage = (event: string, text: string): void => {
+    const { data: state } = event === 'status' ? State.safeParse(text) : {};
     if (event === 'console output' || event === 'daemon message') events.line(text);
-    else if (event === 'status' && states.has(text)) onStatus(text as GameState);
-    else if (event === 'stats') onStats(text);
+    else if (state) {
+      status = { state, changedAt: now() };
+      events.status(state);
+    } else if (event === 'stats') onStats(text);
     else if (event === 'auth success' && isAuthenticating()) onAccepted();
     else if (event === 'throttled' && text === 'auth' && isAuthenticating()) awaitThrottle();
     else if (event === 'token expiring') onExpiring();
     else if (event === 'token expired') onExpired(event);
     else if (event === 'jwt error') onTokenError(text);
     else if (event === 'deleted') refuse('the server was deleted', event);
-    else if (event === 'daemon error') {
-      // Also sent for a token with a bad signature, instead of a jwt error.
-      if (stage === 'authenticating') lose(event);
-      else events.error?.('the game panel reported an error');
-    }
-  };
-  const onStatus = (state: GameState): void => {
-    status = { state, changedAt: now() };
-    events.status(state);
+    // Also sent for a token with a bad signature, instead of a jwt error.
+    else if (event === 'daemon error' && stage === 'authenticating') lose(event);
+    else if (event === 'daemon error') events.error?.('the game panel reported an error');
   };
   const onStats = (text: string): void => {
-    const stats = toStats(text);
+    const stats = parseJson(text, WingsStats);
     if (!stats) return;
     last = { ...stats, at: performance.now() };
     for (const wake of waiting) wake();
@@ -254,16 +316,16 @@ export function openSession(options: SessionOptions) {
     close: (): void => end(),
     /**
      * The state that the console proves; undefined if it proves none. After an action at `after`, this is the status that
-     * followed it, or the one that still holds `lagMs` later.
+     * followed it, or the one that still holds when a panel would no longer repeat what was before.
      */
     state(after: number): StateReport | undefined {
       if (!status || now() - heard.at > silenceMs) return undefined;
-      const counts = status.changedAt > after || heard.at > after + lagMs;
+      const counts = status.changedAt > after || heard.at > after + resourcesMs;
       return counts ? { state: status.state, checkedAt: heard.date } : undefined;
     },
     async stats(): Promise<ConsoleStats> {
       if (!currentStats() && !isEnded()) {
-        if (stage !== 'opening' && stage !== 'authenticating') socket?.send('send stats');
+        if (stage !== 'opening' && stage !== 'authenticating') send('send stats');
         const { promise, resolve } = Promise.withResolvers<void>();
         const timer = setTimeout(resolve, timings.statsMs).unref();
         waiting.add(resolve);
@@ -275,15 +337,6 @@ export function openSession(options: SessionOptions) {
     },
   };
 }
-
-/** The panel's answer to a request for a console. */
-type Grant =
-  | { readonly type: 'granted'; readonly url: string; readonly token: string; readonly lifeMs: number }
-  /** Permanent; the reason is safe for clients, the detail is for the log. */
-  | { readonly type: 'refused'; readonly reason: string; readonly detail: string }
-  /** Temporary. */
-  | { readonly type: 'failed'; readonly retryAfterMs: number; readonly detail: string };
-type Granted = Extract<Grant, { type: 'granted' }>;
 
 const Answer = z.object({ data: z.object({ token: z.string().min(1), socket: z.string() }) });
 const Claims = z.object({
@@ -298,30 +351,6 @@ const defaultLifeMs = 600_000;
 /** Whether permissions of a panel allow writing to a console. */
 export function canWrite(permissions: readonly string[]): boolean {
   return permissions.some((permission) => permission === '*' || permission.startsWith('control.'));
-}
-
-/** Requests a console token from the panel. Never throws. */
-async function readGrant(client: Client, path: string): Promise<Grant> {
-  let reply: Reply;
-  try {
-    reply = await client.request('GET', `${path}/websocket`);
-  } catch (error) {
-    return { type: 'failed', retryAfterMs: 0, detail: String((error as Error).cause ?? error) };
-  }
-  const detail = reply.describe();
-  const refuse = (reason: string, more = ''): Grant => ({ type: 'refused', reason, detail: detail + more });
-  if (reply.status === 409) return refuse('the server is not available');
-  // A wrong key, a missing permission or an unknown server: retrying does not help.
-  if ([401, 403, 404].includes(reply.status)) return refuse(notAvailable);
-  if (reply.status === 429) return { type: 'failed', retryAfterMs: toRetryAfter(reply), detail };
-  const answer = reply.status === 200 ? parseJson(reply.text, Answer)?.data : undefined;
-  if (!answer) return { type: 'failed', retryAfterMs: 0, detail };
-
-  const payload = Buffer.from(answer.token.split('.')[1] ?? '', 'base64url').toString('utf8');
-  const claims = parseJson(payload, Claims) ?? {};
-  if (canWrite(claims.permissions ?? [])) return refuse(notAvailable, ', with a token that may do more than read');
-  if (!isSocketUrl(answer.socket)) return refuse(notAvailable, ', with a socket that is not wss://');
-  return { type: 'granted', url: answer.socket, token: answer.token, lifeMs: toLife(claims, Date.now()) };
 }
 
 /** The remaining lifetime of a new token. If its age is not 0 to 5 s, the clocks differ, and ours is ignored. */
@@ -349,93 +378,18 @@ function isSocketUrl(text: string): boolean {
 }
 
 const bytes = z.int().min(0).nullable().catch(null);
-const Stats = z.object({
-  cpu_absolute: z.number().min(0).nullable().catch(null),
-  memory_bytes: bytes,
-  disk_bytes: bytes,
-  network: z.object({ rx_bytes: bytes, tx_bytes: bytes }).catch({ rx_bytes: null, tx_bytes: null }),
-  state: z.string().optional().catch(undefined),
-});
 
-interface WingsStats {
-  readonly stats: ConsoleStats;
-  readonly isOffline: boolean;
-}
-
-/** Converts the statistics of Wings; a value that is missing or of another type is null. */
-function toStats(text: string): WingsStats | undefined {
-  const read = parseJson(text, Stats);
-  if (!read) return undefined;
-  const { cpu_absolute: cpu, memory_bytes, disk_bytes, network, state } = read;
-  const { rx_bytes: network_rx_bytes, tx_bytes: network_tx_bytes } = network;
-  return {
-    stats: { cpu, memory_bytes, disk_bytes, network_rx_bytes, network_tx_bytes },
-    isOffline: state === 'offline',
-  };
-}
-
-interface SocketOptions {
-  readonly origin: string;
-  readonly pingMs: number;
-  readonly onOpen: () => void;
-  readonly onMessage: (event: string, text: string) => void;
-  /** Called once, with the close code, and the status if the handshake was refused. */
-  readonly onClose: (code: number, status: number | undefined) => void;
-  /** Called with each sign of life of Wings, after its message was handled. */
-  readonly onHeard: () => void;
-}
-
-/** Wings truncates lines at 64 KiB (system/utils.go), and JSON may encode a byte as six. */
-const maxPayload = 1024 * 1024;
-
-const Message = z.object({ event: z.string(), args: z.array(z.string()).nullish() });
-
-/**
- * Opens a socket to Wings. The Origin is the panel's: Wings compares it as text, and rejects a handshake without it. The
- * socket sends pings, since proxies close idle connections and an offline server sends nothing for hours.
- */
-function openSocket(url: string, { origin, pingMs, onOpen, onMessage, onClose, onHeard }: SocketOptions) {
-  const limits = { maxPayload, perMessageDeflate: false, handshakeTimeout: 10_000, followRedirects: false };
-  const ws = new WebSocket(url, { origin, ...limits });
-  let isAlive = true;
-  let status: number | undefined;
-  const ping = setInterval(() => {
-    if (!isAlive) ws.terminate();
-    else if (ws.readyState === WebSocket.OPEN) {
-      isAlive = false;
-      ws.ping();
-    }
-  }, pingMs);
-  ws.on('open', onOpen);
-  ws.on('pong', () => {
-    isAlive = true;
-    onHeard();
+/** The statistics of Wings; a value that is missing or of another type is null. */
+const WingsStats = z
+  .object({
+    cpu_absolute: z.number().min(0).nullable().catch(null),
+    memory_bytes: bytes,
+    disk_bytes: bytes,
+    network: z.object({ rx_bytes: bytes, tx_bytes: bytes }).catch({ rx_bytes: null, tx_bytes: null }),
+    state: z.string().optional().catch(undefined),
+  })
+  .transform(({ cpu_absolute: cpu, memory_bytes, disk_bytes, network, state }) => {
+    const { rx_bytes: network_rx_bytes, tx_bytes: network_tx_bytes } = network;
+    const stats: ConsoleStats = { cpu, memory_bytes, disk_bytes, network_rx_bytes, network_tx_bytes };
+    return { stats, isOffline: state === 'offline' };
   });
-  ws.on('unexpected-response', (_, response) => {
-    status = response.statusCode;
-    ws.terminate();
-  });
-  ws.on('close', (code) => {
-    clearInterval(ping);
-    onClose(code, status);
-  });
-  ws.on('message', (data, isBinary) => {
-    const message = isBinary ? undefined : parseJson((data as Buffer).toString('utf8'), Message);
-    if (message) onMessage(message.event, message.args?.[0] ?? '');
-    onHeard();
-  });
-  // Always followed by `close`, which is handled above.
-  ws.on('error', () => undefined);
-  return {
-    send(event: WingsRequest, ...args: readonly string[]): void {
-      if (ws.readyState === WebSocket.OPEN) ws.send(JSON.stringify({ event, args }));
-    },
-    /** Closes the socket; no calls follow. */
-    end(): void {
-      clearInterval(ping);
-      ws.removeAllListeners().on('error', () => undefined);
-      ws.close();
-      setTimeout(() => ws.terminate(), 1000).unref();
-    },
-  };
-}

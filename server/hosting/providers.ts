@@ -5,15 +5,15 @@ import { z } from 'zod';
 import { readVariable } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
 import { parseYaml } from '#common/yaml.ts';
-import { nameProvider } from '../../upstream/client.ts';
-import type { Logger } from '../../log.ts';
-import type { CreateBucket } from '../../token-bucket.ts';
-import { HetznerSettings, createHetzner } from './hetzner.ts';
-import { createGroupsLock } from './local/groups.ts';
-import { createLocal, localSettings } from './local/index.ts';
-import { createProxmox, proxmoxSettings } from './proxmox.ts';
-import { PterodactylSettings, createPterodactyl } from './pterodactyl/index.ts';
-import type { Provider, StateClock } from './types.ts';
+import { nameProvider } from '../upstream/client.ts';
+import type { Logger } from '../log.ts';
+import type { CreateBucket } from '../token-bucket.ts';
+import { HetznerSettings, createHetzner } from './providers/hetzner.ts';
+import { createGroupsLock } from './providers/local/groups.ts';
+import { createLocal, localSettings } from './providers/local/index.ts';
+import { createProxmox, proxmoxSettings } from './providers/proxmox.ts';
+import { PterodactylSettings, createPterodactyl } from './providers/pterodactyl/index.ts';
+import type { Provider, StateClock } from './providers/types.ts';
 
 /** The settings of a provider, by its type. */
 export type ProviderSettings = z.infer<ReturnType<typeof toSchema>>;
@@ -59,15 +59,11 @@ export function loadProviders(file: string, environment: Environment): Record<st
     throw new ProvidersError(`PROVIDERS_FILE: ${file} cannot be read`);
   }
   const provider = toSchema(dirname(resolve(file)), environment);
-  const { value: checked, findings } = parseYaml(
-    text,
-    z.strictObject({ providers: z.record(providerName, provider) }),
-    {
-      replaceText: (value, report) => replaceVariables(value, environment, report),
-      hideSource: true,
-    },
-  );
-  if (checked) return checked.providers;
+  const { value, findings } = parseYaml(text, z.strictObject({ providers: z.record(providerName, provider) }), {
+    replaceText: (written, report) => replaceVariables(written, environment, report),
+    hideSource: true,
+  });
+  if (value) return value.providers;
   const lines = findings.map(({ line, column, message, hint }) => {
     return `${file}:${line}:${column}  ${message}${hint === undefined ? '' : ` (${hint})`}`;
   });
@@ -86,7 +82,7 @@ function replaceVariables(text: string, environment: Environment, report: (messa
 }
 
 /** Dependencies of the providers. */
-export interface ProvidersOptions {
+interface ProvidersOptions {
   /** The data folder, for the logs of local servers. */
   readonly dataDir: string;
   readonly log: Logger;
@@ -94,7 +90,6 @@ export interface ProvidersOptions {
   readonly timeoutMs?: number;
   /** Creates the buckets of a panel's budgets; default in memory. */
   readonly createBucket?: CreateBucket;
-  /** The clock of reads of states; default the system's. */
   readonly clock?: StateClock;
 }
 
