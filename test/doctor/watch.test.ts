@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { watchInstallation } from '../../server/doctor/watch.ts';
 import type { Watched } from '../../server/doctor/watch.ts';
 import { readEnv } from '../../server/env.ts';
-import { createPterodactyl } from '../../server/hosting/providers/pterodactyl/index.ts';
+import { openProvider } from '../helpers/provider.ts';
 import type { Provider } from '../../server/hosting/providers/types.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
@@ -45,14 +45,7 @@ async function watch(changes: Partial<Watched>): Promise<() => string[]> {
 /** A panel, and the provider that uses it. */
 async function preparePanel() {
   const panel = await createPanelUpstream();
-  const settings = {
-    type: 'pterodactyl',
-    url: panel.url,
-    token: panelKeys.write,
-    read_only_token: panelKeys.read,
-  } as const;
-  const provider = createPterodactyl(settings, { timeoutMs: 20_000, log: createTestLog().log });
-  onTestFinished(() => provider.close());
+  const { provider } = openProvider(panel.settings);
   const accounts = () => panel.seen.filter(({ path }) => path.endsWith('/account')).length;
   /** Waits until checks that began from now on have ended. */
   const checked = async (): Promise<void> => {

@@ -12,7 +12,7 @@ const commands: Partial<Record<string, readonly [command: string, status: string
   reset: ['reset_server', 'running'],
 };
 
-/** Starts a stand-in for the API of Hetzner Cloud, with the server 42. */
+/** Starts a stand-in for the API of Hetzner Cloud, with the server 42, and the settings of its provider. */
 export async function createHetznerUpstream({ onEnd }: { onEnd?: OnEnd } = {}) {
   const own = {
     /** The status of each server by its number. */
@@ -43,7 +43,8 @@ export async function createHetznerUpstream({ onEnd }: { onEnd?: OnEnd } = {}) {
     },
     { onEnd },
   );
-  return Object.assign(own, upstream);
+  const settings = { type: 'hetzner', url: `${upstream.url}/v1`, token: hetznerToken, stop: 'shutdown' } as const;
+  return Object.assign(own, upstream, { settings });
 }
 
 /** A page of the servers; Hetzner lists at most 50 on one. */

@@ -168,7 +168,9 @@ export async function createPanelUpstream({
     panel.signals.length = 0;
     panel.commands.length = 0;
   };
-  return Object.assign(panel, upstream, { wings, forget });
+  const token = isPelican ? panelKeys.pelican : panelKeys.write;
+  const settings = { type: 'pterodactyl', url: upstream.url, token, read_only_token: panelKeys.read } as const;
+  return Object.assign(panel, upstream, { wings, forget, settings });
 }
 
 /** An error in the panel's format. */

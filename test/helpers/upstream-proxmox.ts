@@ -1,13 +1,12 @@
 import { createUpstream, json } from './upstream.ts';
-import type { Answer, Upstream } from './upstream.ts';
+import type { Answer } from './upstream.ts';
 import { createCertificates } from './upstream-tls.ts';
-import type { TestCertificates } from './upstream-tls.ts';
 
 /** The token that the stand-in accepts. */
 export const proxmoxToken = { id: 'hosting@pve!api', secret: '8d4cf7a2-1b7e-4b0e-9d55-0f2f6d1e7c11' };
 
 /** A guest of the cluster. */
-export interface ProxmoxVm {
+interface ProxmoxVm {
   readonly vmid: number;
   node: string;
   readonly type: 'qemu' | 'lxc';
@@ -16,14 +15,11 @@ export interface ProxmoxVm {
   lock?: string;
 }
 
-/** A stand-in for a Proxmox cluster with the VM 100 on pve1, the container 101 on pve2 and the template 900. */
-export interface ProxmoxUpstream extends Upstream {
-  readonly vms: ProxmoxVm[];
-  readonly certificates: TestCertificates;
-}
-
-/** Starts the stand-in over TLS with a certificate of a private CA. */
-export async function createProxmoxUpstream(): Promise<ProxmoxUpstream> {
+/**
+ * Starts a stand-in for a Proxmox cluster with the VM 100 on pve1, the container 101 on pve2 and the template 900, over
+ * TLS with a certificate of a private CA, and the settings of its provider.
+ */
+export async function createProxmoxUpstream() {
   const certificates = createCertificates();
   const vms: ProxmoxVm[] = [
     { vmid: 100, node: 'pve1', type: 'qemu', template: 0, status: 'running' },
@@ -56,7 +52,10 @@ export async function createProxmoxUpstream(): Promise<ProxmoxUpstream> {
     },
     { tls: certificates },
   );
-  return Object.assign(upstream, { vms, certificates });
+  const { id, secret } = proxmoxToken;
+  const token = { token_id: id, token_secret: secret, ca_file: certificates.ca };
+  const settings = { type: 'proxmox', url: upstream.url, ...token, stop: 'shutdown' } as const;
+  return Object.assign(upstream, { vms, settings });
 }
 
 /** A Proxmox error. The reason phrase holds the message; before version 5.2.0 of its HTTP server the body is empty. */

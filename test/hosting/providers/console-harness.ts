@@ -1,9 +1,9 @@
 import { onTestFinished } from 'vitest';
 import type { ConsoleTimings } from '../../../server/hosting/providers/pterodactyl/session.ts';
-import { createPterodactyl } from '../../../server/hosting/providers/pterodactyl/index.ts';
+import { openProvider } from '../../helpers/provider.ts';
 import { createPanelUpstream, panelKeys } from '../../helpers/upstream-panel.ts';
-import type { PanelOptions, PanelUpstream } from '../../helpers/upstream-panel.ts';
-import { createTestLog, until } from '../../helpers/upstream.ts';
+import type { PanelOptions } from '../../helpers/upstream-panel.ts';
+import { until } from '../../helpers/upstream.ts';
 import type { Seen } from '../../helpers/upstream.ts';
 import { recordViewer } from './console-recorder.ts';
 
@@ -15,25 +15,6 @@ interface Timings extends Partial<ConsoleTimings> {
   readonly maxBackoffMs?: number;
 }
 
-function createPanel(upstream: PanelUpstream, timings: Partial<ConsoleTimings>) {
-  const { log, written, lines } = createTestLog();
-  onTestFinished(() => {
-    for (const secret of [...Object.values(panelKeys), 'eyJ']) {
-      if (written().includes(secret)) throw new Error('a credential is in the log');
-    }
-  });
-  const settings = {
-    type: 'pterodactyl',
-    url: upstream.url,
-    token: panelKeys.write,
-    read_only_token: panelKeys.read,
-  } as const;
-  const options = { timeoutMs: 20_000, log, timings: { quietMs: 0, ...timings } };
-  const provider = createPterodactyl(settings, options);
-  onTestFinished(() => provider.close());
-  return { provider, game: provider.game!, written, lines };
-}
-
 /** A running server of a panel with a console. Its viewers wait at least `backoffMs` before a lost one is opened again. */
 export async function preparePanel(
   { backoffMs = 20, maxBackoffMs = 100, ...timings }: Timings = {},
@@ -42,7 +23,12 @@ export async function preparePanel(
   const upstream = await createPanelUpstream(options);
   const { wings } = upstream;
   wings.become('running');
-  const panel = createPanel(upstream, timings);
+  const panel = openProvider(upstream.settings, { timings });
+  onTestFinished(() => {
+    for (const secret of [...Object.values(panelKeys), 'eyJ']) {
+      if (panel.written().includes(secret)) throw new Error('a credential is in the log');
+    }
+  });
   const times: number[] = [];
   upstream.server.on(
     'request',

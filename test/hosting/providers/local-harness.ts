@@ -1,9 +1,7 @@
-import { onTestFinished } from 'vitest';
-import { createProviders } from '../../../server/hosting/providers.ts';
 import type { LocalServer } from '../../../server/hosting/providers/local/index.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createSupervisor } from '../../helpers/upstream-process.ts';
-import { createTestLog } from '../../helpers/upstream.ts';
+import { openProvider } from '../../helpers/provider.ts';
 import { recordConsole } from './console-recorder.ts';
 
 /** A provider of local servers with harmless defaults. */
@@ -11,11 +9,7 @@ export function createLocal(servers: Readonly<Record<string, Partial<LocalServer
   const folder = temporaryFolder();
   const defaults: LocalServer = { kind: 'game', command: ['false'], cwd: folder, env: {}, grace_seconds: 10 };
   const complete = Object.entries(servers).map(([ref, server]) => [ref, { ...defaults, ...server }] as const);
-  const { log, written } = createTestLog();
-  const config = { here: { type: 'local', servers: Object.fromEntries(complete) } } as const;
-  const provider = createProviders(config, { dataDir: folder, log }).get('here')!;
-  onTestFinished(() => provider.close());
-  return { folder, provider, game: provider.game!, vps: provider.vps!, written };
+  return openProvider({ type: 'local', servers: Object.fromEntries(complete) }, { folder });
 }
 
 /** A provider with one game server that runs a test program. */

@@ -1,37 +1,19 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { createProviders, loadProviders } from '../../../server/hosting/providers.ts';
-import type { Provider } from '../../../server/hosting/providers/types.ts';
-import { temporaryFolder } from '../../helpers/project.ts';
-import { createProxmoxUpstream, failure, proxmoxToken } from '../../helpers/upstream-proxmox.ts';
-import type { ProxmoxUpstream } from '../../helpers/upstream-proxmox.ts';
-import { createStateClock } from '../../helpers/state-clock.ts';
-import { createTestLog, until } from '../../helpers/upstream.ts';
+import { describe, expect, test } from 'vitest';
 import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
+import { openProvider } from '../../helpers/provider.ts';
+import { createProxmoxUpstream, failure, proxmoxToken } from '../../helpers/upstream-proxmox.ts';
+import { until } from '../../helpers/upstream.ts';
 import { testVpsProvider } from './vps-suite.ts';
 
-/** Creates the provider from a file, since the certificates are loaded with it. */
-function createProxmox(
-  upstream: ProxmoxUpstream,
-  {
-    secret = proxmoxToken.secret,
-    stop = 'shutdown',
-    timeoutMs = 20_000,
-    withCa = true,
-    clock = createStateClock(),
-  } = {},
-): Provider {
-  const folder = temporaryFolder();
-  const file = join(folder, 'providers.yaml');
-  writeFileSync(join(folder, 'pve.pem'), upstream.certificates.ca);
-  const token = `token_id: "${proxmoxToken.id}", token_secret: "\${PVE_SECRET}"`;
-  const pve = `{ type: proxmox, url: "${upstream.url}", ${token}, stop: ${stop}${withCa ? ', ca_file: pve.pem' : ''} }`;
-  writeFileSync(file, `providers: { pve: ${pve} }\n`);
-  const config = loadProviders(file, { PVE_SECRET: secret });
-  const provider = createProviders(config, { dataDir: folder, log: createTestLog().log, timeoutMs, clock }).get('pve')!;
-  onTestFinished(() => provider.close());
-  return provider;
+type Upstream = Awaited<ReturnType<typeof createProxmoxUpstream>>;
+
+async function prepare(
+  changes: { [Name in keyof Upstream['settings']]?: string | undefined } = {},
+  timeoutMs = 20_000,
+) {
+  const upstream = await createProxmoxUpstream();
+  const settings = { ...upstream.settings, ...changes } as Upstream['settings'];
+  return { upstream, ...openProvider(settings, { timeoutMs }) };
 }
 
 const verbs = {
@@ -44,11 +26,10 @@ describe.each([
   { kind: 'containers', type: 'lxc', vmid: '101', node: 'pve2' },
 ] as const)('$kind', ({ kind, type, vmid, node }) => {
   testVpsProvider(`Proxmox with ${kind}`, async () => {
-    const upstream = await createProxmoxUpstream();
+    const { upstream, provider, clock } = await prepare();
     const actions = () => upstream.seen.filter(({ method }) => method === 'POST');
-    const clock = createStateClock();
     return {
-      provider: createProxmox(upstream, { clock }),
+      provider,
       pass: clock.pass,
       ref: vmid,
       unknownRef: '999',
@@ -72,14 +53,14 @@ testFaults(
   })),
   async () => {
     const upstream = await createProxmoxUpstream();
-    return { upstream, create: (timeoutMs) => createProxmox(upstream, { timeoutMs }), secrets: [proxmoxToken.secret] };
+    const create = (timeoutMs: number) => openProvider(upstream.settings, { timeoutMs }).provider;
+    return { upstream, create, secrets: [proxmoxToken.secret] };
   },
 );
 
 test('a certificate of an unknown CA is refused before the token is sent', async () => {
-  const upstream = await createProxmoxUpstream();
-  const provider = createProxmox(upstream, { withCa: false });
-  const error = await failureOf(provider.vps!.power('100', 'start'));
+  const { upstream, provider, vps } = await prepare({ ca_file: undefined });
+  const error = await failureOf(vps.power('100', 'start'));
   expect(error).toMatchObject({ outcome: 'refused', message: 'The request could not be completed' });
   expect(String(error.cause)).toMatch(/certificate/i);
   expect(upstream.seen).toEqual([]);
@@ -87,17 +68,16 @@ test('a certificate of an unknown CA is refused before the token is sent', async
 });
 
 test.each(['poweroff', 'stop'])('stop: %s cuts the power', async (stop) => {
-  const upstream = await createProxmoxUpstream();
-  await createProxmox(upstream, { stop }).vps!.power('100', 'stop');
+  const { upstream, vps } = await prepare({ stop });
+  await vps.power('100', 'stop');
   expect(upstream.seen.at(-1)!.path).toBe('/api2/json/nodes/pve1/qemu/100/status/stop');
 });
 
 test('a VPS that moved to another node is found', async () => {
-  const upstream = await createProxmoxUpstream();
-  const provider = createProxmox(upstream);
-  await provider.vps!.power('100', 'start');
+  const { upstream, vps } = await prepare();
+  await vps.power('100', 'start');
   upstream.vms[0]!.node = 'pve3';
-  await provider.vps!.power('100', 'start');
+  await vps.power('100', 'start');
   expect(upstream.seen.at(-1)!.path).toBe('/api2/json/nodes/pve3/qemu/100/status/start');
 });
 
@@ -105,9 +85,9 @@ test.each([
   ['a template is never started', '900', 'pve1'],
   ['a node name that could change the path is never requested', '100', '../../access'],
 ])('%s', async (_, ref, node) => {
-  const upstream = await createProxmoxUpstream();
+  const { upstream, vps } = await prepare();
   upstream.vms[0]!.node = node;
-  expect(await failureOf(createProxmox(upstream).vps!.power(ref, 'start'))).toMatchObject({ outcome: 'refused' });
+  expect(await failureOf(vps.power(ref, 'start'))).toMatchObject({ outcome: 'refused' });
   expect(upstream.seen.map(({ method }) => method)).toEqual(['GET']);
 });
 
@@ -121,30 +101,29 @@ test.each([
   [597, 'Broken pipe', 'unknown'],
   [599, 'Too many redirections', 'unknown'],
 ] as const)('%i %s: %s', async (status, reason, outcome) => {
-  const upstream = await createProxmoxUpstream();
+  const { upstream, vps } = await prepare();
   upstream.fail(failure(status, reason), ({ method }) => method === 'POST');
-  const error = await failureOf(createProxmox(upstream).vps!.power('100', 'reset'));
+  const error = await failureOf(vps.power('100', 'reset'));
   expect(error).toMatchObject({ outcome, message: 'The request could not be completed' });
   expect(String(error.cause)).toContain(reason);
 });
 
 test('the error message is also read from the body, where 5.2.0 and later put it', async () => {
-  const upstream = await createProxmoxUpstream();
+  const { upstream, vps } = await prepare();
   const body = JSON.stringify({ data: null, message: 'VM 100 not running\n' });
   upstream.fail({ status: 500, reason: 'Internal Server Error', body }, ({ method }) => method === 'POST');
-  expect(await failureOf(createProxmox(upstream).vps!.power('100', 'reset'))).toMatchObject({ outcome: 'refused' });
+  expect(await failureOf(vps.power('100', 'reset'))).toMatchObject({ outcome: 'refused' });
 });
 
 test.each(['drop', 'hang', 'huge', 'garbage'] as const)(
   'a lookup that fails with %s is a definite failure',
   async (fault) => {
-    const upstream = await createProxmoxUpstream();
-    const provider = createProxmox(upstream, { timeoutMs: fault === 'hang' ? 1000 : 20_000 });
+    const { upstream, provider, vps } = await prepare({}, fault === 'hang' ? 1000 : 20_000);
     // On a busy machine a TLS handshake takes longer than the lookup may.
     if (fault === 'hang') await provider.check();
     upstream.forget();
     upstream.fail(fault, ({ method }) => method === 'GET');
-    const error = await failureOf(provider.vps!.power('100', 'reset'));
+    const error = await failureOf(vps.power('100', 'reset'));
     expect(error).toMatchObject({ outcome: 'refused', message: 'The request could not be completed' });
     await until('the lookup arrived', () => upstream.seen.length > 0);
     expect(upstream.seen.map(({ method }) => method)).toEqual(['GET']);
@@ -152,12 +131,13 @@ test.each(['drop', 'hang', 'huge', 'garbage'] as const)(
 );
 
 test('a wrong token and one without permissions are findings', async () => {
-  const upstream = await createProxmoxUpstream();
-  const wrong = await createProxmox(upstream, { secret: 'another-secret' }).check();
-  expect(wrong).toMatchObject([{ level: 'error', message: 'The token is not accepted: status 401' }]);
+  const { provider: wrong } = await prepare({ token_secret: 'another-secret' });
+  const refused = { level: 'error', message: 'The token is not accepted: status 401' };
+  expect(await wrong.check()).toMatchObject([refused]);
+  const { upstream, provider } = await prepare();
   upstream.fail({ status: 595 });
   const busy = { level: 'warn', message: 'Proxmox answers with status 595', isUnreachable: true };
-  expect(await createProxmox(upstream).check()).toMatchObject([busy]);
+  expect(await provider.check()).toMatchObject([busy]);
   upstream.fail({ status: 200, body: '{"data":[]}' });
-  expect(await createProxmox(upstream).check()).toMatchObject([{ level: 'warn' }]);
+  expect(await provider.check()).toMatchObject([{ level: 'warn' }]);
 });

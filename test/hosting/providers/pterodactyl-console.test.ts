@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { unknownStats } from '#contract/console-stream.ts';
-import { createPterodactyl } from '../../../server/hosting/providers/pterodactyl/index.ts';
+import { openProvider } from '../../helpers/provider.ts';
 import { createPanelUpstream, failure, panelKeys } from '../../helpers/upstream-panel.ts';
-import { createTestLog, until } from '../../helpers/upstream.ts';
+import { until } from '../../helpers/upstream.ts';
 import { isTokenCall, preparePanel } from './console-harness.ts';
 import { recordConsole } from './console-recorder.ts';
 
@@ -76,12 +76,9 @@ test('rejected keys and an unreachable panel are findings', async () => {
 
 test('without a read-only key there is no console, and the check warns', async () => {
   const upstream = await createPanelUpstream();
-  const { log } = createTestLog();
-  const settings = { type: 'pterodactyl', url: upstream.url, token: panelKeys.write } as const;
-  const provider = createPterodactyl(settings, { timeoutMs: 20_000, log });
-  onTestFinished(() => provider.close());
+  const { provider, game } = openProvider({ ...upstream.settings, read_only_token: undefined });
   expect(await provider.check()).toMatchObject([{ level: 'info' }, { level: 'warn' }]);
-  expect(await recordConsole(provider.game!, upstream.wings.uuid).ended()).toBe('console is not available');
+  expect(await recordConsole(game, upstream.wings.uuid).ended()).toBe('console is not available');
 });
 
 test('viewers get only the events meant for them', async () => {

@@ -1,36 +1,23 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { createProviders } from '../../../server/hosting/providers.ts';
+import { describe, expect, test } from 'vitest';
 import type { Provider } from '../../../server/hosting/providers/types.ts';
-import { temporaryFolder } from '../../helpers/project.ts';
+import { openProvider } from '../../helpers/provider.ts';
 import { createPanelUpstream, failure, panelKeys } from '../../helpers/upstream-panel.ts';
 import type { PanelUpstream } from '../../helpers/upstream-panel.ts';
-import { createStateClock } from '../../helpers/state-clock.ts';
-import { createTestLog, until } from '../../helpers/upstream.ts';
+import { until } from '../../helpers/upstream.ts';
 import type { Seen } from '../../helpers/upstream.ts';
 import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
 import { testGameProvider } from './game-suite.ts';
 
-function createPanel(
-  upstream: PanelUpstream,
-  { token = panelKeys.write, timeoutMs = 20_000, clock = createStateClock() } = {},
-): Provider {
-  const config = { eu: { type: 'pterodactyl', url: upstream.url, token, read_only_token: panelKeys.read } } as const;
-  const options = { dataDir: temporaryFolder(), log: createTestLog().log, timeoutMs, clock };
-  const provider = createProviders(config, options).get('eu')!;
-  onTestFinished(() => provider.close());
-  return provider;
-}
-
 describe.each([
-  { name: 'Pterodactyl', isPelican: false, token: panelKeys.write },
-  { name: 'Pelican', isPelican: true, token: panelKeys.pelican },
-])('$name', ({ name, isPelican, token }) => {
+  { name: 'Pterodactyl', isPelican: false },
+  { name: 'Pelican', isPelican: true },
+])('$name', ({ name, isPelican }) => {
   testGameProvider(name, async () => {
     const upstream = await createPanelUpstream({ isPelican });
-    const clock = createStateClock();
+    const { provider, clock } = openProvider(upstream.settings);
     let seen = 0;
     return {
-      provider: createPanel(upstream, { token, clock }),
+      provider,
       pass: clock.pass,
       ref: upstream.wings.uuid,
       unknownRef: '00000000-0000-4000-8000-000000000000',
@@ -71,15 +58,15 @@ testFaults(
   async () => {
     const upstream = await createPanelUpstream({ uuid });
     upstream.wings.become('running');
-    return { upstream, create: (timeoutMs) => createPanel(upstream, { timeoutMs }), secrets: [panelKeys.write] };
+    const create = (timeoutMs: number) => openProvider(upstream.settings, { timeoutMs }).provider;
+    return { upstream, create, secrets: [panelKeys.write] };
   },
 );
 
-async function prepare(changes: Parameters<typeof createPanel>[1] = {}) {
+async function prepare(timeoutMs = 20_000) {
   const upstream = await createPanelUpstream();
   upstream.wings.become('running');
-  const provider = createPanel(upstream, changes);
-  return { upstream, provider, game: provider.game!, ref: upstream.wings.uuid };
+  return { upstream, ...openProvider(upstream.settings, { timeoutMs }), ref: upstream.wings.uuid };
 }
 
 describe('commands that the panel refuses', () => {
@@ -160,7 +147,7 @@ describe("a 502 with the panel's message for an offline server", () => {
     ['never comes', 'hang'],
     ['breaks off', 'drop'],
   ] as const)('has an unknown outcome if the answer to the lookup %s', async (_, fault) => {
-    const { upstream, game, ref } = await prepare({ timeoutMs: 2000 });
+    const { upstream, game, ref } = await prepare(2000);
     upstream.wings.become('offline');
     upstream.fail(fault, isLookup);
     const error = await failureOf(game.command(ref, 'list'));
@@ -187,7 +174,7 @@ test.each([
   const upstream = await createPanelUpstream({ isPelican: true });
   upstream.wings.become(state);
   upstream.fail(fault, ({ path }) => path.endsWith('/resources'));
-  await createPanel(upstream, { token: panelKeys.pelican }).game!.command(upstream.wings.uuid, 'list');
+  await openProvider(upstream.settings).game.command(upstream.wings.uuid, 'list');
   expect(upstream.commands).toEqual(['list']);
 });
 

@@ -1,34 +1,18 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { createProviders } from '../../../server/hosting/providers.ts';
-import type { ProviderSettings } from '../../../server/hosting/providers.ts';
-import type { Provider } from '../../../server/hosting/providers/types.ts';
-import { temporaryFolder } from '../../helpers/project.ts';
-import { createStateClock } from '../../helpers/state-clock.ts';
-import { createHetznerUpstream, hetznerToken } from '../../helpers/upstream-hetzner.ts';
-import { createPanelUpstream, failure, panelKeys } from '../../helpers/upstream-panel.ts';
-import { createProxmoxUpstream, proxmoxToken } from '../../helpers/upstream-proxmox.ts';
-import { createTestLog, createUpstream, until } from '../../helpers/upstream.ts';
+import { describe, expect, test } from 'vitest';
 import { failureOf } from '../../helpers/fault-suite.ts';
+import { openProvider } from '../../helpers/provider.ts';
+import { createHetznerUpstream, hetznerToken } from '../../helpers/upstream-hetzner.ts';
+import { createPanelUpstream, failure } from '../../helpers/upstream-panel.ts';
+import { createProxmoxUpstream } from '../../helpers/upstream-proxmox.ts';
+import { createUpstream, until } from '../../helpers/upstream.ts';
 import { recordConsole } from './console-recorder.ts';
 
 const always = Number.POSITIVE_INFINITY;
 
-function create(settings: ProviderSettings) {
-  const clock = createStateClock();
-  const log = createTestLog();
-  const provider: Provider = createProviders(
-    { one: settings },
-    { dataDir: temporaryFolder(), log: log.log, timeoutMs: 5000, clock },
-  ).get('one')!;
-  onTestFinished(() => provider.close());
-  return { provider, clock };
-}
-
 async function prepareHetzner() {
   const upstream = await createHetznerUpstream();
-  const settings = { type: 'hetzner', url: `${upstream.url}/v1`, token: hetznerToken, stop: 'poweroff' } as const;
-  const { provider, clock } = create(settings);
-  return { upstream, vps: provider.vps!, clock, lists: () => upstream.seen.filter(({ method }) => method === 'GET') };
+  const lists = () => upstream.seen.filter(({ method }) => method === 'GET');
+  return { upstream, ...openProvider({ ...upstream.settings, stop: 'poweroff' }), lists };
 }
 
 describe('Hetzner Cloud', () => {
@@ -152,8 +136,9 @@ describe('Hetzner Cloud', () => {
       clock.pass(9000);
       return { status: 200, body: list };
     });
-    const { provider, clock } = create({ type: 'hetzner', url: upstream.url, token: hetznerToken, stop: 'poweroff' });
-    const read = () => provider.vps!.state('42', always);
+    const settings = { type: 'hetzner', url: upstream.url, token: hetznerToken, stop: 'poweroff' } as const;
+    const { vps, clock } = openProvider(settings);
+    const read = () => vps.state('42', always);
     await read();
     clock.pass(4999);
     await read();
@@ -207,15 +192,7 @@ describe('Proxmox', () => {
 
   async function prepareProxmox() {
     const upstream = await createProxmoxUpstream();
-    const { provider, clock } = create({
-      type: 'proxmox',
-      url: upstream.url,
-      token_id: proxmoxToken.id,
-      token_secret: proxmoxToken.secret,
-      ca_file: upstream.certificates.ca,
-      stop: 'stop',
-    });
-    return { upstream, vps: provider.vps!, clock };
+    return { upstream, ...openProvider({ ...upstream.settings, stop: 'stop' }) };
   }
 });
 
@@ -300,13 +277,73 @@ describe('a panel', () => {
 
   async function preparePanel() {
     const panel = await createPanelUpstream();
-    const { provider, clock } = create({
-      type: 'pterodactyl',
-      url: panel.url,
-      token: panelKeys.write,
-      read_only_token: panelKeys.read,
-    });
     const reads = () => panel.seen.filter(({ path }) => path.endsWith('/resources')).length;
-    return { panel, game: provider.game!, ref: panel.wings.uuid, clock, reads };
+    return { panel, ...openProvider(panel.settings), ref: panel.wings.uuid, reads };
   }
+});
+
+/** A running server whose console is followed, and time that passes for the provider alone. */
+async function follow() {
+  const panel = await createPanelUpstream();
+  panel.wings.become('running');
+  const { game, clock } = openProvider(panel.settings, { timings: {} });
+  const { wings } = panel;
+  const record = recordConsole(game, wings.uuid);
+  await record.ready();
+  await until('statistics came', () => wings.statsSent() === 1);
+  const stateAfter = (maxAgeMs: number) => game.state(wings.uuid, maxAgeMs);
+  const reads = () => panel.seen.filter(({ path }) => path.endsWith('/resources')).length;
+  /** Prints a line, which is a sign of life. */
+  const print = async (line: string) => {
+    wings.print(line);
+    await record.received(line);
+  };
+  return { wings, clock, record, stateAfter, reads, print };
+}
+
+test('an open console knows the state, and each of its lines says that it still holds', async () => {
+  const { clock, stateAfter, reads, print } = await follow();
+  clock.pass(30_000);
+  const before = Date.now();
+  await print('a line');
+  const { state, checkedAt } = await stateAfter(always);
+  expect(state).toBe('running');
+  expect(checkedAt).toBeGreaterThanOrEqual(before);
+  clock.pass(30_000);
+  expect((await stateAfter(always)).checkedAt).toBe(checkedAt);
+  expect(reads()).toBe(0);
+});
+
+test('a console that is silent for more than 35 s says nothing of the state', async () => {
+  const { clock, stateAfter, reads, print } = await follow();
+  await print('a line');
+  clock.pass(35_000);
+  await stateAfter(always);
+  expect(reads()).toBe(0);
+  clock.pass(1);
+  await stateAfter(always);
+  expect(reads()).toBe(1);
+});
+
+test('a gap may hide a status, and the next status counts', async () => {
+  const { wings, record, stateAfter, reads } = await follow();
+  wings.publish('token expired');
+  await until('the gap is reported', () => record.gaps.length === 1);
+  await stateAfter(always);
+  expect(reads()).toBe(1);
+  wings.become('offline');
+  await until('the status came', () => record.states.at(-1) === 'offline');
+  expect((await stateAfter(always)).state).toBe('offline');
+  expect(reads()).toBe(1);
+});
+
+test.for([
+  ['not sooner', 20_000, 1],
+  ['without a read', 20_001, 0],
+] as const)('a status from before an action counts if it holds 20 s later: %s', async ([, ms, count]) => {
+  const { clock, stateAfter, reads, print } = await follow();
+  clock.pass(1000 + ms);
+  await print('a line');
+  expect((await stateAfter(ms)).state).toBe('running');
+  expect(reads()).toBe(count);
 });

@@ -1,22 +1,22 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
-import { createProviders } from '../../../server/hosting/providers.ts';
+import { expect, test } from 'vitest';
 import type { ProviderSettings } from '../../../server/hosting/providers.ts';
 import type { GameProvider, VpsProvider } from '../../../server/hosting/providers/types.ts';
 import { createTestApp } from '../../helpers/app.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
-import { createSteppedClock } from '../../helpers/state-clock.ts';
-import type { SteppedClock } from '../../helpers/state-clock.ts';
+import { createSteppedClock, openProvider } from '../../helpers/provider.ts';
 import { hetznerToken } from '../../helpers/upstream-hetzner.ts';
 import { panelKeys } from '../../helpers/upstream-panel.ts';
-import { createTestLog, createUpstream } from '../../helpers/upstream.ts';
+import { createUpstream } from '../../helpers/upstream.ts';
 import type { Answer, Seen } from '../../helpers/upstream.ts';
 import { ask } from '../../server/ask.ts';
 import { sharedProject } from '../../server/shared.ts';
 
 const servers = Array.from({ length: 100 }, (_, at) => String(10_000_000 + at));
 const minutes = 3;
+
+type SteppedClock = ReturnType<typeof createSteppedClock>;
 
 /** What an upstream counted in each simulated minute. */
 interface Counted {
@@ -49,9 +49,7 @@ async function createCounting(
 
 /** 200 clients ask for the states of 100 servers, each every 2 s, while every 5 s a server is stopped. */
 async function run(clock: SteppedClock, settings: ProviderSettings) {
-  const options = { dataDir: temporaryFolder(), log: createTestLog().log, clock };
-  const provider = createProviders({ one: settings }, options).get('one')!;
-  onTestFinished(() => provider.close());
+  const { provider } = openProvider(settings, { clock });
   const target: VpsProvider | GameProvider = provider.vps ?? provider.game!;
   const actedAt = new Map<string, number>();
   const outcomes = { states: 0, unknown: 0, failed: 0, powers: 0, failedPowers: 0 };

@@ -16,7 +16,7 @@ import {
 
 const makePipe = 'mkfifo';
 
-const logFile = (folder: string): string => join(folder, 'local/here/demo.log');
+const logFile = (folder: string): string => join(folder, 'local/one/demo.log');
 
 describe('lines', () => {
   test('come from stdout and stderr, are split at every kind of line end, and keep their escape codes', async () => {
@@ -126,7 +126,7 @@ describe('the log', () => {
 
   test('reports a write error once in the service log, and the server continues', async () => {
     const { game, folder, program, written } = await prepareRunning();
-    mkdirSync(join(folder, 'local/here/demo.log'), { recursive: true });
+    mkdirSync(logFile(folder), { recursive: true });
     const record = recordConsole(game, 'demo');
     await record.ready();
     program.send('print', 'one\n');

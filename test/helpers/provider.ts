@@ -1,0 +1,49 @@
+import { onTestFinished } from 'vitest';
+import { createProviders } from '../../server/hosting/providers.ts';
+import type { ProviderSettings } from '../../server/hosting/providers.ts';
+import { createPterodactyl } from '../../server/hosting/providers/pterodactyl/index.ts';
+import type { ConsoleTimings } from '../../server/hosting/providers/pterodactyl/session.ts';
+import type { Provider, StateClock } from '../../server/hosting/providers/types.ts';
+import { temporaryFolder } from './project.ts';
+import { createTestLog } from './upstream.ts';
+
+/** Opens a provider with its log until the test ends. Its time is the given clock, or the returned one, which stands still. */
+export function openProvider(
+  settings: ProviderSettings,
+  given: { timeoutMs?: number; folder?: string; clock?: StateClock; timings?: Partial<ConsoleTimings> } = {},
+) {
+  const { timeoutMs = 20_000, folder = temporaryFolder(), timings } = given;
+  const { log, ...written } = createTestLog();
+  const clock = createStateClock();
+  const options = { dataDir: folder, log, timeoutMs, clock: given.clock ?? clock };
+  const provider: Provider =
+    settings.type === 'pterodactyl' && timings
+      ? createPterodactyl(settings, { ...options, timings: { quietMs: 0, ...timings } })
+      : createProviders({ one: settings }, options).get('one')!;
+  onTestFinished(() => provider.close());
+  return { provider, game: provider.game!, vps: provider.vps!, clock, folder, ...written };
+}
+
+/** Creates a clock for reads of states that stands still but for `pass` and `sleep`, which takes no time. */
+export function createStateClock() {
+  let now = 1000;
+  const pass = (ms: number): void => void (now += ms);
+  return { now: () => now, sleep: (ms: number) => Promise.resolve(pass(ms)), pass };
+}
+
+/** Creates a clock that stands still but for `pass`. */
+export function createSteppedClock() {
+  let now = 1000;
+  let sleepers: { readonly until: number; readonly wake: () => void }[] = [];
+  return {
+    now: () => now,
+    sleep: (ms: number) => new Promise<void>((wake) => sleepers.push({ until: now + ms, wake })),
+    sleeping: () => sleepers.length,
+    pass(ms: number): void {
+      now += ms;
+      const due = sleepers.filter(({ until }) => until <= now);
+      sleepers = sleepers.filter(({ until }) => until > now);
+      for (const { wake } of due) wake();
+    },
+  };
+}
