@@ -21,48 +21,30 @@ export interface BenchOptions extends Corpus {
   readonly report: (line: string) => void;
 }
 
+/** A checkout of this project with its packages installed: this one, or the one given by `--before`. */
+export type Checkout = ReturnType<typeof openCheckout>;
+
 /** A checkout, and the folder of the release that its generator built and its server serves. */
 export interface Served {
   readonly checkout: Checkout;
   readonly dist: string;
 }
 
-/** A checkout of this project with its packages installed: this one, or the one given by `--before`. */
-export interface Checkout {
-  readonly name: 'ours' | 'before';
-  readonly root: string;
-  /** The entry file of the generator. */
-  readonly generator: string;
-  /** The arguments of Node.js that start the server, as `npm run serve` does. */
-  readonly server: readonly string[];
-}
-
-function toCheckout(name: Checkout['name'], root: string): Checkout {
-  return {
-    name,
-    root,
-    generator: join(root, 'generator/main.js'),
-    server: [...readServeFlags(root), join(root, 'server/main.js')],
-  };
-}
-
-/** The flags of Node.js in the script `serve`. */
-function readServeFlags(root: string): string[] {
-  const file = join(root, 'package.json');
-  if (!existsSync(file)) return [];
-  const { scripts } = JSON.parse(readFileSync(file, 'utf8')) as { scripts: { serve: string } };
-  return scripts.serve.split(' ').filter((part) => part.startsWith('--'));
+function openCheckout(name: 'ours' | 'before', root: string) {
+  const [generator, server] = [join(root, 'generator/main.js'), join(root, 'server/main.js')];
+  for (const needed of [generator, server, join(root, 'node_modules')]) {
+    if (!existsSync(needed)) throw new Error(`--before: ${needed} does not exist`);
+  }
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: { serve: string } };
+  const flags = scripts.serve.split(' ').filter((part) => part.startsWith('--'));
+  // The server starts with the flags of Node.js as `npm run serve` does.
+  return { name, root, generator, server: [...flags, server] };
 }
 
 /** This checkout, and the one of `--before` if a folder is given. Throws if that one cannot be run. */
 export function openCheckouts(before: string | undefined): Checkout[] {
-  const ours = toCheckout('ours', resolve(import.meta.dirname, '../..'));
-  if (before === undefined) return [ours];
-  const other = toCheckout('before', resolve(before));
-  for (const needed of [other.generator, other.server.at(-1)!, join(other.root, 'node_modules')]) {
-    if (!existsSync(needed)) throw new Error(`--before: ${needed} does not exist`);
-  }
-  return [ours, other];
+  const ours = openCheckout('ours', resolve(import.meta.dirname, '../..'));
+  return before === undefined ? [ours] : [ours, openCheckout('before', resolve(before))];
 }
 
 /** Turns the name of a row of ours into the name of the same row of another checkout. */

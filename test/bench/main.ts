@@ -10,11 +10,11 @@ import { runDev } from './dev.ts';
 import { runGenerator } from './generator.ts';
 import { runServer } from './server.ts';
 import { runStart, runTakeUp } from './start.ts';
-import { formatSection, parseChoice, toJson } from './table.ts';
+import { formatSection, parseChoice } from './table.ts';
 import type { Section } from './table.ts';
 import { formatJudgements, judge } from './targets.ts';
 
-const usage = `npm run bench -- [--quick] [--json] [--only generator|dev|server] [--before DIR] [--articles N]
+const usage = `npm run bench -- [--quick] [--only generator|dev|server] [--before DIR] [--articles N]
     [--corpus DIR] [--copies N] [--rounds N] [--rows A,B]
   --quick       60 articles and three rounds, in about a minute; else 1,000 articles and seven rounds
   --before DIR  another checkout of this project with its packages; every row is measured for both
@@ -28,7 +28,6 @@ const parts = ['generator', 'dev', 'server'] as const;
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
     only: { type: 'string' },
     before: { type: 'string' },
     articles: { type: 'string' },
@@ -56,13 +55,7 @@ async function main(): Promise<void> {
   const report = (line: string): unknown => process.stderr.isTTY && process.stderr.write(`\r\u001B[K${line}`);
   // On every exit. It retries, since a process that is being killed may still write there.
   process.once('exit', () => rmSync(work, { recursive: true, force: true, maxRetries: 5 }));
-  for (const [signal, code] of [
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-    ['SIGHUP', 129],
-  ] as const) {
-    process.once(signal, () => process.exit(code));
-  }
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
   const content = join(work, 'content');
   if (values.corpus === undefined) writeCorpus(content, count);
   else cpSync(resolve(values.corpus), content, { recursive: true });
@@ -71,10 +64,8 @@ async function main(): Promise<void> {
   const articles = globSync('{blog,knowledgebase}/*/*.md', { cwd: content });
   if (articles.length === 0) throw new Error(`${values.corpus}: there are no articles below blog/ and knowledgebase/`);
   const bytes = articles.reduce((sum, file) => sum + statSync(join(content, file)).size, 0);
-  const lenient = values.corpus !== undefined;
-  const corpus = { work, articles: articles.length, lenient };
-  const options = { ...corpus, checkouts, rounds, chosen: parseChoice(values.rows), report };
-  const sections = await measureSections(options);
+  const corpus = { work, articles: articles.length, lenient: values.corpus !== undefined };
+  const sections = await measureSections({ ...corpus, checkouts, rounds, chosen: parseChoice(values.rows), report });
   report('');
   print(sections, { articles: articles.length, bytes, rounds });
 }
@@ -109,13 +100,8 @@ async function measureSections(options: BenchOptions): Promise<Section[]> {
 
 function print(sections: readonly Section[], corpus: { articles: number; bytes: number; rounds: number }): void {
   const targets = judge(sections, corpus.articles);
-  const machine = { node: process.version, processor: cpus()[0]?.model, cores: cpus().length };
-  if (values.json) {
-    process.stdout.write(`${JSON.stringify({ machine, corpus, sections: sections.map(toJson), targets }, null, 2)}\n`);
-    return;
-  }
   process.stdout.write(
-    `Node.js ${machine.node}, ${machine.cores} cores; ${corpus.articles} articles, ` +
+    `Node.js ${process.version}, ${cpus().length} cores; ${corpus.articles} articles, ` +
       `${(corpus.bytes / 1e6).toFixed(2)} MB; medians of ${corpus.rounds} rounds, ` +
       `± is half the range from minimum to maximum\n`,
   );

@@ -8,8 +8,6 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buildSync } from 'esbuild';
 import { findFreePort } from '../helpers/free-port.ts';
-import { copyExample } from '../helpers/nginx-example.ts';
-import type { ExampleFile } from '../helpers/nginx-example.ts';
 import { isInstalled, node, publicFolder, toName } from './checkouts.ts';
 import type { Served } from './checkouts.ts';
 import type { Recorded, Recording, Refusal } from './peers/answers.ts';
@@ -20,9 +18,7 @@ import type { Command, Started } from './processes.ts';
 export const serverNames = {
   raw: 'raw node:http',
   fastify: 'fastify',
-  hono: 'hono',
   nginx: 'nginx',
-  cached: 'cached by nginx',
   h3: 'h3',
   ours: 'ours',
 };
@@ -106,16 +102,10 @@ async function startAll(work: string, served: readonly Served[], run: Run) {
   writeFileSync(file, JSON.stringify(recording));
   const raw = await run(serverNames.raw, toPeer(serverNames.raw, file));
   const fastify = await run(serverNames.fastify, toPeer(serverNames.fastify, file));
-  const hono = await run(serverNames.hono, toPeer(serverNames.hono, file));
   const h3 = await run(serverNames.h3, dropOutput(toPeer(serverNames.h3, file, '1000000')));
   const limitedH3 = await run(serverNames.h3, dropOutput(toPeer(serverNames.h3, file, '1')));
   const nginx = isInstalled('nginx', '-v') && (await run(serverNames.nginx, prepareNginx(work, recording)));
-
-  const instance = ours!.quiet.port;
-  const cached = nginx && (await run(serverNames.cached, toExample(work, 'cached.conf', instance)));
-
-  const ofNginx = [nginx, cached].filter((server) => server !== false);
-  const article = [raw, fastify, hono, ...ofNginx, ...own.map(({ quiet }) => quiet)];
+  const article = [raw, fastify, ...(nginx ? [nginx] : []), ...own.map(({ quiet }) => quiet)];
   const serverCases = cases.flatMap((one): ServerCase[] => {
     const toServerCase = (server: Running): ServerCase => ({ name: `${one.name}: ${server.name}`, case: one, server });
     if (one.target === recording.target) return article.map(toServerCase);
@@ -131,7 +121,6 @@ async function startAll(work: string, served: readonly Served[], run: Run) {
     `The article has ${kilobytes(recording.identity)} kB, compressed ${kilobytes(recording.gzip)} kB.`,
     `Cases other than the article run with an access log to /dev/null; ${serverNames.raw} has none.`,
     ...(nginx ? [] : [`Left out: ${serverNames.nginx}; it is not installed.`]),
-    `${serverNames.cached} is examples/nginx; only the CPU of nginx is counted.`,
   ];
   return { serverCases: await Promise.all(serverCases.map(checkAnswer)), recording: file, notes };
 }
@@ -339,43 +328,11 @@ function prepareNginx(work: string, { target, identity, gzip }: Recording): (por
   };
 }
 
-/** The command that starts nginx with a copy of an example in front of a server. */
-function toExample(work: string, file: ExampleFile, instance: number) {
-  return (port: number): Command => {
-    const folder = join(work, file);
-    mkdirSync(folder);
-    const limit = { rate: '1000000r/s', burst: 1_000_000 };
-    const path = join(folder, 'nginx.conf');
-    writeFileSync(path, frame(folder, copyExample(folder, port, file, { instances: [instance], limit })));
-    return { program: 'nginx', args: ['-p', folder, '-c', path], cwd: folder };
-  };
-}
-
 function configure(folder: string, port: number, file: string, location: string, headers: Recorded['headers']): string {
   const [, type] = headers.find(([name]) => name.toLowerCase() === 'content-type')!;
   const added = headers
     .filter(([name]) => !derived.test(name))
     .map(([name, value]) => `add_header ${name} '${value}';`);
-  return frame(
-    folder,
-    `
-  open_file_cache max=16;
-  server_tokens off;
-  server {
-    listen 127.0.0.1:${port};
-    location = ${location} {
-      alias ${file};
-      types { }
-      default_type '${type}';
-      gzip_static on;
-      gzip_vary on;
-      ${added.join('\n      ')}
-    }
-  }`,
-  );
-}
-
-function frame(folder: string, http: string): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   // Without a master, the one process is the worker: it can be measured by its pid, and a kill leaves no process behind.
   return `
@@ -393,7 +350,19 @@ http {
   tcp_nopush on;
   keepalive_timeout 65s;
   keepalive_requests 1000000000;
-  ${http}
+  open_file_cache max=16;
+  server_tokens off;
+  server {
+    listen 127.0.0.1:${port};
+    location = ${location} {
+      alias ${file};
+      types { }
+      default_type '${type}';
+      gzip_static on;
+      gzip_vary on;
+      ${added.join('\n      ')}
+    }
+  }
 }
 `;
 }

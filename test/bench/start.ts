@@ -72,7 +72,7 @@ async function measureTurn({ name, target, toCommand, measureRunning }: Turn): P
 export async function runStart(options: BenchOptions, served: readonly Served[], recording: string): Promise<Section> {
   const { rounds, chosen, report } = options;
   const target = findTarget(served[0]!.dist);
-  const peers = [serverNames.raw, serverNames.fastify, serverNames.hono];
+  const peers = [serverNames.raw, serverNames.fastify];
   const turns: Turn[] = [
     ...peers.map((name) => ({ name: `start: ${name}`, target, toCommand: toPeer(name, recording) })),
     ...served.flatMap((one) => createTurns(options, one, target)),

@@ -130,26 +130,6 @@ function formatNoise(row: Row): string {
   return `${row.name}: ${median(cpu).toFixed(2)} s CPU ± ${(spread(cpu) * 100).toFixed(0)} %, ${median(wall).toFixed(2)} s wall`;
 }
 
-/** Formats a section for programs: the columns, as medians, and every round. */
-export function toJson(section: Section): object {
-  const { name, columns, rows, noise, notes } = section;
-  return {
-    name,
-    notes,
-    noise,
-    rows: rows.map((row) => ({
-      name: row.name,
-      ...Object.fromEntries(
-        columns.map((column) => {
-          const { figure, head, isSpread, base } = column;
-          return [isSpread ? `${figure}Spread` : base ? head : figure, toValue(section, row, column)];
-        }),
-      ),
-      rounds: row.rounds,
-    })),
-  };
-}
-
 /** Formats a text table, with the first column aligned left and the others right. */
 export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows];
