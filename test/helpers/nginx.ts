@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { onTestFinished } from 'vitest';
 import { findFreePort } from './free-port.ts';
 import { describeInstalled } from './installed.ts';
 import { until } from './upstream.ts';
+import type { OnEnd } from './upstream.ts';
 
 /** A real nginx in front of several instances. */
 export type Nginx = Awaited<ReturnType<typeof startNginx>>;
@@ -18,10 +20,7 @@ export function describeNginx(body: (nginx: () => Nginx) => void): void {
 }
 
 /** Starts an nginx with the contents of its `http` block, which may use a folder of its own and a free port. */
-export type RunNginx = (http: (folder: string, port: number) => string) => Promise<RunningNginx>;
-
-/** An nginx with a configuration of a test. */
-export type RunningNginx = Awaited<ReturnType<typeof runNginx>>;
+export type RunNginx = (http: (folder: string, port: number) => string) => ReturnType<typeof runNginx>;
 
 /** A group of tests that start nginx with configurations of their own. */
 export function describeRunNginx(body: (run: () => RunNginx) => void): void {
@@ -119,4 +118,62 @@ function configure(port: number, instances: readonly number[]): string {
     }
   }
 `;
+}
+
+const examples = resolve(import.meta.dirname, '../../examples/nginx');
+
+/** What an operator changes in a copy of an example. */
+export interface Places {
+  /** The ports of the instances. */
+  readonly instances: readonly number[];
+  /** The port of nginx; default: a free one. */
+  readonly port?: number;
+  /** STATUS_FILE. */
+  readonly statusFile?: string;
+  /** Another limit than 50 requests a second and 100 at once. */
+  readonly limit?: { readonly rate: string; readonly burst: number };
+  /** Whether a CDN stands in front, at 127.0.0.1. */
+  readonly cdn?: boolean;
+}
+
+/** Copies an example to a folder of nginx, and changes nothing but these places. Returns the contents of its `http` block. */
+function copyExample(folder: string, port: number, places: Places): string {
+  cpSync(join(examples, 'snippets'), join(folder, 'snippets'), { recursive: true });
+  const { instances, statusFile = join(folder, 'status.json'), limit, cdn } = places;
+  const parameters = ' max_fails=1 fail_timeout=2s;';
+  const changes: [from: string, to: string][] = [
+    ['listen 80;', `listen 127.0.0.1:${port};`],
+    ['listen [::]:80;', `listen [::1]:${port};`],
+    ['server 127.0.0.1:3000' + parameters, instances.map((at) => `server 127.0.0.1:${at}${parameters}`).join('\n  ')],
+    ['/var/lib/hosting-api/status.json', statusFile],
+    ['/var/cache/hosting-api ', `${folder}/cache `],
+  ];
+  if (cdn) changes.push(['# set_real_ip_from 192.0.2.0/24;', 'set_real_ip_from 127.0.0.1;']);
+  if (cdn) changes.push(['# real_ip_header', 'real_ip_header'], ['# real_ip_recursive', 'real_ip_recursive']);
+  if (limit) changes.push(['rate=50r/s', `rate=${limit.rate}`], ['burst=100 ', `burst=${limit.burst} `]);
+  let text = readFileSync(join(examples, 'cached.conf'), 'utf8');
+  for (const [from, to] of changes) {
+    const parts = text.split(from);
+    if (parts.length !== 2) throw new Error(`cached.conf must have one ${from}, not ${parts.length - 1}`);
+    text = parts.join(to);
+  }
+  writeFileSync(join(folder, 'cached.conf'), text);
+  return `include ${folder}/cached.conf;`;
+}
+
+/** Starts nginx with a copy of an example, in which nothing but these places is changed. */
+export async function runExample(run: RunNginx, places: Places, onEnd: OnEnd = onTestFinished) {
+  let folder = '';
+  const nginx = await run((own, free) => copyExample((folder = own), places.port ?? free, places));
+  onEnd(() => nginx.stop());
+  const { port = nginx.port } = places;
+  let isListening = false;
+  await until(`nginx listens: ${nginx.log()}`, () => {
+    void fetch(`http://127.0.0.1:${port}/.up`, { redirect: 'manual' }).then(
+      () => (isListening = true),
+      () => {},
+    );
+    return isListening;
+  });
+  return { ...nginx, port, folder };
 }

@@ -1,292 +1,308 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { messageOf } from '#contract/endpoint.ts';
 import { errorMediaTypes, renderProblem } from '#contract/problem.ts';
 import { examine } from '../../../../server/doctor/visit.ts';
 import { openClient } from '../../../helpers/console-client.ts';
 import { findFreePort } from '../../../helpers/free-port.ts';
 import { lookupLoopback } from '../../../helpers/loopback.ts';
-import { describeRunNginx } from '../../../helpers/nginx.ts';
+import { describeRunNginx, runExample } from '../../../helpers/nginx.ts';
+import type { Places } from '../../../helpers/nginx.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../../../helpers/project.ts';
 import { ask, askEndpoint } from '../../../server/ask.ts';
 import { copyProject, eventually, serveShared, stopClock } from '../../../server/shared.ts';
 import type { SharedApp } from '../../../server/shared.ts';
 import { describeEndpoint, endpointNames, limitedNames, requestOf } from '../../../server/targets.ts';
-import { ageCache, cacheFiles } from './cache.ts';
-import { exampleFiles } from '../../../helpers/nginx-example.ts';
-import { runExample } from './run.ts';
-import type { ExampleFile, Places } from '../../../helpers/nginx-example.ts';
 
 const trusted = { TRUSTED_PROXIES: '127.0.0.1' };
 const first = '/v1/blog/article?path=/blog/news/first';
 
+/** The files of a cache of nginx. */
+function cacheFiles(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** The header of a cached answer: its version, and when it stops being fresh, being used during an update, and on errors. */
+const version = 5n;
+const times = [8, 16, 24];
+
+/** Makes all answers of a cache older, as if this time had passed. Throws if nginx writes its cache in another way. */
+function ageCache(folder: string, seconds: number): void {
+  for (const file of cacheFiles(folder)) {
+    const bytes = readFileSync(file);
+    if (bytes.readBigUInt64LE(0) !== version) throw new Error(`${file} has another format`);
+    for (const at of times) {
+      const time = bytes.readBigInt64LE(at);
+      if (time > 0n) bytes.writeBigInt64LE(time - BigInt(seconds), at);
+    }
+    writeFileSync(file, bytes);
+  }
+}
+
 describeRunNginx((run) => {
   /** A server behind a copy of an example. */
-  const start = async (file: ExampleFile, places: Partial<Places> = {}, settings: Record<string, string> = {}) => {
+  const start = async (places: Partial<Places> = {}, settings: Record<string, string> = {}) => {
     const app = await serveShared({ ...trusted, ...settings });
-    const nginx = await runExample(run(), file, { instances: [app.port], ...places });
+    const nginx = await runExample(run(), { instances: [app.port], ...places });
     const proxied: SharedApp = { ...app, port: nginx.port, url: `http://127.0.0.1:${nginx.port}` };
     return { app, proxied, cache: join(nginx.folder, 'cache'), nginx };
   };
   const requestsTo = (app: SharedApp, target: string) =>
     app.log().filter(({ msg, url }) => msg === 'request' && url === target);
 
-  describe.each(exampleFiles)('%s', (file) => {
-    test('has no fault that the doctor finds', async () => {
-      const port = await findFreePort();
-      const url = `http://localhost:${port}`;
-      const limits = { RATELIMIT_RPS: '5', RATELIMIT_BURST: '500' };
-      const { app } = await start(file, { port }, { ...limits, PUBLIC_URL: url });
-      const findings = await examine(new URL(url), { key: app.key, lookup: lookupLoopback });
-      expect(findings.filter(({ state }) => state === 'fault')).toEqual([]);
-      expect(findings.filter(({ state }) => state === 'skipped').map(({ check }) => check)).toEqual(['TLS']);
-    });
-
-    test('passes on a console stream', async () => {
-      const port = await findFreePort();
-      const { proxied } = await start(file, { port }, { PUBLIC_URL: `http://127.0.0.1:${port}` });
-      const { websocket } = JSON.parse((await askEndpoint(proxied, 'openGameConsole')).text) as {
-        websocket: { socket_url: string; token: string };
-      };
-      expect(websocket.socket_url).toBe(`ws://127.0.0.1:${port}/v1/hosting/game/console/mine/stream`);
-      const client = await openClient(websocket.socket_url);
-      onTestFinished(() => client.socket.terminate());
-      expect(await client.auth(websocket.token)).toEqual(['auth success']);
-      client.send('send command', 'say hello', 'one');
-      expect((await client.until('command accepted')).at(-1)).toEqual(['command accepted', 'one']);
-    });
-
-    test('replaces a forged X-Forwarded-For, and passes on the id of the request', async () => {
-      const { app, proxied } = await start(file);
-      const headers = { 'X-Forwarded-For': '203.0.113.9', 'X-Request-Id': 'order-4711' };
-      const answer = await ask(proxied, '/v1/info', { headers, from: '127.0.0.77' });
-      expect(answer.headers['x-request-id']).toBe('order-4711');
-      await expect.poll(() => requestsTo(app, '/v1/info'), eventually).toHaveLength(1);
-      expect(requestsTo(app, '/v1/info')[0]).toMatchObject({ ip: '127.0.0.77', id: 'order-4711' });
-    });
-
-    test('limits a client over all instances, in the words of the server', async () => {
-      const limit = { rate: '1r/m', burst: 3 };
-      const instances = [await serveShared(trusted), await serveShared(trusted)];
-      const { proxied } = await start(file, { limit, instances: instances.map(({ port }) => port) });
-      const statuses: number[] = [];
-      for (let count = 0; count < 8; count += 1) statuses.push((await ask(proxied, '/v1/info')).status);
-      expect(statuses).toEqual([200, 200, 200, 200, 429, 429, 429, 429]);
-      const counts = () => instances.map((instance) => requestsTo(instance, '/v1/info').length);
-      await expect.poll(() => counts().reduce((sum, count) => sum + count), eventually).toBe(4);
-      expect(Math.min(...counts())).toBeGreaterThan(0);
-      const one = await serveShared({ RATELIMIT_BURST: '1', RATELIMIT_RPS: '1' });
-      stopClock();
-      await ask(one, '/v1/info');
-      for (const name of limitedNames) {
-        const [own, other] = [await askEndpoint(one, name), await askEndpoint(proxied, name)];
-        const { errorStyle } = describeEndpoint(name);
-        const text = renderProblem(errorStyle, 'rate_limited', messageOf(describeEndpoint(name), 'rate_limited'));
-        expect({ name, status: other.status, text: other.text }).toEqual({ name, status: 429, text });
-        expect(other.headers['content-type']).toBe(errorMediaTypes[errorStyle]);
-        expect(Number(other.headers['retry-after'])).toBeGreaterThan(0);
-        const names = (headers: object) =>
-          Object.keys(headers).filter((header) => !['server', 'keep-alive', 'vary'].includes(header));
-        expect(names(other.headers).toSorted()).toEqual(names(own.headers).toSorted());
-        for (const header of ['access-control-allow-origin', 'access-control-expose-headers', 'cache-control']) {
-          expect(other.headers[header]).toBe(own.headers[header]);
-        }
-      }
-      // Another client, and what has no limit.
-      expect((await ask(proxied, '/v1/info', { from: '127.0.0.9' })).status).toBe(200);
-      for (const target of ['/health', '/ready', '/media/kb/map.svg', '/docs']) {
-        expect((await ask(proxied, target)).status).toBe(200);
-      }
-    });
-
-    test('knows clients apart behind a CDN, IPv6 ones by their network', async () => {
-      const { proxied } = await start(file, { cdn: true, limit: { rate: '1r/m', burst: 1 } });
-      const send = async (address: string) =>
-        (await ask(proxied, '/v1/info', { headers: { 'X-Forwarded-For': `203.0.113.1, ${address}` } })).status;
-      expect([await send('2001:db8:0:a::1'), await send('2001:db8:0:a:f::2')]).toEqual([200, 200]);
-      expect([await send('2001:db8:0:a::3'), await send('2001:db8:0:b::1')]).toEqual([429, 200]);
-      expect([await send('198.51.100.1'), await send('198.51.100.1')]).toEqual([200, 200]);
-      expect([await send('198.51.100.1'), await send('198.51.100.2')]).toEqual([429, 200]);
-    });
-
-    test('answers the status from the snapshot while all instances are down, and says so elsewhere', async () => {
-      const statusFile = join(temporaryFolder(), 'status.json');
-      const { app, proxied, cache } = await start(file, { statusFile }, { STATUS_FILE: statusFile });
-      await expect.poll(async () => (await ask(proxied, '/v1/status')).status, eventually).toBe(200);
-      await expect.poll(() => readFileSync(statusFile, 'utf8'), eventually).toContain('"status"');
-      const usual = await ask(proxied, '/v1/status');
-      await app.stop();
-      ageCache(cache, 60);
-      const down = await ask(proxied, '/v1/status');
-      expect(down).toMatchObject({ status: 200, text: readFileSync(statusFile, 'utf8') });
-      expect(JSON.parse(down.text)).toEqual(JSON.parse(usual.text));
-      expect(down.headers).toMatchObject({
-        'content-type': 'application/json',
-        'cache-control': usual.headers['cache-control'],
-        'access-control-allow-origin': '*',
-        'x-content-type-options': 'nosniff',
-        'last-modified': expect.stringContaining('GMT'),
-      });
-      expect((await ask(proxied, '/v1/status', { headers: { 'If-None-Match': down.headers.etag! } })).status).toBe(304);
-      expect((await fetch(`${proxied.url}/v1/status`, { method: 'POST' })).status).toBe(503);
-      rmSync(statusFile);
-      const unknown = await fetch(`${proxied.url}/v1/status`);
-      expect([unknown.status, await unknown.text()]).toEqual([503, '{"status":"error"}\n']);
-      expect(unknown.headers.get('retry-after')).toBe('10');
-      for (const name of endpointNames.filter((one) => !describeEndpoint(one).stored)) {
-        const { method, target, headers, body } = requestOf(name, app);
-        // Not ask(), which compares with the description: that knows the service alone.
-        const answer = await fetch(proxied.url + target, { method, headers, ...(body && { body }) });
-        const [style, text] = /^\/v1\/(?:domains|hosting|key)/.test(target)
-          ? (['json', renderProblem('json', 'provider_error', 'The service does not answer')] as const)
-          : (['text', 'the service does not answer\n'] as const);
-        expect({ name, status: answer.status, text: await answer.text() }).toEqual({ name, status: 502, text });
-        expect(Object.fromEntries(answer.headers)).toMatchObject({
-          'content-type': errorMediaTypes[style],
-          'cache-control': 'no-store',
-          'retry-after': '5',
-          'x-content-type-options': 'nosniff',
-          'x-request-id': expect.stringMatching(/^[0-9a-f]{32}$/),
-        });
-      }
-    });
-
-    test('sends a POST once, and a GET or a POST with an Idempotency-Key to another instance', async () => {
-      const seen: string[] = [];
-      const broken = createServer((request) => {
-        seen.push(`${request.method} ${request.url}`);
-        request.socket.destroy();
-      });
-      await new Promise<void>((listening) => void broken.listen(0, '127.0.0.1', listening));
-      onTestFinished(() => void broken.close());
-      const app = await serveShared(trusted);
-      const instances = [(broken.address() as AddressInfo).port, app.port];
-      const nginx = await runExample(run(), file, { instances });
-      const url = `http://127.0.0.1:${nginx.port}`;
-      const { target, headers } = requestOf('startVps', app);
-      await expect
-        .poll(async () => {
-          seen.length = 0;
-          const { status } = await fetch(url + target, { method: 'POST', headers });
-          return seen.length > 0 && status;
-        }, eventually)
-        .toBe(502);
-      expect(seen).toEqual([`POST ${target}`]);
-      await expect.poll(() => app.log().length, eventually).toBeGreaterThan(0);
-      const reached = requestsTo(app, target).length;
-      await expect
-        .poll(async () => {
-          seen.length = 0;
-          expect((await fetch(`${url}/v1/info`)).status).toBe(200);
-          return seen;
-        }, eventually)
-        .toEqual(['GET /v1/info']);
-      expect(requestsTo(app, target)).toHaveLength(reached);
-      await expect
-        .poll(async () => {
-          seen.length = 0;
-          const repeatable = { ...headers, 'Idempotency-Key': 'one' };
-          expect((await fetch(url + target, { method: 'POST', headers: repeatable })).status).toBe(200);
-          return seen;
-        }, eventually)
-        .toEqual([`POST ${target}`]);
-    });
+  test('has no fault that the doctor finds', async () => {
+    const port = await findFreePort();
+    const url = `http://localhost:${port}`;
+    const limits = { RATELIMIT_RPS: '5', RATELIMIT_BURST: '500' };
+    const { app } = await start({ port }, { ...limits, PUBLIC_URL: url });
+    const findings = await examine(new URL(url), { key: app.key, lookup: lookupLoopback });
+    expect(findings.filter(({ state }) => state === 'fault')).toEqual([]);
+    expect(findings.filter(({ state }) => state === 'skipped').map(({ check }) => check)).toEqual(['TLS']);
   });
 
-  describe('cached.conf', () => {
-    test('asks the server once, and never keeps what is for one client', async () => {
-      const { app, proxied, cache } = await start('cached.conf');
-      const accepted = ['gzip, deflate, br, zstd', 'br, gzip', 'gzip', 'deflate, gzip', '', 'identity'];
-      for (const encoding of accepted) {
-        const answer = await ask(proxied, first, { headers: { 'Accept-Encoding': encoding } });
-        expect(answer.status).toBe(200);
-        const { headers } = answer;
-        expect(
-          (await ask(proxied, first, { method: 'HEAD', headers: { 'Accept-Encoding': encoding } })).headers.etag,
-        ).toBe(headers.etag);
-        const again = { 'Accept-Encoding': encoding, 'If-None-Match': headers.etag! };
-        expect((await ask(proxied, first, { headers: again })).status).toBe(304);
-      }
-      const film = { headers: { Range: 'bytes=0-3' } };
-      expect((await ask(proxied, '/media/kb/map.svg', film)).status).toBe(206);
-      expect((await ask(proxied, '/media/kb/map.svg', { headers: { Range: 'bytes=4-7' } })).status).toBe(206);
-      await expect.poll(() => requestsTo(app, first), eventually).toHaveLength(3);
-      expect(requestsTo(app, '/media/kb/map.svg')).toHaveLength(1);
+  test('passes on a console stream', async () => {
+    const port = await findFreePort();
+    const { proxied } = await start({ port }, { PUBLIC_URL: `http://127.0.0.1:${port}` });
+    const { websocket } = JSON.parse((await askEndpoint(proxied, 'openGameConsole')).text) as {
+      websocket: { socket_url: string; token: string };
+    };
+    expect(websocket.socket_url).toBe(`ws://127.0.0.1:${port}/v1/hosting/game/console/mine/stream`);
+    const client = await openClient(websocket.socket_url);
+    onTestFinished(() => client.socket.terminate());
+    expect(await client.auth(websocket.token)).toEqual(['auth success']);
+    client.send('send command', 'say hello', 'one');
+    expect((await client.until('command accepted')).at(-1)).toEqual(['command accepted', 'one']);
+  });
 
-      const kept = cacheFiles(cache).length;
-      expect(kept).toBe(4);
-      for (const name of endpointNames.filter((one) => !describeEndpoint(one).stored)) await askEndpoint(proxied, name);
-      await ask(proxied, '/v1/plans', { headers: { Authorization: `Bearer ${app.key}` } });
-      await ask(proxied, '/v1/blog/article');
-      expect(cacheFiles(cache)).toHaveLength(kept);
-    });
+  test('replaces a forged X-Forwarded-For, and passes on the id of the request', async () => {
+    const { app, proxied } = await start();
+    const headers = { 'X-Forwarded-For': '203.0.113.9', 'X-Request-Id': 'order-4711' };
+    const answer = await ask(proxied, '/v1/info', { headers, from: '127.0.0.77' });
+    expect(answer.headers['x-request-id']).toBe('order-4711');
+    await expect.poll(() => requestsTo(app, '/v1/info'), eventually).toHaveLength(1);
+    expect(requestsTo(app, '/v1/info')[0]).toMatchObject({ ip: '127.0.0.77', id: 'order-4711' });
+  });
 
-    test('keeps origins apart', async () => {
-      const settings = { CORS_ORIGINS: 'https://one.example,https://two.example' };
-      const { proxied } = await start('cached.conf', {}, settings);
-      const origins = ['https://one.example', 'https://two.example', 'https://other.example', undefined];
-      for (const round of [1, 2]) {
-        for (const origin of origins) {
-          const { headers } = await ask(proxied, first, { headers: origin === undefined ? {} : { Origin: origin } });
-          const allowed = origin === 'https://other.example' ? undefined : origin;
-          expect({ round, allowed: headers['access-control-allow-origin'] }).toEqual({ round, allowed });
-        }
+  test('limits a client over all instances, in the words of the server', async () => {
+    const limit = { rate: '1r/m', burst: 3 };
+    const instances = [await serveShared(trusted), await serveShared(trusted)];
+    const { proxied } = await start({ limit, instances: instances.map(({ port }) => port) });
+    const statuses: number[] = [];
+    for (let count = 0; count < 8; count += 1) statuses.push((await ask(proxied, '/v1/info')).status);
+    expect(statuses).toEqual([200, 200, 200, 200, 429, 429, 429, 429]);
+    const counts = () => instances.map((instance) => requestsTo(instance, '/v1/info').length);
+    await expect.poll(() => counts().reduce((sum, count) => sum + count), eventually).toBe(4);
+    expect(Math.min(...counts())).toBeGreaterThan(0);
+    const one = await serveShared({ RATELIMIT_BURST: '1', RATELIMIT_RPS: '1' });
+    stopClock();
+    await ask(one, '/v1/info');
+    for (const name of limitedNames) {
+      const [own, other] = [await askEndpoint(one, name), await askEndpoint(proxied, name)];
+      const { errorStyle } = describeEndpoint(name);
+      const text = renderProblem(errorStyle, 'rate_limited', messageOf(describeEndpoint(name), 'rate_limited'));
+      expect({ name, status: other.status, text: other.text }).toEqual({ name, status: 429, text });
+      expect(other.headers['content-type']).toBe(errorMediaTypes[errorStyle]);
+      expect(Number(other.headers['retry-after'])).toBeGreaterThan(0);
+      const names = (headers: object) =>
+        Object.keys(headers).filter((header) => !['server', 'keep-alive', 'vary'].includes(header));
+      expect(names(other.headers).toSorted()).toEqual(names(own.headers).toSorted());
+      for (const header of ['access-control-allow-origin', 'access-control-expose-headers', 'cache-control']) {
+        expect(other.headers[header]).toBe(own.headers[header]);
       }
-      // nginx has the first of them in the key, so the server must decide by it.
-      for (const _ of [1, 2]) {
-        const { headers } = await ask(proxied, '/v1/plans', { headers: { Origin: origins.slice(0, 2) as never } });
-        expect(headers['access-control-allow-origin']).toBe('https://one.example');
-      }
-    });
+    }
+    // Another client, and what has no limit.
+    expect((await ask(proxied, '/v1/info', { from: '127.0.0.9' })).status).toBe(200);
+    for (const target of ['/health', '/ready', '/media/kb/map.svg', '/docs']) {
+      expect((await ask(proxied, target)).status).toBe(200);
+    }
+  });
 
-    test('answers what it has while all instances are down, however old it is', async () => {
-      const { app, proxied, cache } = await start('cached.conf');
-      const names = endpointNames.filter((name) => describeEndpoint(name).stored === 'file');
-      const targets = names.map((name) => requestOf(name, app).target);
-      const before = new Map<string, Buffer>();
-      for (const target of targets) before.set(target, (await ask(proxied, target)).body);
-      await app.stop();
-      ageCache(cache, 80_000);
-      for (const [target, body] of before) {
-        const answer = await ask(proxied, target);
-        expect({ target, status: answer.status, same: answer.body.equals(body) }).toEqual({
-          target,
-          status: 200,
-          same: true,
-        });
-        const headers = { 'If-None-Match': answer.headers.etag! };
-        expect((await ask(proxied, target, { headers })).status).toBe(304);
-      }
-      expect((await askEndpoint(proxied, 'getMedia', { headers: { Range: 'bytes=0-3' } })).status).toBe(206);
-    });
+  test('knows clients apart behind a CDN, IPv6 ones by their network', async () => {
+    const { proxied } = await start({ cdn: true, limit: { rate: '1r/m', burst: 1 } });
+    const send = async (address: string) =>
+      (await ask(proxied, '/v1/info', { headers: { 'X-Forwarded-For': `203.0.113.1, ${address}` } })).status;
+    expect([await send('2001:db8:0:a::1'), await send('2001:db8:0:a:f::2')]).toEqual([200, 200]);
+    expect([await send('2001:db8:0:a::3'), await send('2001:db8:0:b::1')]).toEqual([429, 200]);
+    expect([await send('198.51.100.1'), await send('198.51.100.1')]).toEqual([200, 200]);
+    expect([await send('198.51.100.1'), await send('198.51.100.2')]).toEqual([429, 200]);
+  });
 
-    test('shows a new release as fast as Cache-Control says, or at once after the cache is emptied', async () => {
-      const root = await copyProject();
-      const { app, proxied, cache } = await start('cached.conf', {}, { DIST_DIR: join(root, 'dist') });
-      const publish = async (title: string): Promise<void> => {
-        writeFiles(root, { 'content/blog/news/first.md': article({ title, date: '2026-01-02' }, '## Details\n') });
-        await buildProject(root);
-        await expect.poll(async () => titleOf(await ask(app, first)), eventually).toBe(title);
-      };
-      const titleOf = ({ text }: { text: string }) => (JSON.parse(text) as { title: string }).title;
-      const seen = async () => titleOf(await ask(proxied, first));
-      expect(await seen()).toBe('First');
-      await publish('Second');
-      expect(await seen()).toBe('First');
-      // After a minute, one visitor gets the old one while it is read.
-      ageCache(cache, 61);
-      expect(await seen()).toBe('First');
-      await expect.poll(seen, eventually).toBe('Second');
-      // After eleven minutes, no visitor does.
-      await publish('Third');
-      ageCache(cache, 661);
-      expect(await seen()).toBe('Third');
-      await publish('Fourth');
-      for (const one of cacheFiles(cache)) rmSync(one);
-      expect(await seen()).toBe('Fourth');
+  test('answers the status from the snapshot while all instances are down, and says so elsewhere', async () => {
+    const statusFile = join(temporaryFolder(), 'status.json');
+    const { app, proxied, cache } = await start({ statusFile }, { STATUS_FILE: statusFile });
+    await expect.poll(async () => (await ask(proxied, '/v1/status')).status, eventually).toBe(200);
+    await expect.poll(() => readFileSync(statusFile, 'utf8'), eventually).toContain('"status"');
+    const usual = await ask(proxied, '/v1/status');
+    await app.stop();
+    ageCache(cache, 60);
+    const down = await ask(proxied, '/v1/status');
+    expect(down).toMatchObject({ status: 200, text: readFileSync(statusFile, 'utf8') });
+    expect(JSON.parse(down.text)).toEqual(JSON.parse(usual.text));
+    expect(down.headers).toMatchObject({
+      'content-type': 'application/json',
+      'cache-control': usual.headers['cache-control'],
+      'access-control-allow-origin': '*',
+      'x-content-type-options': 'nosniff',
+      'last-modified': expect.stringContaining('GMT'),
     });
+    expect((await ask(proxied, '/v1/status', { headers: { 'If-None-Match': down.headers.etag! } })).status).toBe(304);
+    expect((await fetch(`${proxied.url}/v1/status`, { method: 'POST' })).status).toBe(503);
+    rmSync(statusFile);
+    const unknown = await fetch(`${proxied.url}/v1/status`);
+    expect([unknown.status, await unknown.text()]).toEqual([503, '{"status":"error"}\n']);
+    expect(unknown.headers.get('retry-after')).toBe('10');
+    for (const name of endpointNames.filter((one) => !describeEndpoint(one).stored)) {
+      const { method, target, headers, body } = requestOf(name, app);
+      // Not ask(), which compares with the description: that knows the service alone.
+      const answer = await fetch(proxied.url + target, { method, headers, ...(body && { body }) });
+      const [style, text] = /^\/v1\/(?:domains|hosting|key)/.test(target)
+        ? (['json', renderProblem('json', 'provider_error', 'The service does not answer')] as const)
+        : (['text', 'the service does not answer\n'] as const);
+      expect({ name, status: answer.status, text: await answer.text() }).toEqual({ name, status: 502, text });
+      expect(Object.fromEntries(answer.headers)).toMatchObject({
+        'content-type': errorMediaTypes[style],
+        'cache-control': 'no-store',
+        'retry-after': '5',
+        'x-content-type-options': 'nosniff',
+        'x-request-id': expect.stringMatching(/^[0-9a-f]{32}$/),
+      });
+    }
+  });
+
+  test('sends a POST once, and a GET or a POST with an Idempotency-Key to another instance', async () => {
+    const seen: string[] = [];
+    const broken = createServer((request) => {
+      seen.push(`${request.method} ${request.url}`);
+      request.socket.destroy();
+    });
+    await new Promise<void>((listening) => void broken.listen(0, '127.0.0.1', listening));
+    onTestFinished(() => void broken.close());
+    const app = await serveShared(trusted);
+    const instances = [(broken.address() as AddressInfo).port, app.port];
+    const nginx = await runExample(run(), { instances });
+    const url = `http://127.0.0.1:${nginx.port}`;
+    const { target, headers } = requestOf('startVps', app);
+    await expect
+      .poll(async () => {
+        seen.length = 0;
+        const { status } = await fetch(url + target, { method: 'POST', headers });
+        return seen.length > 0 && status;
+      }, eventually)
+      .toBe(502);
+    expect(seen).toEqual([`POST ${target}`]);
+    await expect.poll(() => app.log().length, eventually).toBeGreaterThan(0);
+    const reached = requestsTo(app, target).length;
+    await expect
+      .poll(async () => {
+        seen.length = 0;
+        expect((await fetch(`${url}/v1/info`)).status).toBe(200);
+        return seen;
+      }, eventually)
+      .toEqual(['GET /v1/info']);
+    expect(requestsTo(app, target)).toHaveLength(reached);
+    await expect
+      .poll(async () => {
+        seen.length = 0;
+        const repeatable = { ...headers, 'Idempotency-Key': 'one' };
+        expect((await fetch(url + target, { method: 'POST', headers: repeatable })).status).toBe(200);
+        return seen;
+      }, eventually)
+      .toEqual([`POST ${target}`]);
+  });
+  test('asks the server once, and never keeps what is for one client', async () => {
+    const { app, proxied, cache } = await start();
+    const accepted = ['gzip, deflate, br, zstd', 'br, gzip', 'gzip', 'deflate, gzip', '', 'identity'];
+    for (const encoding of accepted) {
+      const answer = await ask(proxied, first, { headers: { 'Accept-Encoding': encoding } });
+      expect(answer.status).toBe(200);
+      const { headers } = answer;
+      expect(
+        (await ask(proxied, first, { method: 'HEAD', headers: { 'Accept-Encoding': encoding } })).headers.etag,
+      ).toBe(headers.etag);
+      const again = { 'Accept-Encoding': encoding, 'If-None-Match': headers.etag! };
+      expect((await ask(proxied, first, { headers: again })).status).toBe(304);
+    }
+    const film = { headers: { Range: 'bytes=0-3' } };
+    expect((await ask(proxied, '/media/kb/map.svg', film)).status).toBe(206);
+    expect((await ask(proxied, '/media/kb/map.svg', { headers: { Range: 'bytes=4-7' } })).status).toBe(206);
+    await expect.poll(() => requestsTo(app, first), eventually).toHaveLength(3);
+    expect(requestsTo(app, '/media/kb/map.svg')).toHaveLength(1);
+
+    const kept = cacheFiles(cache).length;
+    expect(kept).toBe(4);
+    for (const name of endpointNames.filter((one) => !describeEndpoint(one).stored)) await askEndpoint(proxied, name);
+    await ask(proxied, '/v1/plans', { headers: { Authorization: `Bearer ${app.key}` } });
+    await ask(proxied, '/v1/blog/article');
+    expect(cacheFiles(cache)).toHaveLength(kept);
+  });
+
+  test('keeps origins apart', async () => {
+    const settings = { CORS_ORIGINS: 'https://one.example,https://two.example' };
+    const { proxied } = await start({}, settings);
+    const origins = ['https://one.example', 'https://two.example', 'https://other.example', undefined];
+    for (const round of [1, 2]) {
+      for (const origin of origins) {
+        const { headers } = await ask(proxied, first, { headers: origin === undefined ? {} : { Origin: origin } });
+        const allowed = origin === 'https://other.example' ? undefined : origin;
+        expect({ round, allowed: headers['access-control-allow-origin'] }).toEqual({ round, allowed });
+      }
+    }
+    // nginx has the first of them in the key, so the server must decide by it.
+    for (const _ of [1, 2]) {
+      const { headers } = await ask(proxied, '/v1/plans', { headers: { Origin: origins.slice(0, 2) as never } });
+      expect(headers['access-control-allow-origin']).toBe('https://one.example');
+    }
+  });
+
+  test('answers what it has while all instances are down, however old it is', async () => {
+    const { app, proxied, cache } = await start();
+    const names = endpointNames.filter((name) => describeEndpoint(name).stored === 'file');
+    const targets = names.map((name) => requestOf(name, app).target);
+    const before = new Map<string, Buffer>();
+    for (const target of targets) before.set(target, (await ask(proxied, target)).body);
+    await app.stop();
+    ageCache(cache, 80_000);
+    for (const [target, body] of before) {
+      const answer = await ask(proxied, target);
+      expect({ target, status: answer.status, same: answer.body.equals(body) }).toEqual({
+        target,
+        status: 200,
+        same: true,
+      });
+      const headers = { 'If-None-Match': answer.headers.etag! };
+      expect((await ask(proxied, target, { headers })).status).toBe(304);
+    }
+    expect((await askEndpoint(proxied, 'getMedia', { headers: { Range: 'bytes=0-3' } })).status).toBe(206);
+  });
+
+  test('shows a new release as fast as Cache-Control says, or at once after the cache is emptied', async () => {
+    const root = await copyProject();
+    const { app, proxied, cache } = await start({}, { DIST_DIR: join(root, 'dist') });
+    const publish = async (title: string): Promise<void> => {
+      writeFiles(root, { 'content/blog/news/first.md': article({ title, date: '2026-01-02' }, '## Details\n') });
+      await buildProject(root);
+      await expect.poll(async () => titleOf(await ask(app, first)), eventually).toBe(title);
+    };
+    const titleOf = ({ text }: { text: string }) => (JSON.parse(text) as { title: string }).title;
+    const seen = async () => titleOf(await ask(proxied, first));
+    expect(await seen()).toBe('First');
+    await publish('Second');
+    expect(await seen()).toBe('First');
+    // After a minute, one visitor gets the old one while it is read.
+    ageCache(cache, 61);
+    expect(await seen()).toBe('First');
+    await expect.poll(seen, eventually).toBe('Second');
+    // After eleven minutes, no visitor does.
+    await publish('Third');
+    ageCache(cache, 661);
+    expect(await seen()).toBe('Third');
+    await publish('Fourth');
+    for (const one of cacheFiles(cache)) rmSync(one);
+    expect(await seen()).toBe('Fourth');
   });
 });

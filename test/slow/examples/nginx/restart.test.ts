@@ -5,11 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { findFreePort } from '../../../helpers/free-port.ts';
-import { describeRunNginx } from '../../../helpers/nginx.ts';
+import { describeRunNginx, runExample } from '../../../helpers/nginx.ts';
 import { createServable, startProcess } from '../../../server/process.ts';
 import type { ServerProcess } from '../../../server/process.ts';
 import { eventually } from '../../../server/shared.ts';
-import { runExample } from './run.ts';
 
 // By hand, for the memory over ten minutes and for the figures:
 //   RESTART_MINUTES=10 npx vitest run test/slow/examples/nginx/restart.test.ts
@@ -106,7 +105,7 @@ describeRunNginx((run) => {
       };
       const instances = [await start(ports[0]!), await start(ports[1]!)];
       const limit = { rate: '100000r/s', burst: 100_000 };
-      const nginx = await runExample(run(), 'cached.conf', { instances: ports, limit });
+      const nginx = await runExample(run(), { instances: ports, limit });
       const clients = startClients(nginx.port);
       onTestFinished(() => clients.stop());
       await expect.poll(() => clients.times.length, eventually).toBeGreaterThan(2 * connections);
