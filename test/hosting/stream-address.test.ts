@@ -1,10 +1,7 @@
 import { expect, test } from 'vitest';
-import { createTestApp } from '../helpers/app.ts';
-import { createHostingWorld } from '../helpers/hosting.ts';
-import { temporaryFolder } from '../helpers/project.ts';
 import { document } from '../contract/document.ts';
 import { ask } from '../server/ask.ts';
-import { sharedApp, sharedProject } from '../server/shared.ts';
+import { serveHosting, sharedApp } from '../server/shared.ts';
 
 const stream = '/v1/hosting/game/console/mine/stream';
 const message = 'This address is a websocket: send a websocket handshake';
@@ -57,10 +54,9 @@ test('the OpenAPI document says what the address of a stream answers without a h
 });
 
 test('a handshake behind an unfinished request is answered after it, and opens no stream', async () => {
-  const world = await createHostingWorld(temporaryFolder());
-  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  const { app, world } = await serveHosting();
   world.panel.fail({ status: 204, ms: 300 }, ({ path }) => path.endsWith('/power'));
-  const action = `POST /v1/hosting/game/power/mine/start HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${await world.issueKey()}\r\n`;
+  const action = `POST /v1/hosting/game/power/mine/start HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\n`;
   const handshake =
     'GET /v1/hosting/game/console/mine/stream HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
     'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';

@@ -263,7 +263,7 @@ const numberMessage = /: must be (?:a whole number|at (?:least|most) \d+)$/;
 test.each<[string, RegExp, string[]]>([
   ['PORT', numberMessage, ['eighty', '-1', '65536', '80.5', '80 81', 'NaN', 'Infinity', '80x', '--1']],
   ['METRICS_PORT', /: must (?:not be PORT|be (?:a whole number|at most 65535))$/, ['3000', '-1', '65536', 'on']],
-  ['HOST', /: must be/, ['my host', 'http://localhost', '127.0.0.1:80', '-x', 'a,b']],
+  ['HOST', /: must be/, ['my host', 'my_host', 'http://localhost', '127.0.0.1:80', '-x', 'a,b']],
   [
     'CORS_ORIGINS',
     /: must be \*, or origins/,

@@ -72,3 +72,13 @@ export async function createServable(): Promise<{ root: string; settings: Record
   const root = await copyProject();
   return { root, settings: { PORT: '0', DIST_DIR: join(root, 'dist'), DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off' } };
 }
+
+/** Starts the server on a release of its own, with these settings too, and waits until it listens. */
+export async function serveProcess(
+  changes: Readonly<Record<string, string>> = {},
+  options?: Parameters<typeof startProcess>[1],
+) {
+  const { root, settings } = await createServable();
+  const server = startProcess({ ...settings, ...changes }, options);
+  return { ...server, root, port: await server.listening() };
+}

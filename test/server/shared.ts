@@ -116,9 +116,13 @@ export async function serveShared(settings: Record<string, string> = {}, end?: O
 /** Starts a server with the shared project and customers of its own, for tests of what a server keeps in memory. */
 export async function serveHosting(
   settings: Record<string, string> = {},
-  { fields, ...options }: Parameters<typeof createHostingWorld>[1] & { fields?: Partial<ApiKeyRecord> } = {},
+  {
+    fields,
+    folder = temporaryFolder(),
+    ...options
+  }: Parameters<typeof createHostingWorld>[1] & { fields?: Partial<ApiKeyRecord>; folder?: string } = {},
 ): Promise<Served> {
-  const own = await createHostingWorld(temporaryFolder(), options);
+  const own = await createHostingWorld(folder, options);
   const started = await createTestApp({ root: await sharedProject(), settings: { ...own.settings, ...settings } });
   return { app: { ...started, key: await own.issueKey(fields) }, world: own };
 }

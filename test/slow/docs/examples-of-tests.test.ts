@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { createTestApp } from '../../helpers/app.ts';
-import { createHostingWorld } from '../../helpers/hosting.ts';
-import { article, buildProject, createProject, temporaryFolder } from '../../helpers/project.ts';
+import { article, buildProject, createProject } from '../../helpers/project.ts';
 import { openStream } from '../../hosting/instances.ts';
-import { sharedProject } from '../../server/shared.ts';
+import { serveHosting } from '../../server/shared.ts';
 
 // The examples of test/README.md.
 
@@ -17,9 +15,8 @@ test('a dead link is an error with its place, and nothing is published', async (
 });
 
 test('a viewer of a console gets the lines of the panel', async () => {
-  const world = await createHostingWorld(temporaryFolder());
-  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
-  const client = await openStream({ ...app, key: await world.issueKey() });
+  const { app, world } = await serveHosting();
+  const client = await openStream(app);
   world.panel.wings.print('hello');
   expect((await client.until('console output')).at(-1)).toEqual(['console output', 'hello']);
 });

@@ -1,32 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { linesOf } from '../../helpers/console-client.ts';
-import { createTestApp } from '../../helpers/app.ts';
-import { createHostingWorld } from '../../helpers/hosting.ts';
-import type { HostingWorld } from '../../helpers/hosting.ts';
-import { temporaryFolder } from '../../helpers/project.ts';
 import { bootstrap, openStream } from '../../hosting/instances.ts';
-import type { PanelOptions } from '../../helpers/upstream-panel.ts';
 import { askEndpoint } from '../../server/ask.ts';
-import { eventually, sharedProject } from '../../server/shared.ts';
-import type { SharedApp } from '../../server/shared.ts';
+import { eventually, serveHosting } from '../../server/shared.ts';
 
 /** How long the test follows a stream; longer than the lifetime of each token. */
 const followMs = 20_000;
 
-const createWorld = (options: PanelOptions = {}) => createHostingWorld(temporaryFolder(), options);
-
-async function serve(world: HostingWorld, key: string, settings: Record<string, string> = {}): Promise<SharedApp> {
-  const app = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
-  return { ...app, key };
-}
-
 test('a stream outlives each of its tokens without losing a line', async () => {
-  const world = await createWorld({ tickMs: 500 });
+  const fields = { scopes: ['game-console:read'] as const };
+  const { app, world } = await serveHosting({ CONSOLE_TOKEN_TTL_SECONDS: '8' }, { tickMs: 500, fields });
   world.panel.tokenSeconds = 10;
   world.panel.tokensPerMinute = 60;
-  const key = await world.issueKey({ scopes: ['game-console:read'] });
-  const app = await serve(world, key, { CONSOLE_TOKEN_TTL_SECONDS: '8' });
   const client = await openStream(app);
   await client.until('status');
 
@@ -60,23 +46,20 @@ test('a stream outlives each of its tokens without losing a line', async () => {
   expect(world.panel.commands).toEqual([]);
   expect(world.panel.signals).toEqual([]);
   expect((await askEndpoint(app, 'sendGameCommand')).status).toBe(403);
-  for (const secret of [key, 'eyJ']) expect(JSON.stringify(app.log())).not.toContain(secret);
+  for (const secret of [app.key, 'eyJ']) expect(JSON.stringify(app.log())).not.toContain(secret);
 });
 
 describe('a stream', () => {
   test('has the address from PUBLIC_URL and an opaque token', async () => {
-    const world = await createWorld();
-    const key = await world.issueKey();
-    const app = await serve(world, key, { PUBLIC_URL: 'https://api.example.com/hosting/' });
+    const { app } = await serveHosting({ PUBLIC_URL: 'https://api.example.com/hosting/' });
     const { socket_url: url, token } = await bootstrap(app);
     expect(url).toBe('wss://api.example.com/hosting/v1/hosting/game/console/mine/stream');
     expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/);
   });
 
   test('provides the log content if the panel serves no log file', async () => {
-    const world = await createWorld();
+    const { app, world } = await serveHosting();
     world.panel.files.clear();
-    const app = await serve(world, await world.issueKey());
     const client = await openStream(app);
     await client.until('status');
     world.panel.wings.print('\u001B[32mfirst\u001B[0m');
@@ -87,8 +70,8 @@ describe('a stream', () => {
   });
 
   test('ends when its server is assigned to another customer', async () => {
-    const world = await createWorld();
-    const client = await openStream(await serve(world, await world.issueKey()));
+    const { app, world } = await serveHosting();
+    const client = await openStream(app);
     await client.until('status');
     await world.store.servers.put({ server: 'game:mine', provider: 'panel', ref: 'another', logFile: null });
     await client.until('daemon error');

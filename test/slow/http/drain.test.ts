@@ -8,8 +8,7 @@ import { createHostingWorld } from '../../helpers/hosting.ts';
 import type { HostingWorld } from '../../helpers/hosting.ts';
 import { buildProject, temporaryFolder, writeFiles } from '../../helpers/project.ts';
 import { ask } from '../../server/ask.ts';
-import { createServable, startProcess } from '../../server/process.ts';
-import type { ServerProcess } from '../../server/process.ts';
+import { createServable, serveProcess } from '../../server/process.ts';
 import { eventually } from '../../server/shared.ts';
 
 /** The maximum wait of a server, and a much shorter time that means "at once" on a busy machine. */
@@ -19,11 +18,8 @@ const soonMs = 3_000;
 const actionMs = 2_000;
 const largeBytes = 24 * 1024 * 1024;
 
-async function start(settings: Readonly<Record<string, string>> = {}): Promise<ServerProcess & { port: number }> {
-  const servable = await createServable();
-  const server = startProcess({ ...servable.settings, SHUTDOWN_GRACE_SECONDS: String(graceSeconds), ...settings });
-  return { ...server, port: await server.listening() };
-}
+const start = (settings: Readonly<Record<string, string>> = {}) =>
+  serveProcess({ SHUTDOWN_GRACE_SECONDS: String(graceSeconds), ...settings });
 
 /** A connection with everything received on it. */
 interface Client {
@@ -120,26 +116,19 @@ function expectAction(received: string): void {
 }
 
 describe('a running action', () => {
-  test('is answered completely, and the server ends right after it', async () => {
+  test('is answered completely, with Connection: close, and the server ends right after it', async () => {
     const { world, server, client } = await beginAction();
     const began = performance.now();
     server.child.kill('SIGTERM');
     expect(await server.ended()).toBe(0);
     const ended = performance.now();
     expectAction(client.received());
+    expect(client.received()).toMatch(/^Connection: close\r$/im);
     expect(ended - began).toBeGreaterThan(actionMs / 2);
     expect(ended - (await client.closed())).toBeLessThan(soonMs);
     expect(ended - began).toBeLessThan(actionMs + soonMs);
     expect(world.panel.signals).toEqual(['start']);
     expect((await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome)).toEqual([null, 'ok']);
-  });
-
-  test('is answered with Connection: close, like every answer after SIGTERM', async () => {
-    const { server, client } = await beginAction();
-    server.child.kill('SIGTERM');
-    expect(await server.ended()).toBe(0);
-    expectAction(client.received());
-    expect(client.received()).toMatch(/^Connection: close\r$/im);
   });
 
   test('is awaited while all connections without a request are closed', async () => {

@@ -6,17 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { buildProject, writeFiles } from '../../helpers/project.ts';
 import { ask } from '../../server/ask.ts';
-import { createServable, startProcess } from '../../server/process.ts';
-import type { ServerProcess } from '../../server/process.ts';
+import { createServable, serveProcess, startProcess } from '../../server/process.ts';
 import { eventually } from '../../server/shared.ts';
 import { readManifest } from '../../server/targets.ts';
-
-/** A listening server with its port. */
-async function start(settings: Readonly<Record<string, string>> = {}): Promise<ServerProcess & { port: number }> {
-  const servable = await createServable();
-  const server = startProcess({ ...servable.settings, ...settings });
-  return { ...server, port: await server.listening() };
-}
 
 const vote = '{"helpful":true}';
 
@@ -45,38 +37,37 @@ async function keepConnection(port: number): Promise<Agent> {
 
 describe('the start', () => {
   test('is logged in one line of JSON with the address, the release and the version', async () => {
-    const { root, settings } = await createServable();
-    const server = startProcess({ ...settings, SERVICE_VERSION: '7.8.9' });
+    const server = await serveProcess({ SERVICE_VERSION: '7.8.9' });
     const line = await server.logged('listening');
     expect(line).toEqual({
       level: 'info',
       time: expect.any(String),
       msg: 'listening',
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/),
-      release: readManifest(root).id,
+      release: readManifest(server.root).id,
       version: '7.8.9',
     });
     expect(Date.parse(line.time as string)).toBeGreaterThan(Date.now() - 60_000);
-    const { text } = await ask({ port: await server.listening() }, '/v1/info');
+    const { text } = await ask(server, '/v1/info');
     expect(JSON.parse(text)).toEqual({ version: '7.8.9' });
     expect(server.stderr()).toBe('');
   });
 
   test('listens on the loopback interface by default', async () => {
-    const { port } = await start();
+    const { port } = await serveProcess();
     await expect(reach(port, '127.0.0.2')).rejects.toThrow('ECONNREFUSED');
     await expect(reach(port, '127.0.0.1')).resolves.toBeUndefined();
   });
 
   test('listens on all interfaces with HOST=0.0.0.0', async () => {
-    const server = await start({ HOST: '0.0.0.0' });
+    const server = await serveProcess({ HOST: '0.0.0.0' });
     await expect(reach(server.port, '127.0.0.1')).resolves.toBeUndefined();
     await expect(reach(server.port, '127.0.0.2')).resolves.toBeUndefined();
     expect(server.stderr()).toBe('');
   });
 
   test('listens on the IPv6 loopback interface with HOST=::1', async () => {
-    const { port } = await start({ HOST: '::1' });
+    const { port } = await serveProcess({ HOST: '::1' });
     await expect(reach(port, '::1')).resolves.toBeUndefined();
     await expect(reach(port, '127.0.0.1')).rejects.toThrow('ECONNREFUSED');
   });
@@ -93,7 +84,7 @@ async function reach(port: number, host: string): Promise<void> {
 
 describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
   test('ends an idle server at once with status 0 and a log line', async () => {
-    const server = await start();
+    const server = await serveProcess();
     const agent = await keepConnection(server.port);
     const began = performance.now();
     server.child.kill(signal);
@@ -107,7 +98,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
   });
 
   test('finishes a running request, accepts no new connection and ends with status 0', async () => {
-    const server = await start();
+    const server = await serveProcess();
     const { socket, received } = await beginVote(server.port);
     server.child.kill(signal);
     await server.logged('draining');
@@ -145,20 +136,8 @@ test('an answer that is read slowly is finished, then its keep-alive connection 
   expect(received).toBeGreaterThan(media.length);
 });
 
-test('a connection without a request does not delay the shutdown', async () => {
-  const server = await start();
-  const socket = connect(server.port, '127.0.0.1');
-  await once(socket, 'connect');
-  await ask(server, '/health');
-  const began = performance.now();
-  server.child.kill('SIGTERM');
-  expect(await server.ended()).toBe(0);
-  expect(performance.now() - began).toBeLessThan(5_000);
-  socket.destroy();
-});
-
 test('a request beyond SHUTDOWN_GRACE_SECONDS is aborted, and the shutdown completes', async () => {
-  const server = await start({ SHUTDOWN_GRACE_SECONDS: '1' });
+  const server = await serveProcess({ SHUTDOWN_GRACE_SECONDS: '1' });
   const { socket, received } = await beginVote(server.port);
   const closed = once(socket, 'close');
   const began = performance.now();
@@ -171,7 +150,7 @@ test('a request beyond SHUTDOWN_GRACE_SECONDS is aborted, and the shutdown compl
 });
 
 test('a signal ends a waiting server at once, if it is not the first one repeated within a second', async () => {
-  const server = await start({ SHUTDOWN_GRACE_SECONDS: '600' });
+  const server = await serveProcess({ SHUTDOWN_GRACE_SECONDS: '600' });
   const { socket } = await beginVote(server.port);
   server.child.kill('SIGTERM');
   await server.logged('draining');
@@ -184,7 +163,7 @@ test('a signal ends a waiting server at once, if it is not the first one repeate
 });
 
 test('SIGHUP does not end a server after its start', async () => {
-  const server = await start();
+  const server = await serveProcess();
   server.child.kill('SIGHUP');
   for (let time = 0; time < 5; time += 1) expect((await ask(server, '/health')).status).toBe(200);
   expect(server.child.exitCode).toBeNull();

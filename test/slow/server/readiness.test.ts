@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkStore } from '../../../server/doctor/installation.ts';
-import { createTestApp } from '../../helpers/app.ts';
 import type { TestApp } from '../../helpers/app.ts';
 import { openClient } from '../../helpers/console-client.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
@@ -11,8 +10,9 @@ import { mountSmall } from '../../helpers/permitted.ts';
 import { describePostgres, setReadOnly, withClient } from '../../helpers/postgres.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { ask, askEndpoint } from '../../server/ask.ts';
-import { createServable, startProcess } from '../../server/process.ts';
-import { eventually, sharedProject } from '../../server/shared.ts';
+import { serveProcess } from '../../server/process.ts';
+import { eventually, serveHosting } from '../../server/shared.ts';
+import type { SharedApp } from '../../server/shared.ts';
 
 const ready = { status: 200, text: '{"status":"ready"}\n' };
 const unready = { status: 503, text: '{"status":"unready"}\n' };
@@ -29,9 +29,7 @@ const failures = (app: TestApp) => app.log().filter(({ level }) => level === 'er
 describePostgres((server) => {
   test('a store that does not answer makes the server unready, and is logged once', async () => {
     const databaseUrl = await server().createDatabase();
-    const world = await createHostingWorld(temporaryFolder(), { databaseUrl });
-    const settings = { ...world.settings, FEEDBACK_RATELIMIT_BURST: '1000' };
-    const app = { ...(await createTestApp({ root: await sharedProject(), settings })), key: await world.issueKey() };
+    const { app } = await serveHosting({ FEEDBACK_RATELIMIT_BURST: '1000' }, { databaseUrl });
     expect(await askReady(app)).toEqual(ready);
     expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
 
@@ -63,9 +61,7 @@ describePostgres((server) => {
 
   test('the end of an action is in the store, although PostgreSQL restarted while it ran', async () => {
     const databaseUrl = await server().createDatabase();
-    const world = await createHostingWorld(temporaryFolder(), { databaseUrl });
-    const project = { root: await sharedProject(), settings: world.settings };
-    const app = { ...(await createTestApp(project)), key: await world.issueKey() };
+    const { app, world } = await serveHosting({}, { databaseUrl });
     world.panel.fail({ status: 204, ms: 1000 }, ({ path }) => path.endsWith('/power'));
     const answer = askEndpoint(app, 'startGameServer');
     await expect.poll(() => world.panel.seen.some(({ path }) => path.endsWith('/power')), eventually).toBe(true);
@@ -84,9 +80,7 @@ describePostgres((server) => {
 
   test('a PostgreSQL that takes no writes makes the server unready, and the doctor says so', async () => {
     const databaseUrl = await server().createDatabase();
-    const world = await createHostingWorld(temporaryFolder(), { databaseUrl });
-    const settings = { ...world.settings, METRICS_PORT: '0' };
-    const app = { ...(await createTestApp({ root: await sharedProject(), settings })), key: await world.issueKey() };
+    const { app } = await serveHosting({ METRICS_PORT: '0' }, { databaseUrl });
     expect(await askReady(app)).toEqual(ready);
     await setReadOnly(databaseUrl, 'on');
     onTestFinished(() => setReadOnly(databaseUrl, 'off'));
@@ -107,9 +101,7 @@ describePostgres((server) => {
 
 test('a full disk makes a server with SQLite unready, until there is room', async (context) => {
   const folder = mountSmall(context, 'size=4m');
-  const world = await createHostingWorld(folder);
-  const settings = world.settings;
-  const app = { ...(await createTestApp({ root: await sharedProject(), settings })), key: await world.issueKey() };
+  const { app } = await serveHosting({}, { folder });
   expect(await askReady(app)).toEqual(ready);
   const ballast = join(folder, 'ballast');
   expect(() => writeFileSync(ballast, Buffer.alloc(8 * 1024 * 1024))).toThrow('ENOSPC');
@@ -122,11 +114,7 @@ test('a full disk makes a server with SQLite unready, until there is room', asyn
 
 test('a deleted database file makes the server unready, and no request is served from it', async () => {
   const folder = temporaryFolder();
-  const world = await createHostingWorld(folder);
-  const app = {
-    ...(await createTestApp({ root: await sharedProject(), settings: world.settings })),
-    key: await world.issueKey(),
-  };
+  const { app, world } = await serveHosting({}, { folder });
   expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
   const file = join(folder, 'data', 'hosting.sqlite');
   for (const end of ['', '-wal', '-shm']) rmSync(file + end);
@@ -144,9 +132,8 @@ test('a deleted database file makes the server unready, and no request is served
 test('after SIGTERM the port stays open for SHUTDOWN_DELAY_SECONDS, and streams end at its end', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const key = await world.issueKey();
-  const { settings } = await createServable();
-  const server = startProcess({ ...settings, ...world.settings, SHUTDOWN_DELAY_SECONDS: '2' });
-  const app = { port: await server.listening(), key } as unknown as TestApp & { key: string };
+  const server = await serveProcess({ ...world.settings, SHUTDOWN_DELAY_SECONDS: '2' });
+  const app = { port: server.port, key } as SharedApp;
   expect(await askReady(app)).toEqual(ready);
   const { websocket } = JSON.parse((await askEndpoint(app, 'openGameConsole')).text) as {
     websocket: { socket_url: string; token: string };
@@ -172,14 +159,12 @@ test('after SIGTERM the port stays open for SHUTDOWN_DELAY_SECONDS, and streams 
 });
 
 test('a signal more than a second later skips SHUTDOWN_DELAY_SECONDS', async () => {
-  const { settings } = await createServable();
-  const server = startProcess({ ...settings, SHUTDOWN_DELAY_SECONDS: '600' });
-  const port = await server.listening();
+  const server = await serveProcess({ SHUTDOWN_DELAY_SECONDS: '600' });
   server.child.kill('SIGTERM');
   await server.logged('draining');
   server.child.kill('SIGTERM');
   await sleep(1100);
-  expect(await askReady({ port })).toEqual(draining);
+  expect(await askReady(server)).toEqual(draining);
   server.child.kill('SIGTERM');
   expect(await server.ended()).toBe(0);
   await server.logged('stopped');

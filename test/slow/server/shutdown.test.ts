@@ -10,7 +10,7 @@ import { temporaryFolder } from '../../helpers/project.ts';
 import type { Seen } from '../../helpers/upstream.ts';
 import { ask, askEndpoint } from '../../server/ask.ts';
 import { createServable, startProcess } from '../../server/process.ts';
-import { eventually, sharedProject } from '../../server/shared.ts';
+import { eventually, serveHosting, sharedProject } from '../../server/shared.ts';
 import type { SharedApp } from '../../server/shared.ts';
 
 const isPower = ({ path }: Seen): boolean => path.endsWith('/power');
@@ -35,9 +35,7 @@ test.each([
 });
 
 test('actions on one server run one after the other, and one that waits too long is refused', async () => {
-  const world = await createHostingWorld(temporaryFolder());
-  const settings = { ...world.settings, UPSTREAM_TIMEOUT_SECONDS: '2' };
-  const app = { ...(await createTestApp({ root: await sharedProject(), settings })), key: await world.issueKey() };
+  const { app, world } = await serveHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
   world.panel.fail('hang', isPower);
   const first = askEndpoint(app, 'startGameServer');
   await expect.poll(() => world.panel.seen.filter(isPower).length, eventually).toBe(1);

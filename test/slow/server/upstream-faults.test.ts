@@ -1,22 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
-import { createTestApp } from '../../helpers/app.ts';
-import { createHostingWorld } from '../../helpers/hosting.ts';
-import type { HostingWorld } from '../../helpers/hosting.ts';
-import { temporaryFolder } from '../../helpers/project.ts';
 import { hetznerToken } from '../../helpers/upstream-hetzner.ts';
 import { panelKeys } from '../../helpers/upstream-panel.ts';
-import type { Fault, Seen } from '../../helpers/upstream.ts';
+import type { Fault } from '../../helpers/upstream.ts';
 import { askEndpoint } from '../../server/ask.ts';
 import type { Answer } from '../../server/ask.ts';
-import type { SharedApp } from '../../server/shared.ts';
-import { sharedProject } from '../../server/shared.ts';
+import { serveHosting } from '../../server/shared.ts';
 
 const words = 'secret words of the upstream';
 const node = '/srv/daemon/10.0.0.7';
-const powerFailed = renderProblem('json', 'provider_error', 'Failed to send the power action');
-const consoleFailed = renderProblem('json', 'provider_error', 'The console or log request failed');
-const stateFailed = renderProblem('json', 'provider_error', 'The state could not be read');
 
 /** The upstream request of each endpoint's action, not counting lookups. */
 const actions = [
@@ -34,80 +26,48 @@ const actions = [
 ] as const;
 type Action = (typeof actions)[number];
 
-const isVps = (name: Action['name']): boolean => name.includes('Vps');
-
-interface Served {
-  readonly app: SharedApp;
-  readonly world: HostingWorld;
-  /** The upstream requests of an action. */
-  seen(action: Action): Seen[];
-}
-
-async function serve(settings: Record<string, string> = {}): Promise<Served> {
-  const world = await createHostingWorld(temporaryFolder());
-  const app = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
-  const key = await world.issueKey();
-  return {
-    app: { ...app, key },
-    world,
-    seen: ({ name, method, path }) => {
-      const { hetzner, panel } = world;
-      const upstream = isVps(name) ? hetzner : panel;
-      return upstream.seen.filter((request) => request.method === method && request.path.endsWith(path));
-    },
-  };
-}
-
-/** Makes the action fail; a fault with a body also echoes the token. */
-function failOn({ world: { hetzner, panel } }: Served, { name, path }: Action, fault: Fault): void {
-  const [upstream, token] = isVps(name) ? [hetzner, hetznerToken] : [panel, panelKeys.write];
+/** Sends the request of an action, while its upstream has a fault that echoes the token. Nothing shows a secret. */
+async function askFaulty({ name, method, path }: Action, fault?: Fault | 'stopped', settings?: Record<string, string>) {
+  const { app, world } = await serveHosting(settings);
+  const { hetzner, panel } = world;
+  const [upstream, token] = name.includes('Vps') ? [hetzner, hetznerToken] : [panel, panelKeys.write];
   const echoing = typeof fault === 'object' ? { ...fault, body: `${fault.body} ${token}` } : fault;
-  upstream.fail(echoing, (request) => request.path.endsWith(path));
-}
-
-/** Checks that the answer has no upstream details, and neither it nor the log has a secret. */
-function expectNoDetails({ app, world: { hetzner, panel } }: Served, answer: string): void {
+  if (echoing === 'stopped') await upstream.stop();
+  else upstream.fail(echoing, (request) => request.path.endsWith(path));
+  const answer = await askEndpoint(app, name);
   const log = JSON.stringify(app.log());
   for (const secret of [hetznerToken, panelKeys.write, panelKeys.read, app.key, app.key.slice(16)]) {
-    expect(answer).not.toContain(secret);
+    expect(answer.text).not.toContain(secret);
     expect(log).not.toContain(secret);
   }
   for (const detail of [words, node, hetzner.url, panel.url, new URL(panel.url).host, panel.wings.uuid]) {
-    expect(answer).not.toContain(detail);
+    expect(answer.text).not.toContain(detail);
   }
+  const seen = upstream.seen.filter((request) => request.method === method && request.path.endsWith(path));
+  expect([...panel.seen, ...hetzner.seen].map((request) => request.path)).not.toContain('/elsewhere');
+  return { answer, log, seen, token };
 }
 
-const answers: readonly (readonly [string, number, Record<string, string>?])[] = [
-  ['a 400', 400],
-  ['a 401', 401],
-  ['a 403', 403],
-  ['a 404', 404],
-  ['a 409', 409],
-  ['a 422', 422],
-  ['a 429', 429, { 'retry-after': '1' }],
-  ['a 500', 500],
-  ['a 502', 502],
-  ['a 504', 504],
-  ['a 302', 302, { location: '/elsewhere' }],
-  ['a 308', 308, { location: '/elsewhere' }],
-];
-const faults: readonly (readonly [string, Fault])[] = [
-  ...answers.map(([name, status, headers = {}]) => [name, { status, headers, body: `${words} ${node}` }] as const),
-  ['a dropped connection', 'drop'],
-  ['a connection that is cut', 'cut'],
-  ['bytes in another protocol', 'garbage'],
-  ['50 MB', 'huge'],
+const statuses = [400, 401, 403, 404, 409, 422, 429, 500, 502, 504, 302, 308];
+const headersOf = (status: number): Record<string, string> =>
+  status === 429 ? { 'retry-after': '1' } : { ...(status < 400 && { location: '/elsewhere' }) };
+const faults: readonly Fault[] = [
+  ...statuses.map((status) => ({ status, headers: headersOf(status), body: `${words} ${node}` })),
+  'drop',
+  'cut',
+  'garbage',
+  'huge',
 ];
 
 const emptyLog = JSON.stringify({ success: true, server_id: 'mine', empty: true, content: '' });
 
 /** The 502 of an action. */
-function failureOf({ name, path }: Action, { headers }: Pick<Answer, 'headers'>): string {
-  if (name.endsWith('State')) return stateFailed;
-  if (!/power|actions/.test(path)) return consoleFailed;
-  if (headers['action-outcome'] === 'not_sent') return powerFailed;
-  const message = `The power action may have been done; see /v1/hosting/actions/${String(headers['x-request-id'])}`;
-  return renderProblem('json', 'provider_error', message);
+function failureOf({ name, path }: Action, { headers }: Answer): string {
+  const fail = (message: string): string => renderProblem('json', 'provider_error', message);
+  if (name.endsWith('State')) return fail('The state could not be read');
+  if (!/power|actions/.test(path)) return fail('The console or log request failed');
+  if (headers['action-outcome'] === 'not_sent') return fail('Failed to send the power action');
+  return fail(`The power action may have been done; see /v1/hosting/actions/${String(headers['x-request-id'])}`);
 }
 
 /** The header of an action's 502. */
@@ -115,11 +75,10 @@ const outcomeOf = ({ method }: Action, outcome: string) => (method === 'POST' ? 
 
 /** The expected answer to a client. */
 function answerTo(action: Action, fault: Fault, answer: Answer): { status: number; text: string } {
-  const { name } = action;
   const status = typeof fault === 'object' ? fault.status : undefined;
   // A log without read permission is no error: the console's recent lines replace it.
-  if (name === 'getLatestGameLog' && status === 403) return { status: 200, text: `${emptyLog}\n` };
-  if (name === 'sendGameCommand' && status === 403) {
+  if (action.name === 'getLatestGameLog' && status === 403) return { status: 200, text: `${emptyLog}\n` };
+  if (action.name === 'sendGameCommand' && status === 403) {
     return { status, text: renderProblem('json', 'provider_permission_denied') };
   }
   return { status: 502, text: failureOf(action, answer) };
@@ -127,77 +86,53 @@ function answerTo(action: Action, fault: Fault, answer: Answer): { status: numbe
 
 describe.each(actions)('$name', (action) => {
   test('sends one upstream request in the documented format', async () => {
-    const served = await serve();
-    const { status } = await askEndpoint(served.app, action.name);
-    expect(status).toBe(200);
-    const token = isVps(action.name) ? hetznerToken : panelKeys.write;
-    expect(served.seen(action)).toEqual([expect.objectContaining({ body: action.body })]);
-    expect(served.seen(action)[0]!.headers).toMatchObject({ authorization: `Bearer ${token}` });
-    expect(served.seen(action)[0]!.headers).not.toHaveProperty('x-request-id');
+    const { answer, seen, token } = await askFaulty(action);
+    expect(answer.status).toBe(200);
+    expect(seen).toEqual([expect.objectContaining({ body: action.body })]);
+    expect(seen[0]!.headers).toMatchObject({ authorization: `Bearer ${token}` });
+    expect(seen[0]!.headers).not.toHaveProperty('x-request-id');
   });
 
-  test.each(faults)('after %s: one upstream request, and an answer without its details', async (_, fault) => {
-    const served = await serve();
-    failOn(served, action, fault);
-    const answer = await askEndpoint(served.app, action.name);
-    const { status, text } = answer;
-    expect({ status, text }).toEqual(answerTo(action, fault, answer));
-    expect(served.seen(action)).toHaveLength(1);
-    expect([...served.world.panel.seen, ...served.world.hetzner.seen].map(({ path }) => path)).not.toContain(
-      '/elsewhere',
-    );
-    expectNoDetails(served, text);
+  test.each(faults)('after %j: one upstream request, and an answer without its details', async (fault) => {
+    const { answer, seen } = await askFaulty(action, fault);
+    expect(answer).toMatchObject(answerTo(action, fault, answer));
+    expect(seen).toHaveLength(1);
   });
 
   test.each(['hang', 'stall'] as const)('after a %s of the upstream: times out without a retry', async (fault) => {
-    const served = await serve({ UPSTREAM_TIMEOUT_SECONDS: '1' });
-    failOn(served, action, fault);
     const started = performance.now();
-    const answer = await askEndpoint(served.app, action.name);
-    const { status, text, headers } = answer;
-    expect({ status, text }).toEqual({ status: 502, text: failureOf(action, answer) });
-    expect(headers['action-outcome']).toBe(outcomeOf(action, 'unknown'));
+    const { answer, seen } = await askFaulty(action, fault, { UPSTREAM_TIMEOUT_SECONDS: '1' });
+    expect(answer).toMatchObject({ status: 502, text: failureOf(action, answer) });
+    expect(answer.headers['action-outcome']).toBe(outcomeOf(action, 'unknown'));
     expect(performance.now() - started).toBeGreaterThan(900);
-    expect(served.seen(action)).toHaveLength(1);
-    expectNoDetails(served, text);
+    expect(seen).toHaveLength(1);
   });
 
   test('with an unreachable upstream: answers 502 and logs the reason', async () => {
-    const served = await serve();
-    await Promise.all([served.world.panel.stop(), served.world.hetzner.stop()]);
-    const answer = await askEndpoint(served.app, action.name);
-    const { status, text, headers } = answer;
-    expect({ status, text }).toEqual({ status: 502, text: failureOf(action, answer) });
-    expect(headers['action-outcome']).toBe(outcomeOf(action, 'not_sent'));
-    expectNoDetails(served, text);
-    expect(JSON.stringify(served.app.log())).toContain('ECONNREFUSED');
+    const { answer, log } = await askFaulty(action, 'stopped');
+    expect(answer).toMatchObject({ status: 502, text: failureOf(action, answer) });
+    expect(answer.headers['action-outcome']).toBe(outcomeOf(action, 'not_sent'));
+    expect(log).toContain('ECONNREFUSED');
   });
 });
 
-describe('a command refused by the panel', () => {
-  const [, , , , , , , command] = actions;
+test('a command that the panel refuses for a missing permission has its own error code', async () => {
+  const { app, world } = await serveHosting();
+  world.panel.users.get(panelKeys.write)!.permissions = ['websocket.connect'];
+  const { status, headers, text } = await askEndpoint(app, 'sendGameCommand');
+  expect(headers['www-authenticate']).toBe('Bearer');
+  expect({ status, text }).toEqual({ status: 403, text: renderProblem('json', 'provider_permission_denied') });
+});
 
-  test('for a missing permission has its own error code', async () => {
-    const served = await serve();
-    const { panel } = served.world;
-    panel.users.get(panelKeys.write)!.permissions = ['websocket.connect'];
-    const { status, headers, text } = await askEndpoint(served.app, command.name);
-    expect(headers['www-authenticate']).toBe('Bearer');
-    expect({ status, text }).toEqual({ status: 403, text: renderProblem('json', 'provider_permission_denied') });
-  });
-
-  test('for an offline server has its own message', async () => {
-    const served = await serve();
-    served.world.panel.wings.become('offline');
-    const { status, text } = await askEndpoint(served.app, command.name);
-    const message = 'The server must be online to receive commands';
-    expect({ status, text }).toEqual({ status: 502, text: renderProblem('json', 'provider_error', message) });
-  });
+test('a command to an offline server has its own message', async () => {
+  const { app, world } = await serveHosting();
+  world.panel.wings.become('offline');
+  const text = renderProblem('json', 'provider_error', 'The server must be online to receive commands');
+  expect(await askEndpoint(app, 'sendGameCommand')).toMatchObject({ status: 502, text });
 });
 
 test('a log that the panel does not have is empty', async () => {
-  const served = await serve();
-  served.world.panel.files.clear();
-  const { status, text } = await askEndpoint(served.app, 'getLatestGameLog');
-  expect({ status, text }).toEqual({ status: 200, text: `${emptyLog}\n` });
+  const { app, world } = await serveHosting();
+  world.panel.files.clear();
+  expect(await askEndpoint(app, 'getLatestGameLog')).toMatchObject({ status: 200, text: `${emptyLog}\n` });
 });
