@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import type { BuildOptions, BuildResult } from './build-options.ts';
+import { dirname, join } from 'node:path';
+import type { BuildOptions, BuildResult } from './compile.ts';
 import { replaceFile } from './common/atomic-file.ts';
 import { createFolder } from './common/folder.ts';
-import { hashManifest, openPreviousRelease } from './release/previous-release.ts';
+import { hashManifest, isIntact, openPreviousRelease } from './release/previous-release.ts';
 import type { SourceFolder, Sources } from './source/load.ts';
 
 /** The record on disk, which follows a line with its hash. */
@@ -19,52 +19,57 @@ interface StoredRecord {
   readonly result: Omit<BuildResult, 'release'> & { readonly release: string };
 }
 
-const cacheFolderOf = (out: string): string => join(out, '.cache');
 /** The file of the article cache of a folder of releases. */
-export const articleCacheOf = (out: string): string => join(cacheFolderOf(out), 'renders.sqlite');
-const recordOf = (out: string): string => join(cacheFolderOf(out), 'build.record');
+export const articleCacheOf = (out: string): string => join(out, '.cache', 'renders.sqlite');
+
+const listOf = ({ display, files }: SourceFolder) => [display, files.map(({ path, sha256 }) => [path, sha256])];
 
 /**
- * Reads the record of the last build into `out`, which lets the next build skip work; undefined if there is none that can be
- * used. `unchanged` is the result of that build, unless a source, an option or the day has changed it.
+ * Opens the record of the last build, which lets this one skip work; without one that can be used, it has no `previous` release.
+ * `unchanged` is the result of that build, unless a source, an option or the day has changed it.
  */
-export function readBuildRecord(out: string, options: BuildOptions, sources: Sources) {
-  const stored = readStoredRecord(recordOf(out));
-  if (stored?.toolchain !== toolchainOf(options)) return undefined;
-  const { nextChangeAt, release: id } = stored.result;
-  const previous = openPreviousRelease(join(out, 'releases', id), stored.manifestHash);
-  if (!previous) return undefined;
-  const isSameSchedule = stored.now <= options.now && (nextChangeAt === null || options.now < nextChangeAt);
-  const isUnchanged = isSameSchedule && stored.inputHash === hashInput(options, sources) && previous.isIntact();
-  return {
-    previous,
-    unchanged: isUnchanged ? ({ ...stored.result, release: previous.manifest } satisfies BuildResult) : undefined,
-    staticFiles: stored.result.staticFiles,
-  };
-}
+export function openBuildRecord(options: BuildOptions, { content, catalog }: Sources) {
+  const { out, now, compression, lenient, strict, urls = {} } = options;
+  const file = join(out, '.cache', 'build.record');
+  const toolchain = `${fingerprint()} ${compression}`;
+  const settings = [lenient, strict, urls.site, urls.service, urls.support, urls.name];
+  const inputHash = hash('sha256', JSON.stringify([settings, listOf(content), listOf(catalog)]));
 
-/** Writes the record of a published build. */
-export async function writeBuildRecord(
-  out: string,
-  options: BuildOptions,
-  sources: Sources,
-  { release, ...result }: BuildResult,
-): Promise<void> {
-  if (!release) return;
-  const stored: StoredRecord = {
-    toolchain: toolchainOf(options),
-    inputHash: hashInput(options, sources),
-    now: options.now,
-    manifestHash: hashManifest(join(out, 'releases', release.id)),
-    result: { ...result, release: release.id },
+  const read = () => {
+    const stored = readStoredRecord(file);
+    if (stored?.toolchain !== toolchain) return undefined;
+    const { nextChangeAt, release: id, staticFiles } = stored.result;
+    const previous = openPreviousRelease(join(out, 'releases', id), stored.manifestHash);
+    if (!previous) return undefined;
+    const isSameSchedule = stored.now <= now && (nextChangeAt === null || now < nextChangeAt);
+    const isUnchanged = isSameSchedule && stored.inputHash === inputHash && isIntact(previous);
+    const unchanged: BuildResult | undefined = isUnchanged
+      ? { ...stored.result, release: previous.manifest }
+      : undefined;
+    return { previous, staticFiles, unchanged };
   };
-  try {
-    createFolder(cacheFolderOf(out));
-    const json = JSON.stringify(stored);
-    await replaceFile(recordOf(out), `${hash('sha256', json)}\n${json}`);
-  } catch {
-    // Without a record the next build only takes longer.
-  }
+  return {
+    ...read(),
+    /** Writes the record of this build, if it was published. */
+    async write({ release, ...result }: BuildResult): Promise<void> {
+      if (!release) return;
+      const manifestHash = hashManifest(join(out, 'releases', release.id));
+      const stored: StoredRecord = {
+        toolchain,
+        inputHash,
+        now,
+        manifestHash,
+        result: { ...result, release: release.id },
+      };
+      try {
+        createFolder(dirname(file));
+        const json = JSON.stringify(stored);
+        await replaceFile(file, `${hash('sha256', json)}\n${json}`);
+      } catch {
+        // Without a record the next build only takes longer.
+      }
+    },
+  };
 }
 
 let cachedFingerprint: string | undefined;
@@ -83,19 +88,6 @@ export function fingerprint(): string {
     .map((file) => [file.slice(root.length), readFileSync(file, 'utf8')]);
   const others = ['package-lock.json', 'docs/customers.md'].map((file) => readFileSync(join(root, '..', file), 'utf8'));
   return (cachedFingerprint = hash('sha256', JSON.stringify([process.version, others, code])));
-}
-
-function toolchainOf({ compression }: BuildOptions): string {
-  return `${fingerprint()} ${compression}`;
-}
-
-function hashInput({ lenient, strict, urls = {} }: BuildOptions, { content, catalog }: Sources): string {
-  const options = [lenient, strict, urls.site, urls.service, urls.support, urls.name];
-  return hash('sha256', JSON.stringify([options, listOf(content), listOf(catalog)]));
-}
-
-function listOf({ display, files }: SourceFolder) {
-  return [display, files.map(({ path, sha256 }) => [path, sha256])];
 }
 
 function readStoredRecord(file: string): StoredRecord | undefined {

@@ -1,96 +1,85 @@
 import { join } from 'node:path';
-import type { BuildOptions, BuildResult } from './build-options.ts';
-import { articleCacheOf, fingerprint, readBuildRecord, writeBuildRecord } from './build-record.ts';
-import { createDiagnostics } from './source/diagnostics.ts';
+import { articleCacheOf, fingerprint, openBuildRecord } from './build-record.ts';
+import type { BuildOptions, BuildResult } from './compile.ts';
+import { createRenderer } from './markdown/renderer.ts';
 import { confirmCurrent, readCurrent, withLock } from './release/history.ts';
 import type { Online } from './release/online.ts';
 import type { PreviousRelease } from './release/previous-release.ts';
+import { createDiagnostics } from './source/diagnostics.ts';
 import { displayPath, loadFolder } from './source/load.ts';
 import type { Sources } from './source/load.ts';
-import { createRenderer } from './markdown/renderer.ts';
 
 /**
  * Builds and publishes a release from content/ and catalog/. The result lists their problems; with errors nothing is
  * published. Throws if the release cannot be written; the existing releases stay unchanged.
  */
 export async function build(options: BuildOptions): Promise<BuildResult> {
-  const { out, compression, isTemporary, noCache, checkOnly = false, allowEmpty = false } = options;
+  const { out, compression, isTemporary, noCache, checkOnly = false } = options;
   const diagnostics = createDiagnostics(options);
   const sources = {
     content: loadFolder(options.content, diagnostics),
     catalog: loadFolder(options.catalog, diagnostics),
   };
-  const record = noCache || checkOnly ? undefined : readBuildRecord(out, options, sources);
+  const record = noCache || checkOnly ? undefined : openBuildRecord(options, sources);
+  const { previous, unchanged } = record ?? {};
   let reading: Promise<Online | undefined> | undefined;
   const readOnlineOnce = (): Promise<Online | undefined> =>
     (reading ??= import('./release/online.ts').then(({ readOnline }) => readOnline(out, options.against)));
-  if (record?.unchanged && !diagnostics.failed()) {
-    if (await isPublished(options, sources, record.previous, readOnlineOnce)) {
-      const failure = await withLock(out, () => confirmCurrent(out));
-      return failure ? withWarning(record.unchanged, out, failure) : record.unchanged;
-    }
+  if (unchanged && !diagnostics.failed() && (await isPublished(options, sources, previous!, readOnlineOnce))) {
+    const failure = await withLock(out, () => confirmCurrent(out));
+    if (!failure) return unchanged;
+    // Monitoring will take the release for an old one.
+    const message = `its time could not be set (${failure.code}), so it looks as if no build had confirmed the release`;
+    const place = { file: displayPath(join(out, 'current')), line: 1, column: 1 };
+    const warning = { severity: 'warning', ...place, message, hint: 'build as the user that owns the folder' } as const;
+    return { ...unchanged, diagnostics: [...unchanged.diagnostics, warning] };
   }
 
   // Imported here: loading the libraries takes longer than a build without changes.
-  const [
-    { compile },
-    { createReleaseStage },
-    { compressors },
-    { articleKey, mediaKey, openArticleCache },
-    { createStaticFilesWriter },
-  ] = await Promise.all([
-    import('./compile.ts'),
-    import('./release/stage.ts'),
-    import('./release/compress.ts'),
-    import('./articles/cache.ts'),
-    import('./static-files.ts'),
-  ]);
+  const [{ compile }, { createReleaseStage }, { compressors }, caches, { createStaticFilesWriter }] = await Promise.all(
+    [
+      import('./compile.ts'),
+      import('./release/publish.ts'),
+      import('./release/compress.ts'),
+      import('./articles/cache.ts'),
+      import('./static-files.ts'),
+    ],
+  );
   const online = await readOnlineOnce();
   const renderer = createRenderer(options.threads);
-  const cache = openArticleCache(noCache ? undefined : articleCacheOf(out), {
+  const cache = caches.openArticleCache(noCache ? undefined : articleCacheOf(out), {
     fingerprint: fingerprint(),
     readOnly: checkOnly,
   });
+  const compressor = compressors[compression];
   try {
     const { articles, hasVanished, ...result } = await compile({
+      ...options,
       sources,
       online,
       diagnostics,
-      now: options.now,
-      urls: options.urls,
       render: renderer.render,
       cache,
-      progress: options.progress,
-      allowEmpty,
       previousFiles: record?.staticFiles,
       writeStaticFiles: createStaticFilesWriter(),
       ...(!checkOnly && {
-        compressor: compressors[compression],
-        openStage: () =>
-          createReleaseStage({ out, compressor: compressors[compression], previous: record?.previous, isTemporary }),
+        compressor,
+        openStage: () => createReleaseStage({ out, compressor, previous, isTemporary }),
       }),
     });
-    if (!noCache && result.release) {
+    if (record && result.release) {
       cache.prune([
-        ...articles.map(({ file, path }) => articleKey(file.sha256, path)),
-        ...sources.content.files.map(({ sha256 }) => mediaKey(sha256)),
+        ...articles.map(({ file, path }) => caches.articleKey(file.sha256, path)),
+        ...sources.content.files.map(({ sha256 }) => caches.mediaKey(sha256)),
       ]);
       // The record does not hold what was online: the next build compares again.
-      if (!hasVanished) await writeBuildRecord(out, options, sources, result);
+      if (!hasVanished) await record.write(result);
     }
     return result;
   } finally {
     cache.close();
     await renderer.close();
   }
-}
-
-/** Adds that monitoring will take the release for an old one. */
-function withWarning(result: BuildResult, out: string, { code }: NodeJS.ErrnoException): BuildResult {
-  const message = `its time could not be set (${code}), so it looks as if no build had confirmed the release`;
-  const hint = 'build as the user that owns the folder';
-  const place = { file: displayPath(join(out, 'current')), line: 1, column: 1 };
-  return { ...result, diagnostics: [...result.diagnostics, { severity: 'warning', ...place, message, hint }] };
 }
 
 /**
@@ -108,10 +97,8 @@ async function isPublished(
   if (isCurrent && against === undefined) return true;
   const online = await readOnline();
   if (online) {
-    const [{ findEmptied, findVanished, readRelease }, { readRemoved }] = await Promise.all([
-      import('./release/online.ts'),
-      import('./source/yaml.ts'),
-    ]);
+    const { findEmptied, findVanished, readRelease } = await import('./release/online.ts');
+    const { readRemoved } = await import('./source/yaml.ts');
     if (!allowEmpty && findEmptied(online.counts, previous.manifest.counts).length > 0) return false;
     const release = await readRelease(previous.directory);
     const removed = readRemoved(sources.content, createDiagnostics({}));

@@ -8,17 +8,58 @@ import { createArticleCompiler } from './articles/compiler.ts';
 import type { ArticlesOptions } from './articles/compiler.ts';
 import { groupContent } from './articles/content.ts';
 import { checkSitemap } from './articles/feed.ts';
+import type { SiteUrls } from './articles/feed.ts';
 import { checkMediaFiles } from './articles/media.ts';
-import type { BuildOptions, BuildResult } from './build-options.ts';
+import type { Compression } from './release/compress.ts';
 import { findEmptied, findVanished } from './release/online.ts';
 import type { Online } from './release/online.ts';
-import type { Stage } from './release/stage.ts';
+import type { Stage } from './release/publish.ts';
 import { readCatalog } from './source/catalog.ts';
-import type { Diagnostics } from './source/diagnostics.ts';
+import type { Diagnostic, Diagnostics, Strictness } from './source/diagnostics.ts';
 import { displayIn, placeOf, readSource } from './source/load.ts';
 import type { Sources } from './source/load.ts';
 import { readAuthors, readRemoved } from './source/yaml.ts';
 import type { StaticFilesRecord, StaticFilesWriter } from './static-files.ts';
+
+/** Options of a build. */
+export interface BuildOptions extends Strictness {
+  readonly content: string;
+  readonly catalog: string;
+  /** The folder of releases. */
+  readonly out: string;
+  /** Whether the release need not survive a power loss, as in a test. */
+  readonly isTemporary?: boolean;
+  /** The output folder or the service to compare with; the current release below `out` if left out. */
+  readonly against?: string | undefined;
+  /** Checks everything and writes nothing. */
+  readonly checkOnly?: boolean;
+  /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
+  readonly now: string;
+  /** The addresses and the name of the service, for the feed, the sitemap and /docs. */
+  readonly urls?: SiteUrls | undefined;
+  /** Allows a list that is online to become empty. */
+  readonly allowEmpty?: boolean;
+  /** Renders every article again. */
+  readonly noCache: boolean;
+  readonly compression: Compression;
+  /** The number of render threads; chosen automatically if left out. */
+  readonly threads?: number;
+  /** Called after each compiled article. */
+  readonly progress?: (done: number, total: number) => void;
+}
+
+/** The result of a build. */
+export interface BuildResult {
+  readonly diagnostics: readonly Diagnostic[];
+  /** The new release; undefined after errors and for a check. */
+  readonly release?: Manifest | undefined;
+  /** What its static files were made from, so that the next build can reuse those with the same input. */
+  readonly staticFiles?: StaticFilesRecord | undefined;
+  readonly counts: Manifest['counts'];
+  readonly drafts: number;
+  readonly scheduled: number;
+  readonly nextChangeAt: string | null;
+}
 
 /** Options of {@link compile}. */
 export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'>, Pick<BuildOptions, 'urls' | 'allowEmpty'> {
@@ -32,15 +73,13 @@ export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'>, Pick<
   readonly previousFiles: StaticFilesRecord | undefined;
 }
 
-/** The result of a build, with its articles. */
-export interface Compiled extends BuildResult {
-  readonly articles: readonly Article[];
-  /** Whether paths that are online are missing. */
-  readonly hasVanished: boolean;
-}
-
-/** Compiles and checks the sources, and publishes a release if there are no errors. */
-export async function compile(options: CompileOptions): Promise<Compiled> {
+/**
+ * Compiles and checks the sources, and publishes a release if there are no errors. `hasVanished` says whether paths that are online
+ * are missing.
+ */
+export async function compile(
+  options: CompileOptions,
+): Promise<BuildResult & { readonly articles: readonly Article[]; readonly hasVanished: boolean }> {
   const { sources, diagnostics, online, urls = {} } = options;
   const content = groupContent(sources.content.files, diagnostics);
   const catalog = readCatalog(sources.catalog, diagnostics);
@@ -124,12 +163,12 @@ function hasEveryArticle(articles: readonly Article[], { content: { files } }: S
 function checkEmptied(online: Online, sources: Sources, counts: Manifest['counts'], diagnostics: Diagnostics): boolean {
   const hasPlans = counts.services + counts.games > 0;
   const emptied = findEmptied(online.counts, counts);
-  for (const { count, root, path, nouns } of emptied) {
+  for (const { count, root, path, noun } of emptied) {
     const display = displayIn(sources[root], path);
     // A catalog without plans is an error of its own, which --allow-empty does not change.
     if (diagnostics.failed(display) || (!hasPlans && /^(?:services|games)$/.test(count))) continue;
     const number = online.counts[count];
-    const were = number === 1 ? `1 ${nouns[0]} is` : `${number} ${nouns[1]} are`;
+    const were = number === 1 ? `1 ${noun} is` : `${number} ${noun}s are`;
     const message = `${were} online, and this build has none`;
     diagnostics.error(placeOf({ display }), message, '--allow-empty builds it anyway');
   }

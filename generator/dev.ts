@@ -1,16 +1,14 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Manifest } from '#contract/release.ts';
 import type { Article } from './articles/article.ts';
 import { openArticleCache } from './articles/cache.ts';
-import type { BuildOptions, BuildResult } from './build-options.ts';
+import type { BuildOptions, BuildResult } from './compile.ts';
 import { articleCacheOf, fingerprint } from './build-record.ts';
 import { compile } from './compile.ts';
 import { createRenderer } from './markdown/renderer.ts';
 import { compressors } from './release/compress.ts';
 import type { PreviousRelease } from './release/previous-release.ts';
-import { removeRelease } from './release/publish.ts';
-import { createReleaseStage } from './release/stage.ts';
+import { createReleaseStage, removeRelease } from './release/publish.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
 import type { Diagnostics, Strictness } from './source/diagnostics.ts';
 import { loadFolder, reloadFiles } from './source/load.ts';
@@ -66,7 +64,7 @@ const maxTextLength = 300_000;
  * stops watching.
  */
 export async function watchAndBuild(options: DevOptions): Promise<() => Promise<void>> {
-  const { content, catalog, out, withUnpublished, urls, report, fail } = options;
+  const { content, catalog, out, report, fail } = options;
   const folder = previewFolderOf(out);
   rmSync(folder, { recursive: true, force: true });
   let renderer = createRenderer();
@@ -79,10 +77,9 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
 
   const make = (from: Sources, diagnostics: Diagnostics) =>
     compile({
+      ...options,
       sources: from,
       now: options.now ?? new Date().toISOString().slice(0, 10),
-      withUnpublished,
-      urls,
       diagnostics,
       render: renderer.render,
       cache,
@@ -110,7 +107,8 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
     report({ result, articles, files, ms: performance.now() - started });
     if (!release) return;
     previousFiles = result.staticFiles;
-    const preview = toPreview(join(folder, 'releases', release.id), release);
+    // Its files are not checked: a missing one cannot be linked.
+    const preview = { directory: join(folder, 'releases', release.id), manifest: release, isUnchanged: () => true };
     previews = [...previews.filter(({ directory }) => directory !== preview.directory), preview];
     if (previews.length > maxPreviews) await removeRelease(previews.shift()!.directory);
   };
@@ -125,13 +123,4 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
     cache.close();
     await renderer.close();
   };
-}
-
-/** Converts a preview to the previous release of the next one. Its files are not checked: a missing one cannot be linked. */
-function toPreview(directory: string, manifest: Manifest): PreviousRelease {
-  const encodingsOf: PreviousRelease['encodingsOf'] = (file) => {
-    const entry = manifest.files[file];
-    return entry && [[file, entry]];
-  };
-  return { directory, manifest, encodingsOf, isIntact: () => true };
 }

@@ -15,7 +15,7 @@ import type { SiteUrls } from './articles/feed.ts';
 import { findRelated } from './articles/related.ts';
 import { createSearchIndex, maxTextLength, selectSearch } from './articles/search.ts';
 import { renderDocs } from './reference/files.ts';
-import type { Stage } from './release/stage.ts';
+import type { Stage } from './release/publish.ts';
 import { compileStatusWidget } from './release/status-widget.ts';
 import type { Catalog } from './source/catalog.ts';
 import { compareText } from './source/diagnostics.ts';
@@ -39,6 +39,8 @@ interface Row<Result> {
   /** The data of the file; without any, the release has no such file. */
   readonly select: (project: Project) => unknown;
   readonly render: (data: unknown, readText: ReadText) => Result | Promise<Result>;
+  /** Whether a process makes the file once for the same data: it is as good as constant, and large. */
+  readonly isKept?: true;
 }
 
 /** A text or, if the file has a schema, its value. */
@@ -68,16 +70,14 @@ function row<Data, Result>(
 /** A file that holds what is selected. */
 const plain = <Data>(select: (project: Project) => Data): Row<Data> => row(select, (data) => data);
 
-/** A file that depends on the generator alone. */
-const own = <Result>(render: () => Result | Promise<Result>): Row<Result> => row(() => null, render);
-
-/** Those of the settings that are set; null if none is, so that {@link once} keeps the file. */
-const settingsOf =
-  (...names: readonly (keyof SiteUrls)[]) =>
-  ({ urls }: Project): SiteUrls | null => {
-    const set = names.filter((name) => urls[name] !== undefined);
-    return set.length === 0 ? null : Object.fromEntries(set.map((name) => [name, urls[name]]));
-  };
+/** A file that depends on the generator and these settings alone. */
+const own = <Result>(
+  names: readonly (keyof SiteUrls)[],
+  render: (settings: SiteUrls) => Result | Promise<Result>,
+): Row<Result> => ({
+  ...row(({ urls }) => Object.fromEntries(names.map((name) => [name, urls[name]])) as SiteUrls, render),
+  isKept: true,
+});
 
 const itemsOf = (articles: readonly Article[]) => articles.map(({ metadata }) => metadata.item);
 
@@ -95,7 +95,7 @@ function toCategories(articles: readonly Article[]): CategoryItem[] {
 function indexOf(select: (project: Project) => readonly Article[]) {
   return row(
     (project) =>
-      select(project).map(({ path, folder, metadata: { tags, updated } }) => ({
+      select(project).map(({ path, folder, metadata: { tags, updated = null } }) => ({
         path,
         category: folder.slug,
         tags,
@@ -103,21 +103,17 @@ function indexOf(select: (project: Project) => readonly Article[]) {
       })),
     (articles) => {
       const related = findRelated(articles);
-      const entries = articles.map((article, at) => ({ ...article, related: related[at]! }));
-      const categories = Map.groupBy(entries, ({ category }) => category);
-      return Object.fromEntries(
-        Array.from(categories, ([category, group]) => [
-          category,
-          group.map(({ path, related: others, tags, updated }, at) => ({
-            path,
-            previous: group[at - 1]?.path ?? null,
-            next: group[at + 1]?.path ?? null,
-            related: others,
-            tags,
-            updated: updated ?? null,
-          })),
-        ]),
-      );
+      const byFolder = Map.groupBy(articles.keys(), (at) => articles[at]!.category);
+      const pathOf = (at: number | undefined): string | null => (at === undefined ? null : articles[at]!.path);
+      const toEntry = (index: number, at: number, group: readonly number[]) => ({
+        path: pathOf(index),
+        previous: pathOf(group[at - 1]),
+        next: pathOf(group[at + 1]),
+        related: related[index]!,
+        tags: articles[index]!.tags,
+        updated: articles[index]!.updated,
+      });
+      return Object.fromEntries(Array.from(byFolder, ([category, group]) => [category, group.map(toEntry)]));
     },
   );
 }
@@ -152,25 +148,25 @@ function createRows(maxLength: number): Rows {
     aliases: plain(({ aliases }) => aliases),
     domains: plain(({ domains }) => domains),
     status: plain(({ status }) => status),
-    sourceSchema: own(() =>
+    sourceSchema: own([], () =>
       Object.fromEntries(
         Object.entries(sources).map(([source, schema]) => [source, z.toJSONSchema(schema, { io: 'input' })]),
       ),
     ),
-    getArticleStyle: own(readArticleStyle),
-    getStatusWidget: own(async () => (await compileStatusWidget()).script),
-    getStatusWidgetVersion: own(async () => {
+    getArticleStyle: own([], readArticleStyle),
+    getStatusWidget: own([], async () => (await compileStatusWidget()).script),
+    getStatusWidgetVersion: own([], async () => {
       const { version, script } = await compileStatusWidget();
       return { [version]: script };
     }),
-    statusWidgetIntegrity: own(async () => (await compileStatusWidget()).embed),
-    getOpenApi: row(settingsOf('name', 'support'), async (settings) => {
+    statusWidgetIntegrity: own([], async () => (await compileStatusWidget()).embed),
+    getOpenApi: own(['name', 'support'], async (settings) => {
       const { version, script } = await compileStatusWidget();
       const texts = { 'application/javascript': script, 'text/css': readArticleStyle() };
-      return renderOpenApi({ widgetVersion: version, texts }, settings ?? {});
+      return renderOpenApi({ widgetVersion: version, texts }, settings);
     }),
-    getDocs: row(settingsOf('service', 'name', 'support'), (settings) => renderDocs(settings ?? {}).start()),
-    getDocsFile: row(settingsOf('service', 'name', 'support'), (settings) => renderDocs(settings ?? {}).others()),
+    getDocs: own(['service', 'name', 'support'], (settings) => renderDocs(settings).start()),
+    getDocsFile: own(['service', 'name', 'support'], (settings) => renderDocs(settings).others()),
   };
 }
 
@@ -186,6 +182,10 @@ export type StaticFilesRecord = Readonly<
 /** Writes the static files of a release, or reuses those of the previous one. Returns their record, for the next release. */
 export type StaticFilesWriter = ReturnType<typeof createStaticFilesWriter>;
 
+type Files = readonly (readonly [file: string, bytes: Uint8Array])[];
+/** Files by name and input. They stay the same buffers, which are compressed once. */
+const kept = new Map<string, Promise<Files>>();
+
 /**
  * Creates a writer. The search index has the texts of articles if they have at most `maxLength` characters together. The writer keeps
  * the index, so that `dev` adds to it only what a save changed.
@@ -200,7 +200,7 @@ export function createStaticFilesWriter(maxLength = maxTextLength) {
     previous: StaticFilesRecord | undefined,
   ): Promise<StaticFilesRecord> => {
     const record: Record<string, NonNullable<StaticFilesRecord[string]>> = {};
-    for (const [name, { select, render }] of rows) {
+    for (const [name, { select, render, isKept }] of rows) {
       const json = JSON.stringify(select(project)) as string | undefined;
       const input = hash('sha256', json ?? '');
       const before = previous?.[name];
@@ -209,10 +209,13 @@ export function createStaticFilesWriter(maxLength = maxTextLength) {
         record[name] = before;
         continue;
       }
-      const create = async () =>
+      const key = `${name} ${input}`;
+      const create = async (): Promise<Files> =>
         json === undefined ? [] : toFiles(name, await render(JSON.parse(json) as unknown, readText));
+      const creating = kept.get(key) ?? create();
+      if (isKept) kept.set(key, creating);
       // oxlint-disable-next-line no-await-in-loop -- One file after the other, so that few are in memory.
-      const files = await (json === 'null' ? once(name, create) : create());
+      const files = await creating;
       // oxlint-disable-next-line no-await-in-loop
       for (const [file, bytes] of files) if (!reused.has(file)) await stage.write(file, bytes);
       record[name] = { input, files: files.map(([file]) => file) };
@@ -221,27 +224,14 @@ export function createStaticFilesWriter(maxLength = maxTextLength) {
   };
 }
 
-type Files = readonly (readonly [file: string, bytes: Uint8Array])[];
-const generated = new Map<StaticFileName, Promise<Files>>();
-
-/** Creates the files of the generator once in a process, as the same buffers, which are compressed once. */
-function once(name: StaticFileName, create: () => Promise<Files>): Promise<Files> {
-  const files = generated.get(name) ?? create();
-  generated.set(name, files);
-  return files;
-}
-
 function toFiles(name: StaticFileName, output: unknown): Files {
-  const [, param] = /\{(\w+)\*?\}/.exec(staticFiles[name].file) ?? [];
-  if (param === undefined) return [[fileOf(name), toBytes(name, output)]];
+  const { file, schema }: StaticFile = staticFiles[name];
+  const toBytes = (content: unknown): Uint8Array =>
+    content instanceof Uint8Array ? content : Buffer.from(schema ? toJsonText(name, content) : (content as string));
+  const [, param] = /\{(\w+)\*?\}/.exec(file) ?? [];
+  if (param === undefined) return [[file, toBytes(output)]];
   return Object.entries(output as object).map(([value, content]) => [
     fileOf(name, { [param]: value }),
-    toBytes(name, content),
+    toBytes(content),
   ]);
-}
-
-function toBytes(name: StaticFileName, content: unknown): Uint8Array {
-  if (content instanceof Uint8Array) return content;
-  const { schema }: StaticFile = staticFiles[name];
-  return Buffer.from(schema ? toJsonText(name, content) : (content as string));
 }

@@ -4,7 +4,7 @@ import { sizePlaceholder } from '../markdown/plugins/trusted.ts';
 import type { Rendered } from '../markdown/render.ts';
 import type { Render } from '../markdown/renderer.ts';
 import type { Compressor, Encodings } from '../release/compress.ts';
-import type { Stage } from '../release/stage.ts';
+import type { Stage } from '../release/publish.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { parseArticle } from '../source/yaml.ts';
 import type { SourceArticle } from '../source/yaml.ts';

@@ -1,5 +1,5 @@
 import { build } from '../build.ts';
-import type { BuildResult } from '../build-options.ts';
+import type { BuildResult } from '../compile.ts';
 import { CommandError } from '../common/command-line.ts';
 import type { DiagnosticFormat } from '../source/diagnostics.ts';
 import type { Compression } from '../release/compress.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileOf } from '#contract/static-files.ts';
 import type { StatusWidget } from '#contract/status.ts';
-import type { BuildResult } from '../build-options.ts';
+import type { BuildResult } from '../compile.ts';
 import { escapeLines } from '../common/terminal.ts';
 import { formatDiagnostic } from '../source/diagnostics.ts';
 import type { DiagnosticFormat } from '../source/diagnostics.ts';

@@ -14,42 +14,37 @@ export interface Encodings {
   readonly br: Uint8Array;
 }
 
+type Compress = (identity: Uint8Array) => Encodings | Promise<Encodings>;
+
 /** Compresses files deterministically. */
 export interface Compressor {
   readonly name: Compression;
-  readonly compress: (identity: Uint8Array) => Encodings | Promise<Encodings>;
+  readonly compress: Compress;
 }
 
 /** libuv has four threads; more files at a time would only use more memory. */
 const limit = pLimit(4);
-const inThreads = { gzip: promisify(gzip), brotli: promisify(brotliCompress) };
-
-const fast: Compressor = {
-  name: 'fast',
-  // For a short file, another thread costs more than the compression.
-  compress: (identity) => ({
-    identity,
-    gz: gzipSync(identity, { level: 6 }),
-    br: brotliCompressSync(identity, toBrotliOptions(identity, 5)),
-  }),
-};
-
-const best: Compressor = {
-  name: 'best',
-  compress: (identity) =>
-    limit(async () => ({
-      identity,
-      gz: await inThreads.gzip(identity, { level: 9 }),
-      br: await inThreads.brotli(identity, toBrotliOptions(identity, 11)),
-    })),
-};
 
 /** All compressors, by name. */
-export const compressors: Record<Compression, Compressor> = { fast: once(fast), best: once(best) };
+export const compressors: Record<Compression, Compressor> = {
+  fast: once('fast', (identity) => ({
+    identity,
+    // For a short file, another thread costs more than the compression.
+    gz: gzipSync(identity, { level: 6 }),
+    br: brotliCompressSync(identity, toBrotliOptions(identity, 5)),
+  })),
+  best: once('best', (identity) =>
+    limit(async () => ({
+      identity,
+      gz: await promisify(gzip)(identity, { level: 9 }),
+      br: await promisify(brotliCompress)(identity, toBrotliOptions(identity, 11)),
+    })),
+  ),
+};
 
 /** Compresses a buffer once in a process: the reference of /docs is a third of the work of a small build. */
-function once({ name, compress }: Compressor): Compressor {
-  const known = new WeakMap<Uint8Array, ReturnType<Compressor['compress']>>();
+function once(name: Compression, compress: Compress): Compressor {
+  const known = new WeakMap<Uint8Array, ReturnType<Compress>>();
   return {
     name,
     compress(identity) {

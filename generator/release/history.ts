@@ -6,12 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tryLock } from '../common/file-lock.ts';
 
 /** The moment when a release became the current one. */
-export interface Switch {
+interface Switch {
   readonly id: string;
   readonly at: Date;
 }
-
-const historyOf = (out: string): string => join(out, 'history');
 
 /** Creates a name for a folder or link that is being written or removed. */
 export function createStageName(): string {
@@ -20,10 +18,8 @@ export function createStageName(): string {
 
 /** The ID of the current release below `out`; undefined if there is none. */
 export async function readCurrent(out: string): Promise<string | undefined> {
-  return readlink(join(out, 'current')).then(
-    (target) => target.split('/').at(-1),
-    () => undefined,
-  );
+  const target = await readlink(join(out, 'current')).catch(() => undefined);
+  return target?.split('/').at(-1);
 }
 
 /** Lists the switches of `current` by the lines of `history`, oldest first. Skips invalid lines. */
@@ -38,7 +34,8 @@ export function readSwitches(out: string): Switch[] {
 }
 
 function readHistory(out: string): string {
-  return existsSync(historyOf(out)) ? readFileSync(historyOf(out), 'utf8') : '';
+  const file = join(out, 'history');
+  return existsSync(file) ? readFileSync(file, 'utf8') : '';
 }
 
 /** Lists the folders of releases, oldest first. */
@@ -61,7 +58,7 @@ export async function makeCurrent(out: string, id: string, now = new Date()): Pr
     return;
   }
   // Opened first: if the history cannot be written, the current release must not change.
-  const history = openSync(historyOf(out), 'a');
+  const history = openSync(join(out, 'history'), 'a');
   try {
     await replaceCurrent(out, id);
     try {
@@ -88,16 +85,14 @@ async function replaceCurrent(out: string, id: string): Promise<void> {
 export async function confirmCurrent(out: string): Promise<NodeJS.ErrnoException | undefined> {
   const now = new Date();
   try {
-    await lutimes(join(out, 'current'), now, now);
-  } catch {
-    const id = await readCurrent(out);
-    if (id === undefined) return undefined;
-    return replaceCurrent(out, id).then(
-      () => undefined,
-      (error: NodeJS.ErrnoException) => error,
-    );
+    await lutimes(join(out, 'current'), now, now).catch(async () => {
+      const id = await readCurrent(out);
+      if (id !== undefined) await replaceCurrent(out, id);
+    });
+    return undefined;
+  } catch (error) {
+    return error as NodeJS.ErrnoException;
   }
-  return undefined;
 }
 
 const pollMs = 10;

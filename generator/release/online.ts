@@ -26,16 +26,6 @@ const timeoutMs = 20_000;
 const List = z.array(z.object({ path: z.string(), title: z.string() }));
 type List = z.infer<typeof List>;
 
-/** A file of a service that is read. */
-interface Listing<Value> {
-  readonly target: string;
-  readonly schema: z.ZodType<Value>;
-  /** What it is, for a message. */
-  readonly noun: string;
-  /** What it is where the service does not have it. */
-  readonly missing?: Value;
-}
-
 /**
  * Reads what is online: the public lists of a service or the current release of an output folder, which `against` names,
  * else the current release below `out`; undefined if that has none. Throws a {@link CommandError} if `against` cannot be
@@ -49,17 +39,11 @@ export async function readOnline(out: string, against: string | undefined): Prom
     return online;
   }
   const base = against.replace(/\/+$/, '');
-  const list = { schema: List, noun: 'a list of articles' };
   const [blog, guides, aliases] = await Promise.all([
-    fetchListing(base, { target: staticFiles.listBlogArticles.path, ...list }),
-    fetchListing(base, { target: staticFiles.listKnowledgeBaseArticles.path, ...list }),
+    fetchJson(base + staticFiles.listBlogArticles.path, List, 'a list of articles'),
+    fetchJson(base + staticFiles.listKnowledgeBaseArticles.path, List, 'a list of articles'),
     // A service of an older version does not have it.
-    fetchListing(base, {
-      target: staticFiles.listRedirects.path,
-      schema: Aliases,
-      noun: 'a map of paths',
-      missing: {},
-    }),
+    fetchJson(base + staticFiles.listRedirects.path, Aliases, 'a map of paths', {}),
   ]);
   const counts = { blogArticles: blog.length, knowledgeBaseArticles: guides.length };
   return { articles: toTitles([blog, guides]), aliases, counts };
@@ -90,26 +74,26 @@ function toTitles(lists: readonly List[]): ReadonlyMap<string, string> {
   return new Map(lists.flat().map(({ path, title }) => [path, title]));
 }
 
-async function fetchListing<Value>(base: string, { target, schema, noun, missing }: Listing<Value>): Promise<Value> {
-  const url = base + target;
+/** Reads a file of a service, which is `noun`. Returns `missing`, if there is one, where the service does not have the file. */
+async function fetchJson<Value>(url: string, schema: z.ZodType<Value>, noun: string, missing?: Value): Promise<Value> {
+  const fail = (reason: string) => new CommandError(`--against: ${url} cannot be read: ${reason}`);
   let text: string | undefined;
   try {
     // The timeout of ofetch covers the headers only; a signal covers the body too.
     const signal = AbortSignal.timeout(timeoutMs);
     // Loaded here, since most builds compare with the folder that they write.
     const { ofetch } = await import('ofetch');
-    const response = await ofetch.raw<unknown, 'stream'>(url, { responseType: 'stream', signal });
-    text = await readBody(response);
+    text = await readBody(await ofetch.raw<unknown, 'stream'>(url, { responseType: 'stream', signal }));
   } catch (error) {
     if (missing !== undefined && (error as FetchError).status === 404) return missing;
-    throw new CommandError(`--against: ${url} cannot be read: ${reasonOf(error)}`);
+    throw fail(reasonOf(error));
   }
-  if (text === undefined) {
-    throw new CommandError(`--against: ${url} cannot be read: the answer is longer than ${maxListMiB} MiB`);
+  if (text === undefined) throw fail(`the answer is longer than ${maxListMiB} MiB`);
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch {
+    throw fail(`the answer is not ${noun}`);
   }
-  const value = parse(text, schema);
-  if (value !== undefined) return value;
-  throw new CommandError(`--against: ${url} cannot be read: the answer is not ${noun}`);
 }
 
 /** Reads a body; undefined if it is too long. */
@@ -124,14 +108,6 @@ async function readBody({ body }: Response): Promise<string | undefined> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function parse<Value>(text: string, schema: z.ZodType<Value>): Value | undefined {
-  try {
-    return schema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
-}
-
 /** The status of an answer, else the innermost reason, such as "connect ECONNREFUSED". */
 function reasonOf(error: unknown): string {
   const { name, status, statusText, cause, message } = error as Error & { status?: number; statusText?: string };
@@ -142,28 +118,21 @@ function reasonOf(error: unknown): string {
 
 type Counts = Manifest['counts'];
 
-/** A list that readers see, and where its sources are. */
-export interface PublicList {
+/** A list that readers see, and the folder or file with its sources. */
+interface PublicList {
   readonly count: Exclude<keyof Counts, 'media'>;
   readonly root: 'content' | 'catalog';
-  /** Its folder or file in that root. */
   readonly path: string;
-  /** Singular and plural. */
-  readonly nouns: readonly [string, string];
+  readonly noun: string;
 }
 
 const lists: readonly PublicList[] = [
-  { count: 'blogArticles', root: 'content', path: 'blog', nouns: ['blog article', 'blog articles'] },
-  {
-    count: 'knowledgeBaseArticles',
-    root: 'content',
-    path: 'knowledgebase',
-    nouns: ['knowledge base article', 'knowledge base articles'],
-  },
-  { count: 'services', root: 'catalog', path: 'services', nouns: ['service', 'services'] },
-  { count: 'games', root: 'catalog', path: 'games', nouns: ['game', 'games'] },
-  { count: 'tlds', root: 'catalog', path: 'domains.yaml', nouns: ['TLD', 'TLDs'] },
-  { count: 'monitors', root: 'catalog', path: 'status.yaml', nouns: ['monitor', 'monitors'] },
+  { count: 'blogArticles', root: 'content', path: 'blog', noun: 'blog article' },
+  { count: 'knowledgeBaseArticles', root: 'content', path: 'knowledgebase', noun: 'knowledge base article' },
+  { count: 'services', root: 'catalog', path: 'services', noun: 'service' },
+  { count: 'games', root: 'catalog', path: 'games', noun: 'game' },
+  { count: 'tlds', root: 'catalog', path: 'domains.yaml', noun: 'TLD' },
+  { count: 'monitors', root: 'catalog', path: 'status.yaml', noun: 'monitor' },
 ];
 
 /** The lists that have entries online and would have none. */

@@ -7,10 +7,8 @@ import type { Manifest } from '#contract/release.ts';
 export interface PreviousRelease {
   readonly directory: string;
   readonly manifest: Manifest;
-  /** The manifest entries of a file and its compressed encodings; undefined if one is missing or modified. */
-  encodingsOf(file: string): [string, Manifest['files'][string]][] | undefined;
-  /** Whether no file is missing or modified. */
-  readonly isIntact: () => boolean;
+  /** Whether a file of the manifest is there and was not modified. */
+  readonly isUnchanged: (file: string) => boolean;
 }
 
 /** Hashes the manifest of a release, to detect changes. */
@@ -33,17 +31,13 @@ export function openPreviousRelease(directory: string, manifestHash: string): Pr
       const stat = statSync(`${directory}/${file}`, { throwIfNoEntry: false });
       return stat?.isFile() === true && stat.size === manifest.files[file]!.bytes && stat.mtimeMs <= writtenMs;
     };
-    return {
-      directory,
-      manifest,
-      encodingsOf(file) {
-        const names = [file, `${file}.gz`, `${file}.br`].filter((name) => Object.hasOwn(manifest.files, name));
-        if (names[0] !== file || !names.every(isUnchanged)) return undefined;
-        return names.map((name) => [name, manifest.files[name]!]);
-      },
-      isIntact: () => Object.keys(manifest.files).every(isUnchanged),
-    };
+    return { directory, manifest, isUnchanged };
   } catch {
     return undefined;
   }
+}
+
+/** Whether no file of a release is missing or modified. */
+export function isIntact({ manifest, isUnchanged }: PreviousRelease): boolean {
+  return Object.keys(manifest.files).every(isUnchanged);
 }

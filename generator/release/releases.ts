@@ -4,55 +4,34 @@ import { Aliases } from '#contract/content.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { Manifest, isCompressed } from '#contract/release.ts';
 import { fileOf, matchFile } from '#contract/static-files.ts';
+import { CommandError } from '../common/command-line.ts';
 import { makeCurrent, readCurrent, readFolders, readSwitches, withLock } from './history.ts';
 import { removeRelease, verifyRelease } from './publish.ts';
 
-/** A release in a list. */
-export interface ReleaseEntry {
-  readonly id: string;
-  /** When it was last made the current one. */
-  readonly madeCurrentAt: Date;
-  readonly current: boolean;
-  readonly articles: number;
-  readonly bytes: number;
-}
-
-/** The differences between two releases, by file. */
-export interface ReleaseDiff {
-  readonly added: readonly string[];
-  readonly removed: readonly string[];
-  readonly changed: readonly string[];
-}
-
-/** A command on releases that cannot run as requested; the message is for the operator. */
-export class ReleasesError extends Error {
-  override readonly name = 'ReleasesError';
-}
-
 /** Lists the releases below `out`, the most recently current first. Skips folders without a readable manifest. */
-export async function listReleases(out: string): Promise<ReleaseEntry[]> {
-  const current = await readCurrent(out);
-  const entries = new Map<string, ReleaseEntry>();
+export async function listReleases(out: string) {
+  const currentId = await readCurrent(out);
+  const entries = [];
+  const seen = new Set<string>();
   // Releases that are not in the history have the time of their folder and come last.
   for (const { id, at } of [...readFolders(out), ...readSwitches(out)].toReversed()) {
-    if (entries.has(id)) continue;
+    if (seen.has(id)) continue;
+    seen.add(id);
     const manifest = await readManifest(join(out, 'releases', id)).catch(() => undefined);
     if (!manifest) continue;
     const { blogArticles, knowledgeBaseArticles } = manifest.counts;
-    entries.set(id, {
-      id,
-      madeCurrentAt: at,
-      current: id === current,
-      articles: blogArticles + knowledgeBaseArticles,
-      bytes: Object.values(manifest.files).reduce((sum, file) => sum + file.bytes, 0),
-    });
+    const bytes = Object.values(manifest.files).reduce((sum, file) => sum + file.bytes, 0);
+    const articles = blogArticles + knowledgeBaseArticles;
+    entries.push({ id, madeCurrentAt: at, current: id === currentId, articles, bytes });
   }
-  return [...entries.values()];
+  return entries;
 }
+
+type Releases = Awaited<ReturnType<typeof listReleases>>;
 
 /**
  * Makes an earlier release current again: the given one, or the one before the current one. Throws a
- * {@link ReleasesError} if there is none or it does not verify.
+ * {@link CommandError} if there is none or it does not verify.
  */
 export function rollback(out: string, id?: string, now?: Date): Promise<string> {
   return withLock(out, async () => {
@@ -61,7 +40,7 @@ export function rollback(out: string, id?: string, now?: Date): Promise<string> 
     try {
       await verifyRelease(join(out, 'releases', target));
     } catch (error) {
-      throw new ReleasesError(`release ${target} is broken: ${(error as Error).message}`, { cause: error });
+      throw new CommandError(`release ${target} is broken: ${(error as Error).message}`, { cause: error });
     }
     await makeCurrent(out, target, now);
     return target;
@@ -72,7 +51,7 @@ export function rollback(out: string, id?: string, now?: Date): Promise<string> 
  * Finds the release that was current before the current one and still exists. A rollback undoes all switches after its
  * target, so that a second rollback goes back further.
  */
-async function findBefore(out: string, releases: readonly ReleaseEntry[]): Promise<string> {
+async function findBefore(out: string, releases: Releases): Promise<string> {
   const trail: string[] = [];
   for (const { id } of readSwitches(out)) {
     const earlier = trail.indexOf(id);
@@ -81,43 +60,42 @@ async function findBefore(out: string, releases: readonly ReleaseEntry[]): Promi
   }
   const before = (await readCurrent(out)) === undefined ? [] : trail.slice(0, -1);
   const target = before.findLast((id) => releases.some((release) => release.id === id));
-  if (target === undefined) throw new ReleasesError('there is no earlier release to go back to');
+  if (target === undefined) throw new CommandError('there is no earlier release to go back to');
   return target;
 }
 
+/** Compressed files are left out: they change with the files that they are made from. */
+const namesOf = (files: Manifest['files']): string[] => Object.keys(files).filter((file) => !isCompressed(file));
+
 /** Compares two releases, file by file. */
-export async function diffReleases(out: string, from: string, to: string): Promise<ReleaseDiff> {
+export async function diffReleases(out: string, from: string, to: string) {
   const releases = await listReleases(out);
   const read = async (id: string) => (await readManifest(join(out, 'releases', find(releases, id)))).files;
-  return compare(await read(from), await read(to));
-}
-
-/** Lists the URLs whose answers differ between two releases, for a purge of caches. */
-export async function diffUrls(out: string, from: string, to: string): Promise<string[]> {
-  const releases = await listReleases(out);
-  const read = async (id: string) => {
-    const directory = join(out, 'releases', find(releases, id));
-    const aliases = Aliases.parse(JSON.parse(await readFile(join(directory, fileOf('aliases')), 'utf8')));
-    return { files: (await readManifest(directory)).files, aliases };
-  };
   const [before, after] = [await read(from), await read(to)];
-  const { added, removed, changed } = compare(before.files, after.files);
-  return toUrls([...added, ...removed, ...changed], [before.aliases, after.aliases]);
+  return {
+    added: namesOf(after).filter((file) => !before[file]),
+    removed: namesOf(before).filter((file) => !after[file]),
+    changed: namesOf(after).filter((file) => before[file] && before[file].sha256 !== after[file]!.sha256),
+  };
 }
 
 /**
- * The URLs, without the host, whose answers change with these files of a release, sorted. A cache may hold an answer under
- * each spelling that clients use, and the 404 of a file that was not there. The aliases are those before and after.
+ * Lists the URLs, without the host, whose answers differ between two releases, sorted, for a purge of caches. A cache may hold
+ * an answer under each spelling that clients use, and the 404 of a file that was not there.
  */
-function toUrls(files: readonly string[], [before, after]: readonly [Aliases, Aliases]): string[] {
-  const targets = files.flatMap((file) => toTargets(file));
-  const changed = new Set(targets);
-  const former = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((from) => {
-    const isMoved = before[from] !== after[from];
-    return isMoved || changed.has(toArticle(from, after[from]!));
-  });
-  const all = [...targets, ...former.map((from) => toArticle(from, from))];
-  return [...new Set(all.flatMap((target) => toSpellings(target)))].toSorted();
+export async function diffUrls(out: string, from: string, to: string): Promise<string[]> {
+  const releases = await listReleases(out);
+  const read = async (id: string): Promise<Aliases> =>
+    Aliases.parse(JSON.parse(await readFile(join(out, 'releases', find(releases, id), fileOf('aliases')), 'utf8')));
+  const [before, after] = [await read(from), await read(to)];
+  const { added, removed, changed } = await diffReleases(out, from, to);
+  const targets = [...added, ...removed, ...changed].flatMap(toTargets);
+  const isChanged = new Set(targets);
+  const former = Object.keys({ ...before, ...after }).filter(
+    (path) => before[path] !== after[path] || isChanged.has(toArticle(path, after[path]!)),
+  );
+  const all = [...targets, ...former.map((path) => toArticle(path, path))];
+  return [...new Set(all.flatMap(toSpellings))].toSorted();
 }
 
 /** The targets of a file; none if the world does not see it. */
@@ -137,25 +115,8 @@ function toArticle(former: string, path: string): string {
 
 /** Browsers and generated clients encode slashes in a value of a query, and in the path of a media file. */
 function toSpellings(target: string): string[] {
-  const at = target.includes('=')
-    ? target.indexOf('=') + 1
-    : target.startsWith('/media/')
-      ? '/media/'.length
-      : undefined;
-  return at === undefined ? [target] : [target, target.slice(0, at) + encodeURIComponent(target.slice(at))];
-}
-
-function compare(before: Manifest['files'], after: Manifest['files']): ReleaseDiff {
-  return {
-    added: namesOf(after).filter((file) => !before[file]),
-    removed: namesOf(before).filter((file) => !after[file]),
-    changed: namesOf(after).filter((file) => before[file] && before[file].sha256 !== after[file]!.sha256),
-  };
-}
-
-/** Compressed files are left out: they change with the files that they are made from. */
-function namesOf(files: Manifest['files']): string[] {
-  return Object.keys(files).filter((file) => !isCompressed(file));
+  const [, start, value] = /^(\/media\/|[^=]*=)(.*)$/s.exec(target) ?? [];
+  return value === undefined ? [target] : [target, start + encodeURIComponent(value)];
 }
 
 /** How long a running server may use a release after the switch to another. */
@@ -179,10 +140,10 @@ export function pruneReleases(out: string, keep: number, now = new Date()): Prom
   });
 }
 
-function find(releases: readonly ReleaseEntry[], id: string): string {
+function find(releases: Releases, id: string): string {
   const matches = releases.filter((release) => release.id.startsWith(id));
   if (matches.length === 1) return matches[0]!.id;
-  throw new ReleasesError(
+  throw new CommandError(
     matches.length === 0 ? `there is no release ${id}` : `${id} matches ${matches.length} releases`,
   );
 }

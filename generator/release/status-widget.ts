@@ -5,23 +5,15 @@ import { build, transform } from 'esbuild';
 import { fillTemplate, staticFiles } from '#contract/static-files.ts';
 import type { StatusWidget } from '#contract/status.ts';
 
-/** The compiled status widget. */
-export interface CompiledWidget {
-  readonly script: string;
-  /** Identifies this version of the script in its URL. */
-  readonly version: string;
-  readonly embed: StatusWidget;
-}
-
 const folder = join(import.meta.dirname, '../widget');
-let compiled: Promise<CompiledWidget> | undefined;
+let compiled: ReturnType<typeof compile> | undefined;
 
-/** Compiles the widget into one classic script, once per process. */
-export function compileStatusWidget(): Promise<CompiledWidget> {
+/** Compiles the widget into one classic script with a version, which identifies it in its URL, once per process. */
+export function compileStatusWidget(): ReturnType<typeof compile> {
   return (compiled ??= compile());
 }
 
-async function compile(): Promise<CompiledWidget> {
+async function compile() {
   const css = await transform(readFileSync(join(folder, 'style.css'), 'utf8'), { loader: 'css', minify: true });
   const { outputFiles } = await build({
     absWorkingDir: folder,
@@ -41,5 +33,6 @@ async function compile(): Promise<CompiledWidget> {
   const script = outputFiles[0]!.text;
   const version = hash('sha256', script).slice(0, 16);
   const path = fillTemplate(staticFiles.getStatusWidgetVersion.path, { version });
-  return { script, version, embed: { path, integrity: `sha384-${hash('sha384', script, 'base64')}` } };
+  const embed: StatusWidget = { path, integrity: `sha384-${hash('sha384', script, 'base64')}` };
+  return { script, version, embed };
 }

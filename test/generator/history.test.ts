@@ -13,9 +13,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { CommandError } from '../../generator/common/command-line.ts';
 import { makeCurrent, readCurrent } from '../../generator/release/history.ts';
 import { verifyRelease } from '../../generator/release/publish.ts';
-import { listReleases, pruneReleases, ReleasesError, rollback } from '../../generator/release/releases.ts';
+import { listReleases, pruneReleases, rollback } from '../../generator/release/releases.ts';
 import { article, buildProject, createProject, validProject, writeFiles } from '../helpers/project.ts';
 import { at, createReleases, sourcesOf, writeHistory } from './releases.ts';
 import { runIn } from './run-command.ts';
@@ -143,7 +144,7 @@ describe('a rollback without an id', () => {
     const seen: number[] = [];
     for (;;) {
       const id = await rollback(dist).catch((error: unknown) => error);
-      if (id instanceof ReleasesError) return seen;
+      if (id instanceof CommandError) return seen;
       seen.push(ids.indexOf(id as string));
     }
   }

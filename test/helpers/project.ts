@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { build } from '../../generator/build.ts';
-import type { BuildOptions, BuildResult } from '../../generator/build-options.ts';
+import type { BuildOptions, BuildResult } from '../../generator/compile.ts';
 import { ends } from './ends.ts';
 import type { OnEnd } from './upstream.ts';
 

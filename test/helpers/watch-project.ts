@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { BuildResult } from '../../generator/build-options.ts';
+import type { BuildResult } from '../../generator/compile.ts';
 import { watchAndBuild } from '../../generator/dev.ts';
 
 /**

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generateApiKey } from '../../../server/keys/authorize.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
-import type { BuildOptions } from '../../../generator/build-options.ts';
+import type { BuildOptions } from '../../../generator/compile.ts';
 import { article, buildProject, validProject, writeFiles } from '../../helpers/project.ts';
 import type { Files } from '../../helpers/project.ts';
 import { createKumaUpstream } from '../../helpers/upstream-kuma.ts';

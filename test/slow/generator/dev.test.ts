@@ -20,7 +20,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { Manifest } from '#contract/release.ts';
 import { matchFile } from '#contract/static-files.ts';
 import type { KnowledgeBaseSearch } from '#contract/search.ts';
-import type { BuildResult } from '../../../generator/build-options.ts';
+import type { BuildResult } from '../../../generator/compile.ts';
 import { articleCacheOf } from '../../../generator/build-record.ts';
 import { previewFolderOf, watchAndBuild } from '../../../generator/dev.ts';
 import { readTree } from '../../generator/tree.ts';
