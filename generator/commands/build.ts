@@ -1,11 +1,17 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileOf } from '#contract/static-files.ts';
+import type { StatusWidget } from '#contract/status.ts';
 import { build } from '../build.ts';
-import type { BuildResult } from '../compile.ts';
 import { CommandError } from '../common/command-line.ts';
-import type { DiagnosticFormat } from '../source/diagnostics.ts';
+import { escapeLines } from '../common/terminal.ts';
+import type { BuildResult } from '../compile.ts';
 import type { Compression } from '../release/compress.ts';
-import { createOut, readDay, readUrls, resolveFolder, toStrictness } from './settings.ts';
+import { formatDiagnostic } from '../source/diagnostics.ts';
+import type { DiagnosticFormat } from '../source/diagnostics.ts';
+import { displayPath } from '../source/load.ts';
+import { createOut, readDay, readUrls, resolveFolder } from './settings.ts';
 import type { OutFlag, SourceFlags } from './settings.ts';
-import { report } from './report.ts';
 
 /** The options of `check`. */
 interface CheckFlags extends OutFlag, SourceFlags {
@@ -33,53 +39,88 @@ export function runCheck(flags: CheckFlags): Promise<void> {
 }
 
 async function run(
-  flags: CheckFlags,
+  { threads, ...flags }: CheckFlags,
   mode: { checkOnly?: boolean; noCache: boolean; compression: Compression },
 ): Promise<void> {
   const now = await readDay(flags.now);
-  const threads = flags.threads === undefined ? {} : { threads: readThreads(flags.threads) };
+  if (threads !== undefined && !/^[1-9]\d?$/.test(threads)) {
+    throw new CommandError('--threads must be a number from 1 to 99');
+  }
   const urls = readUrls();
   const out = mode.checkOnly ? resolveFolder('DIST_DIR', flags.out) : createOut(flags.out);
+  const content = resolveFolder('CONTENT_DIR', flags.content);
+  const catalog = resolveFolder('CATALOG_DIR', flags.catalog);
   const started = performance.now();
+  const progress = createProgress();
   let result: BuildResult;
   try {
-    result = await build({
-      content: resolveFolder('CONTENT_DIR', flags.content),
-      catalog: resolveFolder('CATALOG_DIR', flags.catalog),
-      now,
-      urls,
-      ...toStrictness(flags),
-      against: flags.against,
-      allowEmpty: flags.allowEmpty ?? false,
-      progress: showProgress,
-      ...threads,
-      out,
-      ...mode,
-    });
+    const options = { ...flags, content, catalog, now, urls, out, progress: progress.show, ...mode };
+    result = await build({ ...options, ...(threads !== undefined && { threads: Number(threads) }) });
   } catch (error) {
     const { syscall, message } = error as NodeJS.ErrnoException;
     if (syscall === undefined || mode.checkOnly) throw error;
     throw new CommandError(`the release could not be written, and the current one stays as it is: ${message}`);
   } finally {
-    clearProgress();
+    progress.clear();
   }
   report(result, flags.format, (performance.now() - started) / 1000, out);
 }
 
-function readThreads(threads: string): number {
-  if (/^[1-9]\d?$/.test(threads)) return Number(threads);
-  throw new CommandError('--threads must be a number from 1 to 99');
+/** A progress line, rewritten at most every 100 ms and only in a terminal. */
+function createProgress() {
+  let shownAt = 0;
+  return {
+    show(done: number, total: number): void {
+      if (!process.stderr.isTTY || performance.now() - shownAt < 100) return;
+      shownAt = performance.now();
+      process.stderr.write(`\r\u001B[Krendering ${done}/${total}`);
+    },
+    clear(): void {
+      if (shownAt > 0) process.stderr.write('\r\u001B[K');
+    },
+  };
 }
 
-let shownAt = 0;
-
-/** Rewrites a progress line, at most every 100 ms and only in a terminal. */
-function showProgress(done: number, total: number): void {
-  if (!process.stderr.isTTY || performance.now() - shownAt < 100) return;
-  shownAt = performance.now();
-  process.stderr.write(`\r\u001B[Krendering ${done}/${total}`);
+/** Prints the result of a build: every problem and a summary line. */
+function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string): void {
+  const { diagnostics, release, counts, drafts, scheduled, nextChangeAt } = result;
+  const widget = release && readWidget(join(out, 'releases', release.id));
+  const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
+  const bytes = Object.values(release?.files ?? {}).reduce((sum, file) => sum + file.bytes, 0);
+  if (errors > 0) process.exitCode = 1;
+  if (format === 'json') {
+    const summary = { ok: errors === 0, release: release?.id ?? null, counts, drafts, scheduled, nextChangeAt };
+    const json = { ...summary, widget: widget ?? null, bytes, seconds, diagnostics };
+    process.stdout.write(`${escapeLines(JSON.stringify(json))}\n`);
+    return;
+  }
+  const stream = format === 'github' ? process.stdout : process.stderr;
+  stream.write(diagnostics.map((diagnostic) => `${formatDiagnostic(diagnostic, format)}\n`).join(''));
+  const parts = [...summarize(result), ...(release ? [`${(bytes / 1000).toFixed(0)} kB`] : [])];
+  const outcome = release ? `release ${release.id} in ${displayPath(out)}` : errors > 0 ? 'failed' : 'ok';
+  const warnings = diagnostics.length - errors;
+  const later = outcome === 'ok' && warnings > 0 && `; a pull request (--strict) fails: ${plural(warnings, 'warning')}`;
+  process.stderr.write(`${outcome}: ${parts.join(', ')}, ${seconds.toFixed(1)} s${later || ''}\n`);
+  if (widget) process.stderr.write(`status widget: ${widget.path} ${widget.integrity}\n`);
 }
 
-function clearProgress(): void {
-  if (process.stderr.isTTY && shownAt > 0) process.stderr.write('\r\u001B[K');
+/** The counts of a build in words: articles, drafts, scheduled articles, warnings and errors. */
+export function summarize({ diagnostics, counts, drafts, scheduled, nextChangeAt }: BuildResult): string[] {
+  const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
+  return [
+    plural(counts.blogArticles + counts.knowledgeBaseArticles, 'article'),
+    ...(drafts > 0 ? [plural(drafts, 'draft')] : []),
+    ...(scheduled > 0 ? [`${scheduled} scheduled (next ${nextChangeAt})`] : []),
+    plural(diagnostics.length - errors, 'warning'),
+    ...(errors > 0 ? [plural(errors, 'error')] : []),
+  ];
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** How a page embeds the status widget of a release. */
+function readWidget(release: string): StatusWidget {
+  return JSON.parse(readFileSync(join(release, fileOf('statusWidgetIntegrity')), 'utf8')) as StatusWidget;
 }

@@ -1,17 +1,17 @@
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { escapeControls } from '../common/terminal.ts';
-import type { PreviewBuild } from '../dev.ts';
 import { previewFolderOf, watchAndBuild } from '../dev.ts';
+import type { PreviewBuild } from '../dev.ts';
 import { openPreview } from '../preview/server.ts';
 import type { Preview } from '../preview/server.ts';
 import type { Diagnostic } from '../source/diagnostics.ts';
 import { formatDiagnostic } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
-import { createOut, readDay, readUrls, resolveFolder, toStrictness } from './settings.ts';
+import { summarize } from './build.ts';
+import { createOut, readDay, readUrls, resolveFolder } from './settings.ts';
 import type { OutFlag, SourceFlags } from './settings.ts';
-import { summarize } from './report.ts';
 
 /** The options of `dev`. */
 interface DevFlags extends OutFlag, SourceFlags {
@@ -38,18 +38,13 @@ export async function runDev(flags: DevFlags): Promise<void> {
     if (preview && !isServed) serve(folder, preview);
     isServed = true;
   };
-  await watchAndBuild({
-    content,
-    catalog,
-    out,
-    now,
-    withUnpublished: flags.drafts,
-    isServed: preview !== undefined,
-    urls: readUrls(),
-    ...toStrictness(flags),
-    report,
-    fail,
-  });
+  const fail = (error: unknown): void => {
+    const message = escapeControls((error as Error).message);
+    process.stderr.write(`the build failed, the next change starts another: ${message}\n`);
+  };
+  const urls = readUrls();
+  const preferences = { now, withUnpublished: flags.drafts, isServed: preview !== undefined };
+  await watchAndBuild({ ...flags, ...preferences, content, catalog, out, urls, report, fail });
   process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; press Ctrl-C to stop\n`);
   if (!preview && directory === undefined) process.stderr.write('the preview starts once the problems are fixed\n');
 }
@@ -61,21 +56,17 @@ export async function runDev(flags: DevFlags): Promise<void> {
 function createPrinter(): (build: PreviewBuild) => void {
   let previous = new Set<string>();
   return ({ result, files, ms }) => {
-    const current = new Map(result.diagnostics.map((diagnostic) => [keyOf(diagnostic), diagnostic]));
-    const added = [...current].filter(([key]) => !previous.has(key)).map(([, diagnostic]) => diagnostic);
+    const { diagnostics, release } = result;
+    const keyOf = ({ file, line, column, message }: Diagnostic) => `${file}:${line}:${column} ${message}`;
+    const current = new Map(diagnostics.map((diagnostic) => [keyOf(diagnostic), diagnostic]));
+    const added = [...current].flatMap(([key, diagnostic]) => (previous.has(key) ? [] : diagnostic));
     for (const diagnostic of added) process.stderr.write(`${formatDiagnostic(diagnostic, 'text')}\n`);
     previous = new Set(current.keys());
-    const first = result.diagnostics.find(({ severity }) => severity === 'error');
-    const outcome = result.release
-      ? 'built'
-      : `not built${first && !added.includes(first) ? `, still ${formatDiagnostic(first, 'text')}` : ''}`;
-    const change = describeChange(files);
-    process.stderr.write(`${change}${outcome}: ${summarize(result).join(', ')}, ${ms.toFixed(0)} ms\n`);
+    const first = diagnostics.find(({ severity }) => severity === 'error');
+    const still = first && !added.includes(first) ? `, still ${formatDiagnostic(first, 'text')}` : '';
+    const outcome = release ? 'built' : `not built${still}`;
+    process.stderr.write(`${describeChange(files)}${outcome}: ${summarize(result).join(', ')}, ${ms.toFixed(0)} ms\n`);
   };
-}
-
-function keyOf({ file, line, column, message }: Diagnostic): string {
-  return `${file}:${line}:${column} ${message}`;
 }
 
 /** Names up to three changed files, and the number of the others. */
@@ -84,12 +75,6 @@ function describeChange(files: PreviewBuild['files']): string {
   const named = [...files].slice(0, 3).map(([file, change]) => `${change} ${escapeControls(displayPath(file))}`);
   const others = files.size - named.length;
   return `${named.join(', ')}${others > 0 ? ` and ${others} more` : ''}; `;
-}
-
-function fail(error: unknown): void {
-  process.stderr.write(
-    `the build failed, the next change starts another: ${escapeControls((error as Error).message)}\n`,
-  );
 }
 
 /** Starts the server as a child process and exits when it exits. */

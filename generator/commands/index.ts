@@ -5,32 +5,20 @@ import { createProgram, runProgram } from '../common/command-line.ts';
 /** Runs the generator command that the arguments name. Each command imports its modules when it runs. */
 export function runGenerator(args: readonly string[]): Promise<number> {
   const program = createProgram('generator', 'Compiles content/ and catalog/ into releases.');
-  addBuildCommands(program);
-  addDevCommand(program);
-  addNewCommand(program);
-  addReleasesCommands(program);
-  return runProgram(program, args);
-}
-
-function addBuildCommands(program: Command): void {
   addOut(addCheckOptions(program.command('build').description('Builds a release and makes it current.')))
     .option('--no-cache', 'render every article again')
     .addOption(new Option('--compress <LEVEL>', 'compression level').choices(['fast', 'best']).default('fast' as const))
     .action(async (flags) => (await import('./build.ts')).runBuild(flags));
   const check = program.command('check').description('Checks content and catalog without writing.');
   addOut(addCheckOptions(check)).action(async (flags) => (await import('./build.ts')).runCheck(flags));
-}
 
-function addDevCommand(program: Command): void {
-  const description = 'Serves content and catalog with a preview at /preview, and rebuilds after each change.';
-  addOut(addSourceOptions(program.command('dev').description(description)))
+  const watch = 'Serves content and catalog with a preview at /preview, and rebuilds after each change.';
+  addOut(addSourceOptions(program.command('dev').description(watch)))
     .option('--no-serve', 'only build')
     .option('--no-drafts', 'without drafts and scheduled articles')
     .option('--now <YYYY-MM-DD>', 'the day of the builds; default: today (UTC)')
     .action(async (flags) => (await import('./dev.ts')).runDev(flags));
-}
 
-function addNewCommand(program: Command): void {
   const create = program.command('new').description('Creates a draft with its front matter, and prints its path.');
   create
     .argument('<kind>', 'blog, or knowledgebase (short: kb)')
@@ -41,10 +29,12 @@ function addNewCommand(program: Command): void {
     .option('--author <NAME>', 'default: user.name of git')
     .option('--content <DIR>', 'Markdown and media; default: CONTENT_DIR or content', parseFolder)
     .action(async (kind, title, flags) => (await import('./new.ts')).runNew(kind, title, flags));
+
+  addReleasesCommands(program.command('releases').description('Lists, compares, rolls back and prunes releases.'));
+  return runProgram(program, args);
 }
 
-function addReleasesCommands(program: Command): void {
-  const releases = program.command('releases').description('Lists, compares, rolls back and prunes releases.');
+function addReleasesCommands(releases: Command): void {
   addOut(releases.command('list').description('Lists the releases, the most recently current first.'))
     .option('--json', 'print a JSON array')
     .action(async (flags) => (await import('./releases.ts')).runList(flags));
@@ -62,16 +52,13 @@ function addReleasesCommands(program: Command): void {
 }
 
 function addCheckOptions(command: Command) {
+  const formats = new Option('--format <FORMAT>', 'output format of problems').choices(['text', 'json', 'github']);
   return addSourceOptions(command)
     .option('--against <DIR|URL>', 'what is online: an output folder or a service; default: --out', parsePlace)
     .option('--now <YYYY-MM-DD>', 'the day of the build; default: today (UTC)')
     .option('--allow-empty', 'allow that a list that is online becomes empty; the plans never may')
     .option('--threads <N>', 'the number of render threads; default: automatic')
-    .addOption(
-      new Option('--format <FORMAT>', 'output format of problems')
-        .choices(['text', 'json', 'github'])
-        .default('text' as const),
-    );
+    .addOption(formats.default('text' as const));
 }
 
 /** Adds the options for the source folders and for the strictness of checks. */

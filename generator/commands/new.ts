@@ -37,26 +37,25 @@ export function runNew(kind: string, words: readonly string[], flags: NewFlags):
   const collection = kinds.get(kind);
   if (!collection) {
     const names = [...kinds.keys()];
-    throw new CommandError(
-      `"${kind}" is not a kind of article${didYouMean(kind, names)}; the kinds are ${names.join(', ')}`,
-    );
+    const similar = didYouMean(kind, names);
+    throw new CommandError(`"${kind}" is not a kind of article${similar}; the kinds are ${names.join(', ')}`);
   }
   const title = words.join(' ').replaceAll(/\s+/g, ' ').trim();
   if (title === '') throw new CommandError('the title must not be empty');
   const content = resolveFolder('CONTENT_DIR', flags.content);
   const root = join(content, collection.folder);
-  const isNewCategory = checkCategory(flags, root);
-  const category = join(root, flags.category!);
-  const file = join(category, `${readSlug(title, flags.slug)}.md`);
+  const { name, isNew } = readCategory(flags, root);
+  const category = join(root, name);
+  const file = join(category, `${flags.slug === undefined ? makeSlug(title) : readSlug(flags.slug, '--slug')}.md`);
   if (existsSync(file)) {
     throw new CommandError(`${displayPath(file)} is there already; choose another title, or an address with --slug`);
   }
   const text = renderTemplate({ title, ...(collection === blog && toBlogFields(content, category, flags.author)) });
 
   createFolder(category);
-  if (isNewCategory) {
+  if (isNew) {
     const settings = join(category, 'category.yaml');
-    writeFileSync(settings, stringify({ name: toTitleCase(flags.category!) }), { flag: 'wx' });
+    writeFileSync(settings, stringify({ name: toTitleCase(name) }), { flag: 'wx' });
     hint(`${displayPath(settings)} holds the name of the new category that readers see`);
   }
   // Another process may have created it in between.
@@ -70,37 +69,30 @@ function hint(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** Checks the category, and returns whether it is to be created. */
-function checkCategory({ category, newCategory = false }: NewFlags, root: string): boolean {
-  const known = listFolder(root).filter((name) => Slug.safeParse(name).success);
-  if (category === undefined) {
+/** The category, and whether it is to be created. */
+function readCategory({ category: name, newCategory = false }: NewFlags, root: string) {
+  const known = listFolder(root).filter((folder) => Slug.safeParse(folder).success);
+  if (name === undefined) {
     throw new CommandError(`--category is missing; the categories in ${displayPath(root)} are ${known.join(', ')}`);
   }
-  if (known.includes(category)) return false;
-  if (newCategory) {
-    assertSlug(category, '--category');
-    return true;
-  }
-  const message = `there is no category "${category}" in ${displayPath(root)}${didYouMean(toSlug(category), known)}`;
+  if (known.includes(name)) return { name, isNew: false };
+  if (newCategory) return { name: readSlug(name, '--category'), isNew: true };
+  const message = `there is no category "${name}" in ${displayPath(root)}${didYouMean(toSlug(name), known)}`;
   throw new CommandError(`${message}; the categories are ${known.join(', ')}; --new-category creates it`);
 }
 
 /** The longest address that is made from a title; longer ones are cut at a word. */
 const maxSlugLength = 80;
 
-function readSlug(title: string, slug: string | undefined): string {
-  if (slug !== undefined) {
-    assertSlug(slug, '--slug');
-    return slug;
-  }
-  const made = toSlug(title);
-  if (made === '') throw new CommandError('no address can be made from this title; name one with --slug');
-  return made.length <= maxSlugLength ? made : made.slice(0, maxSlugLength + 1).replace(/-[^-]*$/, '');
+function makeSlug(title: string): string {
+  const slug = toSlug(title);
+  if (slug === '') throw new CommandError('no address can be made from this title; name one with --slug');
+  return slug.length <= maxSlugLength ? slug : slug.slice(0, maxSlugLength + 1).replace(/-[^-]*$/, '');
 }
 
-function assertSlug(slug: string, option: string): void {
+function readSlug(slug: string, option: string): string {
   const { success, error } = Slug.safeParse(slug);
-  if (success) return;
+  if (success) return slug;
   const similar = toSlug(slug);
   throw new CommandError(`${option} ${error.issues[0]!.message}${similar && ` (did you mean "${similar}"?)`}`);
 }
@@ -139,33 +131,24 @@ function readGitName(folder: string): string | undefined {
 /** The cover of the newest article of a category, else that of the newest blog article, else any cover. */
 function findCover(content: string, category: string): string {
   const root = join(content, blog.folder);
-  const covers = listFolder(join(content, 'media/covers'))
-    .map((name) => `/media/covers/${name}`)
-    .filter((path) => MediaPath.safeParse(path).success && isFile(join(content, path)));
+  const findNewest = (categories: readonly string[]): string | undefined =>
+    categories
+      .flatMap((folder) => listFolder(folder).map((name) => join(folder, name)))
+      .filter((file) => file.endsWith('.md') && isFile(file))
+      .flatMap((file) => {
+        const source = parseArticle(readFileSync(file, 'utf8').replaceAll('\r\n', '\n'), BlogFrontMatter);
+        const value = 'value' in source && source.value;
+        return value && existsSync(join(content, value.cover)) ? [value] : [];
+      })
+      .toSorted((a, b) => (a.date < b.date ? 1 : -1))[0]?.cover;
   const cover =
-    findNewestCover(content, [category]) ??
-    findNewestCover(
-      content,
-      listFolder(root).map((name) => join(root, name)),
-    ) ??
-    covers[0];
-  if (cover === undefined) {
-    throw new CommandError('there is no cover picture yet; put one into content/media/covers first');
-  }
-  return cover;
-}
-
-function findNewestCover(content: string, categories: readonly string[]): string | undefined {
-  const files = categories.flatMap((category) => listFolder(category).map((name) => join(category, name)));
-  const articles = files
-    .filter((file) => file.endsWith('.md') && isFile(file))
-    .flatMap((file) => {
-      const text = readFileSync(file, 'utf8').replaceAll('\r\n', '\n');
-      const source = parseArticle(text, BlogFrontMatter);
-      const value = 'value' in source && source.value;
-      return value && existsSync(join(content, value.cover)) ? [value] : [];
-    });
-  return articles.toSorted((a, b) => (a.date < b.date ? 1 : -1))[0]?.cover;
+    findNewest([category]) ??
+    findNewest(listFolder(root).map((name) => join(root, name))) ??
+    listFolder(join(content, 'media/covers'))
+      .map((name) => `/media/covers/${name}`)
+      .find((path) => MediaPath.safeParse(path).success && isFile(join(content, path)));
+  if (cover !== undefined) return cover;
+  throw new CommandError('there is no cover picture yet; put one into content/media/covers first');
 }
 
 function isFile(path: string): boolean {

@@ -1,0 +1,268 @@
+import { lstatSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ContentArticle } from '#contract/blog.ts';
+import type { KnowledgeBaseArticle } from '#contract/knowledge-base.ts';
+import type { Article } from '../articles/article.ts';
+import { html, renderDocument, trusted } from '../html.ts';
+import type { Html } from '../html.ts';
+import { compareText } from '../source/diagnostics.ts';
+import type { Diagnostic } from '../source/diagnostics.ts';
+
+/** What the preview shows: the articles and problems of the last build. */
+export interface PreviewState {
+  /** Higher after each build. */
+  readonly build: number;
+  readonly articles: readonly Article[];
+  readonly diagnostics: readonly Diagnostic[];
+  /** The folder of the last preview that was built; undefined before the first one. */
+  readonly directory: string | undefined;
+}
+
+/** The problems of one file. */
+interface Problems {
+  readonly errors: readonly Diagnostic[];
+  readonly warnings: readonly Diagnostic[];
+}
+
+/** The answers to both kinds of article. Of an article with invalid front matter, only the path is known. */
+type Answer = KnowledgeBaseArticle & Partial<ContentArticle>;
+
+const itemOf = ({ metadata }: Article) => metadata.item as Partial<Answer>;
+const titleOf = (article: Article): string => itemOf(article).title ?? article.path;
+const dateOf = (article: Article): string => itemOf(article).date ?? '';
+const folderOf = ({ folder: { collection, slug } }: Article): string => `${collection.folder}/${slug}`;
+
+/** Renders the page at a path below /preview; `status` is 404 if there is none. */
+export function renderPage(state: PreviewState, path: string, query: URLSearchParams) {
+  if (path === '') return { status: 200, body: renderWhole('Articles', renderList(state, query), state) };
+  const article = state.articles.find((other) => other.path === path);
+  if (article) return { status: 200, body: renderWhole(titleOf(article), renderArticle(article, state), state) };
+  const main = html`<h1>Not found</h1>
+    <p>There is no article <code>${path}</code>.</p>`;
+  return { status: 404, body: renderWhole('Not found', main, state) };
+}
+
+/** Errors shown at once; fixing one often fixes others. */
+const maxErrors = 20;
+
+/** Renders a whole page. `main` and the problems are replaced in the open page after each build. */
+function renderWhole(title: string, main: Html, { build, diagnostics }: PreviewState): string {
+  const errors = diagnostics.filter(({ severity }) => severity === 'error');
+  const more = errors.length - maxErrors;
+  const head = html`<link rel="stylesheet" href="/v1/article.css" />
+    <link rel="stylesheet" href="/preview/preview.css" />
+    <script src="/preview/preview.js" defer></script>`;
+  const overlay = html`<section class="overlay" role="region" aria-labelledby="overlay-title" tabindex="0">
+    <h2 id="overlay-title">${count(errors.length, 'problem')}</h2>
+    <p>The preview shows the last version without problems.</p>
+    <button type="button" class="hide">Hide (Esc)</button>
+    <ol>
+      ${errors.slice(0, maxErrors).map((error) => html`<li>${renderProblem(error)}</li>`)}
+    </ol>
+    ${more > 0 && html`<p>${more} more.</p>`}
+  </section>`;
+  const body = html`<body data-build="${build}">
+    <header class="bar"><a href="/preview">All articles</a> <span id="connection" role="status"></span></header>
+    <main>${main}</main>
+    <div id="problems">${errors.length > 0 && overlay}</div>
+  </body>`;
+  return renderDocument({ title: `${title} - preview`, head, body });
+}
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
+
+/** Groups the problems by file. */
+function groupProblems(diagnostics: readonly Diagnostic[]): (article: Article) => Problems {
+  const byFile = Map.groupBy(diagnostics, ({ file }) => file);
+  return ({ file }) => {
+    const found = byFile.get(file.display) ?? [];
+    const { error: errors = [], warning: warnings = [] } = Object.groupBy(found, ({ severity }) => severity);
+    return { errors, warnings };
+  };
+}
+
+/** Renders a problem with its place, its hint and the line of the source. */
+function renderProblem({ severity, file, line, column, message, hint }: Diagnostic): Html {
+  const source = readLine(file, line);
+  const marker = ' '.repeat(Math.min(column, 500) - 1) + '^';
+  return html`<div class="problem ${severity}">
+    <p><code class="place">${file}:${line}:${column}</code> ${message}</p>
+    ${hint !== undefined && html`<p class="hint">${hint}</p>`}
+    ${
+      source !== undefined &&
+      html`<pre tabindex="0"><span class="number">${line} | </span>${source}
+<span class="number">${' '.repeat(String(line).length)} | </span>${marker}</pre>`
+    }
+  </div>`;
+}
+
+/** A line of a source file, without what follows its first 500 characters; undefined if there is none. */
+function readLine(file: string, line: number): string | undefined {
+  // Other files are no text, or no files: only their names are wrong.
+  if (!/\.(?:md|yaml)$/.test(file)) return undefined;
+  try {
+    if (!lstatSync(file).isFile()) return undefined;
+    const text = readFileSync(file, 'utf8').split(/\r\n?|\n/)[line - 1];
+    return text?.slice(0, 500).replaceAll('\t', ' ');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Renders the marks of an article: its state, and the numbers of its problems and warnings. */
+function renderMarks({ state, metadata }: Article, { errors, warnings }: Problems): Html {
+  return html`${state === 'draft' && html`<span class="mark draft">draft</span> `}
+  ${state === 'scheduled' && html`<span class="mark scheduled">scheduled for ${metadata.due}</span> `}
+  ${errors.length > 0 && html`<span class="mark error">${count(errors.length, 'problem')}</span> `}
+  ${warnings.length > 0 && html`<span class="mark warning">${count(warnings.length, 'warning')}</span> `}`;
+}
+
+/** Rows on one page; the search finds the others. */
+const maxRows = 200;
+
+/** The articles that a filter of the list shows. */
+const filters = new Map<string, (article: Article, problems: Problems) => boolean>([
+  ['drafts', ({ state }) => state === 'draft'],
+  ['scheduled', ({ state }) => state === 'scheduled'],
+  ['with warnings', (_, { warnings }) => warnings.length > 0],
+  ['with problems', (_, { errors }) => errors.length > 0],
+]);
+
+/** Renders the list of articles that match a query: `q` (words), `category` (a folder) and `show` (a filter). */
+function renderList({ articles, diagnostics }: PreviewState, query: URLSearchParams): Html {
+  const problemsOf = groupProblems(diagnostics);
+  const words = (query.get('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+  const folder = query.get('category') ?? '';
+  const show = query.get('show') ?? '';
+  const textOf = (article: Article): string =>
+    `${titleOf(article)} ${itemOf(article).description ?? ''} ${article.path}`.toLowerCase();
+  const found = articles
+    .filter((article) => folder === '' || folderOf(article) === folder)
+    .filter((article) => filters.get(show)?.(article, problemsOf(article)) ?? true)
+    .filter((article) => words.every((word) => textOf(article).includes(word)))
+    .toSorted((a, b) => compareText(dateOf(b), dateOf(a)) || compareText(titleOf(a), titleOf(b)));
+  const files = new Set(articles.map(({ file }) => file.display));
+  const others = diagnostics.filter(({ file, severity }) => severity === 'warning' && !files.has(file));
+  const renderOptions = (names: readonly string[], selected: string): Html[] =>
+    names.map((name) => (name === selected ? html`<option selected>${name}</option>` : html`<option>${name}</option>`));
+  return html`<h1>Articles</h1>
+    <form class="filters" action="/preview" role="search">
+      <label>Search <input type="search" name="q" value="${query.get('q') ?? ''}" autocomplete="off" /></label>
+      <label
+        >Category
+        <select name="category">
+          <option value="">all</option>
+          ${renderOptions([...new Set(articles.map(folderOf))].toSorted(), folder)}
+        </select></label
+      >
+      <label
+        >Show
+        <select name="show">
+          <option value="">all</option>
+          ${renderOptions([...filters.keys()], show)}
+        </select></label
+      >
+      <noscript><button>Search</button></noscript>
+    </form>
+    <p id="found">
+      ${found.length === articles.length ? `${found.length} articles` : `${found.length} of ${articles.length} articles`}
+    </p>
+    <ul class="list">
+      ${found.slice(0, maxRows).map((article) => {
+        const date = dateOf(article);
+        return html`<li>
+          ${renderLink(article)} ${renderMarks(article, problemsOf(article))}
+          <small>${folderOf(article)}${date && ` · ${date}`}</small>
+        </li>`;
+      })}
+    </ul>
+    ${found.length > maxRows && html`<p>The first ${maxRows} are shown; search for the others.</p>`}
+    ${
+      others.length > 0 &&
+      html`<h2>Warnings of other files</h2>
+        ${others.slice(0, maxRows).map(renderProblem)}`
+    }`;
+}
+
+const renderLink = (article: Article): Html => html`<a href="/preview${article.path}">${titleOf(article)}</a>`;
+
+/** Renders the page of an article, with the HTML that the API answers. */
+function renderArticle(article: Article, { articles, diagnostics, directory }: PreviewState): Html {
+  const { metadata, path, output, file } = article;
+  const problems = groupProblems(diagnostics)(article);
+  const text = directory === undefined ? undefined : read(join(directory, output));
+  const answer = text === undefined ? undefined : (JSON.parse(text) as Answer);
+  const targets = new Set(metadata.references.map((reference) => reference.path));
+  const others = articles.filter((other) => other !== article).toSorted((a, b) => compareText(a.path, b.path));
+  const from = others.filter((other) => other.metadata.references.some((reference) => reference.path === path));
+  const [, frontMatter = ''] = /^---\r?\n(.*?)\r?\n---/s.exec(read(file.absolute) ?? '') ?? [];
+  return html`<div class="columns">
+    <div>
+      <p class="path"><code>${path}</code> ${renderMarks(article, problems)}</p>
+      ${[...problems.errors, ...problems.warnings].map(renderProblem)}
+      ${
+        answer
+          ? renderAnswer(answer, directory!)
+          : html`<h1>${titleOf(article)}</h1>
+              <p>The text is shown once its problems are solved.</p>`
+      }
+    </div>
+    <aside>
+      ${answer && renderItems('Outline', renderOutline(answer.html), 'outline')}
+      ${renderItems('Links to', others.filter((other) => targets.has(other.path)).map(renderLinkItem))}
+      ${renderItems('Linked from', from.map(renderLinkItem))}
+      <h2>Front matter</h2>
+      <pre tabindex="0">${frontMatter}</pre>
+    </aside>
+  </div>`;
+}
+
+/** Reads a file; undefined if it has not been built yet, or has just been removed. */
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+const image = /<img(?:\s+[^\s"=>]+(?:="[^"]*")?)*/g;
+
+function renderAnswer(
+  { title, description, category, date, author, readTime, cover, html: text }: Answer,
+  directory: string,
+): Html {
+  /** The address of an own picture in the preview, another one after each change: browsers keep what they have shown. */
+  const toAddress = (path: string): string => {
+    const { mtimeMs } = statSync(join(directory, 'public', path), { throwIfNoEntry: false }) ?? {};
+    return mtimeMs === undefined ? path : `/preview${path}?${mtimeMs}`;
+  };
+  const facts = [category, date, author, readTime].filter((fact) => fact !== undefined);
+  const shown = text.replace(image, (tag) => tag.replace(/(?<= src=")\/media\/[^"?#]+/, toAddress));
+  return html`<h1>${title}</h1>
+    <p class="description">${description}</p>
+    <p class="facts">${facts.join(' · ')}</p>
+    ${cover !== undefined && html`<img class="cover" src="${toAddress(cover)}" alt="" />`}
+    <article class="markdown-body">${trusted(shown)}</article>`;
+}
+
+/** Renders the headings that links can point to. */
+function renderOutline(text: string): Html[] {
+  const headings = [...text.matchAll(/<h([2-4])[^>]*? id="([^"]*)"[^>]*>(.*?)<\/h\1>/gs)];
+  return headings.map(([, level, id, title]) => {
+    const words = title!.replace(/<(?:"[^"]*"|[^">])*>/g, '').replaceAll('<', '&lt;');
+    return html`<li class="level-${level}"><a href="#${trusted(id!)}">${trusted(words)}</a></li>`;
+  });
+}
+
+const renderLinkItem = (article: Article): Html => html`<li>${renderLink(article)}</li>`;
+
+function renderItems(title: string, items: readonly Html[], className = 'links'): Html | false {
+  return (
+    items.length > 0 &&
+    html`<h2>${title}</h2>
+      <ul class="${className}">
+        ${items}
+      </ul>`
+  );
+}
