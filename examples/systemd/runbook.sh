@@ -17,6 +17,15 @@ each() {
   done
 }
 
+# save_settings: encrypts $ETC for the recipients of $ETC/backup.age; without that file, nothing of $ETC is in the backup.
+save_settings() (
+  [ -e "$ETC/backup.age" ] || exit 0
+  umask 077
+  set -o pipefail
+  tar -C "$ETC" -c . | age -R "$ETC/backup.age" -o "$BACKUPS/etc-$(date +%F-%H%M%S).tar.age" &&
+    ls "$BACKUPS"/etc-*.tar.age | head -n -30 | xargs -r rm
+)
+
 # with_url URL COMMAND...: a command of PostgreSQL. The password goes by the environment: every user can read arguments.
 with_url() {
   local password=${1#*://*:}

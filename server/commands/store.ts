@@ -1,8 +1,10 @@
-import { resolve } from 'node:path';
+import { readdirSync, rmSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
+import { createFolder } from '#common/folder.ts';
 import { readSettings } from '../settings.ts';
-import { backUpSqlite, importSqlite, isSqlite, restoreSqlite } from '../store/backup.ts';
+import { backUp, restore } from '../store/backup.ts';
 import { StoreSettings } from '../store/database.ts';
 import { sqliteFileIn } from '../store/index.ts';
 import { formatTable, toPrintable } from './context.ts';
@@ -10,41 +12,50 @@ import type { Context } from './context.ts';
 
 const revokedNote = 'note: keys that were revoked after the backup are valid again: revoke them once more';
 
+/** The names that backups get in a folder, which sort by time. */
+const backupName = /^hosting-\d{4}-\d{2}-\d{2}-\d{6}\.(?:sqlite|dump)$/;
+
 /** Adds `store backup | restore | migrate`. */
-export function addStoreCommands(program: Command, context: Context): void {
-  const { print, printNote, withStore } = context;
+export function addStoreCommands(program: Command, { settings, print, printNote, withStore }: Context): void {
+  const find = () => {
+    const environment = settings();
+    const { DATA_DIR, DATABASE_URL: url } = readSettings(StoreSettings, environment);
+    const file = resolve(sqliteFileIn(DATA_DIR));
+    // The URL is a secret.
+    return { file, url, environment, name: url === undefined ? file : 'the PostgreSQL database' };
+  };
   const store = program.command('store').description('The database: keys, servers, the audit log, votes.');
   store
     .command('backup')
-    .description('Writes a consistent copy of the database to a new file, also while servers run.')
-    .argument('<file>', 'a new file; for PostgreSQL, the command that writes it is printed')
-    .action(async (file) => {
-      // The copy is for its owner only, as one of SQLite is.
-      const database = await findSqlite(
-        context,
-        (url) => `(umask 077 && pg_dump --format=custom --table='hosting_*' --file=${quote(file)} --dbname=${url})`,
-      );
-      await backUpSqlite(database, resolve(file));
-      printNote(`${database} is backed up; the copy holds all that the database does, so keep it as safe:`);
-      await print(resolve(file));
+    .description(
+      'Writes a consistent copy of the database to a new file, also while servers run; PostgreSQL by pg_dump.',
+    )
+    .argument('<path>', 'a new file, or a folder, in which it is named after the time')
+    .option('--keep <N>', 'in a folder, which is created: remove all backups but the newest N', parseCount)
+    .action(async (path, { keep }) => {
+      const database = find();
+      const place = resolve(path);
+      if (keep !== undefined) prepare(place);
+      const time = new Date().toISOString().slice(0, 19).replace('T', '-').replaceAll(':', '');
+      const own = `hosting-${time}.${database.url === undefined ? 'sqlite' : 'dump'}`;
+      const to = isFolder(place) ? join(place, own) : place;
+      await backUp(database, to);
+      printNote(`${database.name} is backed up; the copy holds all that the database does, so keep it as safe:`);
+      await print(to);
+      if (keep === undefined) return;
+      const all = readdirSync(place).filter((one) => backupName.test(one));
+      for (const old of all.toSorted().slice(0, -keep)) rmSync(join(place, old));
     });
   store
     .command('restore')
     .description('Copies a backup into an empty place; one of SQLite also into PostgreSQL.')
-    .argument('<file>', 'a backup; for one of PostgreSQL, the command that restores it is printed')
-    .action(async (file) => {
-      const { DATABASE_URL } = readSettings(StoreSettings, context.settings());
-      if (DATABASE_URL !== undefined && isSqlite(file)) {
-        const tables = await importSqlite(resolve(file), DATABASE_URL);
-        printNote(revokedNote);
-        const rows = tables.map(({ table, records }) => [table, String(records)]);
-        return await print(formatTable(['TABLE', 'RECORDS'], rows));
-      }
-      const options = '--exit-on-error --single-transaction --no-owner';
-      const database = await findSqlite(context, (url) => `pg_restore ${options} ${quote(file)} --dbname=${url}`);
-      await restoreSqlite(resolve(file), database);
+    .argument('<file>', 'a backup; a PostgreSQL database that does not exist is created')
+    .action(async (path) => {
+      const database = find();
+      const tables = await restore(resolve(path), database);
       printNote(revokedNote);
-      await print(`${database} is restored`);
+      const rows = tables.map(({ table, records }) => [table, String(records)]);
+      await print(rows.length > 0 ? formatTable(['TABLE', 'RECORDS'], rows) : `${database.name} is restored`);
     });
   store
     .command('migrate')
@@ -62,18 +73,20 @@ export function addStoreCommands(program: Command, context: Context): void {
     });
 }
 
-/** Finds the SQLite file of the settings. For PostgreSQL, prints the command that does the work, and fails. */
-async function findSqlite({ settings, print }: Context, toCommand: (url: string) => string): Promise<string> {
-  const environment = settings();
-  const { DATA_DIR, DATABASE_URL } = readSettings(StoreSettings, environment);
-  if (DATABASE_URL === undefined) return resolve(sqliteFileIn(DATA_DIR));
-  // The URL is a secret, so it is not printed.
-  const url = environment['DATABASE_URL'] ? '$DATABASE_URL' : '$(cat "$DATABASE_URL_FILE")';
-  await print(toCommand(`"${url}"`));
-  throw new CommandError('nothing is done: the store is a PostgreSQL database, for which PostgreSQL has this command');
+function parseCount(text: string): number {
+  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text);
+  throw new CommandError('--keep must be the number of backups to keep, at least 1');
 }
 
-/** Quotes a text for a POSIX shell. */
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/** Creates the folder of backups, for its owner only. */
+function prepare(folder: string): void {
+  try {
+    createFolder(folder, 0o700);
+  } catch (error) {
+    throw new CommandError(`${folder} is no folder, and cannot be created: ${(error as NodeJS.ErrnoException).code}`);
+  }
 }

@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, linkSync, lstatSync, mkdtempSync, openSync, readSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
+import type { Environment } from '#common/environment.ts';
 import { createFolder } from '#common/folder.ts';
 import { StoreError } from './database.ts';
 import type { Query, Row } from './database.ts';
@@ -16,21 +19,43 @@ const ends = ['', '-wal', '-shm'];
 /** Turns a reason into the error of a command. */
 type Refuse = (reason: string) => StoreError;
 
-/**
- * Copies the database of a running service to a new file, as it is at one moment, for its owner only. Throws a
- * {@link StoreError} if the file exists or cannot be written.
- */
-export async function backUpSqlite(database: string, file: string): Promise<void> {
-  if (!existsSync(database)) throw new StoreError(`there is no database ${database}`);
-  if (existsSync(file)) throw new StoreError(`${file} exists: name a new file`);
-  await copyDatabase(database, file, (reason) => new StoreError(`${file} cannot be written: ${reason}`));
+/** The database of a service: its file, or the URL of PostgreSQL, whose programs get the environment too. */
+export interface Place {
+  readonly file: string;
+  readonly url: string | undefined;
+  readonly environment: Environment;
 }
 
 /**
- * Copies a backup to where the database of the service belongs. Throws a {@link StoreError} if there is one, or if the
- * backup is damaged, of a version that this program cannot use, or holds what this program never wrote.
+ * Copies the database of a running service to a new file, as it is at one moment, for its owner only; PostgreSQL by pg_dump.
+ * Throws a {@link StoreError} if the file exists or cannot be written.
  */
-export async function restoreSqlite(file: string, database: string): Promise<void> {
+export async function backUp(place: Place, to: string): Promise<void> {
+  if (place.url === undefined && !existsSync(place.file)) throw new StoreError(`there is no database ${place.file}`);
+  if (existsSync(to)) throw new StoreError(`${to} exists: name a new file`);
+  const refuse: Refuse = (reason) => new StoreError(`${to} cannot be written: ${reason}`);
+  if (place.url === undefined) return await copyDatabase(place.file, to, refuse);
+  await createWhole(to, refuse, async (temporary) => {
+    const options = ['--format=custom', '--table=hosting_*', '--lock-wait-timeout=30000', `--file=${temporary}`];
+    await runPostgres('pg_dump', options, place);
+  });
+}
+
+/**
+ * Copies a backup to where the database of the service belongs; one of SQLite also into PostgreSQL, whose tables it returns.
+ * Throws a {@link StoreError} if there is a database, or if the backup is damaged, of a version that this program cannot
+ * use, or holds what this program never wrote.
+ */
+export async function restore(from: string, place: Place): Promise<ImportedTable[]> {
+  const kind = kindOfBackup(from);
+  if (place.url !== undefined && kind === 'SQLite') return await importSqlite(from, place.url);
+  if (place.url !== undefined) await restorePostgres(from, kind, { ...place, url: place.url });
+  else if (kind === 'PostgreSQL') throw new StoreError(`${from} is a backup of PostgreSQL: set DATABASE_URL`);
+  else await restoreSqlite(from, place.file);
+  return [];
+}
+
+async function restoreSqlite(file: string, database: string): Promise<void> {
   const taken = ends.map((end) => database + end).find((path) => existsSync(path));
   if (taken !== undefined) {
     throw new StoreError(`${taken} exists: stop the server, and move the old database with its -wal and -shm away`);
@@ -48,36 +73,34 @@ export async function restoreSqlite(file: string, database: string): Promise<voi
   await copyDatabase(file, database, refuse, (copy) => assertOwnSchema(copy, refuse));
 }
 
-/** Whether a file is a SQLite database, such as a backup of one. */
-export function isSqlite(file: string): boolean {
-  const magic = Buffer.from('SQLite format 3\0');
+/** Says of which database a file is a backup, by its first bytes; undefined if of none, or if it cannot be read. */
+function kindOfBackup(file: string): 'SQLite' | 'PostgreSQL' | undefined {
   try {
-    if (!statSync(file).isFile()) return false;
+    if (!statSync(file).isFile()) return undefined;
     const descriptor = openSync(file, 'r');
     try {
-      const start = Buffer.alloc(magic.length);
+      const start = Buffer.alloc(16);
       readSync(descriptor, start);
-      return start.equals(magic);
+      if (start.toString('latin1') === 'SQLite format 3\0') return 'SQLite';
+      return start.toString('latin1').startsWith('PGDMP') ? 'PostgreSQL' : undefined;
     } finally {
       closeSync(descriptor);
     }
   } catch {
-    return false;
+    return undefined;
   }
 }
 
-/** Copies a database under a temporary name, checks the copy, and only then gives it its name. */
+/** Copies a database, and checks the copy before it gets its name. */
 async function copyDatabase(
   from: string,
   to: string,
   refuse: Refuse,
   check: (copy: DatabaseSync) => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
-  const temporary = `${to}.${randomUUID()}.tmp`;
-  try {
-    // VACUUM INTO accepts an empty file, and keeps its mode.
-    createOwnFile(temporary);
+  await createWhole(to, refuse, async (temporary) => {
     using source = new DatabaseSync(from, { readOnly: true, timeout: 5000 });
+    // VACUUM INTO accepts an empty file, and keeps its mode.
     source.prepare('VACUUM INTO ?').run(temporary);
     using copy = new DatabaseSync(temporary);
     const [result] = copy.prepare('PRAGMA integrity_check(1)').all();
@@ -86,13 +109,88 @@ async function copyDatabase(
       throw refuse('it is not a store of this program');
     }
     await check(copy);
-    copy.close();
+  });
+}
+
+/** Writes a file for its owner only under a temporary name, and only then gives it its name. */
+async function createWhole(to: string, refuse: Refuse, write: (temporary: string) => Promise<void>): Promise<void> {
+  const temporary = `${to}.${randomUUID()}.tmp`;
+  try {
+    createOwnFile(temporary);
+    await write(temporary);
     // Unlike a rename, it fails if the file exists by now.
     linkSync(temporary, to);
   } catch (error) {
     throw toStoreError(error, refuse);
   } finally {
     for (const end of ends) rmSync(temporary + end, { force: true });
+  }
+}
+
+/** Restores a backup of pg_dump into a database without tables of this program, and migrates it to this version. */
+async function restorePostgres(file: string, kind: string | undefined, place: Place & { url: string }): Promise<void> {
+  const refuse: Refuse = (reason) => new StoreError(`${file} cannot be restored: ${reason}`);
+  if (!existsSync(file)) throw refuse('ENOENT');
+  if (kind !== 'PostgreSQL') throw refuse('it is neither a backup of SQLite nor one of pg_dump');
+  for (const line of (await runPostgres('pg_restore', ['--list', file], place)).split('\n')) {
+    // Such as `215; 1259 16386 TABLE public hosting_api_keys owner`.
+    const [, entry] = /^\d+; \d+ \d+ (.*)$/.exec(line) ?? [];
+    if (entry === undefined || ownEntry.test(entry)) continue;
+    throw refuse(`it holds the ${entry}, which this program does not know`);
+  }
+  const find = String.raw`SELECT tablename AS name FROM pg_tables WHERE tablename LIKE 'hosting\_%' LIMIT 1`;
+  const [found] = await withNewDatabase(place.url, (query) => query(find));
+  if (found) {
+    throw new StoreError(`the PostgreSQL database has tables already (${String(found['name'])}): name an empty one`);
+  }
+  const options = ['--exit-on-error', '--single-transaction', '--no-owner', '--no-privileges'];
+  await runPostgres('pg_restore', [...options, file], place);
+  await (await openPostgres(place.url)).close();
+}
+
+/** What pg_dump writes of the tables of this program; triggers and functions would run with the rights of the service. */
+const ownEntry =
+  /^(?:TABLE|TABLE DATA|SEQUENCE|SEQUENCE SET|SEQUENCE OWNED BY|DEFAULT|CONSTRAINT|INDEX|ACL) \S+ (?:TABLE |SEQUENCE )?hosting_\w+ /;
+
+/** Runs work on the database of a URL, which is created if the server does not have it. */
+async function withNewDatabase<Result>(url: string, work: (query: Query) => Promise<Result>): Promise<Result> {
+  try {
+    return await withConnection(url, work);
+  } catch (error) {
+    if (!(error instanceof StoreError && error.message.endsWith('(3D000)'))) throw error;
+  }
+  const { hostname: host, port, username, pathname } = new URL(url);
+  const [name, owner] = [pathname.slice(1), username].map(decodeURIComponent) as [string, string];
+  const server = Object.assign(new URL(url), { pathname: '/postgres' });
+  try {
+    await withConnection(server.href, (query) => query(`CREATE DATABASE ${quote(name)}`));
+  } catch {
+    const words = [`--host=${host}`, `--port=${port || 5432}`, '--username=postgres', `--owner=${owner}`, name];
+    const quoted = words.map((word) => (/^[\w.:=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`));
+    const command = `createdb ${quoted.join(' ')}`;
+    throw new StoreError(`the server has no database ${name}, and its user may not create one: run ${command}`);
+  }
+  return await withConnection(url, work);
+}
+
+/**
+ * Runs a program of PostgreSQL on a database, and returns what it prints. The password of the URL goes by the environment:
+ * every user of the machine can read arguments.
+ */
+async function runPostgres(program: 'pg_dump' | 'pg_restore', options: string[], place: Place): Promise<string> {
+  const address = new URL(place.url!);
+  const password = decodeURIComponent(address.password) || address.searchParams.get('password') || '';
+  address.password = '';
+  address.search = address.search.replace(/(?<=[?&])password=[^&]*&?/, '');
+  const env = { ...place.environment, PGCONNECT_TIMEOUT: '10', ...(password !== '' && { PGPASSWORD: password }) };
+  const database = options[0] === '--list' ? [] : [`--dbname=${address.href}`];
+  try {
+    return (await promisify(execFile)(program, [...options, ...database], { env, maxBuffer: 2 ** 26 })).stdout;
+  } catch (error) {
+    const { code, stderr = '' } = error as { code?: string | number; stderr?: string };
+    if (code === 'ENOENT') throw new StoreError(`${program} is not installed here: apt-get install postgresql-client`);
+    const reason = password === '' ? stderr : stderr.replaceAll(password, '***');
+    throw new StoreError(reason.trim() || `${program} failed (${code})`);
   }
 }
 
@@ -147,11 +245,8 @@ const batchSize = 1000;
 /** The versions, which the target has already, limits, which are used up or full again within an hour, and the health. */
 const skipped = new Set(['hosting_migrations', 'hosting_limits', 'hosting_health']);
 
-/**
- * Imports a backup of SQLite into the empty PostgreSQL database of a URL: all tables in one transaction, with their ids.
- * Throws a {@link StoreError} if the backup is damaged, or if the database holds records.
- */
-export async function importSqlite(file: string, url: string): Promise<ImportedTable[]> {
+/** Imports a backup of SQLite into an empty PostgreSQL database: all tables in one transaction, with their ids. */
+async function importSqlite(file: string, url: string): Promise<ImportedTable[]> {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
   try {
     const copy = join(folder, 'hosting.sqlite');

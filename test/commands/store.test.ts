@@ -3,6 +3,7 @@ import {
   closeSync,
   mkdirSync,
   openSync,
+  readFileSync,
   readdirSync,
   rmSync,
   statSync,
@@ -10,7 +11,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Finding } from '../../server/doctor/run.ts';
@@ -18,7 +19,7 @@ import { migrate, migrations } from '../../server/store/migrations.ts';
 import { openStore } from '../../server/store/index.ts';
 import { connectSqlite, sqliteDialect } from '../../server/store/sqlite.ts';
 import type { Store } from '../../server/store/types.ts';
-import { describePostgres } from '../helpers/postgres.ts';
+import { describePostgres, withClient } from '../helpers/postgres.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { apiKey, auditEntry, claim, streamToken } from '../store/samples.ts';
 import { createPostgresTarget } from '../store/target.ts';
@@ -76,6 +77,30 @@ describe('backup', () => {
       refused(`there is no database ${join(dataDir, 'hosting.sqlite')}\n`),
     );
     expect(readdirSync(join(dataDir, '..'))).toEqual([]);
+  });
+
+  test('in a folder keeps the newest, and nothing else is removed', async () => {
+    const { run } = await createCommandLine();
+    const folder = join(temporaryFolder(), 'backups');
+    const first = await run('store', 'backup', folder, '--keep', '2');
+    expect(first).toMatchObject({ status: 0, stdout: expect.stringMatching(/\/hosting-[\d-]{17}\.sqlite\n$/) });
+    expect((statSync(folder).mode & 0o777).toString(8)).toBe('700');
+    rmSync(first.stdout.trim());
+    const others = ['hosting-2026-01-01-000000.sqlite.part', 'last-2026-01-01-000000.sqlite', 'notes'];
+    const old = [
+      'hosting-2026-01-01-000000.dump',
+      'hosting-2026-01-02-000000.sqlite',
+      'hosting-2026-01-03-000000.dump',
+    ];
+    for (const name of [...others, ...old]) writeFileSync(join(folder, name), '');
+    const { stdout } = await run('store', 'backup', folder, '--keep', '2');
+    expect(new Set(readdirSync(folder))).toEqual(new Set([basename(stdout.trim()), old[2], ...others]));
+    expect(await run('store', 'backup', folder, '--keep', '0')).toEqual(
+      refused('--keep must be the number of backups to keep, at least 1\n'),
+    );
+    expect(await run('store', 'backup', join(folder, 'notes'), '--keep', '2')).toEqual(
+      refused(`${join(folder, 'notes')} is no folder, and cannot be created: EEXIST\n`),
+    );
   });
 
   test('names a folder that does not exist, and leaves no partial file', async () => {
@@ -282,33 +307,120 @@ describe('migrate', () => {
 });
 
 describePostgres((server) => {
-  test('backup and restore name the commands of PostgreSQL, which work', async () => {
-    const [one, other] = [await server().createDatabase(), await server().createDatabase()];
-    const store = await openStore({ DATA_DIR: '', DATABASE_URL: one });
+  /** A PostgreSQL store with a key and an entry of the audit log; returns its URL. */
+  async function createSmall(): Promise<string> {
+    const url = await server().createDatabase();
+    const store = await openStore({ DATA_DIR: '', DATABASE_URL: url });
     onTestFinished(() => store.close());
     await store.apiKeys.create(apiKey());
     await store.audit.append(auditEntry());
-    const file = join(temporaryFolder(), "it's a backup");
-    const commandOf = async (name: string, url: string): Promise<string> => {
-      const { status, stdout, stderr } = await runHere(['store', name, file], { DATABASE_URL: url });
-      expect({ status, stdout, stderr }).toEqual({
-        status: 1,
-        stdout: expect.stringMatching(/^(?:\(umask 077 && pg_dump|pg_restore) /),
-        stderr: expect.stringContaining('PostgreSQL'),
-      });
-      return stdout;
-    };
-    const sh = (command: string, url: string) =>
-      execFileSync('sh', ['-c', command], { env: { ...process.env, DATABASE_URL: url }, stdio: 'pipe' });
-    sh(await commandOf('backup', one), one);
-    expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
-    const restore = await commandOf('restore', other);
-    sh(restore, other);
-    const copy = await openStore({ DATA_DIR: '', DATABASE_URL: other });
-    onTestFinished(() => copy.close());
-    expect(await copy.apiKeys.list()).toEqual([apiKey()]);
-    expect(await idsOf(copy)).toEqual(['a-request']);
-    expect(() => sh(restore, other)).toThrow('already exists');
+    return url;
+  }
+
+  /** Backs up a PostgreSQL store to a new folder; returns the file. */
+  async function backUp(url: string): Promise<string> {
+    const { status, stdout, stderr } = await runHere(['store', 'backup', temporaryFolder()], { DATABASE_URL: url });
+    expect({ status, stderr }).toEqual({
+      status: 0,
+      stderr: expect.stringContaining('PostgreSQL database is backed up'),
+    });
+    return stdout.trim();
+  }
+
+  const restore = (file: string, url: string) => runHere(['store', 'restore', file], { DATABASE_URL: url });
+
+  const pgRestored = {
+    status: 0,
+    stdout: 'the PostgreSQL database is restored\n',
+    stderr: expect.stringContaining('revoked'),
+  };
+
+  test('a backup of PostgreSQL is restored into a database that exists, or that is created', async () => {
+    const backup = await backUp(await createSmall());
+    expect(backup).toMatch(/\/hosting-\d{4}-\d{2}-\d{2}-\d{6}\.dump$/);
+    expect((statSync(backup).mode & 0o777).toString(8)).toBe('600');
+    expect(readdirSync(dirname(backup))).toEqual([basename(backup)]);
+    for (const url of [await server().createDatabase(), server().url(`not there's ${Date.now()}`)]) {
+      expect(await restore(backup, url)).toEqual(pgRestored);
+      const copy = await openStore({ DATA_DIR: '', DATABASE_URL: url });
+      onTestFinished(() => copy.close());
+      expect(await copy.apiKeys.list()).toEqual([apiKey()]);
+      expect(await idsOf(copy)).toEqual(['a-request']);
+      expect(await restore(backup, url)).toEqual(
+        refused(
+          expect.stringMatching(/^the PostgreSQL database has tables already \(hosting_\w+\): name an empty one\n$/),
+        ),
+      );
+    }
+    expect(await runHere(['store', 'restore', backup], { DATA_DIR: temporaryFolder() })).toEqual(
+      refused(`${backup} is a backup of PostgreSQL: set DATABASE_URL\n`),
+    );
+  });
+
+  test('a user who may not create the database gets the command that does', async () => {
+    const backup = await backUp(await createSmall());
+    const name = `limited_${Date.now()}`;
+    await withClient(server().url('postgres'), (client) =>
+      client.query(`CREATE ROLE ${name} LOGIN PASSWORD 'hunter2'`),
+    );
+    const url = `postgres://${name}:hunter2@127.0.0.1:${server().port}/${name}`;
+    const { status, stderr } = await restore(backup, url);
+    const [, command = ''] = /^the server has no database \w+, and its user may not create one: run (.*)\n$/.exec(
+      stderr,
+    )!;
+    expect({ status, command }).toEqual({
+      status: 1,
+      command: `createdb --host=127.0.0.1 --port=${server().port} --username=postgres --owner=${name} ${name}`,
+    });
+    execFileSync('sh', ['-c', command], { env: { ...process.env, PGPASSWORD: server().password } });
+    expect(await restore(backup, url)).toEqual(pgRestored);
+  });
+
+  test('the password is in no argument of pg_dump, and in no message', async () => {
+    const url = await createSmall();
+    const folder = temporaryFolder();
+    const path = process.env['PATH']!;
+    const stub = `#!/bin/sh\necho "$@" > ${folder}/seen\nPATH=${path} exec pg_dump "$@"\n`;
+    writeFileSync(join(folder, 'pg_dump'), stub, { mode: 0o755 });
+    const run = (DATABASE_URL: string, PATH: string) =>
+      runHere(['store', 'backup', join(folder, 'backup')], { DATABASE_URL, PATH });
+    expect(await run(url, temporaryFolder())).toEqual(
+      refused('pg_dump is not installed here: apt-get install postgresql-client\n'),
+    );
+    const wrong = await run(url.replace(server().password, 'hunter2'), path);
+    expect(wrong).toEqual(refused(expect.stringContaining('password authentication failed')));
+    expect(wrong.stderr).not.toContain('hunter2');
+    expect(readdirSync(folder)).toEqual(['pg_dump']);
+    const inQuery = url.replace(`:${server().password}`, '').concat(`?password=${server().password}&connect_timeout=5`);
+    for (const one of [url, inQuery]) {
+      expect((await run(one, `${folder}:${path}`)).status).toBe(0);
+      const seen = readFileSync(join(folder, 'seen'), 'utf8');
+      expect(seen).toContain('--dbname=postgres://postgres@127.0.0.1');
+      expect(seen).not.toContain(server().password);
+      rmSync(join(folder, 'backup'));
+    }
+  });
+
+  test('restore refuses a backup of PostgreSQL that holds what the program never wrote', async () => {
+    const url = await createSmall();
+    await withClient(url, (client) =>
+      client.query(
+        `CREATE FUNCTION grab() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+          CREATE TRIGGER grab BEFORE INSERT ON hosting_audit FOR EACH ROW EXECUTE FUNCTION grab()`,
+      ),
+    );
+    const backup = await backUp(url);
+    const target = server().url(`target_${Date.now()}`);
+    expect(await restore(backup, target)).toEqual(
+      refused(expect.stringContaining('it holds the TRIGGER public hosting_audit grab')),
+    );
+    const noise = join(temporaryFolder(), 'noise');
+    writeFileSync(noise, 'noise');
+    expect(await restore(noise, target)).toEqual(
+      refused(`${noise} cannot be restored: it is neither a backup of SQLite nor one of pg_dump\n`),
+    );
+    expect(await restore(`${noise}-x`, target)).toEqual(refused(`${noise}-x cannot be restored: ENOENT\n`));
+    await expect(withClient(target, () => Promise.resolve())).rejects.toThrow('does not exist');
   });
 
   /** The backup of a SQLite store with records in each table. */
