@@ -47,7 +47,6 @@ interface AppOptions {
   readonly requests: Requests;
   readonly limits: Omit<Limits, 'client'>;
   readonly authenticate: Authenticate;
-  /** Called with what a request threw, before it is rendered. */
   readonly onThrown?: (thrown: unknown) => void;
   /** The maximum body lengths, by the rate limit of the endpoint, if not the default. */
   readonly maxBodyBytes: Readonly<Partial<Record<LimitName, number>>>;
@@ -62,9 +61,8 @@ declare module 'h3' {
 }
 
 /**
- * Creates the app. A request passes in this order: request id, access log, CORS, the limit of the client (429), path (404)
- * and method (405), the limit of the endpoint (429), access (401, 429, 403), and then its route. docs/h3.md says which part
- * of it h3 does, and why not more.
+ * Creates the app. A request passes in this order: request id, access log, CORS, the limit of the client (429), path
+ * (404) and method (405), the limit of the endpoint (429), access (401, 429, 403), and then its route. See docs/h3.md.
  */
 export function createApp(options: AppOptions): H3 {
   const { routes, preview, requests, limits, authenticate, maxBodyBytes, onThrown } = options;
@@ -124,10 +122,7 @@ export function createApp(options: AppOptions): H3 {
     context.route = endpoints.getMedia.path;
     throw new Problem('media_not_found', undefined, cached);
   };
-  /**
-   * Decides whether a request may use an endpoint, and returns its API key and server. Throws if the limit of the endpoint
-   * or of the key is exceeded (429), the key is not valid (401), or is not for the server or the scope (403).
-   */
+  /** The API key and server of a request. Throws 429 over a limit, 401 without a valid key, 403 if it may not do this. */
   const decide = async (context: RequestContext, { method, access, limit, body }: Endpoint, id: string) => {
     const { id: requestId, client, trace, request } = context;
     // What is refused for its body uses no vote.
@@ -142,7 +137,6 @@ export function createApp(options: AppOptions): H3 {
     authorize(key, access.scope, server);
     return { ...caller, scope: access.scope, server, id } satisfies Caller;
   };
-  /** Sends the reply of a route; returns the body. */
   const send = async (event: H3Event, reply: RouteReply, context: RequestContext): Promise<unknown> => {
     if ('to' in reply) {
       setHead(event, 302, ['Location', reply.to, 'Cache-Control', 'no-cache', 'Content-Length', '0']);
@@ -219,10 +213,7 @@ function findEndpoint({ url, context }: H3Event): Endpoint | undefined {
 /** A longer path was not mistyped, and would cost time. */
 const maxNearPath = 128;
 
-/**
- * Says which endpoint of the same method a path nearly is: with a mistyped, missing or further segment. The template of the
- * contract is sent, never what the client sent. Undefined if none is near.
- */
+/** Says which endpoint a mistyped path nearly is, by the template of the contract, never what the client sent. */
 function findNearest(routes: readonly Route[], { req, url }: H3Event): string | undefined {
   if (url.pathname.length > maxNearPath) return undefined;
   const method = req.method === 'HEAD' ? 'GET' : req.method;
@@ -294,7 +285,6 @@ interface ListenersBase extends Base<Env> {
   readonly store: Store;
   readonly limits: Limits;
   readonly relay: Relay;
-  /** Opens a part after the start. */
   readonly later: (open: () => Promise<UpgradeHandler>) => () => Promise<UpgradeHandler>;
   /** In development: where /preview is rendered. Requests are not logged. */
   readonly preview: string | undefined;
@@ -353,7 +343,6 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
   });
   return {
     url: server.url,
-    /** Makes each response close its connection. */
     announce: () => server.announce(),
   };
 }

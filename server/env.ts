@@ -323,8 +323,8 @@ interface Misspelt {
 }
 
 /**
- * Finds the variables that have no effect: their names differ from those of settings, or their `_FILE`, by a typing mistake, or
- * were settings once.
+ * Finds the variables without effect: their names nearly are those of settings, or their `_FILE`, or were settings
+ * once.
  */
 export function findMisspeltSettings(source: Environment): Misspelt[] {
   const names = Object.keys(Settings.shape).flatMap((name) => [name, `${name}_FILE`]);

@@ -23,8 +23,8 @@ interface Decision {
 const unlimited = { consume: () => ({ allowed: true, left: 1, waitMs: 0, retryAfter: 1, headers: [] }) };
 
 /**
- * Decides about a request by the app itself: its routing and its checks of the key, the server and the scope. Only the
- * handlers are others: they look at the record of the server, and do nothing. Nothing is sent, nor logged.
+ * Decides about a request by the app itself. Only the handlers are others, which look at the record of the server and
+ * do nothing. Nothing is sent, nor logged.
  */
 export async function explain(
   store: Pick<Store, 'apiKeys' | 'servers'>,

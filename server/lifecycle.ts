@@ -7,7 +7,6 @@ export interface Base<Settings> {
   readonly log: Logger;
   /** What closes the parts with the server, in reverse order. */
   readonly opened: AsyncDisposableStack;
-  /** Creates what logs an error. */
   readonly report: (message: string) => (error: unknown) => void;
 }
 
@@ -23,7 +22,6 @@ export function createLifecycle(canServe: () => boolean = () => true) {
       if (isDraining) return 'draining';
       return canServe() ? 'ready' : 'unready';
     },
-    /** Makes the instance not ready, before it stops. */
     drain(): void {
       isDraining = true;
     },
@@ -35,7 +33,6 @@ export function createLifecycle(canServe: () => boolean = () => true) {
       promise.then(remove, remove);
       return promise;
     },
-    /** Resolves when all such work has ended. */
     async idle(): Promise<void> {
       while (running.size > 0) await Promise.allSettled(running);
     },
@@ -46,8 +43,8 @@ export function createLifecycle(canServe: () => boolean = () => true) {
 const idleMs = 1000;
 
 /**
- * Opens parts of the server after its start: each when a request needs it, the others soon after the first answer, so that all
- * code is loaded: an upgrade may replace files under a running server.
+ * Opens parts of the server when a request needs them, or soon after the first answer, so that all code is loaded: an
+ * upgrade may replace files under a running server.
  */
 export function createLater(opened: AsyncDisposableStack) {
   const parts: (() => Promise<unknown>)[] = [];

@@ -10,8 +10,8 @@ import type { CreateBucket, LocalBucket, TokenBucket } from './token-bucket.ts';
 export type Limits = Readonly<Record<LimitName | 'actions' | 'reads', TokenBucket>> & { readonly client: LocalBucket };
 
 /**
- * Opens the rate limits: in PostgreSQL for all instances, else in memory. The one of a client is always this instance's own,
- * as it is checked for each request. `keyLimits` are those of each API key, as `GET /v1/key` describes them.
+ * Opens the rate limits: in PostgreSQL for all instances, else in memory. That of a client is checked for each request,
+ * and always this instance's own. `keyLimits` are those of each API key, as `GET /v1/key` shows them.
  */
 export function openLimits({ env, opened, store, report }: Base<Env> & { readonly store: Pick<Store, 'limits'> }) {
   let createBucket: CreateBucket = createTokenBucket;
@@ -45,7 +45,6 @@ export interface SharedBucketsOptions {
   readonly limits: NonNullable<Store['limits']>;
   /** Called when the database does not count in time, at most every 30 s. */
   readonly onFailure: (error: unknown) => void;
-  /** In milliseconds. */
   readonly now?: () => number;
 }
 
@@ -60,8 +59,8 @@ const reportIntervalMs = 30_000;
 const purgeIntervalMs = 3_600_000;
 
 /**
- * Creates token buckets that all instances share. While the database does not answer in time, this instance counts by itself,
- * in buckets of its own.
+ * Creates token buckets that all instances share. While the database is late, this instance counts in buckets of its
+ * own.
  */
 export function createSharedBuckets({ limits, onFailure, now = () => performance.now() }: SharedBucketsOptions) {
   let aloneUntil = Number.NEGATIVE_INFINITY;

@@ -61,7 +61,6 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
     fd: openNonBlocking(standard),
     // About 4,000 lines of the log wait for a reader.
     maxLength: 1024 * 1024,
-    // The size of a pipe's buffer.
     maxWrite: 64 * 1024,
     // Its own pause is 100 ms: that is 640 kB of log a second.
     retryEAGAIN: () => false,
@@ -97,9 +96,7 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
     report();
   });
   return {
-    /** Queues text. If the queue is full, the text is dropped. */
     write: (text: string) => void stream.write(text),
-    /** How many texts were dropped since the start. */
     dropped: () => dropped,
     /** Resolves when the queue is written, or after {@link flushMs}. What is left is lost when the process ends. */
     async flush(): Promise<void> {
@@ -112,8 +109,8 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
 }
 
 /**
- * Opens a pipe or terminal once more, without blocking. The flag of the inherited descriptor would also apply to other
- * processes that have it. A file has no reader to wait for; its inherited descriptor shares its position with others.
+ * Opens a pipe or terminal once more: the flag of the inherited descriptor would also apply to other processes that
+ * have it. A file has no reader to wait for; its inherited descriptor shares its position with others.
  */
 function openNonBlocking(standard: 1 | 2): number {
   if (fstatSync(standard).isFile()) return standard;

@@ -27,10 +27,7 @@ export class Problem extends Error {
   }
 }
 
-/**
- * Renders any thrown value in the error style of an endpoint. Only a {@link Problem} has a code and message of its own;
- * all else becomes the endpoint's failure code.
- */
+/** Renders what was thrown in the error style of an endpoint; what is no {@link Problem} becomes its failure code. */
 export function renderError(error: unknown, endpoint: Endpoint | undefined) {
   const problem = error instanceof Problem ? error : new Problem(endpoint?.failure ?? 'internal_error');
   const style = endpoint?.errorStyle ?? 'json';

@@ -19,7 +19,6 @@ export interface Features extends HostingRoutesOptions {
   readonly version: string;
   readonly releases: Releases;
   readonly apiKeys: Pick<Store['apiKeys'], 'find'>;
-  /** The rate limits of each API key. */
   readonly keyLimits: Readonly<
     Record<'power' | 'read', { readonly requests_per_second: number; readonly burst: number }>
   >;

@@ -12,8 +12,8 @@ export class EnvError extends Error {
 }
 
 /**
- * Reads settings from environment variables. Each may also be given as `<NAME>_FILE`, the path of a file that holds it.
- * An empty variable counts as not set, and then its preset counts. Throws an {@link EnvError} that names every problem.
+ * Reads settings from variables, or the files that `<NAME>_FILE` names; an empty one counts as not set, and then its
+ * preset counts. Throws an {@link EnvError} that names every problem.
  */
 export function readSettings<Schema extends z.ZodObject>(
   schema: Schema,
@@ -50,10 +50,7 @@ function checkFolder(setting: string, folder: string, create = (): void => {}): 
   }
 }
 
-/**
- * Throws an {@link EnvError} if STATUS_FILE cannot be written. Its folder is not created: a mistyped one would hide that the
- * file is not where the CDN reads it.
- */
+/** Throws an {@link EnvError} if STATUS_FILE cannot be written. A missing folder is not created: it may be mistyped. */
 export function checkStatusFile(file: string | undefined): void {
   if (file === undefined) return;
   checkFolder('STATUS_FILE', dirname(file));

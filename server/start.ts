@@ -14,13 +14,11 @@ import { openWatchedStore, reportLoss, reportTo } from './store/health.ts';
 import { loadFetch } from './upstream/client.ts';
 
 interface StartOptions {
-  /** The environment variables that PROVIDERS_FILE may refer to. */
   readonly environment?: Environment;
   /** Whether to add the demo servers, and a key for them. */
   readonly demo?: boolean;
   /** In development: where /preview is rendered. Requests are not logged. */
   readonly preview?: string | undefined;
-  /** How many lines of the log were dropped. */
   readonly droppedLines?: () => number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Awaits some work for at most `ms` milliseconds. After that, the result is what `onTimeout` returns or throws. The work
- * goes on, and its later result or error is dropped.
+ * Awaits some work for at most `ms`; then the result is what `onTimeout` returns or throws, and that of the work is
+ * dropped.
  */
 export async function withTimeout<Value, Late>(work: Promise<Value>, ms: number, onTimeout: () => Late) {
   const { promise: late, resolve } = Promise.withResolvers<void>();

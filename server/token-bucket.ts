@@ -5,7 +5,6 @@ import { createEvent } from './events.ts';
 export interface TokenBucketOptions {
   /** The name in the RateLimit headers, under which refusals are published; one without limits no request. */
   readonly name?: string;
-  /** Tokens added per second. */
   readonly rps: number;
   /** The capacity: how many tokens can be consumed at once. */
   readonly burst: number;
@@ -19,7 +18,6 @@ export const limitRefusals = createEvent<{ readonly limit: string; readonly coun
 /** The result of consuming a token. */
 export interface RateLimitResult {
   readonly allowed: boolean;
-  /** The remaining tokens. */
   readonly left: number;
   /** Milliseconds until the next request may be allowed; 0 if this one was. */
   readonly waitMs: number;
@@ -61,12 +59,9 @@ export function createToResult({ name, rps, burst, retryAfterSeconds }: TokenBuc
   const perToken = 1000 / rps;
   const policy = `"${name}";q=${burst};w=${Math.ceil(burst / rps)}`;
   if (name !== undefined) limitRefusals.publish({ limit: name, count: 0 });
-  const toHeaders = (left: number, seconds: number): readonly string[] => [
-    'RateLimit-Policy',
-    policy,
-    'RateLimit',
-    `"${name}";r=${left};t=${seconds}`,
-  ];
+  const toHeaders = (left: number, seconds: number) => {
+    return ['RateLimit-Policy', policy, 'RateLimit', `"${name}";r=${left};t=${seconds}`];
+  };
   // Most clients get the same headers as the previous one, so the last headers are reused.
   let last = { left: burst, seconds: 0, headers: toHeaders(burst, 0) };
   return (waitMs: number, fullMs: number): RateLimitResult => {
@@ -79,10 +74,7 @@ export function createToResult({ name, rps, burst, retryAfterSeconds }: TokenBuc
   };
 }
 
-/**
- * Creates a token bucket for each key (generic cell rate algorithm, ITU-T I.371). It starts with `burst` tokens and gains
- * `rps` per second. The clock is in milliseconds.
- */
+/** Creates a token bucket for each key (generic cell rate algorithm, ITU-T I.371). The clock is in milliseconds. */
 export function createTokenBucket(
   options: TokenBucketOptions,
   now: () => number = () => performance.now(),

@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 /** The trace that a request belongs to (W3C Trace Context). It is only passed on: this service makes up none. */
 export interface Trace {
-  /** 32 hexadecimal digits. */
   readonly id: string;
   readonly isSampled: boolean;
   /** What the systems of the trace keep in it. */

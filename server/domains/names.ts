@@ -26,9 +26,8 @@ const dot = /[.\u3002\uFF0E\uFF61]/u;
 const foreign = /[\s\u0000-,/:-@[-`{-\u009F]/u;
 
 /**
- * Parses a visitor's input to a domain: lower case, IDN labels as A-labels, with one label before its TLD. Throws an
- * `invalid_domain` that says what is wrong and, where it can be seen, which domain was meant; a `tld_not_found` if it is
- * under none of the TLDs.
+ * Parses a visitor's input to a domain. Throws an `invalid_domain` that says what is wrong and, where it can be seen,
+ * which domain was meant; a `tld_not_found` if it is under none of the TLDs.
  */
 export function parseDomainName(text: string, tlds: () => ReadonlySet<string>): ParsedDomain {
   const found = findDomain(text, tlds);
@@ -112,9 +111,8 @@ const faults: Readonly<Record<string, string>> = {
 };
 
 /**
- * Maps a name by UTS #46 and checks it by IDNA2008 (RFC 5890 to 5893): letters, digits and hyphens of all scripts, no
- * symbols or emoji, and A-labels by the same rules. No label may mix scripts. Returns the name in lower case with A-labels, as
- * in DNS, and with U-labels, as people write it; or what is wrong with it.
+ * Maps a name by UTS #46 and checks it by IDNA2008 (RFC 5890 to 5893); no label may mix scripts. Returns it in lower
+ * case with A-labels, as in DNS, and with U-labels, as people write it; or what is wrong with it.
  */
 export function toIdnaName(text: string): Fault | { readonly name: string; readonly unicode: string } {
   if (text.length > maxInput) return { fault: tooLong };
@@ -136,9 +134,8 @@ export function toIdnaName(text: string): Fault | { readonly name: string; reado
 }
 
 /**
- * The scripts of the letters, marks and digits that a label may hold, by ranges of code points: Script_Extensions of Unicode 17.
- * Those of all scripts are left out. A table, since 170 regular expressions take 0.2 s of each process; test/slow/domains/
- * compares it with them.
+ * The scripts of letters, marks and digits by ranges of code points (Script_Extensions of Unicode 17), but for those of
+ * all scripts. A table, since 170 regular expressions take 0.2 s; test/slow/domains/ compares it with them.
  */
 const scripts = Object.entries(table)
   .flatMap(([codes, text]) => {
@@ -153,10 +150,7 @@ const scripts = Object.entries(table)
 /** Japanese, Chinese and Korean are written in several scripts, also together with Latin letters. */
 const together = ['Latn Hani Hira Kana', 'Latn Hani Bopo', 'Latn Hani Hang'].map((codes) => new Set(codes.split(' ')));
 
-/**
- * Whether a label mixes scripts, so that it may look like another name. The allowed mixtures are those of the level "highly
- * restrictive" of UTS #39, 5.2.
- */
+/** Whether a label mixes scripts, so that it may look like another name: beyond "highly restrictive" of UTS #39, 5.2. */
 function mixesScripts(label: string): boolean {
   const written = Array.from(label).flatMap((character) => {
     const code = character.codePointAt(0)!;

@@ -43,7 +43,6 @@ export function openDomains({ env, log, opened, releases, createBucket }: Domain
   const availability = createAvailability(registries);
   return {
     ...createDomains({ catalog: () => releases.current().domains, live, availability }),
-    /** Waits for the first read of the prices, at most 5 s. */
     async ready(): Promise<void> {
       if (live && !live.current()) await withTimeout(live.firstRead(), firstReadMs, () => undefined);
     },
@@ -77,7 +76,6 @@ export function createAvailability(
     ignoreFetchAbort: true,
     async fetchMethod(_key, _stale, { context: { domain, lookup }, options }) {
       const availability = await registries.check(domain, lookup);
-      // An unknown result is not cached.
       if (availability === 'unknown') return undefined;
       options.ttl = cacheMs[availability];
       return availability;
@@ -94,9 +92,7 @@ export function createAvailability(
 
 /** Dependencies of the domain service. */
 interface DomainsOptions {
-  /** The catalog of the served release. */
   readonly catalog: () => DomainCatalog;
-  /** The prices of a billing system, if one is configured. */
   readonly live?: Pick<LivePrices, 'current'> | undefined;
   readonly availability: Pick<Registries, 'check'>;
 }
@@ -116,10 +112,7 @@ export function createDomains({ catalog, live, availability }: DomainsOptions) {
   return {
     /** Lists the TLDs on sale; the same object until they change. Throws a Problem if there are no prices. */
     list: () => read().listed,
-    /**
-     * Searches for a domain; returns the reply, and the name with U-labels. Throws a Problem if the name is invalid, its TLD
-     * is not on sale, or its availability is unknown.
-     */
+    /** Searches for a domain; returns the reply, and the name with U-labels. Throws a Problem if there is no answer. */
     async search(text: string) {
       const domain = parseDomainName(text, () => read().tlds);
       const offer = read().offers.get(domain.tld);

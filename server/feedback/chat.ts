@@ -14,7 +14,6 @@ export interface FeedbackMessage {
 
 /** The message format of a kind of chat. */
 interface ChatKind {
-  /** The maximum length of a visitor's text after escaping. */
   readonly maxText: number;
   /** Escapes a character, so that it cannot start formatting, a mention or a link. */
   readonly escape: (character: string) => string;
@@ -88,7 +87,6 @@ export const chatKinds = { discord, slack, mattermost } as const satisfies Recor
 /** Options of the chat. */
 export interface ChatOptions {
   readonly kind: keyof typeof chatKinds;
-  /** The webhook URL, which is a credential. */
   readonly url: string;
   readonly version: string;
   /** For both attempts together; default 4.5 s, since readers get an answer within 5 s. */

@@ -19,7 +19,6 @@ export interface KeyCaller {
   readonly keyId: string;
   /** The hash of the secret that was given, since a key may have two. */
   readonly secretHash: string;
-  /** All scopes and servers of the key. */
   readonly scopes: readonly Scope[];
   readonly servers: readonly ServerName[];
   readonly requestId: string;
@@ -45,7 +44,6 @@ export interface RouteRequest<Name extends EndpointName> extends Pick<RawRequest
   readonly body: Declared<Name> extends { body: { schema: infer Body extends z.ZodType; required: infer Required } }
     ? z.infer<Body> | (Required extends true ? never : undefined)
     : undefined;
-  /** The raw body. */
   readonly text: string;
   readonly headers: IncomingHttpHeaders;
   /** The API key, if the endpoint needs one, with the server, if it is for one. */
@@ -75,7 +73,6 @@ export interface RawRequest {
   readonly caller: KeyCaller | undefined;
   /** The value of `{path*}` or `{name}` in the path, percent-decoded. */
   readonly rest: string;
-  /** The maximum body length, if not the default. */
   readonly maxBodyBytes: number | undefined;
   /** Counts the request at the limit of its endpoint, if that counts only valid bodies. Throws a Problem beyond it. */
   readonly count: (() => Promise<void>) | undefined;
@@ -84,7 +81,6 @@ export interface RawRequest {
 /** An endpoint with the function that answers it. */
 export interface Route {
   readonly endpoint: Endpoint;
-  /** Throws a Problem if the request is invalid. */
   answer(raw: RawRequest): Promise<RouteReply>;
 }
 
@@ -168,9 +164,8 @@ function toMissing({ missing }: Endpoint, message: string): Problem {
 const bodyTimeoutMs = 30_000;
 
 /**
- * Reads the body of a request as text, up to the limit. Throws a Problem if it is too long, too slow, compressed or not
- * UTF-8, and for strict endpoints also if its type is not JSON. Endpoints with an API key accept any type: unlike a
- * cookie, a key is not sent by foreign pages.
+ * Reads the body of a request as text. Throws a Problem if it is too long, too slow, compressed or not UTF-8, and for
+ * strict endpoints also if it is not JSON; with an API key any type counts, as foreign pages do not send keys.
  */
 async function readBody(request: IncomingMessage, rules: Endpoint['body'], maxBytes: number = bodyLimits.others) {
   const { invalid = 'validation_error', strict = false } = rules ?? {};
@@ -240,9 +235,8 @@ export function parseJsonBody(text: string, rules: NonNullable<Endpoint['body']>
 const tokens = /("[^"\\]*(?:\\.[^"\\]*)*")([ \t\n\r]*:)?|[{}]/g;
 
 /**
- * Finds a key that an object of a JSON text has twice. JSON.parse would use the last one, so
- * `{"force":false,"force":true}` would count as a confirmation. Only for texts that JSON.parse accepts: it alone decides
- * what is JSON, and which keys are equal.
+ * Finds a key that an object has twice: JSON.parse would use the last, so `{"force":false,"force":true}` would confirm.
+ * Only for texts that JSON.parse accepts: it alone decides what is JSON, and which keys are equal.
  */
 function findDuplicateKey(json: string): string | undefined {
   const objects: Set<string>[] = [];

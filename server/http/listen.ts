@@ -15,21 +15,14 @@ export class ListenError extends Error {
 /** The address and timeouts of a server. */
 export interface ListenOptions {
   readonly host: string;
-  /** 0 picks a free port. */
   readonly port: number;
   /** Closes a connection without traffic for this long during a request. */
   readonly stalledMs: number;
-  /**
-   * Closes an idle connection after this long. The default is more than the 60 s that nginx keeps an idle upstream
-   * connection, so that nginx closes first.
-   */
+  /** Closes an idle connection after this long; by default after the 60 s of nginx, so that nginx closes first. */
   readonly idleMs?: number;
 }
 
-/**
- * Opens a server with listhen, without its development features. Throws a {@link ListenError} if the port cannot be
- * used.
- */
+/** Opens a server with listhen, without its development features. Throws a {@link ListenError}. */
 export async function listenOn(listener: RequestListener, { host, port, stalledMs, idleMs = 65_000 }: ListenOptions) {
   const { server, url } = await listen(listener, {
     port: port === 0 ? { port, random: true } : port,
@@ -74,7 +67,6 @@ export function isWebsocket({ headers }: IncomingMessage): boolean {
 }
 
 interface Address extends Pick<ListenOptions, 'host' | 'port'> {
-  /** The setting with the port. */
   readonly setting?: string;
 }
 
@@ -103,10 +95,9 @@ export function describeListenError(code: string, { host, port, setting = 'PORT'
 }
 
 /**
- * Answers the requests of a server, and tracks the open responses of each connection. From `announce` on, each response
- * closes its connection. `drain` accepts no new connections, finishes requests, and closes all connections after the grace
- * period. Node's closeIdleConnections is no replacement. It closes connections whose response a slow client is still
- * reading, and keeps those without any request, which browsers and load balancers open in advance.
+ * Answers the requests of a server. From `announce` on, each response closes its connection; `drain` accepts no new
+ * ones, and closes all after the grace period. Node's closeIdleConnections closes those whose response a slow client is
+ * still reading, and keeps those without any request, which browsers and load balancers open in advance.
  */
 function answerRequests(server: Server, listener: RequestListener) {
   const answersOf = new Map<Socket, Set<ServerResponse>>();

@@ -23,7 +23,6 @@ export interface RequestContext {
   route: string | undefined;
   /** The headers of the rate limits. Only responses that no cache keeps have them: others are seen by other clients. */
   limits: readonly string[];
-  /** Whether the limit of the client allowed it, once that was asked. */
   clientLimit: RateLimitResult | undefined;
   /** An error on our side, for the log. */
   failure: unknown;
@@ -52,15 +51,14 @@ interface RequestsOptions {
   readonly cors?: { readonly origins: readonly string[]; readonly allowLocal: boolean };
   /** Whether the Host of a request is one of this service; default: any is. */
   readonly isOwnHost?: ((request: IncomingMessage) => boolean) | undefined;
-  /** The limit of each client. */
   readonly limit: LocalBucket;
   /** Not needed for requests without a response. */
   readonly log?: Logger;
 }
 
 /**
- * Creates the check of the Host of a request on a server that browsers of its own machine reach: an IP address, localhost, HOST
- * or the host of PUBLIC_URL. An attacker's name may resolve to this machine too, and his page would be of the same origin.
+ * Creates the check of the Host on a server that browsers of its machine reach: an IP address, localhost, HOST or that
+ * of PUBLIC_URL. An attacker's name may resolve to this machine too, and his page would be of the same origin.
  */
 export function createHostCheck({ HOST, PUBLIC_URL }: { HOST: string; PUBLIC_URL?: string | undefined }) {
   const names = ['localhost', HOST.toLowerCase(), PUBLIC_URL && new URL(PUBLIC_URL).hostname];
@@ -84,7 +82,6 @@ export function createRequests(options: RequestsOptions) {
   const identify = createIdentify(trustedProxies, onUntrusted);
   const corsOf = createCors(cors);
 
-  /** Logs a request whose response has ended; as an error if it failed on our side. */
   const logRequest = (context: RequestContext, { writableFinished, statusCode }: ServerResponse): void => {
     const { id, client, trace, request, route, failure } = context;
     const { method, headers } = request;
@@ -107,10 +104,7 @@ export function createRequests(options: RequestsOptions) {
     else log.error({ ...line, err: failure }, 'request failed');
   };
   return {
-    /**
-     * Begins a request: reads its target, id, client and trace, and logs it when its response has ended. Each begins once;
-     * later calls return the same.
-     */
+    /** Begins a request, once: reads its target, id, client and trace, and logs it when its response has ended. */
     begin(request: Begun, response?: ServerResponse): RequestContext {
       const begun = request[contextKey];
       if (begun) return begun;
@@ -127,7 +121,6 @@ export function createRequests(options: RequestsOptions) {
     assertOwnHost({ request }: RequestContext): void {
       if (!isOwnHost(request)) throw new Problem('misdirected_request');
     },
-    /** Consumes one token of the client for each request. */
     consume(context: RequestContext): RateLimitResult {
       return (context.clientLimit ??= limit.consume(context.client.key));
     },
@@ -141,9 +134,8 @@ export function assertAllowed(context: RequestContext, { allowed, headers, retry
 }
 
 /**
- * Creates the function that begins a request of a client of a service behind these proxies. The client is the socket
- * address. If that is a trusted proxy, the client is the right-most address of X-Forwarded-For that is not a trusted proxy.
- * Addresses left of it can be forged, and are ignored.
+ * Creates the function that identifies a request. Behind trusted proxies, the client is the right-most address of
+ * X-Forwarded-For that is none of them: addresses left of it can be forged.
  */
 export function createIdentify(trustedProxies: BlockList, onUntrusted?: (address: string) => void) {
   let isReported = false;
@@ -222,13 +214,10 @@ function createCors({ origins, allowLocal }: NonNullable<RequestsOptions['cors']
 
 const requestHeaders = 'Accept, Content-Type, If-None-Match, If-Range, Range, Traceparent, Tracestate, X-Request-Id';
 
-/**
- * The headers of the answer to a preflight, in which a browser asks if it may send a request of another origin, as
- * alternating names and values; undefined for all other requests.
- */
+/** The headers of the answer to a preflight, as alternating names and values; undefined for all other requests. */
 export function preflightHeaders({ method, headers }: IncomingMessage, methods: string, isKeyed: boolean) {
-  const isPreflight = headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
-  if (method !== 'OPTIONS' || !isPreflight) return undefined;
+  const { origin, 'access-control-request-method': requested } = headers;
+  if (method !== 'OPTIONS' || origin === undefined || requested === undefined) return undefined;
   const allowed = isKeyed ? `${requestHeaders}, Authorization, Idempotency-Key` : requestHeaders;
   const named = ['Access-Control-Allow-Methods', methods, 'Access-Control-Allow-Headers', allowed];
   return [...named, 'Access-Control-Max-Age', '86400'];
@@ -237,19 +226,16 @@ export function preflightHeaders({ method, headers }: IncomingMessage, methods: 
 /** The maximum length of a client's text in a log line. */
 const maxText = 256;
 
-/**
- * The targets whose query is logged: there it names an article. Elsewhere it may hold a domain that a visitor wants to
- * register, or a misplaced key or token.
- */
+/** The targets whose query is logged, an article's. Elsewhere it may be a wanted domain, or a misplaced key or token. */
 const logsQuery = /^\/v1\/(?:blog|kb|info|plans)(?:\/[a-z]+)?\?/;
 
 /** Replaces the target of a request that no route may see. */
 export const unreadable = '*';
 
 /**
- * The path and query of a request (RFC 9112 3.2); the host of an absolute target is ignored. In a path with invalid
- * percent-encoding, the percent signs are escaped, so that it matches no route. Returns {@link unreadable} if the target is
- * neither a path nor an http URL, or HTTP/1.1 has no Host.
+ * The path and query of a request (RFC 9112 3.2). In a path with invalid percent-encoding, the percent signs are
+ * escaped, so that it matches no route. {@link unreadable} if it is neither a path nor an http URL, or HTTP/1.1 has no
+ * Host.
  */
 function readTarget({ url: target = '', headers, httpVersion }: IncomingMessage): string {
   if (headers.host === undefined && httpVersion === '1.1') return unreadable;
@@ -265,9 +251,8 @@ function readTarget({ url: target = '', headers, httpVersion }: IncomingMessage)
 }
 
 /**
- * The rest of a target's path, for a pattern such as `/media/{path*}`; undefined for others. It is decoded once: generated
- * clients write its slashes as %2F. The parameter of h3 keeps %2F and %252F, so that decoding it would decode other
- * characters twice.
+ * The rest of a target's path, for a pattern such as `/media/{path*}`. It is decoded once: generated clients write its
+ * slashes as %2F, and h3 keeps %2F and %252F, so that decoding its parameter would decode others twice.
  */
 export function readRest(target: string, pattern: string): string | undefined {
   if (!pattern.endsWith('*}')) return undefined;

@@ -11,7 +11,6 @@ type Encoding = 'identity' | 'gzip' | 'br';
 /** One encoding of a stored file. */
 export interface Variant {
   readonly bytes: number;
-  /** SHA-256 in hexadecimal. */
   readonly sha256: string;
 }
 
@@ -19,7 +18,6 @@ export interface Variant {
 export interface StoredFile<Stored extends Variant = Variant> {
   readonly mediaType: string;
   readonly variants: { readonly identity: Stored; readonly gzip?: Stored; readonly br?: Stored };
-  /** Cache-Control, if not the default. */
   readonly cacheControl?: string;
   /** Content-Location: the current target, if the request used a former one. */
   readonly location?: string;
@@ -27,12 +25,8 @@ export interface StoredFile<Stored extends Variant = Variant> {
   readonly documentHeaders?: readonly string[];
   /** Whether a client may ask for a part. */
   readonly hasRanges?: boolean;
-  /** The bytes of a variant, if they are in memory. */
   inMemory(variant: Stored): Buffer | undefined;
-  /**
-   * Reads the bytes of a variant: all of them, or a stream, of the given part only. Rejects if they have changed since they
-   * were stored.
-   */
+  /** Reads a variant, or a stream of the given part only. Rejects if the bytes have changed since they were stored. */
   read(variant: Stored, range?: ByteRange): Promise<Buffer | Readable>;
   /** A cache of response headers by encoding. */
   readonly prepared: { [encoding in Encoding]?: Prepared };
@@ -49,7 +43,6 @@ interface StoredReply<Stored> {
   readonly status: 200 | 206 | 304;
   readonly headers: readonly string[];
   readonly variant?: Stored | undefined;
-  /** The part of the variant, with 206. */
   readonly range?: ByteRange;
 }
 
@@ -63,8 +56,8 @@ interface Prepared {
 }
 
 /**
- * Picks the response: 200 in the client's preferred encoding, 206 for a part, or 304 if the client has that version. Throws
- * a Problem if the part is outside of the file. A preview changes at each save: browsers must ask before they show a copy.
+ * Picks the response: 200 in the preferred encoding, 206 for a part, or 304. Throws a Problem if the part is outside of
+ * the file. A preview changes at each save: browsers must ask before they show a copy.
  */
 export function toStoredReply<Stored extends Variant>(
   file: StoredFile<Stored>,
@@ -93,8 +86,8 @@ export function toStoredReply<Stored extends Variant>(
 const parsed = new LRUCache<string, ReadonlyMap<string, number>>({ max: 100, memoMethod: parseWeights });
 
 /**
- * Picks the encoding of a response (RFC 9110 12.5.3): the available one with the highest weight, and the shortest if weights
- * are equal. Returns `identity` if the client accepts none: that is better than a 406.
+ * Picks the encoding with the highest weight (RFC 9110 12.5.3), the shortest of equal ones; `identity` instead of a
+ * 406.
  */
 function negotiateEncoding(header: string | undefined, available: StoredFile['variants']): Encoding {
   if (!header) return 'identity';
@@ -119,8 +112,8 @@ function parseWeights(header: string): Map<string, number> {
 }
 
 /**
- * The part that a client asks for (RFC 9110 14.2); it is empty if it lies outside of the file. Several parts at once and
- * what cannot be parsed are ignored, as the RFC allows, and so is a part of another version.
+ * The part that a client asks for (RFC 9110 14.2), empty if outside of the file; several at once, what cannot be parsed
+ * and a part of another version are ignored, as the RFC allows.
  */
 function readRange(headers: IncomingMessage['headers'], etag: string, bytes: number): ByteRange | undefined {
   const [, first, last] = /^bytes=(\d*)-(\d*)$/i.exec(headers.range ?? '') ?? [];
@@ -161,20 +154,17 @@ function prepare(file: StoredFile, encoding: Encoding, isPreview: boolean): Prep
 
 /** JSON for many responses, stored in memory with its gzip variant. */
 export function toStoredJson(json: unknown, cacheControl?: string): StoredFile {
+  const toVariant = (content: Buffer) => ({ bytes: content.length, sha256: hash('sha256', content), content });
   const content = Buffer.from(`${JSON.stringify(json)}\n`);
-  const gzipped = gzipSync(content);
-  const [identity, gzip] = [toVariant(content), toVariant(gzipped)];
-  const contentOf = (variant: Variant): Buffer => (variant === gzip ? gzipped : content);
+  const variants = { identity: toVariant(content), gzip: toVariant(gzipSync(content)) };
+  const inMemory = (variant: Variant): Buffer =>
+    (variant === variants.gzip ? variants.gzip : variants.identity).content;
   return {
     mediaType: 'application/json',
-    variants: { identity, gzip },
+    variants,
     ...(cacheControl !== undefined && { cacheControl }),
-    inMemory: contentOf,
-    read: (variant) => Promise.resolve(contentOf(variant)),
+    inMemory,
+    read: (variant) => Promise.resolve(inMemory(variant)),
     prepared: {},
   };
-}
-
-function toVariant(content: Buffer): Variant {
-  return { bytes: content.length, sha256: hash('sha256', content) };
 }

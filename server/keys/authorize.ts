@@ -14,15 +14,9 @@ const checkLength = 6;
 
 type RandomBytes = (size: number) => Uint8Array;
 
-/**
- * Generates a key, or a new secret for the key with an id. The text, `hk_<id>_<secret><check>`, is shown once; only the
- * hash of the secret is stored.
- */
-export function generateApiKey({
-  id: given,
-  randomBytes = cryptoRandomBytes,
-}: { id?: string; randomBytes?: RandomBytes } = {}) {
-  const id = given ?? randomText(idLength, randomBytes);
+/** Generates a key, `hk_<id>_<secret><check>`, or a new secret for an id. The text is shown once, the hash is stored. */
+export function generateApiKey(options: { readonly id?: string; readonly randomBytes?: RandomBytes } = {}) {
+  const { randomBytes = cryptoRandomBytes, id = randomText(idLength, randomBytes) } = options;
   const secret = randomText(secretLength, randomBytes);
   const checked = `hk_${id}_${secret}`;
   return { id, secret, text: checked + checkOf(checked), hash: hashOf(secret) };
@@ -30,12 +24,12 @@ export function generateApiKey({
 
 /** Creates a key and its record; the text must be shown only once. */
 export function createApiKey(
-  { label, servers, scopes, expiresAt }: Pick<ApiKeyRecord, 'label' | 'servers' | 'scopes' | 'expiresAt'>,
-  now: number = Date.now(),
+  options: Pick<ApiKeyRecord, 'label' | 'servers' | 'scopes' | 'expiresAt'>,
+  createdAt: number = Date.now(),
 ): { record: ApiKeyRecord; text: string } {
-  const { id, hash, text } = generateApiKey();
+  const { id, hash: secretHash, text } = generateApiKey();
   const past = { previousHash: null, previousUntil: null, revokedAt: null, lastUsedAt: null };
-  return { record: { id, secretHash: hash, label, servers, scopes, createdAt: now, expiresAt, ...past }, text };
+  return { record: { id, secretHash, ...options, createdAt, ...past }, text };
 }
 
 /** Parses the text of a key; undefined if the format or the checksum is wrong. */
@@ -74,16 +68,14 @@ function randomText(length: number, randomBytes: RandomBytes): string {
 /** Finds the API key of a request by its headers. Throws 401, with the reason, unless the key is valid and active. */
 export type Authenticate = ReturnType<typeof createAuthenticate>;
 
-/** Creates {@link Authenticate}. If the last use of a key cannot be stored, `onTouchFailure` gets why, and the key is accepted. */
-export function createAuthenticate({
-  apiKeys,
-  onTouchFailure,
-  now = Date.now,
-}: {
+interface AuthenticateOptions {
   readonly apiKeys: Store['apiKeys'];
   readonly onTouchFailure: (error: unknown) => void;
   readonly now?: () => number;
-}) {
+}
+
+/** Creates {@link Authenticate}. If the last use of a key cannot be stored, `onTouchFailure` gets why, and the key counts. */
+export function createAuthenticate({ apiKeys, onTouchFailure, now = Date.now }: AuthenticateOptions) {
   return async (headers: IncomingHttpHeaders): Promise<{ readonly key: ApiKeyRecord; readonly secretHash: string }> => {
     const { id, secretHash } = readKey(headers);
     const key = await findKey(apiKeys, id, secretHash, now());
@@ -107,8 +99,8 @@ export function createReauthorize(apiKeys: Store['apiKeys']) {
 }
 
 /**
- * Checks that a key may use a scope on a server: the server is in its list (403 forbidden), and it has the scope
- * (403 insufficient_scope). The response does not reveal whether other servers exist.
+ * Throws 403 unless the server is in the list of a key, and it has the scope; it does not reveal what other servers
+ * exist.
  */
 export function authorize(key: ApiKeyRecord, scope: Scope, server: ServerName): void {
   if (!key.servers.includes(server)) {
@@ -118,11 +110,8 @@ export function authorize(key: ApiKeyRecord, scope: Scope, server: ServerName): 
     const readOnly =
       scope.endsWith('-power:read_write') && allows(key.scopes, scope.replace('_write', '') as typeof scope);
     const message = readOnly ? 'This API key only has read scope' : undefined;
-    const reason = `API key ${key.id} lacks the scope ${scope}`;
-    throw new Problem('insufficient_scope', message, {
-      ...challenge(`error="insufficient_scope", scope="${scope}"`),
-      reason,
-    });
+    const headers = challenge(`error="insufficient_scope", scope="${scope}"`);
+    throw new Problem('insufficient_scope', message, { headers, reason: `API key ${key.id} lacks the scope ${scope}` });
   }
 }
 
@@ -136,27 +125,25 @@ export async function findKey(apiKeys: Store['apiKeys'], id: string, secretHash:
   throw invalidKey(end.how, `API key ${id} ${how} at ${new Date(end.at).toISOString()}`);
 }
 
-function readKey(headers: IncomingHttpHeaders): NonNullable<ReturnType<typeof parseApiKey>> {
+function readKey(headers: IncomingHttpHeaders) {
   const { authorization, 'x-api-key': other } = headers;
   // RFC 6750 3.1: a request without a key, or with another scheme, gets no error parameter.
   if (authorization === undefined || !/^Bearer(?: |$)/i.test(authorization)) {
     const mistake = authorization === undefined ? (other === undefined ? 'missing' : 'otherHeader') : 'noScheme';
-    throw new Problem('unauthorized', keyProblems[mistake], challenge('realm="hosting"'));
+    throw new Problem('unauthorized', keyProblems[mistake], { headers: challenge('realm="hosting"') });
   }
-  const [, text] = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization) ?? [];
+  const [, text = ''] = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization) ?? [];
   // A mistyped or made-up key fails its checksum here, without a store query.
-  const parsed = text === undefined ? undefined : parseApiKey(text);
+  const parsed = parseApiKey(text);
   if (!parsed) throw invalidKey('malformed');
   return parsed;
 }
 
 function invalidKey(mistake: keyof typeof keyProblems, reason?: string): Problem {
-  return new Problem('unauthorized', keyProblems[mistake], { ...challenge('error="invalid_token"'), reason });
+  return new Problem('unauthorized', keyProblems[mistake], { headers: challenge('error="invalid_token"'), reason });
 }
 
-function challenge(parameters: string): { headers: Record<string, string> } {
-  return { headers: { 'WWW-Authenticate': `Bearer ${parameters}` } };
-}
+const challenge = (parameters: string) => ({ 'WWW-Authenticate': `Bearer ${parameters}` });
 
 /** The access of an API key to a console: as requested, only reading, or the reason why there is none. */
 export type Access = 'ok' | 'read_only' | Problem;

@@ -15,9 +15,8 @@ interface MetricsSettings {
 }
 
 /**
- * Opens the metrics at `GET /metrics` of their port, which stays open while the other one drains, and is not reachable where
- * only the other one is published. Without a port, nothing is measured, and their code is not loaded. They hear what others
- * publish, who do not know Prometheus. They are closed with the server. Throws a {@link ListenError}.
+ * Opens `GET /metrics` at a port of its own, which stays open while the other one drains. Without METRICS_PORT, nothing
+ * is measured, and this code is not loaded. Throws a {@link ListenError}.
  */
 export async function openMetrics({ env, log, opened }: Base<MetricsSettings>) {
   const { METRICS_PORT: port, HOST: host, SERVICE_VERSION: version } = env;

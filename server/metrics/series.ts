@@ -80,7 +80,6 @@ export function countEvents(registry: Registry): () => void {
     'Credentials of a service that it refused, and has not accepted since.',
     ['upstream'],
   );
-  /** The credentials that are refused now, and for which calls. */
   const refusals = new Map<symbol, 'all' | 'actions'>();
   on(openedUpstreams, (upstream) => refused.inc({ upstream }, 0));
   on(endedCalls, ({ upstream, credential, outcome, ms, http }) => {
@@ -135,10 +134,7 @@ function toStatement(sql: string) {
   return { operation: operation.toLowerCase(), table };
 }
 
-/**
- * Default metrics that are left out: handles and requests add series as sockets come and go, and break the naming rules of
- * Prometheus; the utilization of the event loop is computed from samples of its own, all the time.
- */
+/** Left out: handles and requests add series as sockets come and go; the utilization is sampled all the time. */
 const leftOut = /^nodejs_(?:active_|eventloop_utilization_)/;
 
 const longestTimeoutMs = 2_147_483_647;
@@ -158,9 +154,7 @@ export function measureProcess(registry: Registry, version: string): void {
 export interface Sources {
   readonly releases: Releases;
   readonly relay: Pick<Relay, 'stats'>;
-  /** Whether the store answered its last check. */
   readonly storeAnswers: () => boolean;
-  /** How many lines of the log were dropped since the start. */
   readonly droppedLines: () => number;
   /** The folders whose disks are watched, by their settings. */
   readonly folders: Readonly<Record<string, string>>;

@@ -11,8 +11,8 @@ import { Problem } from '../problem.ts';
 import type { Releases } from './service.ts';
 
 /**
- * Creates the fast path in front of h3. It answers a GET or HEAD for a whole release file in memory, and returns false
- * for all else. h3 gives the same responses in 50 instead of 30 microseconds. A preview changes at each save.
+ * Creates the fast path in front of h3: it answers a GET or HEAD for a whole file in memory in 30 instead of 50
+ * microseconds, and returns false for all else.
  */
 export function createFastPath(releases: Releases, requests: Requests, isPreview: boolean) {
   return (request: IncomingMessage, response: ServerResponse): boolean => {

@@ -47,12 +47,9 @@ interface LoadOptions {
 
 /** Options of the releases. */
 interface ReleasesOptions {
-  /** The output folder of the generator. */
   readonly dist: string;
-  /** The maximum size of the file cache in memory. */
   readonly cacheBytes: number;
   readonly checkStatus: LoadOptions['checkStatus'];
-  /** Called when a new release is served. */
   readonly onLoaded: (release: Release) => void;
   /** Called when a new release is rejected; the previous one is still served. */
   readonly onRejected: (error: unknown) => void;
@@ -85,10 +82,7 @@ export async function serveReleases(
   return releases;
 }
 
-/**
- * Loads the current release, and watches for new ones: one replaces it atomically once it is verified. Throws a
- * {@link ReleaseError} if no release can be served.
- */
+/** Loads the current release, and replaces it by a new one once that is verified. Throws a {@link ReleaseError}. */
 export async function openReleases({ dist, cacheBytes, checkStatus, onLoaded, onRejected }: ReleasesOptions) {
   const link = join(dist, 'current');
   const readers = createReaders(cacheBytes);
@@ -131,7 +125,6 @@ export async function openReleases({ dist, cacheBytes, checkStatus, onLoaded, on
       if ((await identify(link)) === loaded) confirmedAt = (await lstat(link)).mtimeMs;
       return confirmedAt;
     },
-    /** Stops watching for new releases. */
     stop(): void {
       stopped = true;
       void watch.stop();
@@ -264,8 +257,7 @@ async function toTable(
 const mediaPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 /**
- * A browser opens a video or sound in a page of its own making, to which the policy of the file applies, and requests it again
- * from there. In a sandbox that page has no origin, so that the request needs CORS.
+ * A browser plays a video in a page of its own, which has this policy and requests it again: a sandbox would need CORS.
  */
 const playerPolicy = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
 

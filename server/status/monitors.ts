@@ -17,7 +17,6 @@ export type Probe = typeof probe;
 interface MonitorsOptions {
   /** The catalog of the served release; the same object until it changes. */
   readonly catalog: () => StatusCatalog;
-  /** The base of URLs that are only a path. */
   readonly ownUrl: () => string;
   /** Called when a monitor changes, with the reason if it goes down. */
   readonly onChange?: (name: string, up: boolean, reason: string | undefined) => void;
@@ -26,11 +25,12 @@ interface MonitorsOptions {
   readonly random?: () => number;
 }
 
-/** The state of a monitor after its checks so far. */
+/**
+ * The state of a monitor: what visitors see, undefined before any check; and the passes in a row or, negative, the failures in
+ * a row, 0 until the first check of the target.
+ */
 interface MonitorState {
-  /** What visitors see, also while a changed target is not checked yet; undefined before any check. */
   readonly up: boolean | undefined;
-  /** The passes in a row or, negative, the failures in a row; 0 until the first check of the target. */
   readonly streak: number;
 }
 
@@ -41,11 +41,9 @@ const maxConcurrentChecks = 16;
 const maxRecoveryMs = 30 * 60_000;
 
 /**
- * Creates the source that checks the monitors of the catalog in the background. A read returns their latest results; it throws
- * until the first round has checked every monitor, and if there are no monitors.
- *
- * The first check of a target decides. Then a monitor goes down after N failures in a row, and comes back after 2N+1 passes
- * in a row or 30 minutes of passes, so that visitors do not see flapping.
+ * Creates the source that checks the monitors of the catalog in the background. A read throws until the first round is
+ * complete, and without monitors. The first check decides; then a monitor goes down after N failures in a row, and
+ * comes back after 2N+1 passes or 30 minutes of passes, so that visitors do not see flapping.
  */
 export function createMonitors(options: MonitorsOptions): StatusSource {
   const { catalog: currentCatalog, ownUrl, onChange, probe: check = probe, now = Date.now, random } = options;
@@ -59,7 +57,6 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
   const isInMaintenance = (name: string): boolean =>
     windows.some((window) => window.start <= now() && now() < window.end && window.monitors.has(name));
 
-  /** Creates a monitor that is not started. */
   const createMonitor = (settings: MonitorSettings, initial: MonitorState) => {
     const { name, url, tcp, interval_seconds: interval = 60, timeout_seconds: timeout = 5, failures = 2 } = settings;
     const passesNeeded = Math.min(2 * failures + 1, Math.ceil(maxRecoveryMs / (interval * 1000)));
@@ -91,7 +88,6 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
       settings,
       state: () => state,
       start: () => void poller.start(),
-      /** Stops the checks, and aborts the running one. */
       end(): void {
         void poller.stop();
         controller.abort();
@@ -147,10 +143,9 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
 }
 
 /**
- * Checks a target once, over a new connection: an http or https URL to fetch, or a `host:port` to connect to. Resolves to
- * undefined if it is up, else to the reason for the log; an aborted check fails. The timeout covers all of it, also DNS and
- * handshakes. A URL is up if its status is below 400: redirects are not followed, since their target may have its own monitor,
- * and the body is not read. Certificates must be publicly trusted.
+ * Checks a URL or a `host:port` once, over a new connection; the timeout covers DNS and handshakes too. Resolves to
+ * undefined if it is up, else to the reason for the log. A URL is up below 400: redirects are not followed, since their
+ * target may have its own monitor, and the body is not read. Certificates must be publicly trusted.
  */
 export async function probe(
   target: { readonly url?: string | undefined; readonly tcp?: string | undefined },

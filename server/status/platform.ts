@@ -7,7 +7,6 @@ export type PlatformStatus = z.infer<typeof StatusResponse>;
 
 /** A source of the platform's state. */
 export interface StatusSource {
-  /** Starts background work, if there is any. */
   start?(): void;
   /** Reads the state; throws if it is unknown, an {@link UndecidedError} if it soon will be known. */
   read(): Promise<PlatformStatus>;
@@ -25,10 +24,7 @@ export interface Part {
   readonly state: 'up' | 'maintenance' | 'disrupted';
 }
 
-/**
- * Combines the states of the parts: each name once, with its worst state, sorted by code point. Disruption is worse than
- * maintenance. Empty lists are left out.
- */
+/** Combines parts: each name once, with its worst state (disruption, then maintenance), sorted by code point. */
 export function toPlatformStatus(parts: readonly Part[]): PlatformStatus {
   const namesOf = (state: Part['state']): Set<string> =>
     new Set(parts.flatMap((part) => (part.state === state ? part.name : [])));

@@ -15,15 +15,12 @@ import { createUptimeKuma } from './uptime-kuma.ts';
 /** Dependencies of the status service. */
 export interface StatusOptions {
   readonly source: StatusSource;
-  /** The file of the snapshot, which a CDN can serve. */
   readonly file?: string | undefined;
   /** Called at the first of several failures in a row to write the file. */
   readonly onFileFailure: (error: unknown) => void;
-  /** Called at the first of several failed reads in a row. */
   readonly onSourceFailure?: (error: unknown) => void;
   readonly now?: () => number;
   readonly random?: () => number;
-  /** How long a state is cached. */
   readonly cacheMs?: number;
 }
 
@@ -123,13 +120,11 @@ export function createStatus(options: StatusOptions) {
       await new Promise((resolve) => setTimeout(resolve, pauseMs()));
     }
   };
-  /** The status that visitors see; undefined if it is unknown. */
   const known = (): PlatformStatus | undefined => {
     if (!last || now() - last.at > maxAgeMs) return undefined;
     return phase === 'failing' && now() - failingSince >= graceMs ? undefined : last.status;
   };
   return {
-    /** Starts the background work: the monitors and the snapshot. */
     start(): void {
       source.start?.();
       if (snapshot) void poller.start();
@@ -199,7 +194,6 @@ function createSnapshot(file: string, onFailure: (error: unknown) => void, now: 
       // An older text must not be written last.
       writing = writing.then(() => (latest === current ? replace(text) : undefined));
     },
-    /** Resolves when no write is running. */
     done: () => writing,
   };
 }

@@ -29,9 +29,8 @@ const Heartbeats = z.object({
 
 /**
  * Creates the source that reads a status page of Uptime Kuma, 1.23 or 2.x: one request returns the names, another the
- * states. The URL is that of the installation, without a trailing slash; the page is a slug. The timeout is for both together:
- * 1.23 never responds for an unknown page. A read throws a ProviderError if either fails or is malformed, or if no beat is of
- * the last hour.
+ * states; the timeout is for both, as 1.23 never responds for an unknown page. A read throws a ProviderError if either
+ * fails or is malformed, or if no beat is of the last hour.
  */
 export function createUptimeKuma(
   settings: Readonly<Record<'url' | 'page', string>>,

@@ -42,8 +42,8 @@ export function isAllowedHost(hostname: string): boolean {
 }
 
 /**
- * Whether requests to an RDAP server are allowed: https on the default port, or loopback. `from` is the URL that refers
- * to it: a remote one must not refer to loopback, and https must not refer to http.
+ * Whether an RDAP server may be asked: https on its default port, or loopback. `from` is the URL that refers to it: a
+ * remote one must not refer to loopback, nor https to http.
  */
 export function isAllowedUrl(url: URL, from?: URL): boolean {
   if (url.username || url.password || !isAllowedHost(url.hostname)) return false;
@@ -53,9 +53,8 @@ export function isAllowedUrl(url: URL, from?: URL): boolean {
 }
 
 /**
- * Resolves a host name, and fails if one of its addresses is not public. It uses c-ares, which has a timeout: getaddrinfo
- * blocks threads of the pool that the whole process shares, so a registry with dead name servers would delay every panel
- * and database. Only loopback names use getaddrinfo.
+ * Resolves a host name, and fails if an address is not public. It uses c-ares, which has a timeout: getaddrinfo blocks
+ * threads of the whole process, so a registry with dead name servers would delay every panel and database.
  */
 export const lookupPublic: LookupFunction = (hostname, options, callback) => {
   if (isLoopback(hostname)) return lookup(hostname, options, callback);

@@ -8,7 +8,6 @@ import type { Trace } from '../trace.ts';
 
 /** Options of a client. */
 export interface ClientOptions {
-  /** Without a trailing slash. */
   readonly baseUrl: string;
   /** Sent with every request; the value of `authorization` is redacted in replies and errors. */
   readonly headers: Readonly<Record<string, string>>;
@@ -18,11 +17,9 @@ export interface ClientOptions {
   readonly timeoutMs: number;
   /** The trusted CA certificates in PEM, instead of the public ones. */
   readonly ca?: string;
-  /** The maximum length of a response body; default 1 MiB. */
   readonly maxBytes?: number;
   /** How to treat a status from 300 to 399: as a failure (default), or as a reply that the caller handles. */
   readonly redirects?: 'fail' | 'reply';
-  /** Resolves host names; default getaddrinfo. */
   readonly lookup?: LookupFunction;
   /** The name under which its calls are published; default they are not. */
   readonly upstream?: string | undefined;
@@ -35,14 +32,12 @@ export interface RequestOptions extends Partial<Pick<ClientOptions, 'maxBytes' |
   /** Sent as JSON, or as a form if URLSearchParams. */
   readonly body?: Readonly<Record<string, unknown>> | URLSearchParams;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Aborts the request before its own timeout. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Checks that the request may still be sent, less than half a second before, also if it waits for a connection. If it
-   * rejects, the request is not sent and rejects in the same way.
+   * Checks that it may still be sent, less than half a second before, also if it waits for a connection; rejects if
+   * not.
    */
   readonly confirm?: (() => Promise<void>) | undefined;
-  /** The trace of the one request for which it is sent. */
   readonly trace?: Trace | undefined;
 }
 
@@ -59,12 +54,8 @@ export interface Reply {
 
 /** An HTTP client of one upstream. */
 export interface Client {
-  /**
-   * Sends a request once: no retry, no redirect. Throws a {@link ProviderError}: `refused` if nothing was sent, else
-   * `unknown`.
-   */
+  /** Sends a request once. Throws a {@link ProviderError}: `refused` if nothing was sent, else `unknown`. */
   request(method: 'GET' | 'POST', path: string, options?: RequestOptions): Promise<Reply>;
-  /** Closes the connections, and aborts running requests. */
   close(): Promise<void>;
 }
 
@@ -74,7 +65,6 @@ export type Outcome = 'refused' | 'unknown';
 /** A failure of an upstream. The message never holds its texts, addresses or tokens. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
-  /** The error code of the response. */
   readonly code: 'provider_error' | 'provider_permission_denied';
   /** `refused`: it took no effect. `unknown`: it may have taken effect (a timeout, a broken connection). */
   readonly outcome: Outcome;
@@ -182,9 +172,8 @@ async function openConnections({ timeoutMs, ca, lookup }: ClientOptions) {
 }
 
 /**
- * Creates a dispatcher for one request, and reports whether the request was sent. If it gets its connection too late, it is
- * not sent. The dispatcher rejects a second request: after a 421, fetch repeats even a POST (fetch standard,
- * "HTTP-network-or-cache fetch", step 16).
+ * Creates a dispatcher for one request, which says whether it was sent; not if its connection came too late. It rejects
+ * a second request: after a 421, fetch repeats even a POST (fetch standard, "HTTP-network-or-cache fetch", step 16).
  */
 function trackSent(agent: Agent, maxWaitMs: number): { dispatcher: Dispatcher; state: () => string } {
   const since = performance.now();

@@ -3,7 +3,6 @@ interface PollerOptions {
   readonly read: () => Promise<void>;
   /** Called with the error of a read, unless the poller is stopped. Without it, a read must not throw. */
   readonly onFailure?: (error: unknown) => void;
-  /** The pause after a successful read. */
   readonly everyMs: () => number;
   /** The pause after a failed read. It doubles with each further failure, up to `everyMs`. */
   readonly retryMs?: number;
@@ -42,11 +41,9 @@ export function createPoller(options: PollerOptions) {
     return (running ??= run().finally(() => (running = undefined)));
   };
   return {
-    /** Starts polling. Resolves when the first read has ended. */
     start: (): Promise<void> => (first ??= poll()),
     /** Reads now, or shares the read that is running. */
     poll,
-    /** Stops polling, and waits for the read that is running. */
     async stop(): Promise<void> {
       isStopped = true;
       clearTimeout(timer);

@@ -7,10 +7,7 @@ const windowMs = 60_000;
 /** The part that is kept for power actions. */
 const powerReserve = 1 / 4;
 
-/**
- * Shares the budget of an account, by the rate limit headers of its upstream, which counts the requests of all instances. The
- * clock is in milliseconds.
- */
+/** Shares the budget of an account, by the rate limit headers of its upstream, which counts for all instances. */
 export function shareAccount(client: Client, now: () => number = () => performance.now()) {
   // Undefined until an answer names it; until then nothing is refused.
   let limit: number | undefined;
@@ -58,15 +55,11 @@ export function shareAccount(client: Client, now: () => number = () => performan
     power,
     /** For all else: it refuses a request that would use the reserve of the power actions. */
     others,
-    /** Whether `others` would send a request now. */
     hasRoom,
   };
 }
 
-/**
- * Reads the headers of a panel (Laravel), or of Hetzner, whose budget fills up all the time. `endsInMs` is the time to the end
- * of the window, if the answer names it.
- */
+/** Reads the headers of a panel (Laravel), or of Hetzner; `endsInMs` is the time to the end of the window, if named. */
 function readBudget({ status, headers }: Reply) {
   const read = (...names: readonly string[]): number | undefined => {
     const text = names.map((name) => headers.get(name)).find((value) => value !== null) ?? '';

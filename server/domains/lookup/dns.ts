@@ -19,15 +19,11 @@ const maxServers = 2;
 interface DelegationOptions {
   /** Resolvers as `ip`, `ip:port` or `[ip]:port`; default the system's. */
   readonly servers: readonly string[] | undefined;
-  /** For each query. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-/**
- * Whether DNS proves that a name is registered. False proves nothing: registered names may be without name servers, on
- * hold, or too new. Never rejects.
- */
+/** Whether DNS proves that a name is registered. False proves nothing: names may have no name servers. Never rejects. */
 export async function isDelegated(
   name: string,
   { servers = getServers(), timeoutMs, signal }: DelegationOptions,
@@ -59,8 +55,8 @@ function toResolver(text: string) {
 }
 
 /**
- * Parses a message; undefined if it is not the reply to the query. Only an NS record of exactly the name counts, not one of its
- * parent or alias, which Node's own resolver does not distinguish. Throws if the reply is malformed.
+ * Parses a reply; undefined if it is not of the query, throws if malformed. Only an NS record of exactly the name
+ * counts: Node's own resolver does not tell it from one of its parent or alias.
  */
 function readReply(message: Buffer, query: Packet): Reply | undefined {
   if (message.length < 4 || message.readUInt16BE(0) !== query.id) return undefined;

@@ -9,7 +9,6 @@ export type Availability = 'taken' | 'free' | 'unknown';
 
 /** The deadline of a lookup. */
 export interface Deadline {
-  /** Aborts at the deadline. */
   readonly signal: AbortSignal;
   remainingMs(): number;
 }
@@ -21,12 +20,10 @@ export type Rate = Pick<TokenBucketOptions, 'rps' | 'burst'>;
 export const defaultLimits = {
   /** For one query, from the connection to the last byte. */
   answerMs: 3000,
-  /** For the whole lookup of a name. */
   lookupMs: 6000,
   /** For one DNS query, and the number of concurrent ones. */
   dnsMs: 800,
   dnsConcurrency: 64,
-  /** Concurrent queries to one host. */
   concurrency: 4,
   rate: { rps: 5, burst: 5 } as Rate,
   /** For servers that are neither in IANA's list nor in our table. */
@@ -55,13 +52,10 @@ export const retry = Symbol('retry');
 
 /** Options of the limiter. */
 interface HostLimiterOptions {
-  /** Concurrent queries to each host. */
   readonly concurrency: number;
   /** The rate of a host; hosts with the same rate must get the same object. */
   readonly rateOf: (host: string) => Rate;
-  /** In milliseconds. */
   readonly now: () => number;
-  /** Creates the buckets of the hosts; default in memory. */
   readonly createBucket?: CreateBucket | undefined;
 }
 
@@ -99,7 +93,6 @@ export function createHostLimiter(options: HostLimiterOptions) {
     buckets.set(rate, bucket);
     return bucket;
   };
-  /** Waits for a token of a host; false if there is none before the deadline. */
   const consumeToken = async (host: string, state: HostState, deadline: Deadline): Promise<boolean> => {
     const { signal } = state.waiting;
     while (!deadline.signal.aborted && now() >= state.backOffUntil && deadline.remainingMs() >= minRemainingMs) {
@@ -111,8 +104,8 @@ export function createHostLimiter(options: HostLimiterOptions) {
   };
   return {
     /**
-     * Runs some work within the limits of a host, and once more if it returns {@link retry}. Resolves to undefined if it
-     * cannot start before the deadline, the host is backed off, or both attempts return {@link retry}.
+     * Runs some work within the limits of a host, and once more if it returns {@link retry}. Resolves to undefined if
+     * it cannot start before the deadline, the host is backed off, or both attempts fail.
      */
     async run<Result>(host: string, deadline: Deadline, work: () => Promise<Result | typeof retry>) {
       const state = stateOf(host);

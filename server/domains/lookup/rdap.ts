@@ -26,9 +26,9 @@ const Answer = z.object({
 });
 
 /**
- * Creates the RDAP query of a domain (RFC 9082 §3.1.3). The result is `taken` only for an object of exactly that domain,
- * `free` or `denied` only for a 404 of the queried host, and else `unknown`. The base ends with a slash, and the client must
- * return redirects as replies. Never rejects.
+ * Creates the RDAP query of a domain (RFC 9082 §3.1.3) at a base that ends with a slash. Only an object of exactly that
+ * domain is `taken`, only a 404 of the queried host `free` or `denied`. The client must return redirects. Never
+ * rejects.
  */
 export function createRdap(client: Client, { limiter, limits, onAnomaly }: QueryContext) {
   /** Sends one request. It may be retried if nothing was sent or the server is unavailable, but never after a 429. */
@@ -92,9 +92,8 @@ function toBackOffMs(retryAfter: string | null, otherwiseMs: number): number {
 }
 
 /**
- * The RDAP server of each TLD, from IANA's list of 2026-02-13 (https://data.iana.org/rdap/dns.json), without three that
- * have no https (.kg, .mg, .ng); .online, .site, .store and .tech are as of 2026-09-30. It is used until a newer list is
- * read.
+ * The RDAP server of each TLD until a newer list is read: IANA's (https://data.iana.org/rdap/dns.json) of 2026-02-13,
+ * without three that have no https (.kg, .mg, .ng); .online, .site, .store and .tech are as of 2026-09-30.
  */
 export const listedBases: ReadonlyMap<string, string> = new Map(
   Object.entries(snapshot).flatMap(([base, tlds]) => tlds.split(' ').map((tld) => [tld, base] as const)),
@@ -102,7 +101,6 @@ export const listedBases: ReadonlyMap<string, string> = new Map(
 
 /** Dependencies of the list of RDAP servers. */
 interface BootstrapOptions {
-  /** The URL of the list; if undefined, the built-in list is used. */
   readonly url: string | undefined;
   /** The base URL of each TLD until the list is read; default {@link listedBases}. */
   readonly builtIn?: ReadonlyMap<string, string>;
@@ -172,13 +170,9 @@ export function createBootstrap(options: BootstrapOptions) {
       }
       return undefined;
     },
-    /** Whether a server of the list has this host. */
     hasHost: (host: string): boolean => bases.values().some((base) => base.includes(`//${host}/`)),
-    /** Whether the list was read in the last seven days. */
     isCurrent: (): boolean => now() - readAt < currentMs,
-    /** Starts to read the list regularly. Resolves when the first read has ended; never rejects. */
     start: () => poller.start(),
-    /** Reads the list now; if that fails, the previous list stays. Never rejects. */
     refresh: () => poller.poll(),
     async close(): Promise<void> {
       const stopped = poller.stop();

@@ -50,10 +50,7 @@ const unlisted: ReadonlyMap<string, readonly Source[]> = new Map(
   }),
 );
 
-/**
- * Suffixes of two labels that belong to the registry of their TLD, and a name that exists there. Others may be private:
- * the server of .com denies every name under .uk.com.
- */
+/** Suffixes that belong to the registry of their TLD, and a name that exists there. Others may be private, as .uk.com. */
 const zones: ReadonlyMap<string, { readonly of: string; readonly existing: string }> = new Map(
   Object.entries({
     'co.uk': { of: 'uk', existing: 'bbc.co.uk' },
@@ -78,29 +75,18 @@ const hostRates: ReadonlyMap<string, Rate> = new Map(
 /** The domain registries. */
 export type Registries = ReturnType<typeof createRegistries>;
 
-/** The result of checking the sources of a TLD, for the operator. */
-export interface Diagnosis {
-  /** The queried source, for instance `rdap https://rdap.sidn.nl/`, or `none`. */
-  readonly source: string;
-  /** The results for a name that must exist, and for one that must not. */
-  readonly existing: { readonly name: string; readonly availability: Availability };
-  readonly missing: { readonly name: string; readonly availability: Availability };
-  readonly ms: number;
-}
+/** The result of checking the sources of a TLD with a name that must exist and one that must not, for the operator. */
+export type Diagnosis = Awaited<ReturnType<Registries['diagnose']>>;
 
 /** Options of the registries. */
 export interface RegistriesOptions {
   /** Resolvers as `ip:port`; `off` disables DNS. Default the system's. */
   readonly dnsServers?: readonly string[] | 'off' | undefined;
-  /** The URL of IANA's list of RDAP servers; without it, the built-in list is used. */
   readonly bootstrapUrl?: string | undefined;
-  /** Product, version and contact URL. */
   readonly userAgent: string;
   readonly log: Logger;
-  /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
   readonly limits?: Partial<RegistryLimits>;
-  /** Creates the buckets that pace the queries to each host; default in memory. */
   readonly createBucket?: CreateBucket | undefined;
 }
 
@@ -149,7 +135,6 @@ export function createRegistries(options: RegistriesOptions) {
       log.error({ err: error }, 'a registry lookup failed');
       return 'unknown';
     } finally {
-      // Aborts what is still running for this work.
       ended.abort();
     }
   };
@@ -177,7 +162,6 @@ export function createRegistries(options: RegistriesOptions) {
       if (answer === 'free' || answer === 'denied') {
         log.error({ server, name }, 'an RDAP server denies a name that exists; its 404s do not count');
       }
-      // An unknown result is not cached.
       return answer === 'unknown' ? undefined : answer === 'taken';
     },
   });
@@ -219,11 +203,9 @@ export function createRegistries(options: RegistriesOptions) {
   };
 
   return {
-    /** Starts to read the list of RDAP servers regularly. */
     start: () => void bootstrap.start(),
     /**
-     * Checks whether a name can be registered: first by DNS, which can only prove `taken`, then at the source of the TLD,
-     * from the catalog or the built-in table. Never rejects, and caches nothing.
+     * Checks a name by DNS, which can only prove `taken`, then at the source of its TLD. Never rejects, caches nothing.
      */
     async check(domain: DomainName, lookup?: DomainLookup): Promise<Availability> {
       const { name, tld } = domain;
@@ -234,7 +216,7 @@ export function createRegistries(options: RegistriesOptions) {
       );
     },
     /** Queries the source of a TLD, without DNS, for a name that exists and one that does not. Never rejects. */
-    async diagnose(tld: string, lookup?: DomainLookup): Promise<Diagnosis> {
+    async diagnose(tld: string, lookup?: DomainLookup) {
       const start = performance.now();
       if (lookup === undefined) await bootstrap.start();
       const sources = findSources(tld, lookup);

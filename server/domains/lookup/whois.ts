@@ -14,8 +14,8 @@ const ports = { whois: 43, das: 4343 };
 const outcomes = { taken: 'ok', free: 'not_found', refused: 'rate_limited', unknown: 'invalid' } as const;
 
 /**
- * Creates the WHOIS (RFC 3912) and DAS query of a domain at `host` or `host:port`; both use the same protocol. There is no
- * status code: the markers of the TLD in the text determine the result, which is else `unknown`. Never rejects.
+ * Creates the WHOIS (RFC 3912) and DAS query of a domain at `host` or `host:port`. There is no status code: the markers
+ * of the TLD in the text determine the result, which is else `unknown`. Never rejects.
  */
 export function createWhois({ limiter, limits, onAnomaly }: QueryContext) {
   const publish = { whois: announceUpstream('whois'), das: announceUpstream('das') };
@@ -52,10 +52,7 @@ export function createWhois({ limiter, limits, onAnomaly }: QueryContext) {
   };
 }
 
-/**
- * Sends a line and reads the response, which is complete if the server closes the connection within the limits. Else returns
- * whether there was a connection.
- */
+/** Reads the response to a line, complete once the server closes in time; else returns whether there was a connection. */
 async function ask(
   address: { readonly host: string; readonly port: number },
   line: string,
@@ -115,13 +112,12 @@ function toName(text: string): string {
 }
 
 /**
- * How a WHOIS or DAS server is asked, and the markers of its responses. They match lines, ignoring case, after white space
- * was collapsed; `<name>` stands for the queried name.
+ * How a server is asked, and the markers of its lines, ignoring case and runs of white space; `<name>` is the queried
+ * name.
  */
 interface Dialect {
   /** The query line, in which `<label>` stands for the name without its TLD; default the name. */
   readonly query?: string;
-  /** The server refuses the query. */
   readonly refused?: RegExp;
   readonly taken?: RegExp;
   /** Not registered, but not available either: reserved, blocked, in quarantine. */

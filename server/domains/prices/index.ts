@@ -64,10 +64,7 @@ const CopyFile = z.strictObject({
   prices: z.record(z.string(), TldPrices).transform((prices) => new Map(Object.entries(prices))),
 });
 
-/**
- * Creates live prices. The last good copy is kept in memory and on disk, so that it can be used right after a restart.
- * Never throws.
- */
+/** Creates live prices. Their last good copy is on disk too, so that it is used right after a restart. Never throws. */
 export function createLivePrices(options: LivePricesOptions) {
   const { source, file, onFailure, now = Date.now, refreshMs = 600_000, retryMs = 60_000 } = options;
   let copy: { readonly readAt: number; readonly prices: ReadonlyMap<string, TldPrices> } | undefined;
@@ -98,16 +95,14 @@ export function createLivePrices(options: LivePricesOptions) {
     retryMs,
   });
   return {
-    /** Starts to read every ten minutes. */
     start: () => void poller.start(),
     /** Resolves when the first read has ended, which it starts; never rejects. */
     firstRead: () => poller.start(),
     /**
-     * The latest prices by TLD; empty if no TLD had complete prices. Undefined if none were read yet, or they are too old.
-     * The same object until they change.
+     * The latest prices by TLD, the same object until they change; undefined if none were read yet, or they are too
+     * old.
      */
     current: () => (copy && now() - copy.readAt <= keepMs ? copy.prices : undefined),
-    /** Closes the source, and aborts a running read. */
     async stop(): Promise<void> {
       const stopped = poller.stop();
       await source.close();

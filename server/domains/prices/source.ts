@@ -13,8 +13,8 @@ export type TldPrices = Readonly<z.infer<typeof TldPrices>>;
 /** A billing system with prices. */
 export interface PriceSource {
   /**
-   * Reads the TLDs on sale with complete prices in EUR for one year, by TLD as A-labels in lower case without a leading
-   * dot. Throws a ProviderError if they cannot be read; the map may be empty.
+   * Reads the complete prices by TLD: A-labels in lower case without a leading dot. May be empty; throws a
+   * ProviderError.
    */
   read(): Promise<ReadonlyMap<string, TldPrices>>;
   close(): Promise<void>;
@@ -35,7 +35,6 @@ export const Amount = z.union([
 
 /** Options of a price source. */
 export interface PriceSourceOptions {
-  /** For each request. */
   readonly timeoutMs: number;
   /** Called with a log message that says why an entry of the billing system is not on sale. */
   readonly warn: (message: string) => void;
@@ -46,8 +45,8 @@ const maxNamed = 10;
 const maxNameLength = 64;
 
 /**
- * Collects prices by TLD. Entries without prices are ignored; those that are no TLD, or repeat one in another spelling, with a
- * warning.
+ * Collects prices by TLD. Entries without prices are ignored, and with a warning those that are no TLD or a repeated
+ * one.
  */
 export function collectPrices(
   entries: readonly (readonly [tld: string, prices: TldPrices | undefined])[],

@@ -23,10 +23,7 @@ const Pricing = z.object({
 const OneYear = z.object({ 1: Amount }).transform((years) => years[1]);
 const Entry = z.object({ register: OneYear, renew: OneYear, transfer: OneYear });
 
-/**
- * Creates the source of prices from WHMCS, by its API actions GetCurrencies and GetTLDPricing. The URL is that of the
- * installation, without a trailing slash.
- */
+/** Creates the source of prices from WHMCS at a base URL, by its actions GetCurrencies and GetTLDPricing. */
 export function createWhmcs(
   { url: baseUrl, identifier, secret }: Readonly<Record<'url' | 'identifier' | 'secret', string>>,
   { timeoutMs, warn }: PriceSourceOptions,
