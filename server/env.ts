@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { bodyLimits, rateLimits } from '#contract/limits.ts';
 import { baseUrlRule, isSettingsFile, pageUrlRule, toBaseUrl, toPageUrl } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
-import { Secret, UpstreamUrl, isLoopback } from './upstream/address.ts';
+import { Secret, UpstreamUrl, WebhookUrl } from './upstream/address.ts';
 import { EnvError, readSettings } from './settings.ts';
 import { StoreSettings } from './store/database.ts';
 import packageJson from '../package.json' with { type: 'json' };
@@ -54,17 +54,6 @@ const Networks = list.transform((networks, context) => {
   }
   return trusted;
 });
-
-/** The URL of a webhook: like that of an upstream, but with a query, which some webhooks have. */
-const WebhookUrl = z.string().refine((text) => {
-  const url = URL.parse(text);
-  return (
-    url !== null &&
-    !url.username &&
-    !url.password &&
-    (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)))
-  );
-}, 'must be an https:// URL without a user (http:// only on loopback)');
 
 const url = (parse: (text: string) => string | undefined, rule: string) =>
   z.string().transform((text, context) => {
@@ -322,10 +311,7 @@ interface Misspelt {
   readonly setting: string | undefined;
 }
 
-/**
- * Finds the variables without effect: their names nearly are those of settings, or their `_FILE`, or were settings
- * once.
- */
+/** Finds the variables without effect: nearly the names of settings or of their `_FILE`, or settings of earlier versions. */
 export function findMisspeltSettings(source: Environment): Misspelt[] {
   const names = Object.keys(Settings.shape).flatMap((name) => [name, `${name}_FILE`]);
   const byPlainName = new Map(names.map((name) => [toPlain(name), name]));

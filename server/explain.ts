@@ -22,10 +22,7 @@ interface Decision {
 /** A bucket that is never empty: the limits depend on other requests. */
 const unlimited = { consume: () => ({ allowed: true, left: 1, waitMs: 0, retryAfter: 1, headers: [] }) };
 
-/**
- * Decides about a request by the app itself. Only the handlers are others, which look at the record of the server and
- * do nothing. Nothing is sent, nor logged.
- */
+/** Decides about a request by the app itself, with handlers that only look at the record of the server. */
 export async function explain(
   store: Pick<Store, 'apiKeys' | 'servers'>,
   { id, secretHash }: ApiKeyRecord,

@@ -42,10 +42,7 @@ export function createLifecycle(canServe: () => boolean = () => true) {
 /** What no request needs is opened after the first answer or this time, whichever is first: it would delay that answer. */
 const idleMs = 1000;
 
-/**
- * Opens parts of the server when a request needs them, or soon after the first answer, so that all code is loaded: an
- * upgrade may replace files under a running server.
- */
+/** Opens parts of the server when needed, or soon after the first answer: an upgrade may replace their files. */
 export function createLater(opened: AsyncDisposableStack) {
   const parts: (() => Promise<unknown>)[] = [];
   return {

@@ -58,10 +58,7 @@ const aloneMs = 10_000;
 const reportIntervalMs = 30_000;
 const purgeIntervalMs = 3_600_000;
 
-/**
- * Creates token buckets that all instances share. While the database is late, this instance counts in buckets of its
- * own.
- */
+/** Creates token buckets that all instances share; while the database is late, this one counts alone. */
 export function createSharedBuckets({ limits, onFailure, now = () => performance.now() }: SharedBucketsOptions) {
   let aloneUntil = Number.NEGATIVE_INFINITY;
   let reportedAt = Number.NEGATIVE_INFINITY;

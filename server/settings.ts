@@ -11,10 +11,7 @@ export class EnvError extends Error {
   override readonly name = 'EnvError';
 }
 
-/**
- * Reads settings from variables, or the files that `<NAME>_FILE` names; an empty one counts as not set, and then its
- * preset counts. Throws an {@link EnvError} that names every problem.
- */
+/** Reads settings from variables or the files that `<NAME>_FILE` names. Throws an {@link EnvError} of all problems. */
 export function readSettings<Schema extends z.ZodObject>(
   schema: Schema,
   source: Environment,

@@ -1,7 +1,4 @@
-/**
- * Awaits some work for at most `ms`; then the result is what `onTimeout` returns or throws, and that of the work is
- * dropped.
- */
+/** Awaits some work for at most `ms`; then the result is what `onTimeout` returns or throws. */
 export async function withTimeout<Value, Late>(work: Promise<Value>, ms: number, onTimeout: () => Late) {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);

@@ -66,12 +66,8 @@ export function isWebsocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-interface Address extends Pick<ListenOptions, 'host' | 'port'> {
-  readonly setting?: string;
-}
-
 /** Finds out why listhen cannot use an address: its own error has no reason. */
-async function findListenProblem(address: Address): Promise<string> {
+async function findListenProblem(address: { readonly host: string; readonly port: number }): Promise<string> {
   const trial = createServer();
   try {
     await once(trial.listen(address), 'listening');
@@ -84,7 +80,10 @@ async function findListenProblem(address: Address): Promise<string> {
 }
 
 /** Describes why an address cannot be used, by the code of the error. */
-export function describeListenError(code: string, { host, port, setting = 'PORT' }: Address): string {
+export function describeListenError(
+  code: string,
+  { host, port, setting = 'PORT' }: { readonly host: string; readonly port: number; readonly setting?: string },
+): string {
   if (code === 'EADDRINUSE') return `${setting}: port ${port} of ${host} is in use`;
   if (code === 'EADDRNOTAVAIL') return `HOST: ${host} is not an address of this machine`;
   if (code === 'EACCES') {

@@ -85,10 +85,7 @@ export function toStoredReply<Stored extends Variant>(
 /** A cache: browsers and CDNs send few different headers, and parsing takes half of the negotiation time. */
 const parsed = new LRUCache<string, ReadonlyMap<string, number>>({ max: 100, memoMethod: parseWeights });
 
-/**
- * Picks the encoding with the highest weight (RFC 9110 12.5.3), the shortest of equal ones; `identity` instead of a
- * 406.
- */
+/** Picks the encoding of the highest weight (RFC 9110 12.5.3), the shortest of equals; `identity`, not a 406. */
 function negotiateEncoding(header: string | undefined, available: StoredFile['variants']): Encoding {
   if (!header) return 'identity';
   const weights = parsed.memo(header);
@@ -111,10 +108,7 @@ function parseWeights(header: string): Map<string, number> {
   return weights;
 }
 
-/**
- * The part that a client asks for (RFC 9110 14.2), empty if outside of the file; several at once, what cannot be parsed
- * and a part of another version are ignored, as the RFC allows.
- */
+/** The part that a client asks for (RFC 9110 14.2), empty if outside of the file; what is none is ignored. */
 function readRange(headers: IncomingMessage['headers'], etag: string, bytes: number): ByteRange | undefined {
   const [, first, last] = /^bytes=(\d*)-(\d*)$/i.exec(headers.range ?? '') ?? [];
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined;
@@ -154,7 +148,6 @@ function prepare(file: StoredFile, encoding: Encoding, isPreview: boolean): Prep
 
 /** JSON for many responses, stored in memory with its gzip variant. */
 export function toStoredJson(json: unknown, cacheControl?: string): StoredFile {
-  const toVariant = (content: Buffer) => ({ bytes: content.length, sha256: hash('sha256', content), content });
   const content = Buffer.from(`${JSON.stringify(json)}\n`);
   const variants = { identity: toVariant(content), gzip: toVariant(gzipSync(content)) };
   const inMemory = (variant: Variant): Buffer =>
@@ -168,3 +161,5 @@ export function toStoredJson(json: unknown, cacheControl?: string): StoredFile {
     prepared: {},
   };
 }
+
+const toVariant = (content: Buffer) => ({ bytes: content.length, sha256: hash('sha256', content), content });

@@ -98,10 +98,7 @@ export function createReauthorize(apiKeys: Store['apiKeys']) {
     authorize(await findKey(apiKeys, keyId, secretHash, Date.now()), scope, server);
 }
 
-/**
- * Throws 403 unless the server is in the list of a key, and it has the scope; it does not reveal what other servers
- * exist.
- */
+/** Throws 403 unless a key has the server and the scope; it does not reveal what other servers exist. */
 export function authorize(key: ApiKeyRecord, scope: Scope, server: ServerName): void {
   if (!key.servers.includes(server)) {
     throw new Problem('forbidden', undefined, { reason: `${server} is not among the servers of API key ${key.id}` });

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { request as requestHttp } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { connect } from 'node:net';
+import type { Socket } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import type { StatusCatalog } from '#contract/status.ts';
@@ -25,10 +28,7 @@ interface MonitorsOptions {
   readonly random?: () => number;
 }
 
-/**
- * The state of a monitor: what visitors see, undefined before any check; and the passes in a row or, negative, the failures in
- * a row, 0 until the first check of the target.
- */
+/** What visitors see, undefined before any check; and the passes or, negative, failures of the target in a row. */
 interface MonitorState {
   readonly up: boolean | undefined;
   readonly streak: number;
@@ -148,43 +148,30 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
  * target may have its own monitor, and the body is not read. Certificates must be publicly trusted.
  */
 export async function probe(
-  target: { readonly url?: string | undefined; readonly tcp?: string | undefined },
+  { url, tcp = '' }: { readonly url?: string | undefined; readonly tcp?: string | undefined },
   { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
 ): Promise<string | undefined> {
   const timeout = AbortSignal.timeout(timeoutMs);
   const ended = AbortSignal.any([timeout, signal]);
-  const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
   try {
-    if (target.url === undefined) dial(target.tcp ?? '', ended, resolve).on('error', reject);
-    else fetchStatus(target.url, ended, resolve).on('error', reject).end();
-    return await promise;
+    if (url === undefined) {
+      const colon = tcp.lastIndexOf(':');
+      const socket = connect({ host: tcp.slice(0, colon), port: Number(tcp.slice(colon + 1)), signal: ended });
+      await once(socket, 'connect');
+      socket.destroy();
+      return undefined;
+    }
+    // Not by the shared client, which rejects redirects, reads bodies and reuses connections.
+    const request = url.toLowerCase().startsWith('https:') ? requestHttps : requestHttp;
+    const headers = { accept: '*/*', 'user-agent': 'hosting-api' };
+    const running = request(url, { agent: false, headers, signal: ended }).end();
+    // A response of 101 is an upgrade.
+    const answered = Promise.race([once(running, 'response'), once(running, 'upgrade')]);
+    const [{ statusCode: status }, socket] = (await answered) as [IncomingMessage, Socket?];
+    running.destroy();
+    return socket === undefined && status! < 400 ? undefined : `status ${status}`;
   } catch (error) {
     if (timeout.aborted) return `no answer within ${timeoutMs} ms`;
     return error instanceof Error && 'code' in error ? String(error.code) : String(error);
   }
-}
-
-/** Does not use the shared client, which rejects redirects, reads bodies and reuses connections. */
-function fetchStatus(url: string, signal: AbortSignal, resolve: (reason: string | undefined) => void) {
-  const request = url.toLowerCase().startsWith('https:') ? requestHttps : requestHttp;
-  const headers = { accept: '*/*', 'user-agent': 'hosting-api' };
-  const running = request(url, { agent: false, headers, signal }, (response) => {
-    const { statusCode: status = 0 } = response;
-    resolve(status < 400 ? undefined : `status ${status}`);
-    response.destroy();
-  });
-  // Without a listener, a response of 101 would never settle the promise.
-  return running.on('upgrade', (_response, socket) => {
-    socket.destroy();
-    resolve('status 101');
-  });
-}
-
-function dial(address: string, signal: AbortSignal, resolve: (reason: undefined) => void) {
-  const colon = address.lastIndexOf(':');
-  const socket = connect({ host: address.slice(0, colon), port: Number(address.slice(colon + 1)), signal });
-  return socket.on('connect', () => {
-    resolve(undefined);
-    socket.destroy();
-  });
 }

@@ -9,13 +9,22 @@ import { z } from 'zod';
 /** A credential for a header. The runtime's error for an invalid header value would quote the credential. */
 export const Secret = z.string().regex(/^[\x21-\x7E]+$/, 'must be visible ASCII characters without spaces');
 
-/** The base URL of an upstream, without a trailing slash: https, or http on loopback. */
+/** Whether a URL is https, or http on loopback, and has no user. */
+function isSafe(url: URL): boolean {
+  if (url.username || url.password) return false;
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
+}
+
+/** The URL of a webhook, whose query may be its credential. */
+export const WebhookUrl = z.string().refine((text) => {
+  const url = URL.parse(text);
+  return url !== null && isSafe(url);
+}, 'must be an https:// URL without a user (http:// only on loopback)');
+
+/** The base URL of an upstream, without a trailing slash. */
 export const UpstreamUrl = z.string().transform((text, context) => {
   const url = URL.parse(text);
-  const plain = url && !url.username && !url.password && !url.search && !url.hash;
-  if (plain && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)))) {
-    return (url.origin + url.pathname).replace(/\/+$/, '');
-  }
+  if (url && isSafe(url) && !url.search && !url.hash) return (url.origin + url.pathname).replace(/\/+$/, '');
   context.addIssue('must be an https:// URL without user, query and fragment (http:// only on loopback)');
   return z.NEVER;
 });

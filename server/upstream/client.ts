@@ -33,10 +33,7 @@ export interface RequestOptions extends Partial<Pick<ClientOptions, 'maxBytes' |
   readonly body?: Readonly<Record<string, unknown>> | URLSearchParams;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
-  /**
-   * Checks that it may still be sent, less than half a second before, also if it waits for a connection; rejects if
-   * not.
-   */
+  /** Checks that it may still be sent, less than half a second before; rejects if not. */
   readonly confirm?: (() => Promise<void>) | undefined;
   readonly trace?: Trace | undefined;
 }
@@ -127,7 +124,7 @@ export function createClient(client: ClientOptions): Client {
             signal,
             dispatcher,
           });
-          text = await readText(response, maxBytes);
+          text = response.body ? (await collect(response.body, maxBytes))?.toString('utf8') : '';
         } catch (error) {
           if (state() === 'late' && !signal.aborted) continue;
           const outcome = signal.aborted ? 'timeout' : state() === 'sent' ? 'broken' : 'unreachable';
@@ -198,16 +195,16 @@ function trackSent(agent: Agent, maxWaitMs: number): { dispatcher: Dispatcher; s
   return { dispatcher, state: () => state };
 }
 
-/** Reads the body; undefined if it is too long. The rest is not read then. */
-async function readText(response: Response, maxBytes: number): Promise<string | undefined> {
+/** Collects the bytes of an answer; undefined if there are more than `maxBytes`, of which the rest is not read. */
+export async function collect(stream: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of stream) {
     length += chunk.length;
     if (length > maxBytes) return undefined;
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
 /** Formats an error and its causes as one line. */

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { connect } from 'node:net';
 import { domainToASCII } from 'node:url';
-import { announceUpstream } from '../../upstream/client.ts';
+import { announceUpstream, collect } from '../../upstream/client.ts';
 import type { CallOutcome } from '../../upstream/client.ts';
 import { isAllowedHost, lookupPublic } from '../../upstream/address.ts';
 import type { DomainName } from '../names.ts';
@@ -65,14 +65,8 @@ async function ask(
   socket.once('connect', () => (isConnected = true));
   try {
     socket.write(`${line}\r\n`);
-    const chunks: Buffer[] = [];
-    let length = 0;
-    for await (const chunk of socket) {
-      length += (chunk as Buffer).length;
-      if (length > maxBytes) return { isConnected };
-      chunks.push(chunk as Buffer);
-    }
-    const bytes = Buffer.concat(chunks);
+    const bytes = await collect(socket, maxBytes);
+    if (!bytes) return { isConnected };
     // The protocol has no charset. The markers are ASCII; only displayed names are not.
     return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
   } catch {
@@ -111,10 +105,7 @@ function toName(text: string): string {
   return domainToASCII(text).replace(/\.$/, '') || text.toLowerCase();
 }
 
-/**
- * How a server is asked, and the markers of its lines, ignoring case and runs of white space; `<name>` is the queried
- * name.
- */
+/** How a server is asked, and the markers of its lines in any case; `<name>` is the queried name. */
 interface Dialect {
   /** The query line, in which `<label>` stands for the name without its TLD; default the name. */
   readonly query?: string;

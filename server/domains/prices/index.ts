@@ -98,10 +98,7 @@ export function createLivePrices(options: LivePricesOptions) {
     start: () => void poller.start(),
     /** Resolves when the first read has ended, which it starts; never rejects. */
     firstRead: () => poller.start(),
-    /**
-     * The latest prices by TLD, the same object until they change; undefined if none were read yet, or they are too
-     * old.
-     */
+    /** The latest prices by TLD, the same object until they change; undefined if there are none, or too old ones. */
     current: () => (copy && now() - copy.readAt <= keepMs ? copy.prices : undefined),
     async stop(): Promise<void> {
       const stopped = poller.stop();

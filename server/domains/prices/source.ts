@@ -12,10 +12,7 @@ export type TldPrices = Readonly<z.infer<typeof TldPrices>>;
 
 /** A billing system with prices. */
 export interface PriceSource {
-  /**
-   * Reads the complete prices by TLD: A-labels in lower case without a leading dot. May be empty; throws a
-   * ProviderError.
-   */
+  /** Reads the complete prices by TLD: A-labels in lower case, no leading dot. Throws a ProviderError. */
   read(): Promise<ReadonlyMap<string, TldPrices>>;
   close(): Promise<void>;
 }
@@ -44,10 +41,7 @@ export interface PriceSourceOptions {
 const maxNamed = 10;
 const maxNameLength = 64;
 
-/**
- * Collects prices by TLD. Entries without prices are ignored, and with a warning those that are no TLD or a repeated
- * one.
- */
+/** Collects prices by TLD; what has none is ignored, what is no TLD or a repeated one with a warning. */
 export function collectPrices(
   entries: readonly (readonly [tld: string, prices: TldPrices | undefined])[],
   warn: PriceSourceOptions['warn'],
