@@ -55,7 +55,7 @@ interface AppOptions {
 declare module 'h3' {
   interface H3EventContext {
     request?: RequestContext;
-    /** The endpoint of the path, if there is one; for a wrong method, the first one of the path. */
+    /** The endpoint of the path; for a wrong method, its first one. */
     endpoint?: Endpoint | undefined;
   }
 }
@@ -122,7 +122,7 @@ export function createApp(options: AppOptions): H3 {
     context.route = endpoints.getMedia.path;
     throw new Problem('media_not_found', undefined, cached);
   };
-  /** The API key and server of a request. Throws 429 over a limit, 401 without a valid key, 403 if it may not do this. */
+  /** The caller of an endpoint; throws 429, 401 or 403. */
   const decide = async (context: RequestContext, { method, access, limit, body }: Endpoint, id: string) => {
     const { id: requestId, client, trace, request } = context;
     // What is refused for its body uses no vote.
@@ -192,12 +192,16 @@ export function createApp(options: AppOptions): H3 {
   app.use(guard(enter));
   for (const [path, ofPath] of Map.groupBy(routes, ({ endpoint }) => endpoint.path)) {
     const pattern = path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id');
-    const methods = ofPath.flatMap((route) => methodsOf(route).map((method) => ({ method, route })));
-    for (const { method, route } of methods) {
+    const methods: HTTPMethod[] = [];
+    for (const route of ofPath) {
+      const { endpoint } = route;
       const step = guard((event) => answer(event, route));
-      app.on(method, pattern, step, { meta: { endpoint: route.endpoint } });
+      // HEAD has routes of its own: the one of all other methods wins over what h3 would do for it.
+      const own: HTTPMethod[] = endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method];
+      for (const method of own) app.on(method, pattern, step, { meta: { endpoint } });
+      methods.push(...own);
     }
-    const allowed = methods.map(({ method }) => method).join(', ');
+    const allowed = methods.join(', ');
     const refuse = guard((event) => refuseMethod(event, allowed));
     app.all(pattern, refuse, { meta: { endpoint: ofPath[0]!.endpoint } });
   }
@@ -210,12 +214,10 @@ function findEndpoint({ url, context }: H3Event): Endpoint | undefined {
   return context.matchedRoute?.meta?.['endpoint'] as Endpoint | undefined;
 }
 
-/** A longer path was not mistyped, and would cost time. */
-const maxNearPath = 128;
-
-/** Says which endpoint a mistyped path nearly is, by the template of the contract, never what the client sent. */
+/** Which endpoint a mistyped path nearly is: its template, never what the client sent. */
 function findNearest(routes: readonly Route[], { req, url }: H3Event): string | undefined {
-  if (url.pathname.length > maxNearPath) return undefined;
+  // A longer path was not mistyped, and would cost time.
+  if (url.pathname.length > 128) return undefined;
   const method = req.method === 'HEAD' ? 'GET' : req.method;
   const given = url.pathname.toLowerCase().split('/').filter(Boolean);
   const near = routes.flatMap(({ endpoint }) => {
@@ -250,24 +252,19 @@ function toChange(segment: string, wanted: string): number {
   return distance(segment, wanted) <= Math.max(Math.min(2, wanted.length / 2), wanted.length / 3) ? 0.5 : 2;
 }
 
-/** HEAD has routes of its own: the one of all other methods wins over what h3 would do for it. */
-function methodsOf({ endpoint: { method } }: Route): readonly HTTPMethod[] {
-  return method === 'GET' ? ['GET', 'HEAD'] : [method];
-}
-
 /** Whether a request failed because the store did not answer. */
 function isStoreUnreachable(error: unknown): boolean {
   return error instanceof Error && (error instanceof StoreUnreachableError || isStoreUnreachable(error.cause));
 }
 
-/** The response of an endpoint while the store does not answer: its own code if that is a 500, and when to retry. */
+/** The error while the store does not answer: that of the endpoint if it is a 500, and when to retry. */
 function toStoreProblem(thrown: unknown, endpoint: Endpoint | undefined): Problem {
   const code = thrown instanceof Problem && problems[thrown.code].status === 500 ? thrown.code : endpoint?.failure;
   const headers = thrown instanceof Problem ? thrown.headers : {};
   return new Problem(code ?? 'internal_error', undefined, { headers: { ...headers, 'Retry-After': '5' } });
 }
 
-/** Sets the status with its reason phrase, which h3 leaves empty, and adds headers: alternating names and values. */
+/** Sets the status with its reason phrase, which h3 leaves empty, and adds headers. */
 function setHead(event: H3Event, status: number, headers: readonly string[] = []): void {
   event.res.status = status;
   event.res.statusText = STATUS_CODES[status]!;
@@ -290,13 +287,13 @@ interface ListenersBase extends Base<Env> {
   readonly preview: string | undefined;
 }
 
-/** After this longer time, a client that does not read its response is disconnected: the response is in memory. */
+/** How much longer a client may not read its response, which is in memory. */
 const stalledClientMs = 120_000;
 
 const untrustedMessage =
   'X-Forwarded-For of an address that is not in TRUSTED_PROXIES is ignored; if it is your proxy, all its visitors share one limit';
 
-/** Starts listening: the fast path for files, the app behind it, and websockets. It is closed with the server. */
+/** Starts listening: the fast path for files, the app behind it, and websockets. */
 export async function openListeners(base: ListenersBase, routes: readonly Route[]) {
   const { env, log, opened, releases, store, limits, relay, preview, report, later } = base;
   const requests = createRequests({

@@ -77,14 +77,14 @@ const DnsServers = list.transform((servers, context): 'off' | string[] => {
 /** The address to listen on. */
 const Host = z.string().refine(isHost, 'must be an IP address or a host name');
 
-/** Whether a text is an IP address with an optional port; an IPv6 address with a port needs brackets. */
+/** An IP address with an optional port; IPv6 with a port needs brackets. */
 function isAddress(text: string): boolean {
   if (isIP(text) !== 0) return true;
   const [, six, four, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
   return isIP(six ?? four ?? '') === (six === undefined ? 4 : 6) && Number(port) > 0 && Number(port) < 65_536;
 }
 
-/** Whether a text is an address or a name without a port. For anything else, listhen would listen on localhost. */
+/** For anything else, listhen would listen on localhost. */
 function isHost(host: string): boolean {
   return isIP(host) !== 0 || /^(?!-)[\dA-Za-z.-]{1,63}(?<!-)$/.test(host);
 }
@@ -107,7 +107,7 @@ export function readVersion(root: string): string {
   return /^[0-9a-f]{40}$/.test(commit) ? `${packageJson.version}+${commit.slice(0, 12)}` : packageJson.version;
 }
 
-/** Reads the commit that is checked out, without git, which may be missing or distrust the owner; undefined if there is none. */
+/** Reads the commit that is checked out, without git, which may be missing or distrust the owner. */
 function readCommit(git: string): string | undefined {
   // In a further work tree, `.git` is a file.
   const [, tree] = /^gitdir: (.+)$/.exec(readLine(git)) ?? [];
@@ -270,7 +270,7 @@ const Settings = z
 /** The validated settings of the server, named as their environment variables. */
 export type Env = Readonly<z.infer<typeof Settings> & z.infer<typeof PriceSettings>>;
 
-/** Each setting with its default as text, empty where it has none or one of the machine, and what it means. */
+/** Each setting with its meaning, and its default as text unless it is one of the machine. */
 export function listSettings(): { name: string; preset: string; meaning: string }[] {
   return Object.entries(Settings.shape).map(([name, schema]) => {
     const { data } = schema.safeParse(undefined);
@@ -279,7 +279,7 @@ export function listSettings(): { name: string; preset: string; meaning: string 
   });
 }
 
-/** Adds the lines of `.env`, where there is one, to the environment. Throws an {@link EnvError} where it cannot be read. */
+/** Adds the lines of `.env`, if there is one, to the environment. Throws an {@link EnvError}. */
 export function loadEnvFile(): void {
   if (!existsSync('.env')) return;
   if (!isSettingsFile('.env')) throw new EnvError('.env: must be a regular file of at most 64 KiB');
@@ -343,7 +343,7 @@ function isSwap(one: string, other: string): boolean {
   return at >= 0 && at < one.length - 1 && one.slice(0, at) + one[at + 1]! + one[at] + one.slice(at + 2) === other;
 }
 
-/** Says in one line which setting a variable looks like, or that it was removed; without its value. */
+/** Says which setting a variable looks like, or that it was removed; never its value. */
 export function describeMisspelt({ name, setting }: Misspelt): string {
   if (setting === undefined) return `${name} is no longer a setting and has no effect`;
   return `${name} is not a setting and has no effect: did you mean ${setting}?`;

@@ -12,7 +12,6 @@ import { findKey } from './keys/authorize.ts';
 import { Problem } from './problem.ts';
 import type { ApiKeyRecord, Store } from './store/types.ts';
 
-/** What the server would answer to a request with a key, and why. The code is `allowed`, or that of the error. */
 interface Decision {
   readonly status: number;
   readonly code: string;

@@ -39,7 +39,7 @@ export function createLifecycle(canServe: () => boolean = () => true) {
   };
 }
 
-/** What no request needs is opened after the first answer or this time, whichever is first: it would delay that answer. */
+/** Parts would delay the first answer: they are opened after it or this time, whichever is first. */
 const idleMs = 1000;
 
 /** Opens parts of the server when needed, or soon after the first answer: an upgrade may replace their files. */

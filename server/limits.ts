@@ -6,7 +6,7 @@ import { withTimeout } from './timeout.ts';
 import { createTokenBucket, createToResult } from './token-bucket.ts';
 import type { CreateBucket, LocalBucket, TokenBucket } from './token-bucket.ts';
 
-/** The rate limits: those of single endpoints by name, of each client below /v1, and of the actions and reads of each key. */
+/** The rate limits of single endpoints, of each client below /v1, and of the actions and reads of each key. */
 export type Limits = Readonly<Record<LimitName | 'actions' | 'reads', TokenBucket>> & { readonly client: LocalBucket };
 
 /**

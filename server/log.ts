@@ -35,7 +35,7 @@ export function createLog({ level, format, destination }: LogOptions): Logger {
   return pino(options, { write: (line) => destination.write(prettify(escapeTwice(line))) });
 }
 
-/** Escapes control characters in JSON so that they stay escaped when it is parsed; messages and stacks are shown as text. */
+/** Escapes control characters so that they stay escaped when the JSON is parsed and shown as text. */
 function escapeTwice(json: string): string {
   return escapeLines(json).replaceAll(/\\(?:u[\da-f]{4}|.)/gi, (escape) =>
     /^\\[ubfr]/.test(escape) ? `\\${escape}` : escape,
@@ -44,7 +44,6 @@ function escapeTwice(json: string): string {
 
 /** How long the end of the process waits for the reader. */
 const flushMs = 1000;
-
 /** The minimum time between two reports of dropped texts while the queue is not empty. */
 const reportMs = 1000;
 
@@ -69,7 +68,7 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
   let pauseMs = minPauseMs;
   let retry: NodeJS.Timeout | undefined;
 
-  /** Reports dropped texts as soon as something is written again, but not once for each write to a slow reader. */
+  /** Reports once something is written again, but not for each write to a slow reader. */
   const report = (): void => {
     if (dropped === reported || performance.now() < reportedAt + reportMs) return;
     const before = dropped;

@@ -27,7 +27,7 @@ export class Problem extends Error {
   }
 }
 
-/** Renders what was thrown in the error style of an endpoint; what is no {@link Problem} becomes its failure code. */
+/** Renders what was thrown in the style of an endpoint; what is no {@link Problem} becomes its failure. */
 export function renderError(error: unknown, endpoint: Endpoint | undefined) {
   const problem = error instanceof Problem ? error : new Problem(endpoint?.failure ?? 'internal_error');
   const style = endpoint?.errorStyle ?? 'json';
@@ -44,7 +44,7 @@ export function renderError(error: unknown, endpoint: Endpoint | undefined) {
   return { status, headers, body };
 }
 
-/** Renders an error as the bytes of a whole response, for a socket without a ServerResponse, which closes after it. */
+/** Renders an error as a whole response, for a socket that closes after it. */
 export function renderRawError(error: unknown, requestId: string, limits: readonly string[] = []) {
   const { status, headers, body } = renderError(error, undefined);
   const common = ['X-Request-Id', requestId, 'X-Content-Type-Options', 'nosniff', 'Connection', 'close'];

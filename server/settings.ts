@@ -30,7 +30,7 @@ export function readSettings<Schema extends z.ZodObject>(
   throw new EnvError(problems.join('\n'));
 }
 
-/** Creates the folder of a setting if it is missing. Throws an {@link EnvError} if files cannot be created in it. */
+/** Creates the folder of a setting. Throws an {@link EnvError} if files cannot be created in it. */
 export function prepareFolder(setting: string, folder: string, mode?: number): void {
   checkFolder(setting, folder, () => createFolder(folder, mode));
 }

@@ -75,7 +75,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
       lifecycle.drain();
       listeners.announce();
     },
-    /** Stops the service: no new connections; running requests finish, or are aborted after the grace period. */
+    /** Running requests finish, or are aborted after the grace period. */
     async stop(): Promise<void> {
       lifecycle.drain();
       hosting.drain();

@@ -43,7 +43,6 @@ export type CreateBucket = (options: TokenBucketOptions & { readonly name: strin
 
 /** The first sweep happens at this many buckets, the next ones when the number left by the last has doubled. */
 const minSweepSize = 10_000;
-
 /** The pause between sweeps. A sweep of a full map takes about 5 ms. */
 const sweepPauseMs = 1000;
 

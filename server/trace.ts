@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The trace that a request belongs to (W3C Trace Context). It is only passed on: this service makes up none. */
+/** The trace of a request (W3C Trace Context). It is only passed on: this service makes up none. */
 export interface Trace {
   readonly id: string;
   readonly isSampled: boolean;
@@ -14,7 +14,7 @@ const traceparent = /^[\da-f]{2}-([\da-f]{32})-[\da-f]{16}-([\da-f]{2})$/;
 /** One line of visible text; an upstream has rules of its own for its members. */
 const tracestate = /^[\x20-\x7e]{1,512}$/;
 
-/** Reads the trace of a request; undefined if there is none, or `traceparent` does not have its form. */
+/** Reads the trace of a request; undefined without a `traceparent` of its form. */
 export function readTrace(headers: IncomingHttpHeaders): Trace | undefined {
   const [, id, flags = ''] = traceparent.exec(String(headers['traceparent'])) ?? [];
   if (id === undefined) return undefined;

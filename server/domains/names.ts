@@ -60,7 +60,7 @@ function findDomain(text: string, tlds: () => ReadonlySet<string>): Fault | { do
   return { domain: { name, unicode, tld: labels.slice(at).join('.') }, isBelow: at > 1 };
 }
 
-/** The domain in a URL, an e-mail address or a name with too many dots or spaces, if it is one under a TLD on sale. */
+/** The domain in a URL, an e-mail address or a name with too many dots or spaces. */
 function findMeant(text: string, tlds: () => ReadonlySet<string>): ParsedDomain | undefined {
   if (text.length > maxInput) return undefined;
   const host = text

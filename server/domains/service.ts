@@ -32,7 +32,7 @@ interface DomainsBase extends Base<RegistrySettings & PriceSettings & { readonly
 /** How long a request waits for the first prices. */
 const firstReadMs = 5000;
 
-/** Opens the domain search, with live prices if a billing system is configured. Both are read in the background until closed. */
+/** Opens the domain search, with live prices if a billing system is configured. */
 export function openDomains({ env, log, opened, releases, createBucket }: DomainsBase) {
   const registries = openRegistries(env, log, createBucket);
   opened.defer(() => registries.close());
@@ -49,7 +49,7 @@ export function openDomains({ env, log, opened, releases, createBucket }: Domain
   };
 }
 
-/** Opens the registries. The User-Agent names this service and a contact URL for registry operators. */
+/** Opens the registries. The User-Agent has a contact URL for their operators. */
 export function openRegistries(env: RegistrySettings, log: Logger, createBucket?: CreateBucket): Registries {
   const { DNS_SERVERS: dnsServers, RDAP_BOOTSTRAP_URL: url, SERVICE_VERSION: version, PUBLIC_URL: contact } = env;
   const userAgent = `hosting-api/${version}${contact === undefined ? '' : ` (+${contact})`}`;
@@ -110,9 +110,9 @@ export function createDomains({ catalog, live, availability }: DomainsOptions) {
     return offers;
   };
   return {
-    /** Lists the TLDs on sale; the same object until they change. Throws a Problem if there are no prices. */
+    /** The TLDs on sale; the same object until they change. Throws a Problem without prices. */
     list: () => read().listed,
-    /** Searches for a domain; returns the reply, and the name with U-labels. Throws a Problem if there is no answer. */
+    /** Returns the reply, and the name with U-labels. Throws a Problem if there is no answer. */
     async search(text: string) {
       const domain = parseDomainName(text, () => read().tlds);
       const offer = read().offers.get(domain.tld);
@@ -133,7 +133,7 @@ export function createDomains({ catalog, live, availability }: DomainsOptions) {
   };
 }
 
-/** Merges the catalog and live prices. With live prices, the catalog only adds lookups and order URLs, or hides TLDs. */
+/** With live prices, the catalog only adds lookups and order URLs, or hides TLDs. */
 function toOffers(catalog: DomainCatalog, prices: ReadonlyMap<string, TldPrices> | undefined) {
   const entries = new Map(Object.entries(catalog.tlds).map(([tld, entry]) => [tld.slice(1), entry]));
   // All of them, on sale or not: example.co.uk is never a name under .uk.

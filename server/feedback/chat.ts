@@ -19,7 +19,7 @@ interface ChatKind {
   readonly escape: (character: string) => string;
   /** The URL to post to, from the webhook URL of the operator. */
   toUrl(url: string): string;
-  /** Builds the body of a message from its fields, whose values are already escaped, and its time. */
+  /** Builds the body of a message from fields with escaped values. */
   toBody(fields: readonly (readonly [name: string, value: string])[], helpful: boolean, time: string): object;
 }
 
@@ -28,7 +28,7 @@ const heading = 'Knowledge base feedback';
 /** The special characters of Markdown, mentions and links. */
 const special = /[\\`*_~|>#[\]()<@:.!-]/;
 
-/** Messages of a Discord webhook: one embed without mentions, in which visitors' text is not formatted. */
+/** One embed without mentions, in which visitors' text is not formatted. */
 const discord: ChatKind = {
   // The limit of a field value (Discord, message resource, embed limits).
   maxText: 1024,
@@ -49,7 +49,7 @@ const discord: ChatKind = {
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-/** Messages of a Slack webhook. They use plain text elements, which have no formatting, mentions or links. */
+/** Plain text elements, which have no formatting, mentions or links. */
 const slack: ChatKind = {
   // A field has at most 2000 characters, its name included (Slack, section block).
   maxText: 1900,
@@ -68,7 +68,7 @@ const slack: ChatKind = {
   },
 };
 
-/** Messages of a Mattermost webhook: one attachment, in which visitors' text is not formatted. */
+/** One attachment, in which visitors' text is not formatted. */
 const mattermost: ChatKind = {
   maxText: 1024,
   // Mentions cannot be turned off, so a zero-width space follows each @.
@@ -93,12 +93,6 @@ export interface ChatOptions {
   readonly timeoutMs?: number;
 }
 
-/** The maximum Retry-After that is waited for. */
-const maxWaitMs = 2000;
-
-/** Shorter parts of a webhook URL are words, such as `webhooks`. */
-const minSecretLength = 12;
-
 const Limited = z.object({ retry_after: z.number().nonnegative() });
 
 /** Creates a client of the team's chat. It retries once after a 429 with a Retry-After of 2 s or less. */
@@ -109,7 +103,8 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
   const client = createClient({
     baseUrl: origin,
     headers: { 'user-agent': `hosting-api/${version}` },
-    secrets: parts.filter((part) => part.length >= minSecretLength),
+    // Shorter parts are words, such as `webhooks`.
+    secrets: parts.filter((part) => part.length >= 12),
     timeoutMs,
     upstream: 'chat',
     // The URL is the credential.
@@ -130,7 +125,7 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
       const post = (): Promise<Reply> => client.request('POST', pathname + search, { body, signal, trace });
       let reply = await post();
       const wait = reply.status === 429 ? toRetryAfterMs(reply) : Number.NaN;
-      if (wait <= Math.min(maxWaitMs, end - performance.now())) {
+      if (wait <= Math.min(2000, end - performance.now())) {
         await sleep(wait);
         reply = await post();
       }
@@ -153,7 +148,7 @@ function toPlainLine(text: string): string {
   return text.replace(/\s+/gu, ' ').replace(invisible, '').trim();
 }
 
-/** Escapes a text and truncates it to a number of UTF-16 units, but never inside an escape sequence or a surrogate pair. */
+/** Truncates a text to a number of UTF-16 units, never inside an escape sequence or a surrogate pair. */
 function escapeCut(text: string, limit: number, escape: (character: string) => string): string {
   let escaped = '';
   for (const character of text) {

@@ -26,7 +26,7 @@ interface FeedbackBase extends Base<FeedbackSettings> {
 /** The feedback of readers on articles. */
 export type Feedback = ReturnType<typeof openFeedback>;
 
-/** Opens feedback, which is forwarded to a chat if one is configured. It is closed with the server. */
+/** Opens feedback, which is forwarded to a chat if one is configured. */
 export function openFeedback({ env, opened, lifecycle, releases, store, report }: FeedbackBase) {
   const { CHAT_FEEDBACK_WEBHOOK_URL: url, CHAT_FEEDBACK_WEBHOOK_KIND: kind, SERVICE_VERSION: version } = env;
   const chat = url === undefined ? undefined : createChat({ kind, url, version });

@@ -26,7 +26,7 @@ export interface KeyCaller {
   readonly ip: string;
 }
 
-/** The API key, server and client of an authorized request, with the scope that it needs and the id in its path. */
+/** The caller of an endpoint of a server, with the scope that it needs and the id in its path. */
 export interface Caller extends KeyCaller {
   readonly scope: Scope;
   readonly server: ServerName;
@@ -74,7 +74,7 @@ export interface RawRequest {
   /** The value of `{path*}` or `{name}` in the path, percent-decoded. */
   readonly rest: string;
   readonly maxBodyBytes: number | undefined;
-  /** Counts the request at the limit of its endpoint, if that counts only valid bodies. Throws a Problem beyond it. */
+  /** Counts at the limit of an endpoint that counts only valid bodies; throws a Problem beyond it. */
   readonly count: (() => Promise<void>) | undefined;
 }
 
@@ -111,7 +111,7 @@ export function handle<Name extends EndpointName>(
   };
 }
 
-/** Reads the declared parameters. An empty one counts as missing; a repeated one must have one value. */
+/** An empty parameter counts as missing; a repeated one must have one value. */
 function readValues({ query, malformed }: Endpoint, parameters: URLSearchParams): Record<string, string> {
   const values: Record<string, string> = {};
   for (const name of Object.keys(query?.shape ?? {})) {
@@ -124,7 +124,7 @@ function readValues({ query, malformed }: Endpoint, parameters: URLSearchParams)
   return values;
 }
 
-/** Throws, and says what was given, unless `force` of the query and of the body confirm an action that needs it. */
+/** Throws, and says what was given, unless `force` confirms an action that needs it. */
 function assertConfirmed(
   { confirmation, query }: Endpoint,
   parameters: URLSearchParams,
@@ -145,7 +145,6 @@ function assertConfirmed(
   throw new Problem('confirmation_required', describeConfirmation(confirmation, wrong.join('; ')));
 }
 
-/** Validates the declared parameters. */
 function parseQuery(endpoint: Endpoint, values: Readonly<Record<string, string>>): unknown {
   const { query, malformed = 'validation_error' } = endpoint;
   if (!query) return {};
@@ -204,7 +203,7 @@ function refuse(code: ProblemCode, message?: string): Problem {
   return new Problem(code, message, { headers: { Connection: 'close' } });
 }
 
-/** Parses and validates a JSON body; throws a Problem in the style of the endpoint if it is not JSON or not valid. */
+/** Parses a JSON body; throws a Problem in the style of the endpoint if it is not valid. */
 export function parseJsonBody(text: string, rules: NonNullable<Endpoint['body']>, style: ErrorStyle): unknown {
   const { schema, invalid = 'validation_error' } = rules;
   let json: unknown;
@@ -260,22 +259,19 @@ const toWords: z.core.$ZodErrorMap = ({ code, input, expected }) => {
   return expected === 'boolean' ? 'must be true or false' : expected === 'string' ? 'must be a string' : 'is not valid';
 };
 
-/** The maximum length of a field name of a client in an error, and the maximum number of such names. */
 const maxNameLength = 40;
-const maxNames = 3;
-
 const list = new Intl.ListFormat('en-GB');
 
-/** Says that names of a client are unknown. */
+/** Says that names of a client are unknown: at most three of them. */
 function listUnknown(noun: string, names: readonly string[]): string {
-  const more = names.length - maxNames;
-  const quoted = [...names.slice(0, maxNames).map(quote), ...(more > 0 ? [`${more} more`] : [])];
+  const more = names.length - 3;
+  const quoted = [...names.slice(0, 3).map(quote), ...(more > 0 ? [`${more} more`] : [])];
   return quoted.length === 1
     ? `the ${noun} ${quoted[0]} is unknown`
     : `the ${noun}s ${list.format(quoted)} are unknown`;
 }
 
-/** Quotes a text of a client: cut, and without control, format and combining characters. */
+/** Quotes a text of a client: its first 40 characters, without control, format and combining ones. */
 function quote(name: string): string {
   const characters = Array.from(name.slice(0, 2 * maxNameLength + 1));
   const shown = characters.slice(0, maxNameLength).join('');

@@ -10,7 +10,7 @@ import type { LocalBucket, RateLimitResult } from '../token-bucket.ts';
 import { readTrace } from '../trace.ts';
 import type { Trace } from '../trace.ts';
 
-/** What is known of a request from its first moment on, whichever way it takes: a file of a release, h3, or a websocket. */
+/** What is known of a request, whichever way it takes: a file of a release, h3, or a websocket. */
 export interface RequestContext {
   readonly request: IncomingMessage;
   readonly id: string;
@@ -30,7 +30,7 @@ export interface RequestContext {
 
 /** An answered request, for those who count. */
 interface AnsweredRequest {
-  /** The path of its endpoint, with the names of parameters; undefined without an endpoint. */
+  /** The path of its endpoint, with the names of parameters. */
   readonly route: string | undefined;
   /** As sent; a client may make it up. */
   readonly method: string | undefined;
@@ -117,7 +117,7 @@ export function createRequests(options: RequestsOptions) {
     headersOf({ id, request }: RequestContext, isKeyed: boolean): string[] {
       return ['X-Request-Id', id, 'X-Content-Type-Options', 'nosniff', ...corsOf(request.headers.origin, isKeyed)];
     },
-    /** Throws 421 if the Host of a request is not one of this service; such a request has no target. */
+    /** Throws 421 if the Host is not one of this service; such a request has no target. */
     assertOwnHost({ request }: RequestContext): void {
       if (!isOwnHost(request)) throw new Problem('misdirected_request');
     },
@@ -199,7 +199,7 @@ const exposed =
   'RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
 const local = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
-/** CORS by the Origin of a request. Endpoints with an API key allow listed origins only: `*` does not include them. */
+/** CORS by the Origin of a request. For endpoints with an API key, `*` does not count. */
 function createCors({ origins, allowLocal }: NonNullable<RequestsOptions['cors']>) {
   const forAnyone = ['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposed];
   const varies = ['Vary', 'Origin'];
@@ -226,7 +226,7 @@ export function preflightHeaders({ method, headers }: IncomingMessage, methods: 
 /** The maximum length of a client's text in a log line. */
 const maxText = 256;
 
-/** The targets whose query is logged, an article's. Elsewhere it may be a wanted domain, or a misplaced key or token. */
+/** Where the query is logged: elsewhere it may be a wanted domain, or a misplaced key or token. */
 const logsQuery = /^\/v1\/(?:blog|kb|info|plans)(?:\/[a-z]+)?\?/;
 
 /** Replaces the target of a request that no route may see. */

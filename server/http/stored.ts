@@ -21,7 +21,7 @@ export interface StoredFile<Stored extends Variant = Variant> {
   readonly cacheControl?: string;
   /** Content-Location: the current target, if the request used a former one. */
   readonly location?: string;
-  /** What a browser must know that displays it as a document, such as a policy; alternating names and values. */
+  /** For a browser that displays it as a document, such as a policy; alternating names and values. */
   readonly documentHeaders?: readonly string[];
   /** Whether a client may ask for a part. */
   readonly hasRanges?: boolean;
@@ -38,7 +38,7 @@ export interface ByteRange {
   readonly end: number;
 }
 
-/** What to send for a stored file: no body without a variant; headers are alternating names and values. */
+/** What to send: no body without a variant; headers are alternating names and values. */
 interface StoredReply<Stored> {
   readonly status: 200 | 206 | 304;
   readonly headers: readonly string[];
@@ -46,7 +46,7 @@ interface StoredReply<Stored> {
   readonly range?: ByteRange;
 }
 
-/** The headers of the responses of a variant, as alternating names and values for `writeHead`. */
+/** The headers of the responses of a variant. */
 interface Prepared {
   readonly etag: string;
   readonly okHeaders: readonly string[];

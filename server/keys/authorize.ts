@@ -65,7 +65,7 @@ function randomText(length: number, randomBytes: RandomBytes): string {
   return text;
 }
 
-/** Finds the API key of a request by its headers. Throws 401, with the reason, unless the key is valid and active. */
+/** Finds the API key of a request. Throws 401, with the reason, unless it is valid and active. */
 export type Authenticate = ReturnType<typeof createAuthenticate>;
 
 interface AuthenticateOptions {
@@ -74,7 +74,7 @@ interface AuthenticateOptions {
   readonly now?: () => number;
 }
 
-/** Creates {@link Authenticate}. If the last use of a key cannot be stored, `onTouchFailure` gets why, and the key counts. */
+/** Creates {@link Authenticate}. If the last use of a key cannot be stored, the key counts all the same. */
 export function createAuthenticate({ apiKeys, onTouchFailure, now = Date.now }: AuthenticateOptions) {
   return async (headers: IncomingHttpHeaders): Promise<{ readonly key: ApiKeyRecord; readonly secretHash: string }> => {
     const { id, secretHash } = readKey(headers);
@@ -142,7 +142,7 @@ function invalidKey(mistake: keyof typeof keyProblems, reason?: string): Problem
 
 const challenge = (parameters: string) => ({ 'WWW-Authenticate': `Bearer ${parameters}` });
 
-/** The access of an API key to a console: as requested, only reading, or the reason why there is none. */
+/** The access of a key to a console: as requested, only reading, or why there is none. */
 export type Access = 'ok' | 'read_only' | Problem;
 
 /** A console in a mode, and the secret of an API key that opened it. */

@@ -33,7 +33,7 @@ const unmatched = 'unmatched';
 /** What such requests are answered with: refused by Node.js, without a route, over the limit, or disconnected. */
 const unmatchedStatuses = [400, 404, 408, 429, 431, 499];
 
-/** Counts what happens in this process; all label values are of this program. Returns the function that stops it. */
+/** Counts what happens, with labels of this program alone. Returns the function that stops it. */
 export function countEvents(registry: Registry): () => void {
   const { counter, gauge, histogram } = createMetrics(registry);
   const stops: (() => void)[] = [];
@@ -139,7 +139,7 @@ const leftOut = /^nodejs_(?:active_|eventloop_utilization_)/;
 
 const longestTimeoutMs = 2_147_483_647;
 
-/** Adds the usual metrics of a Node.js process: CPU, memory, garbage collections, the lag of the event loop, the version. */
+/** Adds the usual metrics of a Node.js process, and the version. */
 export function measureProcess(registry: Registry, version: string): void {
   collectDefaultMetrics({ register: registry, eventLoopUtilizationTimeout: longestTimeoutMs });
   for (const { name } of registry.getMetricsAsArray()) if (leftOut.test(name)) registry.removeSingleMetric(name);

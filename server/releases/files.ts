@@ -86,7 +86,7 @@ export async function streamReleaseFile(file: ReleaseFile, range?: ByteRange): P
   return stream;
 }
 
-/** The bytes from `start` to `end`, in parts of at most one segment. Throws a {@link ReleaseError}. */
+/** The bytes from `start` to `end`, in parts of at most one segment. */
 async function* readSegments(file: ReleaseFile, start: number, end: number): AsyncGenerator<Buffer, void> {
   const descriptor = openRegular(file);
   try {

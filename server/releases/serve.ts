@@ -30,7 +30,7 @@ export function createFastPath(releases: Releases, requests: Requests, isPreview
   };
 }
 
-/** Decodes the query value of a target, if it is encoded as by `encodeURIComponent`; else returns the target. */
+/** Decodes the query value of a target, if it is encoded as by `encodeURIComponent`. */
 function toPlainQuery(target: string): string {
   const at = target.indexOf('=') + 1;
   if (at === 0 || !target.includes('%', at)) return target;
@@ -47,7 +47,7 @@ const emptyList = toStoredJson([]);
 /** A 404 of content. Caches keep it for a moment: a dead link on a busy page would send every visitor here. */
 export const cached = { headers: { 'Cache-Control': 'public, max-age=10' } };
 
-/** The routes that serve files of the release: one for each static file with an endpoint. */
+/** The routes that serve files of the release. */
 export function contentRoutes(releases: Releases) {
   const toRoute = (name: ServedFileName): Route => {
     const { path, absent, isImmutable = false }: ServedFile = staticFiles[name];

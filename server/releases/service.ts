@@ -30,7 +30,7 @@ export interface Release {
 
 /** A file of a release, ready to be served. */
 export interface ServedFile extends StoredFile<ReleaseFile> {
-  /** The path of the endpoint that answers with it, and whether the limit of each client applies there. */
+  /** The path of its endpoint, and whether the limit of each client applies there. */
   readonly route: string;
   readonly isLimited: boolean;
 }
@@ -57,7 +57,6 @@ interface ReleasesOptions {
 
 /** How often `current` is checked; including verification, a new release is served within 2 s. */
 const pollMs = 250;
-
 /** The pause before a rejected release is loaded again: the cause may be temporary. */
 const retryMs = 30_000;
 
@@ -66,7 +65,7 @@ const articleTarget = '/v1/kb/article?path=';
 /** The release that is being served. */
 export type Releases = Awaited<ReturnType<typeof openReleases>>;
 
-/** Opens the releases of a server, which logs each new one; they are closed with it. Throws a {@link ReleaseError}. */
+/** Opens the releases of a server, which logs each new one. Throws a {@link ReleaseError}. */
 export async function serveReleases(
   { env, log, opened, report }: Base<{ readonly DIST_DIR: string; readonly RELEASE_CACHE_BYTES: number }>,
   checkStatus: LoadOptions['checkStatus'],
@@ -119,7 +118,7 @@ export async function openReleases({ dist, cacheBytes, checkStatus, onLoaded, on
       const file = release.find(articleTarget + path);
       return file && (file.location?.slice(articleTarget.length) ?? path);
     },
-    /** When a build last made or confirmed this release, in milliseconds since 1970: the time of the link `current`. */
+    /** When a build last made or confirmed this release: the time of the link `current`, in ms since 1970. */
     async confirmedAt(): Promise<number> {
       // While a new release is rejected, the time of the link is not that of the release that is served.
       if ((await identify(link)) === loaded) confirmedAt = (await lstat(link)).mtimeMs;
@@ -132,7 +131,7 @@ export async function openReleases({ dist, cacheBytes, checkStatus, onLoaded, on
   };
 }
 
-/** Identifies a release folder: a replaced folder at the same path gets another identity. */
+/** A replaced folder at the same path gets another identity. */
 async function identify(link: string): Promise<string | undefined> {
   try {
     const directory = await realpath(link);
@@ -143,7 +142,7 @@ async function identify(link: string): Promise<string | undefined> {
   }
 }
 
-/** Creates the readers of release files. They share one LRU cache, which outlives a switch of releases. */
+/** The readers share one LRU cache, which outlives a switch of releases. */
 function createReaders(cacheBytes: number): LoadOptions['readers'] {
   const cache = new LRUCache<string, Buffer, ReleaseFile>({
     // Zero would mean no limit.
@@ -198,7 +197,6 @@ export async function loadRelease(link: string, { checkStatus, readers }: LoadOp
   return { id, nextChangeAt, domains, status, find: table.get.bind(table) };
 }
 
-/** Reads the manifest. Throws a {@link ReleaseError} if it is corrupted or has another major version. */
 async function readManifest(directory: string) {
   const path = join(directory, 'manifest.json');
   const manifest = await readFile(path, 'utf8')

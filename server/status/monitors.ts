@@ -34,9 +34,8 @@ interface MonitorState {
   readonly streak: number;
 }
 
-/** The maximum number of concurrent checks: hundreds of hanging monitors must not use up the sockets. */
+/** Hundreds of hanging monitors must not use up the sockets. */
 const maxConcurrentChecks = 16;
-
 /** After passes of this time, a monitor is up, however many its threshold needs. */
 const maxRecoveryMs = 30 * 60_000;
 
@@ -95,7 +94,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
     };
   };
 
-  /** Applies a new catalog, if there is one. Unchanged monitors continue, even in the middle of a check. */
+  /** Applies a new catalog. Unchanged monitors continue, even in the middle of a check. */
   const updateCatalog = (): void => {
     const next = currentCatalog();
     if (closed || next === catalog) return;

@@ -24,7 +24,7 @@ export interface Part {
   readonly state: 'up' | 'maintenance' | 'disrupted';
 }
 
-/** Combines parts: each name once, with its worst state (disruption, then maintenance), sorted by code point. */
+/** Combines parts: each name once, with its worst state, sorted by code point. */
 export function toPlatformStatus(parts: readonly Part[]): PlatformStatus {
   const namesOf = (state: Part['state']): Set<string> =>
     new Set(parts.flatMap((part) => (part.state === state ? part.name : [])));

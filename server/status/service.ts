@@ -29,22 +29,16 @@ export type Status = ReturnType<typeof createStatus>;
 
 /** How often the state is read for the snapshot. */
 const watchMs = 15_000;
-
-/** An unchanged snapshot is rewritten after this time, so that its age shows whether it is maintained. */
+/** An unchanged snapshot is rewritten after this time, so that its age shows that it is maintained. */
 const rewriteMs = 10_000;
-
 /** How long a request waits for a read, and the timeout of Uptime Kuma. */
 const waitMs = 5000;
-
 /** The maximum age of a status. Visitors must not see an old one as the current one. */
 const maxAgeMs = 10 * 60_000;
-
 /** How long the last status is shown after reads began to fail. */
 const graceMs = 60_000;
-
 /** The pause after a failed read: a recovery is soon visible, but a hanging source gets no read from each visitor. */
 const failedMs = 2000;
-
 /** The pause while monitors are undecided, which needs no request to them. */
 const undecidedMs = 250;
 
@@ -55,11 +49,11 @@ type StatusSettings = {
 /** What the status needs of the server. */
 interface StatusBase extends Base<StatusSettings> {
   readonly releases: { current(): { readonly status: StatusCatalog } };
-  /** The URL of this server, once it listens: the base of the URLs of monitors that are only a path. */
+  /** The base of the URLs of monitors that are only a path. */
   readonly ownUrl: () => string;
 }
 
-/** Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog, in the background until closed. */
+/** Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog. */
 export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): Status {
   const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
   const catalog = (): StatusCatalog => releases.current().status;
@@ -129,7 +123,7 @@ export function createStatus(options: StatusOptions) {
       source.start?.();
       if (snapshot) void poller.start();
     },
-    /** Reads the state; undefined if unknown. Never rejects, and waits at most 5 s; concurrent calls share one read. */
+    /** Reads the state; undefined if unknown. Never rejects, waits at most 5 s, and shares one read. */
     async read(): Promise<PlatformStatus | undefined> {
       const before = known();
       const refreshed = refreshIfDue();

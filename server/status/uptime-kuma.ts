@@ -6,7 +6,6 @@ import type { Part, StatusSource } from './platform.ts';
 
 /** Older beats are ignored: a paused monitor keeps its last beat, and the public API does not show that it is paused. */
 const staleMs = 3_600_000;
-
 /** Enough for 100 beats of about 90 bytes of 400 monitors. */
 const maxBytes = 4 * 1024 * 1024;
 
@@ -66,12 +65,12 @@ export function createUptimeKuma(
   };
 }
 
-/** The error for an unusable reply. The reason is safe for the operator's output, the description of the reply is for the log. */
+/** The reason is safe for the operator's output, the description of the reply is for the log. */
 function refuse(reply: Reply, reason: string): Error {
   return toRefusal(`${reply.describe()}; ${reason}`, reason);
 }
 
-/** Parses a reply with a schema; throws if it does not match. For unknown URLs, Uptime Kuma returns 200 with HTML. */
+/** Throws if a reply does not match: for unknown URLs, Uptime Kuma returns 200 with HTML. */
 function parse<Schema extends z.ZodType>(reply: Reply, schema: Schema): z.infer<Schema> {
   const answer = reply.status === 200 ? parseJson(reply.text, schema) : undefined;
   if (answer === undefined) throw refuse(reply, 'not an answer of a status page');

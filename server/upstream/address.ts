@@ -44,7 +44,7 @@ export function isPublicAddress(text: string): boolean {
   return address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(globalUnicast));
 }
 
-/** Whether requests to a host name are allowed: a public name or loopback, and no other literal address. */
+/** Whether a host may be asked: a public name or loopback, and no other literal address. */
 export function isAllowedHost(hostname: string): boolean {
   if (isLoopback(hostname)) return true;
   return hostname.includes('.') && isIP(hostname) === 0 && !hostname.startsWith('[') && !/\.\d+\.?$/.test(hostname);

@@ -45,7 +45,7 @@ export interface Reply {
   readonly headers: Headers;
   /** The body as UTF-8, with credentials redacted. */
   readonly text: string;
-  /** A one-line summary for the log only: it holds the URL, and for an error status an excerpt of the body. */
+  /** A line for the log only, with the URL and for an error status an excerpt of the body. */
   describe(): string;
 }
 
@@ -144,7 +144,7 @@ export function createClient(client: ClientOptions): Client {
   };
 }
 
-/** Loads undici, which takes a third of the server's start time: at the first request of a client, or in the background. */
+/** Loads undici, which takes a third of the start time: at the first request, or in the background. */
 export async function loadFetch() {
   // @ts-expect-error -- undici loads its parser at its first connection; it has no types
   const modules = [import('undici'), import('ofetch'), import('undici/lib/llhttp/llhttp_simd-wasm.js')] as const;
@@ -195,7 +195,7 @@ function trackSent(agent: Agent, maxWaitMs: number): { dispatcher: Dispatcher; s
   return { dispatcher, state: () => state };
 }
 
-/** Collects the bytes of an answer; undefined if there are more than `maxBytes`, of which the rest is not read. */
+/** Collects the bytes of an answer; undefined if there are more, whose rest is not read. */
 export async function collect(stream: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -246,7 +246,7 @@ export function toRefusal(detail: string, message: string = problems.provider_er
   return new ProviderError(message, { outcome: 'refused', cause: new Error(detail) });
 }
 
-/** Awaits a read that precedes an action. If it fails, the outcome is `refused`, since the action was not sent. */
+/** Awaits a read that precedes an action, whose failure is `refused`: the action was not sent. */
 export async function readBeforeAction(request: Promise<Reply>): Promise<Reply> {
   try {
     return await request;
@@ -299,7 +299,7 @@ export function announceUpstream(upstream: string) {
 /** The upstreams that the program names. */
 const ownNames = new Set('rdap rdap-bootstrap whois das dns uptime-kuma chat whmcs fossbilling'.split(' '));
 
-/** The name under which the calls of a provider are counted: never one of the program. No provider may have a colon. */
+/** The name under which the calls of a provider are counted; no provider may have a colon. */
 export const nameProvider = (name: string): string => (ownNames.has(name) ? `provider:${name}` : name);
 
 const outcomes: Readonly<Record<number, CallOutcome>> = { 403: 'forbidden', 404: 'not_found', 429: 'rate_limited' };

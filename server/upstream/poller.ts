@@ -9,10 +9,10 @@ interface PollerOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** The relative jitter of a pause, so that instances that start together do not poll together. */
+/** So that instances that start together do not poll together. */
 const jitter = 0.1;
 
-/** Creates what repeats a read, one at a time, once it is started. It does not keep the process alive. */
+/** Creates what repeats a read, one at a time. It does not keep the process alive. */
 export function createPoller(options: PollerOptions) {
   const { read, onFailure, everyMs, retryMs = Infinity, random = Math.random } = options;
   let running: Promise<void> | undefined;

@@ -12,9 +12,6 @@ type Reply = 'delegated' | 'not delegated' | 'failed' | 'truncated';
 /** What each answer means for those who count. */
 const outcomes = { delegated: 'ok', truncated: 'ok', 'not delegated': 'not_found', failed: 'server_error' } as const;
 
-/** How many resolvers are tried in turn. */
-const maxServers = 2;
-
 /** Options of {@link isDelegated}. */
 interface DelegationOptions {
   /** Resolvers as `ip`, `ip:port` or `[ip]:port`; default the system's. */
@@ -29,7 +26,7 @@ export async function isDelegated(
   { servers = getServers(), timeoutMs, signal }: DelegationOptions,
 ): Promise<boolean> {
   const publish = announceUpstream('dns');
-  for (const server of servers.slice(0, maxServers)) {
+  for (const server of servers.slice(0, 2)) {
     const questions = [{ type: 'NS' as const, name }];
     const query: Packet = { type: 'query', id: randomInt(0x10000), flags: RECURSION_DESIRED, questions };
     for (const ask of [queryUdp, queryTcp]) {

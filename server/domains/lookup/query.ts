@@ -43,7 +43,7 @@ export type RegistryLimits = Readonly<typeof defaultLimits>;
 export interface QueryContext {
   readonly limiter: ReturnType<typeof createHostLimiter>;
   readonly limits: RegistryLimits;
-  /** Called with an unexpected behaviour of a host, for the operator; it never names the queried domain. */
+  /** Called with what is wrong with a host, for the operator; never with the queried domain. */
   readonly onAnomaly: (host: string, description: string) => void;
 }
 
@@ -68,7 +68,6 @@ interface HostState {
 
 /** A query with less time left is not started, since it would time out. */
 const minRemainingMs = 50;
-
 /** From this many hosts on, idle ones are removed. */
 const maxIdleHosts = 500;
 

@@ -123,7 +123,7 @@ const List = z.object({
   services: z.array(z.tuple([z.array(z.string()), z.array(z.string())]).rest(z.unknown())).min(minServices),
 });
 
-/** Creates IANA's list of the RDAP servers of TLDs (RFC 9224). The built-in one is used until the first successful read. */
+/** Creates IANA's list of the RDAP servers of TLDs (RFC 9224): the built-in one until the first read. */
 export function createBootstrap(options: BootstrapOptions) {
   const { url, userAgent, refreshMs, now, log } = options;
   const client = createClient({

@@ -25,57 +25,51 @@ type Source = Exclude<DomainLookup, 'none'>;
  * There are no sources for .es and .gr, which have only a web form, and for .bg, .hr, .ie, .lv and .me, whose response
  * formats are unknown.
  */
-const unlisted: ReadonlyMap<string, readonly Source[]> = new Map(
-  Object.entries({
-    at: [{ whois: 'whois.nic.at' }],
-    // The registry advises against WHOIS for availability checks.
-    be: [{ das: 'das.dns.be:4343' }],
-    ch: [{ rdap: 'https://rdap.nic.ch/' }, { whois: 'whois.nic.ch' }],
-    co: [{ whois: 'whois.registry.co' }],
-    de: [{ rdap: 'https://rdap.denic.de/' }, { whois: 'whois.denic.de' }],
-    dk: [{ whois: 'whois.punktum.dk' }],
-    ee: [{ whois: 'whois.tld.ee' }],
-    eu: [{ das: 'das.eu:4343' }, { whois: 'whois.eu' }],
-    hu: [{ whois: 'whois.nic.hu' }],
-    io: [{ rdap: 'https://rdap.identitydigital.services/rdap/' }],
-    it: [{ whois: 'whois.nic.it' }],
-    li: [{ rdap: 'https://rdap.nic.li/' }, { whois: 'whois.nic.li' }],
-    lt: [{ whois: 'whois.domreg.lt' }],
-    lu: [{ whois: 'whois.dns.lu' }],
-    nu: [{ whois: 'whois.iis.nu' }],
-    pt: [{ whois: 'whois.dns.pt' }],
-    ro: [{ whois: 'whois.rotld.ro' }],
-    se: [{ whois: 'whois.iis.se' }],
-    sk: [{ whois: 'whois.sk-nic.sk' }],
-  }),
-);
+const unlisted: ReadonlyMap<string, readonly Source[]> = new Map([
+  ['at', [{ whois: 'whois.nic.at' }]],
+  // The registry advises against WHOIS for availability checks.
+  ['be', [{ das: 'das.dns.be:4343' }]],
+  ['ch', [{ rdap: 'https://rdap.nic.ch/' }, { whois: 'whois.nic.ch' }]],
+  ['co', [{ whois: 'whois.registry.co' }]],
+  ['de', [{ rdap: 'https://rdap.denic.de/' }, { whois: 'whois.denic.de' }]],
+  ['dk', [{ whois: 'whois.punktum.dk' }]],
+  ['ee', [{ whois: 'whois.tld.ee' }]],
+  ['eu', [{ das: 'das.eu:4343' }, { whois: 'whois.eu' }]],
+  ['hu', [{ whois: 'whois.nic.hu' }]],
+  ['io', [{ rdap: 'https://rdap.identitydigital.services/rdap/' }]],
+  ['it', [{ whois: 'whois.nic.it' }]],
+  ['li', [{ rdap: 'https://rdap.nic.li/' }, { whois: 'whois.nic.li' }]],
+  ['lt', [{ whois: 'whois.domreg.lt' }]],
+  ['lu', [{ whois: 'whois.dns.lu' }]],
+  ['nu', [{ whois: 'whois.iis.nu' }]],
+  ['pt', [{ whois: 'whois.dns.pt' }]],
+  ['ro', [{ whois: 'whois.rotld.ro' }]],
+  ['se', [{ whois: 'whois.iis.se' }]],
+  ['sk', [{ whois: 'whois.sk-nic.sk' }]],
+]);
 
 /** Suffixes that belong to the registry of their TLD, and a name that exists there. Others may be private, as .uk.com. */
-const zones: ReadonlyMap<string, { readonly of: string; readonly existing: string }> = new Map(
-  Object.entries({
-    'co.uk': { of: 'uk', existing: 'bbc.co.uk' },
-    'org.uk': { of: 'uk', existing: 'nominet.org.uk' },
-  }),
-);
+const zones: ReadonlyMap<string, { readonly of: string; readonly existing: string }> = new Map([
+  ['co.uk', { of: 'uk', existing: 'bbc.co.uk' }],
+  ['org.uk', { of: 'uk', existing: 'nominet.org.uk' }],
+]);
 
 /**
  * Hosts with a known rate limit: Google allows about one query per second before its 429 (measured in 2026-03). The
  * others are published: .be 50 per minute, .eu DAS 120 and WHOIS 15 per minute, .nl one per second.
  */
-const hostRates: ReadonlyMap<string, Rate> = new Map(
-  Object.entries({
-    'pubapi.registry.google': { rps: 1, burst: 5 },
-    'das.dns.be': { rps: 0.75, burst: 5 },
-    'das.eu': { rps: 1.9, burst: 5 },
-    'whois.eu': { rps: 0.2, burst: 3 },
-    'whois.domain-registry.nl': { rps: 1, burst: 1 },
-  }),
-);
+const hostRates: ReadonlyMap<string, Rate> = new Map([
+  ['pubapi.registry.google', { rps: 1, burst: 5 }],
+  ['das.dns.be', { rps: 0.75, burst: 5 }],
+  ['das.eu', { rps: 1.9, burst: 5 }],
+  ['whois.eu', { rps: 0.2, burst: 3 }],
+  ['whois.domain-registry.nl', { rps: 1, burst: 1 }],
+]);
 
 /** The domain registries. */
 export type Registries = ReturnType<typeof createRegistries>;
 
-/** The result of checking the sources of a TLD with a name that must exist and one that must not, for the operator. */
+/** What the sources of a TLD say about a name that must exist and one that must not. */
 export type Diagnosis = Awaited<ReturnType<Registries['diagnose']>>;
 
 /** Options of the registries. */
@@ -120,7 +114,7 @@ export function createRegistries(options: RegistriesOptions) {
   const dnsSlots = pLimit(limits.dnsConcurrency);
   const closing = new AbortController();
 
-  /** Runs some work with a deadline. The result is `unknown` if it fails or is too slow, and after the close. */
+  /** The result is `unknown` if the work fails or is too slow, and after the close. */
   const within = async <Answer>(
     ms: number,
     work: (deadline: Deadline) => Promise<Answer>,
@@ -139,7 +133,7 @@ export function createRegistries(options: RegistriesOptions) {
     }
   };
 
-  /** Checks by DNS whether a name is taken. It has the time of two queries, which leaves time for the registry. */
+  /** It has the time of two queries, which leaves time for the registry. */
   const isSeenInDns = async (name: string): Promise<boolean> => {
     if (dnsServers === 'off') return false;
     const query = { servers: dnsServers, timeoutMs: limits.dnsMs };
@@ -215,7 +209,7 @@ export function createRegistries(options: RegistriesOptions) {
         (await isSeenInDns(name)) ? 'taken' : await ask(domain, lookup, deadline),
       );
     },
-    /** Queries the source of a TLD, without DNS, for a name that exists and one that does not. Never rejects. */
+    /** Queries the source of a TLD, without DNS. Never rejects. */
     async diagnose(tld: string, lookup?: DomainLookup) {
       const start = performance.now();
       if (lookup === undefined) await bootstrap.start();

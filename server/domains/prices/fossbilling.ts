@@ -29,7 +29,7 @@ const Entry = z
     return [tld, { register, renew, transfer }] as const;
   });
 
-/** Creates the source of prices from the guest API of FOSSBilling at a base URL without a trailing slash. */
+/** Creates the source of prices from the guest API of FOSSBilling at a base URL. */
 export function createFossBilling(
   { url: baseUrl }: { readonly url: string },
   { timeoutMs, warn }: PriceSourceOptions,

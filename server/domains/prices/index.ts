@@ -30,7 +30,7 @@ export function createPriceSource(env: PriceSettings, log: Logger): PriceSource 
   return createWhmcs({ url, identifier, secret }, options);
 }
 
-/** Opens the prices of the configured billing system, not started; undefined if the catalog has them. */
+/** Opens the prices of the billing system, not started; undefined if the catalog has them. */
 export function openLivePrices(env: PriceSettings & { readonly DATA_DIR: string }, log: Logger) {
   const source = createPriceSource(env, log);
   if (!source || env.DOMAIN_PRICES === 'catalog') return undefined;

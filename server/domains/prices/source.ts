@@ -33,13 +33,9 @@ export const Amount = z.union([
 /** Options of a price source. */
 export interface PriceSourceOptions {
   readonly timeoutMs: number;
-  /** Called with a log message that says why an entry of the billing system is not on sale. */
+  /** Called with why an entry of the billing system is not on sale. */
   readonly warn: (message: string) => void;
 }
-
-/** The limits of a warning about ignored TLDs. */
-const maxNamed = 10;
-const maxNameLength = 64;
 
 /** Collects prices by TLD; what has none is ignored, what is no TLD or a repeated one with a warning. */
 export function collectPrices(
@@ -54,16 +50,16 @@ export function collectPrices(
     // No TLD begins with a digit; such a last label may be of an IP address.
     const isTld = 'name' in parsed && /(?:^|\.)[a-z][^.]*$/.test(parsed.name);
     if (isTld && !collected.has(parsed.name)) collected.set(parsed.name, prices);
-    else ignored.push(JSON.stringify(text.slice(0, maxNameLength)));
+    else ignored.push(JSON.stringify(text.slice(0, 64)));
   }
   if (ignored.length > 0) {
-    const more = ignored.length > maxNamed ? ` and ${ignored.length - maxNamed} more` : '';
-    warn(`ignored entries that are no TLDs or duplicates: ${ignored.slice(0, maxNamed).join(', ')}${more}`);
+    const more = ignored.length > 10 ? ` and ${ignored.length - 10} more` : '';
+    warn(`ignored entries that are no TLDs or duplicates: ${ignored.slice(0, 10).join(', ')}${more}`);
   }
   return collected;
 }
 
-/** Parses a reply of a billing system with a schema. Throws an error with an excerpt of the reply, for the log only. */
+/** Parses a reply of a billing system. Throws an error with an excerpt of it, for the log only. */
 export function parsePrices<Schema extends z.ZodType>(reply: Reply, schema: Schema): z.infer<Schema> {
   const answer = reply.status < 300 ? parseJson(reply.text, schema) : undefined;
   if (answer !== undefined) return answer;
