@@ -75,9 +75,7 @@ export async function readReleaseFile(file: ReleaseFile): Promise<Buffer> {
   }
 }
 
-/**
- * Streams a long file, or a part of it. Each segment is checked before it is sent; rejects if the first does not match.
- */
+/** Streams a long file, or a part of it: each segment is checked before it is sent. */
 export async function streamReleaseFile(file: ReleaseFile, range?: ByteRange): Promise<Readable> {
   const { start, end } = range ?? { start: 0, end: file.bytes - 1 };
   const stream = Readable.from(readSegments(file, start, end), { objectMode: false, highWaterMark: segmentBytes });

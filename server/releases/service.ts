@@ -254,9 +254,7 @@ async function toTable(
 /** An SVG that is opened directly is a document of this origin, so it must not run scripts or load anything. */
 const mediaPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
-/**
- * A browser plays a video in a page of its own, which has this policy and requests it again: a sandbox would need CORS.
- */
+/** A browser plays a video in a page of its own, which has this policy: a sandbox would need CORS. */
 const playerPolicy = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
 
 /** The pages of /docs load nothing of others, and send a pasted key to this service alone. */

@@ -112,24 +112,28 @@ export function createRegistries(options: RegistriesOptions) {
   const askRdap = createRdap(client, context);
   const askWhois = createWhois(context);
   const dnsSlots = pLimit(limits.dnsConcurrency);
-  const closing = new AbortController();
+  const running = new Set<AbortController>();
+  let isClosed = false;
 
   /** The result is `unknown` if the work fails or is too slow, and after the close. */
   const within = async <Answer>(
     ms: number,
     work: (deadline: Deadline) => Promise<Answer>,
   ): Promise<Answer | 'unknown'> => {
-    if (closing.signal.aborted) return 'unknown';
-    const ended = new AbortController();
-    const signal = AbortSignal.any([ended.signal, closing.signal]);
+    if (isClosed) return 'unknown';
+    // Not by AbortSignal.any, which would leave some memory at a signal that lives as long as the process.
+    const controller = new AbortController();
+    const { signal } = controller;
     const end = performance.now() + ms;
+    running.add(controller);
     try {
       return await withTimeout(work({ signal, remainingMs: () => end - performance.now() }), ms, () => 'unknown');
     } catch (error) {
       log.error({ err: error }, 'a registry lookup failed');
       return 'unknown';
     } finally {
-      ended.abort();
+      running.delete(controller);
+      controller.abort();
     }
   };
 
@@ -198,9 +202,7 @@ export function createRegistries(options: RegistriesOptions) {
 
   return {
     start: () => void bootstrap.start(),
-    /**
-     * Checks a name by DNS, which can only prove `taken`, then at the source of its TLD. Never rejects, caches nothing.
-     */
+    /** Checks a name by DNS, which can only prove `taken`, then at the source of its TLD. Never rejects. */
     async check(domain: DomainName, lookup?: DomainLookup): Promise<Availability> {
       const { name, tld } = domain;
       // The name becomes a part of lines and paths, so it is checked again.
@@ -224,7 +226,8 @@ export function createRegistries(options: RegistriesOptions) {
       return { source, existing, missing, ms: performance.now() - start };
     },
     async close(): Promise<void> {
-      closing.abort();
+      isClosed = true;
+      for (const controller of running) controller.abort();
       await Promise.all([bootstrap.close(), client.close()]);
     },
   };
