@@ -1,5 +1,5 @@
 import type { Manifest } from '#contract/release.ts';
-import { fileOf } from '#contract/static-files.ts';
+import { fileOf } from '#contract/endpoints.ts';
 import type { Article } from './articles/article.ts';
 import { checkRemoved, checkSite, checkUnusedMedia, checkVanished, collectAliases } from './articles/checks.ts';
 import { blog, knowledgeBase } from './articles/collections.ts';

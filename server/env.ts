@@ -3,7 +3,7 @@ import { BlockList, isIP } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
-import { bodyLimits, rateLimits } from '#contract/limits.ts';
+import { bodyLimits, rateLimits } from '#contract/endpoint.ts';
 import { baseUrlRule, isSettingsFile, pageUrlRule, toBaseUrl, toPageUrl } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
 import { Secret, UpstreamUrl, WebhookUrl } from './upstream/address.ts';

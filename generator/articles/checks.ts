@@ -1,5 +1,4 @@
-import type { Aliases } from '#contract/content.ts';
-import type { Authors } from '#contract/site.ts';
+import type { Aliases, Authors } from '#contract/articles.ts';
 import { findSimilar, suggest } from '../common/suggest.ts';
 import { copyIt, findSitePath, idPrefix, toSafeId } from '../markdown/plugins/links.ts';
 import type { Reference, ReferenceUse } from '../markdown/plugins/links.ts';

@@ -1,9 +1,7 @@
 import type { z } from 'zod';
-import { BlogFrontMatter } from '#contract/blog.ts';
-import type { ContentItem } from '#contract/blog.ts';
-import { KnowledgeBaseFrontMatter } from '#contract/knowledge-base.ts';
-import type { KnowledgeBaseSummary } from '#contract/knowledge-base.ts';
-import type { StaticFileName } from '#contract/static-files.ts';
+import { BlogFrontMatter, KnowledgeBaseFrontMatter } from '#contract/articles.ts';
+import type { ContentItem, KnowledgeBaseSummary } from '#contract/articles.ts';
+import type { StaticFileName } from '#contract/endpoints.ts';
 import { toReadTime } from '../markdown/text.ts';
 import { compareText } from '../source/diagnostics.ts';
 

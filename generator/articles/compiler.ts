@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { fileOf, toJsonText } from '#contract/static-files.ts';
+import { fileOf, toJsonText } from '#contract/endpoints.ts';
 import { sizePlaceholder } from '../markdown/plugins/trusted.ts';
 import type { Rendered } from '../markdown/render.ts';
 import type { Render } from '../markdown/renderer.ts';

@@ -1,5 +1,5 @@
 import { basename, dirname, extname } from 'node:path';
-import { Category, mediaTypes } from '#contract/content.ts';
+import { articleSources, mediaTypes } from '#contract/articles.ts';
 import { MediaPath, Slug } from '#contract/primitives.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { placeOf } from '../source/load.ts';
@@ -69,7 +69,7 @@ export function toTitleCase(slug: string): string {
 function addToCategory(category: CategoryFolder, file: SourceFile, diagnostics: Diagnostics): void {
   const name = basename(file.path);
   if (name === 'category.yaml') {
-    const checked = readYaml(file, Category, diagnostics);
+    const checked = readYaml(file, articleSources.category, diagnostics);
     if (checked) category.name = checked.value.name;
   } else if (name.endsWith('.md')) {
     if (checkSlug(name.slice(0, -'.md'.length), file, diagnostics, '.md')) category.articles.push(file);

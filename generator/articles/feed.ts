@@ -1,7 +1,6 @@
-import type { ContentItem } from '#contract/blog.ts';
-import { mediaTypes } from '#contract/content.ts';
-import type { Authors } from '#contract/site.ts';
-import { staticFiles } from '#contract/static-files.ts';
+import type { Authors, ContentItem } from '#contract/articles.ts';
+import { mediaTypes } from '#contract/articles.ts';
+import { staticFiles } from '#contract/endpoints.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { placeOf } from '../source/load.ts';
 import type { SourceFolder } from '../source/load.ts';

@@ -1,5 +1,5 @@
 import { basename, extname } from 'node:path';
-import { mediaTypes } from '#contract/content.ts';
+import { mediaTypes } from '#contract/articles.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { placeOf, readSource } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
-import type { KnowledgeBaseSummary } from '#contract/knowledge-base.ts';
+import type { KnowledgeBaseSummary } from '#contract/articles.ts';
 import { processTerm } from '#contract/search.ts';
 import type { KnowledgeBaseSearch } from '#contract/search.ts';
-import { toJsonText } from '#contract/static-files.ts';
+import { toJsonText } from '#contract/endpoints.ts';
 import type MiniSearch from 'minisearch';
 import project from '../../package.json' with { type: 'json' };
 import { toPlainText } from '../markdown/text.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileOf } from '#contract/static-files.ts';
+import { fileOf } from '#contract/endpoints.ts';
 import type { StatusWidget } from '#contract/status.ts';
 import { build } from '../build.ts';
 import { CommandError } from '../common/command-line.ts';

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BlogFrontMatter } from '#contract/blog.ts';
+import { BlogFrontMatter } from '#contract/articles.ts';
 import { MediaPath, Slug } from '#contract/primitives.ts';
-import { sources } from '#contract/static-files.ts';
+import { sources } from '#contract/endpoints.ts';
 import { stringify } from 'yaml';
 import { adviseAuthor } from '../articles/checks.ts';
 import { blog, collections, knowledgeBase } from '../articles/collections.ts';

@@ -40,7 +40,6 @@ export function toInfo({ name, support }: Presentation): Info {
 
 type Info = typeof head.info & { readonly contact?: { readonly name: string; readonly url: string } };
 
-/** The OpenAPI description of this API, with the parts that the standard defines. */
 export const OpenApiDocument = object(
   'OpenApiDocument',
   'An OpenAPI 3.1 document, with only the parts that this one uses.',
@@ -58,49 +57,10 @@ export const OpenApiDocument = object(
   { ...head, paths: {}, components: { schemas: {}, headers: {}, securitySchemes: {} } },
 );
 
-type JsonSchema = Record<string, unknown>;
-type Content = Record<
-  string,
-  { readonly schema: JsonSchema; readonly example?: unknown; readonly examples?: Record<string, { value: unknown }> }
->;
-
-/** An operation in the description. */
-export interface Operation {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly tags: readonly string[];
-  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly parameters: readonly {
-    readonly name: string;
-    readonly in: 'path' | 'query' | 'header';
-    readonly required: boolean;
-    readonly description: string;
-    readonly schema: JsonSchema;
-    readonly example: unknown;
-  }[];
-  readonly requestBody?: { readonly required: boolean; readonly content: Content };
-  readonly responses: Record<
-    string,
-    { readonly description: string; readonly headers: Record<string, { $ref: string }>; readonly content?: Content }
-  >;
-}
-
-/** The description as this program writes it. */
-export interface OpenApiDocument extends Readonly<Omit<typeof head, 'info'>> {
-  readonly info: Info;
-  readonly paths: Record<string, { get?: Operation; post?: Operation }>;
-  readonly components: {
-    readonly schemas: Record<string, JsonSchema>;
-    readonly headers: Record<string, { description: string; required: boolean; schema: JsonSchema }>;
-    readonly securitySchemes: Record<string, { type: string; scheme: string; description: string }>;
-  };
-}
-
 const page = { tag: 'Service', isPage: true } as const;
 
-/** The way from the address of the API to its documentation. */
-export const docsEndpoints = {
+/** The pages for people who use the API, and the OpenAPI document, which says the same to programs. */
+export const docsEntries = {
   getRoot: {
     ...plain,
     ...page,
@@ -109,10 +69,6 @@ export const docsEndpoints = {
     description: 'A browser that opens the address of the API gets to /docs.',
     replies: { 302: { description: 'The documentation is at /docs.', mediaType: '*/*' } },
   },
-} as const satisfies Record<string, Endpoint>;
-
-/** The pages for people who use the API, and the OpenAPI document, which says the same to programs. */
-export const docsFiles = {
   getDocs: {
     ...page,
     file: 'public/docs/index.html',
@@ -150,4 +106,4 @@ export const docsFiles = {
     reply: 'An OpenAPI 3.1 document.',
     failure: 'internal_error',
   },
-} as const satisfies Record<string, ServedFile>;
+} as const satisfies Record<string, Endpoint | ServedFile>;

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { json, plain } from '#contract/endpoint.ts';
-import type { Endpoint } from '#contract/endpoint.ts';
+import type { Endpoint, StaticFile } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { HostPort, HttpUrl, HttpsUrl, Price, success, object } from '#contract/primitives.ts';
 
-/** The prices of a domain. */
 export const DomainPricing = object('DomainPricing', 'The prices of a domain for one term.', {
   currency: z.string().describe('Currency code of ISO 4217, always EUR.'),
   term: z.int().describe('Length of the term, always 1.'),
@@ -19,14 +18,12 @@ const tld = z
   .regex(/^\./)
   .describe('The TLD, with its leading dot; an internationalised one in its xn-- form.');
 
-/** A TLD for sale. */
 export const DomainTLD = object('DomainTLD', 'A TLD for sale.', {
   tld,
   pricing: DomainPricing,
   order_url: z.url().optional().describe('URL to order a domain of this TLD, if it has one of its own.'),
 });
 
-/** The TLDs for sale. */
 export const DomainTLDListResponse = object(
   'DomainTLDListResponse',
   'All TLDs for sale.',
@@ -34,7 +31,6 @@ export const DomainTLDListResponse = object(
   examples.listDomainTlds,
 );
 
-/** Whether a domain can be registered. */
 export const DomainSearchResponse = object(
   'DomainSearchResponse',
   'Whether a domain is available, and its prices.',
@@ -99,8 +95,8 @@ export const DomainCatalog = z.strictObject({
 });
 export type DomainCatalog = z.infer<typeof DomainCatalog>;
 
-/** The operations on domains. */
-export const domainEndpoints = {
+/** The operations on domains, and what the server reads of them. */
+export const domainEntries = {
   listDomainTlds: {
     ...plain,
     stored: 'memory',
@@ -138,4 +134,5 @@ export const domainEndpoints = {
       provider_error: 'Domain data could not be loaded',
     },
   },
-} as const satisfies Record<string, Endpoint>;
+  domains: { file: 'private/domains.json', schema: DomainCatalog },
+} as const satisfies Record<string, Endpoint | StaticFile>;

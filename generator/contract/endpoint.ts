@@ -23,13 +23,6 @@ export const tags = {
   Domains: 'The TLDs for sale with their prices, and the search for free domains.',
 } as const;
 
-/** What a key needs for an action on a server: the kind of server in the path, and a scope. */
-interface ServerAccess {
-  readonly kind: ServerKind;
-  readonly scope: Scope;
-  readonly action: (typeof serverActions)[number];
-}
-
 /** An operation of the API. */
 export interface Endpoint {
   readonly method: 'GET' | 'POST';
@@ -67,8 +60,10 @@ export interface Endpoint {
   readonly malformed?: ProblemCode;
   /** An additional rate limit by client address. */
   readonly limit?: LimitName;
-  /** Hosting controls only: the kind of server in the path and the scope that the key needs, or any valid key. */
-  readonly access?: ServerAccess | 'any_key';
+  /** What needs an API key: an action on a server, by the kind of server in the path and a scope of the key, or any valid key. */
+  readonly access?:
+    | 'any_key'
+    | { readonly kind: ServerKind; readonly scope: Scope; readonly action: (typeof serverActions)[number] };
   /** Successful responses by status. */
   readonly replies: Readonly<Record<number, Reply>>;
   /** Errors in addition to 405, the 429 of {@link isLimited}, the 401 and 403 of {@link access}, and {@link failure}. */
@@ -198,3 +193,36 @@ export function toEndpoint({ reply, partReply, example, schema, mediaType, absen
     problems: [...(file.problems ?? []), ...(absent === undefined || absent === 'empty_list' ? [] : [absent])],
   };
 }
+
+/**
+ * The rate limits of a service whose operator has set no others: `burst` requests at once, and then `refill` more in `seconds`.
+ * An IPv6 client is counted by its /64 network. What counts, and for whom, is in words for people.
+ */
+export const rateLimits = {
+  client: {
+    burst: 100,
+    refill: 50,
+    seconds: 1,
+    requests: 'All requests below /v1, refused ones too',
+    countedFor: 'each client address',
+  },
+  domains: { burst: 10, refill: 2, seconds: 1, requests: 'Domain searches', countedFor: 'each client address' },
+  feedback: { burst: 1, refill: 1, seconds: 30, requests: 'Votes on articles', countedFor: 'each client address' },
+  actions: {
+    burst: 5,
+    refill: 1,
+    seconds: 1,
+    requests: 'Power actions and console commands',
+    countedFor: 'each API key',
+  },
+  reads: {
+    burst: 20,
+    refill: 2,
+    seconds: 1,
+    requests: 'Other requests with a key, such as for a log',
+    countedFor: 'each API key',
+  },
+} as const;
+
+/** The largest bodies of requests, in bytes. */
+export const bodyLimits = { feedback: 32_768, others: 16_384 } as const;

@@ -1,35 +1,96 @@
-import { activityEndpoints } from '#contract/activity.ts';
-import { docsEndpoints } from '#contract/docs.ts';
-import { domainEndpoints } from '#contract/domains.ts';
+import { z } from 'zod';
+import { articleEntries, articleSources } from '#contract/articles.ts';
+import { docsEntries } from '#contract/docs.ts';
+import { DomainCatalog, domainEntries } from '#contract/domains.ts';
 import { toEndpoint } from '#contract/endpoint.ts';
-import type { Endpoint, ServedFile } from '#contract/endpoint.ts';
-import { feedbackEndpoints } from '#contract/feedback.ts';
-import { hostingEndpoints } from '#contract/hosting.ts';
-import { keyEndpoints } from '#contract/key.ts';
-import { staticFiles } from '#contract/static-files.ts';
-import type { ServedFileName } from '#contract/static-files.ts';
-import { statusEndpoints } from '#contract/status.ts';
+import type { Endpoint, ServedFile, StaticFile } from '#contract/endpoint.ts';
+import { hostingEntries } from '#contract/hosting.ts';
+import { PlanFile, planEntries } from '#contract/plans.ts';
+import { StatusCatalog, statusEntries } from '#contract/status.ts';
 
-const served = Object.entries(staticFiles).filter(
-  (entry): entry is [ServedFileName, ServedFile & (typeof entry)[1]] => 'path' in entry[1],
-);
-const { getPlans, getOpenApi, ...files } = Object.fromEntries(
-  served.map(([name, file]) => [name, toEndpoint(file)]),
-) as Record<ServedFileName, Endpoint>;
+/** All operations, and all kinds of files in a release; those with both are {@link ServedFile}s. */
+const entries = {
+  ...statusEntries,
+  ...articleEntries,
+  ...planEntries,
+  ...docsEntries,
+  ...domainEntries,
+  ...hostingEntries,
+  sourceSchema: { file: 'public/schemas/{source}.json', schema: z.record(z.string(), z.unknown()) },
+} as const satisfies Record<string, Endpoint | ServedFile | StaticFile>;
+type Entries = typeof entries;
+
+type Having<Key extends string> = {
+  readonly [Name in keyof Entries as Entries[Name] extends Record<Key, string> ? Name : never]: Entries[Name];
+};
+type Operations = Having<'path'>;
+
+const having = <Key extends 'path' | 'file'>(key: Key): Having<Key> =>
+  Object.fromEntries(Object.entries(entries).filter(([, entry]) => key in entry)) as Having<Key>;
 
 /** All operations of the API; routing, request checks and the OpenAPI document use this table. */
-export const endpoints = {
-  ...statusEndpoints,
-  ...docsEndpoints,
-  ...files,
-  ...feedbackEndpoints,
-  getPlans,
-  getOpenApi,
-  ...domainEndpoints,
-  ...keyEndpoints,
-  ...hostingEndpoints,
-  ...activityEndpoints,
-} as const satisfies Record<string, Endpoint>;
+export const endpoints = Object.fromEntries(
+  Object.entries(having('path')).map(([name, entry]) => [name, 'file' in entry ? toEndpoint(entry) : entry]),
+) as { readonly [Name in keyof Operations]: Operations[Name] extends Endpoint ? Operations[Name] : Endpoint };
 
 /** The operationId of an endpoint. */
 export type EndpointName = keyof typeof endpoints;
+
+/** All kinds of files in a release. */
+export const staticFiles = having('file');
+
+/** The name of a kind of file: the operationId of its endpoint, if it has one. */
+export type StaticFileName = keyof typeof staticFiles;
+
+/** The name of a kind of file that has an endpoint. */
+export type ServedFileName = StaticFileName & EndpointName;
+
+/** The schemas of the source files in content/ and catalog/; releases contain them as JSON Schemas for editors. */
+export const sources = {
+  ...articleSources,
+  plans: PlanFile,
+  domains: DomainCatalog,
+  status: StatusCatalog,
+} as const satisfies Record<string, z.ZodType>;
+
+/** The path of a file in a release. */
+export function fileOf(name: StaticFileName, params: Readonly<Record<string, string>> = {}): string {
+  return fillTemplate(staticFiles[name].file, params);
+}
+
+/** The request target of a kind of file, with its names; undefined if no client gets it. */
+export function targetOf(name: StaticFileName): string | undefined {
+  const { target, path }: StaticFile & { readonly path?: string } = staticFiles[name];
+  return target ?? path;
+}
+
+/** Renders a JSON file of a release. Throws if the value does not match its schema. */
+export function toJsonText(name: StaticFileName, value: unknown): string {
+  const { schema }: StaticFile = staticFiles[name];
+  return `${JSON.stringify(schema?.parse(value))}\n`;
+}
+
+/** Fills in the names of a template of {@link staticFiles}. */
+export function fillTemplate(template: string, params: Readonly<Record<string, string>>): string {
+  return template.replaceAll(/\{(\w+)\*?\}/g, (_, name: string) => params[name] ?? '');
+}
+
+/** Finds the kind of a file in a release and the request target that answers with it, if any. */
+export function matchFile(file: string): { name: StaticFileName; target: string | undefined } | undefined {
+  for (const { name, pattern, target } of patterns) {
+    const match = pattern.exec(file);
+    if (match) return { name, target: target && fillTemplate(target, match.groups ?? {}) };
+  }
+  return undefined;
+}
+
+const patterns = (Object.keys(staticFiles) as StaticFileName[]).map((name) => ({
+  name,
+  target: targetOf(name),
+  pattern: new RegExp(
+    `^${staticFiles[name].file
+      .replaceAll('.', '\\.')
+      .replace(/\{(\w+)\*\}/g, '(?<$1>.+)')
+      .replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`,
+  ),
+}));

@@ -1,10 +1,45 @@
 import { z } from 'zod';
+import { Scope, serverActions, serverKinds } from '#contract/api-keys.ts';
 import { summarizeStream } from '#contract/console-stream.ts';
-import { describeConfirmation, json } from '#contract/endpoint.ts';
+import { describeConfirmation, json, plain } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
-import { success, object } from '#contract/primitives.ts';
+import { object, schemas, success } from '#contract/primitives.ts';
 
-/** The confirmation of an action that cannot be undone. */
+const instant = z.iso.datetime();
+
+const RateLimit = z.strictObject({
+  requests_per_second: z.number().positive().describe('How many requests are added each second.'),
+  burst: z.int().positive().describe('How many requests can be made at once.'),
+});
+
+export const KeyResponse = object(
+  'KeyResponse',
+  'An API key: what it may do, for which servers, and how often.',
+  {
+    id: z.string().describe('ID of the key: the part of its text after hk_. It is not secret.'),
+    label: z.string().describe('The name that the operator gave the key.'),
+    scopes: z.array(Scope).describe('What it may do; read_write includes read of the same name.'),
+    servers: z.array(z.string()).describe('The servers that it opens, each as game: or vps: and the ID.'),
+    created_at: instant.describe('When it was created, in UTC.'),
+    expires_at: instant.nullable().describe('When it expires, in UTC; null if it does not.'),
+    limits: z
+      .strictObject({
+        power: RateLimit.describe('Power actions and console commands.'),
+        read: RateLimit.describe('All requests by GET that need the key.'),
+      })
+      .describe('The rate limits of the key. Each is a token bucket; RateLimit headers say what is left.'),
+  },
+  {
+    id: 'AbCdEfGhIj01',
+    label: 'Control panel of Example Ltd',
+    scopes: ['vps-power:read_write', 'game-power:read_write', 'game-console:read', 'game-logs:read'],
+    servers: ['vps:demo', 'game:demo'],
+    created_at: '2026-03-01T12:00:00.000Z',
+    expires_at: null,
+    limits: { power: { requests_per_second: 1, burst: 5 }, read: { requests_per_second: 2, burst: 20 } },
+  },
+);
+
 export const ForceRequest = object(
   'ForceRequest',
   'Confirms an action that cannot be undone.',
@@ -19,7 +54,6 @@ const requested = {
   message: z.string().describe('What was done, in a sentence for people.'),
 };
 
-/** A VPS power action was accepted; the VPS may need more time. */
 export const VPSPowerResponse = object('VPSPowerResponse', 'A VPS power action was accepted.', {
   success,
   action: z.enum(['start', 'stop', 'reset']).describe('The action.'),
@@ -27,13 +61,36 @@ export const VPSPowerResponse = object('VPSPowerResponse', 'A VPS power action w
   ...requested,
 });
 
-/** A game server power action was accepted; the game server may need more time. */
 export const GamePowerResponse = object('GamePowerResponse', 'A game server power action was accepted.', {
   success,
   action: z.enum(['start', 'stop', 'restart', 'kill']).describe('The action.'),
   server_id: serverId,
   ...requested,
 });
+
+const power = {
+  state: z
+    .enum(['running', 'starting', 'stopping', 'offline', 'unknown'])
+    .describe('The power state; unknown if the system that runs the server reports none of the others.'),
+  checked_at: instant.describe(
+    'When the system that runs the server was asked, in UTC; a game panel may have known the answer for up to 20 seconds. Without an answer, the present time.',
+  ),
+};
+const running = { state: 'running', checked_at: '2026-03-01T12:00:00.000Z' };
+
+export const VPSStateResponse = object(
+  'VPSStateResponse',
+  'The power state of a VPS.',
+  { success, vps_id: vpsId, ...power },
+  { success: true, vps_id: 'demo', ...running },
+);
+
+export const GameStateResponse = object(
+  'GameStateResponse',
+  'The power state of a game server.',
+  { success, server_id: serverId, ...power },
+  { success: true, server_id: 'demo', ...running },
+);
 
 /**
  * 1 to 1,024 characters, one of them visible: panels remove white space and format characters at both ends, and refuse
@@ -44,7 +101,6 @@ const commandPattern =
   // oxlint-disable-next-line no-control-regex
   /^(?=[\s\S]*[^\s\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb])[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,1024}$/u;
 
-/** A console command. */
 export const GameConsoleCommandRequest = object(
   'GameConsoleCommandRequest',
   'A console command.',
@@ -57,7 +113,6 @@ export const GameConsoleCommandRequest = object(
   { command: 'say Hello' },
 );
 
-/** A console command was sent. */
 export const GameConsoleCommandResponse = object(
   'GameConsoleCommandResponse',
   'A console command was sent.',
@@ -65,7 +120,6 @@ export const GameConsoleCommandResponse = object(
   { success: true, server_id: 'demo', status: 'sent' },
 );
 
-/** The address of a console stream and a short-lived token for it. */
 export const GameConsoleWebsocketResponse = object(
   'GameConsoleWebsocketResponse',
   'The address of a console stream and a short-lived token for it.',
@@ -89,7 +143,6 @@ export const GameConsoleWebsocketResponse = object(
   },
 );
 
-/** The latest log of a game server. */
 export const GameLatestLogResponse = object(
   'GameLatestLogResponse',
   'The latest log of a game server.',
@@ -102,113 +155,194 @@ export const GameLatestLogResponse = object(
   { success: true, server_id: 'demo', empty: false, content: '[12:00:00] Server started\n' },
 );
 
-const fields = {
-  state: z
-    .enum(['running', 'starting', 'stopping', 'offline', 'unknown'])
-    .describe('The power state; unknown if the system that runs the server reports none of the others.'),
-  checked_at: z.iso
-    .datetime()
-    .describe(
-      'When the system that runs the server was asked, in UTC; a game panel may have known the answer for up to 20 seconds. Without an answer, the present time.',
-    ),
-};
-
-/** The power state of a VPS. */
-export const VPSStateResponse = object(
-  'VPSStateResponse',
-  'The power state of a VPS.',
-  { success, vps_id: vpsId, ...fields },
-  { success: true, vps_id: 'demo', state: 'running', checked_at: '2026-03-01T12:00:00.000Z' },
+export const HostingActionResponse = object(
+  'HostingActionResponse',
+  'What became of an action on a server.',
+  {
+    success,
+    request_id: z.string().describe('The X-Request-Id of the request.'),
+    action: z.string().describe('The action: start, stop, reset, restart, kill or command.'),
+    server: z.string().describe('The server: game: or vps:, and its ID.'),
+    status: z
+      .enum(['running', 'accepted', 'failed', 'unknown'])
+      .describe(
+        'What became of it. running: it has no outcome yet. accepted: it was sent and accepted. failed: it had no effect. unknown: it may have had an effect.',
+      ),
+    requested_at: instant.describe('When it was requested.'),
+    finished_at: instant.nullable().describe('When it ended; null while it runs, and if its end was lost.'),
+  },
+  {
+    success: true,
+    request_id: 'restart-4711',
+    action: 'restart',
+    server: 'game:demo',
+    status: 'accepted',
+    requested_at: '2026-03-01T12:00:00.000Z',
+    finished_at: '2026-03-01T12:00:00.412Z',
+  },
 );
 
-/** The power state of a game server. */
-export const GameStateResponse = object(
-  'GameStateResponse',
-  'The power state of a game server.',
-  { success, server_id: serverId, ...fields },
-  { success: true, server_id: 'demo', state: 'running', checked_at: '2026-03-01T12:00:00.000Z' },
+const next = z.string().nullable().describe('The cursor of the next page, for after; null on the last page.');
+
+export const HostingActivityResponse = object(
+  'HostingActivityResponse',
+  'A page of the actions of an API key, newest first.',
+  { success, activity: z.array(HostingActionResponse).describe('The actions, newest first.'), next },
+  {
+    success: true,
+    activity: [schemas.get(HostingActionResponse)?.example],
+    next: 'AZypRQoAjB86Up4HS22iyFHQ6XtPNu36NElQsGuF',
+  },
 );
 
-const hosting = {
-  method: 'POST',
-  stored: false,
-  errorStyle: 'json',
-  problems: ['provider_error'],
-  failure: 'internal_error',
-} as const;
+const path = z.string().describe('The path of the endpoint.');
 
-const messages = { validation_error: 'Idempotency-Key must be 1 to 255 visible ASCII characters' } as const;
-const state = 'The state could not be read';
+export const HostingServersResponse = object(
+  'HostingServersResponse',
+  'A page of the servers of an API key.',
+  {
+    success,
+    servers: z
+      .array(
+        z.strictObject({
+          server: z.string().describe('The server, as keys and actions name it: game: or vps:, and its ID.'),
+          id: z.string().describe('The ID of the server in paths.'),
+          kind: z.enum(serverKinds).describe('The kind of the server.'),
+          actions: z
+            .array(z.enum(serverActions))
+            .describe('What this key may do now; nothing while the server is suspended or has been removed.'),
+          links: z
+            .strictObject({
+              state: path,
+              start: path,
+              stop: path,
+              restart: path.optional(),
+              kill: path.optional(),
+              reset: path.optional(),
+              console: path.optional(),
+              command: path.optional(),
+              log: path.optional(),
+            })
+            .describe('The paths of the endpoints for this kind of server, by action.'),
+        }),
+      )
+      .describe('The servers, in the order of the key.'),
+    next,
+  },
+  {
+    success: true,
+    servers: [
+      {
+        server: 'game:demo',
+        id: 'demo',
+        kind: 'game',
+        actions: ['state', 'start', 'stop', 'restart', 'kill', 'console', 'command', 'log'],
+        links: {
+          state: '/v1/hosting/game/power/demo',
+          start: '/v1/hosting/game/power/demo/start',
+          stop: '/v1/hosting/game/power/demo/stop',
+          restart: '/v1/hosting/game/power/demo/restart',
+          kill: '/v1/hosting/game/power/demo/kill',
+          console: '/v1/hosting/game/console/demo/websocket',
+          command: '/v1/hosting/game/console/demo/command',
+          log: '/v1/hosting/game/logs/demo/latest',
+        },
+      },
+    ],
+    next: null,
+  },
+);
+
+const idempotency = { validation_error: 'Idempotency-Key must be 1 to 255 visible ASCII characters' } as const;
 const stateDescription =
   'After an action it is never a state from before: while none is known, it is unknown. Poll at most every 5 seconds.';
-const vpsForbidden = 'You do not have access to this VPS';
 
-const vps = { ...hosting, tag: 'VPS', problems: ['server_unavailable', 'provider_error'] } as const;
+const vps = {
+  ...plain,
+  method: 'POST',
+  errorStyle: 'json',
+  tag: 'VPS',
+  problems: ['server_unavailable', 'provider_error'],
+  messages: { ...idempotency, forbidden: 'You do not have access to this VPS' },
+} as const;
 const game = {
-  ...hosting,
+  ...vps,
   tag: 'Game servers',
-  messages: { ...messages, forbidden: 'You do not have access to this game server' },
+  problems: ['provider_error'],
+  messages: { ...idempotency, forbidden: 'You do not have access to this game server' },
 } as const;
 const gameConsole = {
   ...game,
   messages: { ...game.messages, provider_error: 'The console or log request failed' },
 } as const;
 
-const unknownOutcome = 'The power action may have been done; see /v1/hosting/actions/{request_id}';
-const failedPower = { provider_error: 'Failed to send the power action' } as const;
-const vpsPowerMessages = { ...messages, forbidden: vpsForbidden, ...failedPower } as const;
-const gamePowerMessages = { ...game.messages, ...failedPower } as const;
-
-/** The example of the answer to a power action. */
-const exampleOf = (action: string, server: { readonly vps_id: string } | { readonly server_id: string }) => {
-  const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
-  return { success: true, action, ...server, status: 'requested', message };
-};
-
-function vpsPower<Action extends z.infer<typeof VPSPowerResponse>['action']>(
-  action: Action,
-  summary: string,
-  description: string,
-) {
-  const example = exampleOf(action, { vps_id: 'demo' });
-  return {
-    ...vps,
-    path: `/v1/hosting/cloud/vps-custom/{id}/${action}`,
-    summary,
-    description,
-    access: { kind: 'vps', scope: 'vps-power:read_write', action },
-    replies: { 200: json('The action was accepted; the VPS may need more time.', VPSPowerResponse, example) },
-    messages: vpsPowerMessages,
-    unknownOutcome,
-  } as const;
-}
-
-function gamePower<Action extends z.infer<typeof GamePowerResponse>['action']>(
-  action: Action,
-  summary: string,
-  description: string,
-) {
-  const example = exampleOf(action, { server_id: 'demo' });
-  return {
-    ...game,
-    path: `/v1/hosting/game/power/{server_id}/${action}`,
-    summary,
-    description,
-    access: { kind: 'game', scope: 'game-power:read_write', action },
-    replies: { 200: json('The action was accepted; the game server may need more time.', GamePowerResponse, example) },
-    messages: gamePowerMessages,
-    unknownOutcome,
-  } as const;
-}
+/** An action on the power of a server. */
+const powerOf =
+  (shared: typeof vps | typeof game, base: string, kind: 'vps' | 'game', schema: z.ZodType) =>
+  (action: (typeof serverActions)[number], summary: string, description: string) => {
+    const [name, id] = kind === 'vps' ? ['VPS', 'vps_id'] : ['game server', 'server_id'];
+    const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
+    const example = { success: true, action, [id]: 'demo', status: 'requested', message };
+    return {
+      ...shared,
+      path: `${base}/${action}`,
+      summary,
+      description,
+      access: { kind, scope: `${kind}-power:read_write`, action },
+      replies: { 200: json(`The action was accepted; the ${name} may need more time.`, schema, example) },
+      messages: { ...shared.messages, provider_error: 'Failed to send the power action' },
+      unknownOutcome: 'The power action may have been done; see /v1/hosting/actions/{request_id}',
+    } as const satisfies Endpoint;
+  };
+const vpsPower = powerOf(vps, '/v1/hosting/cloud/vps-custom/{id}', 'vps', VPSPowerResponse);
+const gamePower = powerOf(game, '/v1/hosting/game/power/{server_id}', 'game', GamePowerResponse);
 
 /** Only `true` confirms; any other text is a missing confirmation, not an invalid parameter. */
 const force = z.string().meta({ type: 'boolean', description: 'Must be true to confirm the action.', example: true });
 
-const reset = { action: 'Reset', needs: 'both' } as const;
-const kill = { action: 'Kill', needs: 'one' } as const;
+/** Adds to a power action, which cannot be undone, that it needs a confirmation. */
+const confirmed = (endpoint: ReturnType<typeof vpsPower>, confirmation: NonNullable<Endpoint['confirmation']>) =>
+  ({
+    ...endpoint,
+    query: z.object({ force: confirmation.needs === 'both' ? force : force.optional() }),
+    body: { schema: ForceRequest, required: confirmation.needs === 'both' },
+    confirmation,
+    problems: [...endpoint.problems, 'confirmation_required', 'validation_error'],
+    messages: { ...endpoint.messages, confirmation_required: describeConfirmation(confirmation, 'neither has it') },
+  }) as const satisfies Endpoint;
 
-/** The operations on the servers of customers, which need an API key. */
-export const hostingEndpoints = {
+/** The form of a cursor: 30 bytes in base64url. */
+const Cursor = z.string().regex(/^[A-Za-z0-9_-]{40}$/, 'must be the next of an earlier page of this key');
+
+/** From 1 to 100. */
+const Limit = z
+  .string()
+  .refine((text) => /^(?:100|[1-9]\d?)$/.test(text), 'must be a whole number from 1 to 100')
+  .meta({ type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'The length of a page.', example: 1 });
+
+/** An operation on the key of a request; that of a list has a cursor as the example, after which that of its response begins. */
+const keyed = { ...plain, errorStyle: 'json', tag: 'Keys', access: 'any_key' } as const;
+const pageAfter = (example: string) => ({
+  query: z.object({
+    after: Cursor.meta({
+      description: 'The next of the page before; without it, the list begins.',
+      example,
+    }).optional(),
+    limit: Limit.optional(),
+  }),
+  problems: ['validation_error'] as const,
+  messages: { validation_error: 'Query parameter limit must be a whole number from 1 to 100' },
+});
+
+/** The operations on API keys and the servers of customers, which need an API key. */
+export const hostingEntries = {
+  getKey: {
+    ...keyed,
+    path: '/v1/key',
+    summary: 'What this API key may do',
+    description: 'Answers every key that is neither revoked nor expired, whatever its scopes. It never has the secret.',
+    replies: { 200: json('The key of this request.', KeyResponse) },
+  },
   getVpsState: {
     ...vps,
     method: 'GET',
@@ -217,22 +351,18 @@ export const hostingEndpoints = {
     description: stateDescription,
     access: { kind: 'vps', scope: 'vps-power:read', action: 'state' },
     replies: { 200: json('The state.', VPSStateResponse) },
-    messages: { forbidden: vpsForbidden, provider_error: state },
+    messages: { forbidden: vps.messages.forbidden, provider_error: 'The state could not be read' },
   },
   startVps: vpsPower('start', 'Start a VPS', 'Switches the VPS on.'),
   stopVps: vpsPower('stop', 'Stop a VPS', 'Stops the VPS, by a shutdown or by power off, as its operator has set it.'),
-  resetVps: {
-    ...vpsPower(
+  resetVps: confirmed(
+    vpsPower(
       'reset',
       'Reset a VPS (power cycle); requires force=true in the query and in the body',
       'Cuts the power and starts again: what was not written to disk is lost.',
     ),
-    query: z.object({ force }),
-    body: { schema: ForceRequest, required: true },
-    confirmation: reset,
-    problems: [...vps.problems, 'confirmation_required', 'validation_error'],
-    messages: { ...vpsPowerMessages, confirmation_required: describeConfirmation(reset, 'neither has it') },
-  },
+    { action: 'Reset', needs: 'both' },
+  ),
   getGameServerState: {
     ...game,
     method: 'GET',
@@ -241,7 +371,7 @@ export const hostingEndpoints = {
     description: stateDescription,
     access: { kind: 'game', scope: 'game-power:read', action: 'state' },
     replies: { 200: json('The state.', GameStateResponse) },
-    messages: { ...game.messages, provider_error: state },
+    messages: { ...game.messages, provider_error: 'The state could not be read' },
   },
   startGameServer: gamePower('start', 'Start a game server', 'Starts the game server.'),
   stopGameServer: gamePower('stop', 'Stop a game server', 'Asks the game to end, so that it can save its world.'),
@@ -250,18 +380,14 @@ export const hostingEndpoints = {
     'Restart a game server',
     'Asks the game to end, so that it can save its world, and starts it again.',
   ),
-  killGameServer: {
-    ...gamePower(
+  killGameServer: confirmed(
+    gamePower(
       'kill',
       'Kill a game server; requires force=true in the query or in the body',
       'Ends the game at once: what was not saved is lost.',
     ),
-    query: z.object({ force: force.optional() }),
-    body: { schema: ForceRequest, required: false },
-    confirmation: kill,
-    problems: [...game.problems, 'confirmation_required', 'validation_error'],
-    messages: { ...gamePowerMessages, confirmation_required: describeConfirmation(kill, 'neither has it') },
-  },
+    { action: 'Kill', needs: 'one' },
+  ),
   openGameConsole: {
     ...gameConsole,
     method: 'GET',
@@ -296,5 +422,33 @@ export const hostingEndpoints = {
       'At most the newest 1 MiB, from the start of a line. All readers of a server share one reading in 3 seconds.',
     access: { kind: 'game', scope: 'game-logs:read', action: 'log' },
     replies: { 200: json('The log.', GameLatestLogResponse) },
+  },
+  listServers: {
+    ...keyed,
+    path: '/v1/hosting/servers',
+    summary: 'The servers of this key, what it may do with each, and the paths for it',
+    description: 'In the order of the key. It asks no server: whether one runs is at the path state of its links.',
+    ...pageAfter('T6oU6yr6Vq-HrsCEedFLoSbCafWB0wf1m6MqnS4w'),
+    replies: { 200: json('A page of servers.', HostingServersResponse) },
+  },
+  getAction: {
+    ...keyed,
+    path: '/v1/hosting/actions/{request_id}',
+    tag: 'Activity',
+    summary: 'What became of an action',
+    description:
+      'The newest action of this key with the request ID. A request that was refused before it became an action (400, 401, 403, 409, 422 or 429) has none.',
+    replies: { 200: json('What became of the action.', HostingActionResponse) },
+    problems: ['not_found'],
+    messages: { not_found: 'This API key has no action with this request ID' },
+  },
+  listActivity: {
+    ...keyed,
+    path: '/v1/hosting/activity',
+    tag: 'Activity',
+    summary: 'The actions of this key, newest first',
+    description: 'Each action once, also if others are added while the pages are read.',
+    ...pageAfter('AZypSZ3gD0wrfn0aTFWbDjqNX24sQU9xR3Qxocyj'),
+    replies: { 200: json('A page of actions.', HostingActivityResponse) },
   },
 } as const satisfies Record<string, Endpoint>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { head, toInfo } from '#contract/docs.ts';
-import type { OpenApiDocument, Operation, Presentation } from '#contract/docs.ts';
+import type { Presentation } from '#contract/docs.ts';
 import { isLimited, messagesOf, takesIdempotencyKey } from '#contract/endpoint.ts';
 import type { Endpoint, Reply } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
@@ -8,7 +8,32 @@ import { schemas } from '#contract/primitives.ts';
 import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 
-type Response = Operation['responses'][string];
+type JsonSchema = Record<string, unknown>;
+type Refs = Record<string, { readonly $ref: string }>;
+
+interface Response {
+  readonly description: string;
+  readonly headers: Refs;
+  readonly content?: Record<
+    string,
+    { readonly schema: JsonSchema; readonly example?: unknown; readonly examples?: Record<string, { value: unknown }> }
+  >;
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required: boolean;
+  readonly description: string;
+  readonly schema: JsonSchema;
+  readonly example: unknown;
+}
+
+/** An operation in the description. */
+export type Operation = ReturnType<typeof renderOperation>;
+
+/** The description as this program writes it. */
+export type OpenApiDocument = ReturnType<typeof renderOpenApi>;
 
 /** What the release has beside content. */
 interface GeneratedFiles {
@@ -18,8 +43,8 @@ interface GeneratedFiles {
 }
 
 /** Renders the OpenAPI 3.1 document of all endpoints, deterministically. */
-export function renderOpenApi(files: GeneratedFiles, presentation: Presentation = {}): OpenApiDocument {
-  const paths: OpenApiDocument['paths'] = {};
+export function renderOpenApi(files: GeneratedFiles, presentation: Presentation = {}) {
+  const paths: Record<string, { get?: Operation; post?: Operation }> = {};
   for (const [operationId, endpoint] of Object.entries<Endpoint>(endpoints)) {
     if (endpoint.isPage) continue;
     const path = (paths[endpoint.path.replace('*}', '}')] ??= {});
@@ -31,24 +56,24 @@ export function renderOpenApi(files: GeneratedFiles, presentation: Presentation 
     paths,
     components: {
       schemas: renderSchemas(),
-      headers,
-      securitySchemes: {
-        apiKey: {
-          type: 'http',
-          scheme: 'bearer',
-          description: 'An API key; it grants access to its servers with its scopes.',
-        },
-      },
+      headers: headers as Record<string, ReturnType<typeof header>>,
+      securitySchemes: { apiKey },
     },
   };
 }
 
-function renderOperation(operationId: string, endpoint: Endpoint, files: GeneratedFiles): Operation {
-  const responses: Operation['responses'] = {};
+const apiKey = {
+  type: 'http',
+  scheme: 'bearer',
+  description: 'An API key; it grants access to its servers with its scopes.',
+};
+
+function renderOperation(operationId: string, endpoint: Endpoint, files: GeneratedFiles) {
+  const responses: Record<string, Response> = {};
   for (const [status, reply] of Object.entries(endpoint.replies)) {
     responses[status] = renderReply(endpoint, reply, status, files);
   }
-  if (endpoint.stored) responses['304'] = { description: 'Not modified.', headers: headersOfNotModified(endpoint) };
+  if (endpoint.stored) responses['304'] = { description: 'Not modified.', headers: headersOf(endpoint, '304') };
   for (const [status, group] of Map.groupBy(codesOf(endpoint), (code) => problems[code].status)) {
     responses[status] = renderProblems(endpoint, group);
   }
@@ -87,7 +112,7 @@ function renderReply(endpoint: Endpoint, reply: Reply, status: string, files: Ge
     schema: schema ? toRef(schema) : mediaType === '*/*' ? {} : { type: 'string' },
     example: reply.example ?? files.texts[mediaType],
   };
-  return { description, headers: headersOfReply(endpoint, status), content: { [mediaType]: content } };
+  return { description, headers: headersOf(endpoint, status), content: { [mediaType]: content } };
 }
 
 function renderProblems(endpoint: Endpoint, codes: readonly ProblemCode[]): Response {
@@ -100,7 +125,7 @@ function renderProblems(endpoint: Endpoint, codes: readonly ProblemCode[]): Resp
   });
   return {
     description: messages.map(({ message }) => `${message}.`).join(' '),
-    headers: headersOfProblems(endpoint, codes),
+    headers: headersOf(endpoint, 'error', codes),
     content: { [errorMediaTypes[errorStyle].split(';')[0]!]: { schema, examples: Object.fromEntries(examples) } },
   };
 }
@@ -110,7 +135,7 @@ function toRef(schema: z.ZodType): { $ref: string } {
 }
 
 /** Renders all named schemas. A test fails if no path uses one of them. */
-function renderSchemas(): OpenApiDocument['components']['schemas'] {
+function renderSchemas(): Record<string, JsonSchema> {
   const { schemas: shapes } = z.toJSONSchema(schemas, {
     uri: (id) => `#/components/schemas/${id}`,
     override: ({ zodSchema, jsonSchema }) => {
@@ -121,8 +146,6 @@ function renderSchemas(): OpenApiDocument['components']['schemas'] {
   const named = Object.entries(shapes).map(([id, { $schema: _schema, $id: _id, ...shape }]) => [id, shape] as const);
   return Object.fromEntries(named.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
-
-type Parameter = Operation['parameters'][number];
 
 const idempotencyKey: Parameter = {
   name: 'Idempotency-Key',
@@ -173,14 +196,11 @@ function renderParameters(endpoint: Endpoint, widgetVersion: string): Parameter[
   return [...inPath, ...inQuery, ...inHeaders];
 }
 
-type Header = OpenApiDocument['components']['headers'][string];
-type Refs = Record<string, { $ref: string }>;
-
 const text = { type: 'string' };
 const seconds = { type: 'integer', minimum: 1 };
 
-const header = (description: string, schema: Header['schema']): Header => ({ description, required: true, schema });
-const optional = (...texts: Parameters<typeof header>): Header => ({ ...header(...texts), required: false });
+const header = (description: string, schema: JsonSchema) => ({ description, required: true, schema });
+const optional = (description: string, schema: JsonSchema) => ({ description, required: false, schema });
 
 /** The headers of responses, by the name of their component. */
 const headers = {
@@ -206,49 +226,40 @@ const headers = {
   'Accept-Ranges': header('bytes: a part can be requested with Range.', text),
   'Content-Range': header('The part, and the size of the file: bytes 0-99/1000, or bytes */1000 with 416.', text),
   Allow: header('The methods that the endpoint supports.', text),
-} as const satisfies Record<string, Header>;
-
+};
 type HeaderName = keyof typeof headers;
 
-/** The headers of a successful response. */
-function headersOfReply(endpoint: Endpoint, status: string): Refs {
-  const names: HeaderName[] = ['X-Request-Id', 'Cache-Control'];
-  if (endpoint.stored && status.startsWith('2')) names.push('ETag');
-  if (206 in endpoint.replies) names.push('Accept-Ranges');
-  if (status === '206') names.push('Content-Range');
-  if (endpoint.stored && status === '503') names.push('Retry-After');
-  if (endpoint.hasFormerPaths) names.push('Content-Location');
-  if (takesIdempotencyKey(endpoint)) names.push('Idempotent-Replayed', 'Idempotent-Request-Id');
-  if (endpoint.hasUnicodeName) names.push('X-Domain-Unicode');
+/** The headers of a successful response, or of the errors of one status. */
+function headersOf(endpoint: Endpoint, status: string, codes: readonly ProblemCode[] = []): Refs {
+  const { stored, access, hasFormerPaths, hasUnicodeName, replies } = endpoint;
+  const refTo = (name: HeaderName) => ({ $ref: `#/components/headers/${name}` });
+  const has = (...some: ProblemCode[]): boolean => some.some((code) => codes.includes(code));
+  const isReply = status in replies;
+  const isAction = takesIdempotencyKey(endpoint);
+  const isReplayed = isAction && (isReply || has('provider_error'));
   // Caches share the other responses between clients.
-  if (isLimited(endpoint.path) && !(endpoint.stored && status === '200')) names.push('RateLimit-Policy', 'RateLimit');
-  return refs(names);
-}
-
-function headersOfNotModified({ hasFormerPaths }: Endpoint): Refs {
-  return refs(['ETag', 'X-Request-Id', 'Cache-Control', ...(hasFormerPaths ? ['Content-Location' as const] : [])]);
-}
-
-/** The headers of the errors of one status. */
-function headersOfProblems(endpoint: Endpoint, codes: readonly ProblemCode[]): Refs {
-  const names: HeaderName[] = ['X-Request-Id', 'Cache-Control'];
-  if (codes.includes('method_not_allowed')) names.push('Allow');
-  if (codes.includes('unauthorized') || codes.includes('forbidden')) names.push('WWW-Authenticate');
-  if (codes.includes('range_not_satisfiable')) names.push('Content-Range');
-  if (codes.includes('in_progress')) names.push('Retry-After', 'Idempotent-Request-Id');
-  if (takesIdempotencyKey(endpoint) && codes.includes('provider_error')) {
-    names.push('Idempotent-Replayed', 'Idempotent-Request-Id');
-  }
-  if (takesIdempotencyKey(endpoint) && codes.some((code) => problems[code].status >= 500)) names.push('Action-Outcome');
-  if (codes.includes('rate_limited')) names.push('Retry-After', 'RateLimit-Policy', 'RateLimit');
-  const mayBeStoreFailure = endpoint.access !== undefined && codes.some((code) => problems[code].status === 500);
-  return { ...refs(names), ...(mayBeStoreFailure && { 'Retry-After': refTo('Store-Retry-After') }) };
-}
-
-function refs(names: readonly HeaderName[]): Refs {
-  return Object.fromEntries(names.map((name) => [name, refTo(name)]));
-}
-
-function refTo(name: HeaderName): { $ref: string } {
-  return { $ref: `#/components/headers/${name}` };
+  const isCounted = isReply && isLimited(endpoint.path) && !(stored && status === '200');
+  const sent: readonly [HeaderName, unknown][] = [
+    ['ETag', status === '304'],
+    ['X-Request-Id', true],
+    ['Cache-Control', true],
+    ['ETag', stored && status.startsWith('2')],
+    ['Allow', has('method_not_allowed')],
+    ['WWW-Authenticate', has('unauthorized', 'forbidden')],
+    ['Accept-Ranges', isReply && 206 in replies],
+    ['Content-Range', status === '206' || has('range_not_satisfiable')],
+    ['Retry-After', (stored && status === '503') || has('in_progress', 'rate_limited')],
+    ['Content-Location', hasFormerPaths && codes.length === 0],
+    ['Idempotent-Replayed', isReplayed],
+    ['Idempotent-Request-Id', isReplayed || has('in_progress')],
+    ['X-Domain-Unicode', isReply && hasUnicodeName],
+    ['Action-Outcome', isAction && codes.some((code) => problems[code].status >= 500)],
+    ['RateLimit-Policy', isCounted || has('rate_limited')],
+    ['RateLimit', isCounted || has('rate_limited')],
+  ];
+  const mayBeStoreFailure = access !== undefined && codes.some((code) => problems[code].status === 500);
+  return {
+    ...Object.fromEntries(sent.flatMap(([name, isSent]) => (isSent ? [[name, refTo(name)]] : []))),
+    ...(mayBeStoreFailure && { 'Retry-After': refTo('Store-Retry-After') }),
+  };
 }

@@ -3,7 +3,6 @@ import type { ServedFile } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { HttpsUrl, Line, Price, object } from '#contract/primitives.ts';
 
-/** One plan that can be ordered. */
 export const CatalogPlan = object('CatalogPlan', 'One plan that can be ordered.', {
   name: Line.describe('Plan name.'),
   ram: z.number().positive('must be greater than 0').describe('Memory in GB.'),
@@ -21,13 +20,10 @@ const catalogShape = {
   plans: z.array(CatalogPlan).describe('The plans, in the order in which they are shown.'),
 };
 
-/** A web hosting service with its plans. */
 export const ServiceCatalog = object('ServiceCatalog', 'A web hosting service with its plans.', catalogShape);
 
-/** A game with its plans. */
 export const GameCatalog = object('GameCatalog', 'A game with its plans.', catalogShape);
 
-/** All plans: web hosting under services, games under games. */
 export const PlanCatalogResponse = object(
   'PlanCatalogResponse',
   'All plans, by service and by game.',
@@ -49,7 +45,7 @@ export const PlanFile = z.strictObject({
 export type PlanFile = z.infer<typeof PlanFile>;
 
 /** The static files of the plans. */
-export const planFiles = {
+export const planEntries = {
   getPlans: {
     file: 'public/v1/plans.json',
     path: '/v1/plans',

@@ -11,16 +11,18 @@ export interface SchemaMeta {
 /** The named schemas of the contract, which become `components.schemas` in OpenAPI. */
 export const schemas = z.registry<SchemaMeta>();
 
-/** Creates the named schema of an object; fields that the shape does not have are refused. */
+/** Creates the named schema of an object, with what it is; fields that the shape does not have are refused. */
 export function object<Shape extends z.ZodRawShape>(id: string, description: string, shape: Shape, example?: unknown) {
   return z.strictObject(shape).register(schemas, { id, description, example });
 }
 
+/** Creates the named schema of a list. */
+export function list<Item extends z.ZodType>(id: string, description: string, item: Item, example: unknown) {
+  return z.array(item).register(schemas, { id, description, example });
+}
+
 /** One segment of a content path: lower-case ASCII letters, digits and hyphens. */
 export const Slug = z.string().regex(/^[a-z0-9-]+$/, 'must contain only lower-case letters, digits and hyphens');
-
-/** The tags of an article, by which related ones are found. */
-export const Tags = z.array(Slug);
 
 /** The key of a catalog entry. It contains a letter, since JavaScript objects order integer keys first. */
 export const CatalogKey = Slug.regex(/[a-z]/, 'must contain at least one letter')
@@ -41,12 +43,6 @@ export const Line = z
   .regex(/\S/, 'must not be empty')
   .regex(/^[^\r\n]*$/, 'must be a single line; begin folded text with >-');
 
-/** The path of a blog article: `/blog/<category>/<slug>`. */
-export const BlogPath = z.string().regex(/^\/blog\/[a-z0-9-]+\/[a-z0-9-]+$/);
-
-/** The path of a knowledge base article: `/knowledgebase/<category>/<slug>`. */
-export const KnowledgeBasePath = z.string().regex(/^\/knowledgebase\/[a-z0-9-]+\/[a-z0-9-]+$/);
-
 /** The path of a media file: `/media/...`. */
 export const MediaPath = z.string().regex(/^\/media(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/, {
   error: ({ input }) =>
@@ -57,12 +53,6 @@ export const MediaPath = z.string().regex(/^\/media(?:\/[A-Za-z0-9_-][A-Za-z0-9.
 
 /** Says that a request succeeded; an error has false. */
 export const success = z.boolean().describe('Always true.');
-
-/** The text of an article. */
-export const articleText = {
-  body: z.string().describe('The article in Markdown, without its front matter.'),
-  html: z.string().describe('The article as safe HTML, with an id for each heading.'),
-};
 
 /** Says how to write the first character that a URL of a source must not hold; undefined if there is none. */
 export function describeUnsafe(url: unknown): string | undefined {

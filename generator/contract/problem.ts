@@ -121,7 +121,6 @@ export type ProblemCode = keyof typeof problems;
 /** The format of an endpoint's errors: a JSON ErrorResponse or one sentence of plain text. */
 export type ErrorStyle = 'json' | 'text';
 
-/** The JSON error body. */
 export const ErrorResponse = object(
   'ErrorResponse',
   'An error, with a machine-readable code and a human-readable message.',

@@ -2,51 +2,14 @@ import { z } from 'zod';
 import type { ServedFile } from '#contract/endpoint.ts';
 import { object } from '#contract/primitives.ts';
 
-/** The fields of an article that are searched. */
-const Field = z.enum(['title', 'description', 'headings', 'tags', 'text']);
-
-const SearchOptions = z
-  .strictObject({
-    boost: z
-      .strictObject({
-        title: z.number().describe('Factor for a match in the title.'),
-        tags: z.number().describe('Factor for a match in the tags.'),
-        headings: z.number().describe('Factor for a match in the headings.'),
-        description: z.number().describe('Factor for a match in the description.'),
-      })
-      .describe('How much a match in a field counts; one in the text counts 1.'),
-    prefix: z.boolean().describe('Whether a term also finds the words that begin with it.'),
-    fuzzy: z.number().describe('Edits that a misspelt term may have, as a share of its length.'),
-  })
-  .describe('Options of each search.');
-
-const Options = z
-  .strictObject({
-    idField: z.literal('path').describe('The id of a result is the path of the article.'),
-    fields: z.array(Field).describe('The fields that are searched; text only if the file has it.'),
-    storeFields: z.array(z.enum(['title', 'description', 'category'])).describe('The fields of a result.'),
-    searchOptions: SearchOptions,
-  })
-  .describe('Options for MiniSearch.loadJS.');
-
 /** How an index changes words into terms, for websites: JSON cannot hold functions. */
 export const processTerm = "(term) => term.normalize('NFKD').replace(/\\p{M}/gu, '').toUpperCase().toLowerCase()";
 
-/** An index without its terms. */
-const example = {
-  minisearch: '7.2.0',
-  hasText: true,
-  processTerm,
-  options: {
-    idField: 'path',
-    fields: ['title', 'description', 'headings', 'tags', 'text'],
-    storeFields: ['title', 'description', 'category'],
-    searchOptions: { boost: { title: 3, tags: 3, headings: 3, description: 2 }, prefix: true, fuzzy: 0.2 },
-  },
-  index: { documentCount: 31, nextId: 31, serializationVersion: 2 },
-};
+const factorOf = (field: string) => z.number().describe(`Factor for a match in the ${field}.`);
+const fields = ['title', 'description', 'headings', 'tags', 'text'] as const;
+const stored = ['title', 'description', 'category'] as const;
 
-/** The search index of the knowledge base. */
+/** The search index of the knowledge base. Its example has no terms. */
 export const KnowledgeBaseSearch = object(
   'KnowledgeBaseSearch',
   'A MiniSearch index of the knowledge base, with its options.',
@@ -58,10 +21,41 @@ export const KnowledgeBaseSearch = object(
       .describe(
         'The option processTerm, in JavaScript: upper case, accents and umlauts make no difference. JSON holds no functions, so copy it into your code.',
       ),
-    options: Options,
+    options: z
+      .strictObject({
+        idField: z.literal('path').describe('The id of a result is the path of the article.'),
+        fields: z.array(z.enum(fields)).describe('The fields that are searched; text only if the file has it.'),
+        storeFields: z.array(z.enum(stored)).describe('The fields of a result.'),
+        searchOptions: z
+          .strictObject({
+            boost: z
+              .strictObject({
+                title: factorOf('title'),
+                tags: factorOf('tags'),
+                headings: factorOf('headings'),
+                description: factorOf('description'),
+              })
+              .describe('How much a match in a field counts; one in the text counts 1.'),
+            prefix: z.boolean().describe('Whether a term also finds the words that begin with it.'),
+            fuzzy: z.number().describe('Edits that a misspelt term may have, as a share of its length.'),
+          })
+          .describe('Options of each search.'),
+      })
+      .describe('Options for MiniSearch.loadJS.'),
     index: z.record(z.string(), z.unknown()).describe('The index, for MiniSearch.loadJS, in the format of MiniSearch.'),
   },
-  example,
+  {
+    minisearch: '7.2.0',
+    hasText: true,
+    processTerm,
+    options: {
+      idField: 'path',
+      fields,
+      storeFields: stored,
+      searchOptions: { boost: { title: 3, tags: 3, headings: 3, description: 2 }, prefix: true, fuzzy: 0.2 },
+    },
+    index: { documentCount: 31, nextId: 31, serializationVersion: 2 },
+  },
 );
 export type KnowledgeBaseSearch = z.infer<typeof KnowledgeBaseSearch>;
 

@@ -3,7 +3,6 @@ import { json, plain } from '#contract/endpoint.ts';
 import type { Endpoint, ServedFile, StaticFile } from '#contract/endpoint.ts';
 import { HostPort, HttpUrl, Line, describeUnsafe, object } from '#contract/primitives.ts';
 
-/** The state of the platform, with the names of the affected components. */
 export const StatusResponse = object(
   'StatusResponse',
   'The state of the platform, with the names of the affected components.',
@@ -18,7 +17,6 @@ export const StatusResponse = object(
   { status: 'disrupted', disrupted: ['Game servers'] },
 );
 
-/** The state of the platform is unknown. */
 export const StatusErrorResponse = object(
   'StatusErrorResponse',
   'The state of the platform is unknown.',
@@ -28,7 +26,6 @@ export const StatusErrorResponse = object(
 
 const version = z.string().describe('The running version of the service.');
 
-/** The process is running. */
 export const HealthResponse = object(
   'HealthResponse',
   'Whether the process is running, with its version.',
@@ -36,7 +33,6 @@ export const HealthResponse = object(
   { status: 'healthy', version: '1.4.0' },
 );
 
-/** Whether this instance accepts traffic. */
 export const ReadyResponse = object(
   'ReadyResponse',
   'Whether this instance accepts traffic.',
@@ -48,7 +44,6 @@ export const ReadyResponse = object(
   { status: 'ready' },
 );
 
-/** The running version. */
 export const InfoResponse = object('InfoResponse', 'The running version.', { version }, { version: '1.4.0' });
 
 /** The path and hash with which a page embeds one version of the status widget. */
@@ -111,8 +106,15 @@ export const StatusCatalog = z.strictObject({
 });
 export type StatusCatalog = z.infer<typeof StatusCatalog>;
 
-/** The operations on the state of this instance and of the platform. */
-export const statusEndpoints = {
+const script = {
+  tag: 'Status',
+  mediaType: 'application/javascript',
+  reply: 'The script.',
+  failure: 'internal_error',
+} as const satisfies Partial<ServedFile>;
+
+/** The operations on the state of this instance and of the platform, and the files of the status widget. */
+export const statusEntries = {
   getHealth: {
     ...plain,
     path: '/health',
@@ -153,17 +155,6 @@ export const statusEndpoints = {
       503: json('The state is unknown.', StatusErrorResponse),
     },
   },
-} as const satisfies Record<string, Endpoint>;
-
-const script = {
-  tag: 'Status',
-  mediaType: 'application/javascript',
-  reply: 'The script.',
-  failure: 'internal_error',
-} as const satisfies Partial<ServedFile>;
-
-/** The static files of the status widget, and what the server alone reads of the status. */
-export const statusFiles = {
   getStatusWidget: {
     ...script,
     file: 'public/v1/service-status.js',
@@ -183,4 +174,4 @@ export const statusFiles = {
   },
   statusWidgetIntegrity: { file: 'public/v1/service-status.json', schema: StatusWidget },
   status: { file: 'private/status.json', schema: StatusCatalog },
-} as const satisfies Record<string, ServedFile | StaticFile>;
+} as const satisfies Record<string, Endpoint | ServedFile | StaticFile>;

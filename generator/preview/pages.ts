@@ -1,7 +1,6 @@
 import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ContentArticle } from '#contract/blog.ts';
-import type { KnowledgeBaseArticle } from '#contract/knowledge-base.ts';
+import type { ContentArticle, KnowledgeBaseArticle } from '#contract/articles.ts';
 import type { Article } from '../articles/article.ts';
 import { html, renderDocument, trusted } from '../html.ts';
 import type { Html } from '../html.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join } from 'node:path';
-import { mediaTypes } from '#contract/content.ts';
+import { mediaTypes } from '#contract/articles.ts';
 import { MediaPath } from '#contract/primitives.ts';
 import { build } from 'esbuild';
 import { renderPage } from './pages.ts';

@@ -5,7 +5,7 @@ import { head as description, toInfo } from '#contract/docs.ts';
 import type { Presentation } from '#contract/docs.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
-import { bodyLimits, rateLimits } from '#contract/limits.ts';
+import { bodyLimits, rateLimits } from '#contract/endpoint.ts';
 import { problems, renderProblem } from '#contract/problem.ts';
 import { html, renderDocument, trusted } from '../html.ts';
 import type { Html } from '../html.ts';

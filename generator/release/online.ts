@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FetchError } from 'ofetch';
 import { z } from 'zod';
-import { Aliases } from '#contract/content.ts';
+import { Aliases } from '#contract/articles.ts';
 import type { Manifest } from '#contract/release.ts';
-import { fileOf, staticFiles } from '#contract/static-files.ts';
+import { fileOf, staticFiles } from '#contract/endpoints.ts';
 import { CommandError } from '../common/command-line.ts';
 import { readCurrent } from './history.ts';
 

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Aliases } from '#contract/content.ts';
-import { endpoints } from '#contract/endpoints.ts';
+import { Aliases } from '#contract/articles.ts';
+import { endpoints, fileOf, matchFile } from '#contract/endpoints.ts';
 import { Manifest, isCompressed } from '#contract/release.ts';
-import { fileOf, matchFile } from '#contract/static-files.ts';
 import { CommandError } from '../common/command-line.ts';
 import { makeCurrent, readCurrent, readFolders, readSwitches, withLock } from './history.ts';
 import { removeRelease, verifyRelease } from './publish.ts';

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, transform } from 'esbuild';
-import { fillTemplate, staticFiles } from '#contract/static-files.ts';
+import { fillTemplate, staticFiles } from '#contract/endpoints.ts';
 import type { StatusWidget } from '#contract/status.ts';
 
 const folder = join(import.meta.dirname, '../widget');

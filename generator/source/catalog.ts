@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { CatalogKey } from '#contract/primitives.ts';
 import type { PlanCatalogResponse, PlanFile } from '#contract/plans.ts';
 import type { DomainCatalog } from '#contract/domains.ts';
-import { sources } from '#contract/static-files.ts';
+import { sources } from '#contract/endpoints.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import { compareText } from './diagnostics.ts';
 import type { Diagnostics } from './diagnostics.ts';

@@ -1,7 +1,7 @@
 import matter from 'gray-matter';
 import { stringify } from 'yaml';
 import type { z } from 'zod';
-import { sources } from '#contract/static-files.ts';
+import { sources } from '#contract/endpoints.ts';
 import { mergeConflict } from '../common/finding.ts';
 import type { Finding } from '../common/finding.ts';
 import type { Path } from '../common/schema-issues.ts';

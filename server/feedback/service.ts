@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { KBFeedbackRequest } from '#contract/feedback.ts';
+import type { KBFeedbackRequest } from '#contract/articles.ts';
 import type { Base, Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
 import type { Store } from '../store/types.ts';

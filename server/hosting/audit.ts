@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { z } from 'zod';
-import type { HostingActionResponse, HostingActivityResponse } from '#contract/activity.ts';
+import type { HostingActionResponse, HostingActivityResponse } from '#contract/hosting.ts';
 import { Problem } from '../problem.ts';
 import type { ActionPosition, ActionRecord, AuditEntry, Store } from '../store/types.ts';
 

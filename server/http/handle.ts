@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import type { Scope, ServerName } from '#contract/api-keys.ts';
-import { describeConfirmation, takesIdempotencyKey } from '#contract/endpoint.ts';
+import { bodyLimits, describeConfirmation, takesIdempotencyKey } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
-import { bodyLimits } from '#contract/limits.ts';
 import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
 import { withTimeout } from '../timeout.ts';

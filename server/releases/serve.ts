@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServedFile } from '#contract/endpoint.ts';
-import { staticFiles } from '#contract/static-files.ts';
-import type { ServedFileName } from '#contract/static-files.ts';
+import { staticFiles } from '#contract/endpoints.ts';
+import type { ServedFileName } from '#contract/endpoints.ts';
 import { handle } from '../http/handle.ts';
 import type { Route } from '../http/handle.ts';
 import type { Requests } from '../http/request.ts';

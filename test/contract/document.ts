@@ -1,5 +1,5 @@
 import { renderOpenApi } from '#contract/openapi.ts';
-import type { OpenApiDocument } from '#contract/docs.ts';
+import type { OpenApiDocument } from '#contract/openapi.ts';
 
 /** What a release has beside content. */
 export const files = {

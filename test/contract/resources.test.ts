@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { StaticFile } from '#contract/endpoint.ts';
-import { endpoints } from '#contract/endpoints.ts';
-import { fillTemplate, matchFile, staticFiles, targetOf } from '#contract/static-files.ts';
-import type { StaticFileName } from '#contract/static-files.ts';
+import { endpoints, fillTemplate, matchFile, staticFiles, targetOf } from '#contract/endpoints.ts';
+import type { StaticFileName } from '#contract/endpoints.ts';
 
 test.each<[string, StaticFileName, string | undefined]>([
   ['public/v1/blog/list.json', 'listBlogArticles', '/v1/blog/list'],

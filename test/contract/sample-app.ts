@@ -1,6 +1,6 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { OpenApiDocument, Operation } from '#contract/docs.ts';
+import type { OpenApiDocument, Operation } from '#contract/openapi.ts';
 import { generateApiKey } from '../../server/keys/authorize.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';

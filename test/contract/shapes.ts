@@ -1,26 +1,38 @@
 import type { z } from 'zod';
 import { serverActions } from '#contract/api-keys.ts';
-import { HostingActionResponse, HostingActivityResponse, HostingServersResponse } from '#contract/activity.ts';
-import { ContentArticle, ContentItem } from '#contract/blog.ts';
-import { DomainPricing, DomainSearchResponse, DomainTLD, DomainTLDListResponse } from '#contract/domains.ts';
-import { KBFeedbackRequest, SuccessResponse } from '#contract/feedback.ts';
 import {
+  ForceRequest,
   GameConsoleCommandRequest,
   GameConsoleCommandResponse,
   GameConsoleWebsocketResponse,
   GameLatestLogResponse,
   GamePowerResponse,
+  GameStateResponse,
+  HostingActionResponse,
+  HostingActivityResponse,
+  HostingServersResponse,
+  KeyResponse,
+  VPSPowerResponse,
+  VPSStateResponse,
 } from '#contract/hosting.ts';
-import { KeyResponse } from '#contract/key.ts';
-import { KnowledgeBaseArticle, KnowledgeBaseSummary } from '#contract/knowledge-base.ts';
+import {
+  AuthorItem,
+  BlogIndexItem,
+  CategoryItem,
+  ContentArticle,
+  ContentItem,
+  KBFeedbackRequest,
+  KnowledgeBaseArticle,
+  KnowledgeBaseIndexItem,
+  KnowledgeBaseSummary,
+  SuccessResponse,
+} from '#contract/articles.ts';
+import { DomainPricing, DomainSearchResponse, DomainTLD, DomainTLDListResponse } from '#contract/domains.ts';
 import { OpenApiDocument } from '#contract/docs.ts';
 import { CatalogPlan, GameCatalog, PlanCatalogResponse, ServiceCatalog } from '#contract/plans.ts';
 import { ErrorResponse } from '#contract/problem.ts';
-import { AuthorItem, BlogIndexItem, CategoryItem, KnowledgeBaseIndexItem } from '#contract/site.ts';
-import { GameStateResponse, VPSStateResponse } from '#contract/hosting.ts';
 import { KnowledgeBaseSearch, processTerm } from '#contract/search.ts';
 import { HealthResponse, InfoResponse, ReadyResponse, StatusErrorResponse, StatusResponse } from '#contract/status.ts';
-import { ForceRequest, VPSPowerResponse } from '#contract/hosting.ts';
 
 /** A JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { sources } from '../../generator/contract/static-files.ts';
+import { sources } from '../../generator/contract/endpoints.ts';
 import { formatDiagnostic } from '../../generator/source/diagnostics.ts';
 
 const root = resolve(import.meta.dirname, '../..');

@@ -30,7 +30,7 @@ import {
   writeFiles,
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { matchFile } from '#contract/static-files.ts';
+import { matchFile } from '#contract/endpoints.ts';
 import { buildAndRead, changedPaths, flipBit, readTree } from './tree.ts';
 
 type Options = Parameters<typeof buildProject>[1];

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { mediaTypes } from '#contract/content.ts';
+import { mediaTypes } from '#contract/articles.ts';
 import { readMediaFacts } from '../../generator/source/media.ts';
 import { jpeg, mediaSamples, png } from '../helpers/media.ts';
 import { article, buildProject, createProject, guide, writeFiles } from '../helpers/project.ts';

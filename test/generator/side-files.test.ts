@@ -4,7 +4,7 @@ import { parseFragment } from 'parse5';
 import type { DefaultTreeAdapterTypes } from 'parse5';
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import type { KnowledgeBaseIndexItem as IndexItem } from '#contract/site.ts';
+import type { KnowledgeBaseIndexItem as IndexItem } from '#contract/articles.ts';
 import { article, buildProject, createProject, guide, siteUrls, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { describeFeedparser, describeXmllint, lintXml, parseFeed } from '../helpers/xml.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { mediaTypes } from '#contract/content.ts';
+import { mediaTypes } from '#contract/articles.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { mediaSamples } from '../helpers/media.ts';
 import { buildProject, createProject } from '../helpers/project.ts';

@@ -4,7 +4,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { Operation } from '#contract/docs.ts';
+import type { Operation } from '#contract/openapi.ts';
 import { document } from '../contract/document.ts';
 import { describeEndpoint, endpointAt } from './targets.ts';
 

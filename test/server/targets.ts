@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isLimited } from '#contract/endpoint.ts';
-import { endpoints } from '#contract/endpoints.ts';
+import { endpoints, matchFile } from '#contract/endpoints.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { schemas } from '#contract/primitives.ts';
 import { Manifest } from '#contract/release.ts';
-import { matchFile } from '#contract/static-files.ts';
 
 const isGet = (name: EndpointName): boolean => endpoints[name].method === 'GET';
 // Actions come last: a read of a state waits until it is newer than the last action.

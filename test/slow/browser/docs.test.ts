@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { OpenApiDocument } from '#contract/docs.ts';
+import type { OpenApiDocument } from '#contract/openapi.ts';
 import { startDemo } from '../../helpers/demo.ts';
 import { ends } from '../../helpers/ends.ts';
 import { buildProject, temporaryFolder, validProject, writeFiles } from '../../helpers/project.ts';

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import type { OpenApiDocument, Operation } from '#contract/docs.ts';
+import type { OpenApiDocument, Operation } from '#contract/openapi.ts';
 import { serveSample } from '../../contract/sample-app.ts';
 import { generateFunctions, generateTypes } from './clients/generate.ts';
 

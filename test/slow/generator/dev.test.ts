@@ -18,7 +18,7 @@ import MiniSearch from 'minisearch';
 import type { AsPlainObject } from 'minisearch';
 import { expect, onTestFinished, test } from 'vitest';
 import { Manifest } from '#contract/release.ts';
-import { matchFile } from '#contract/static-files.ts';
+import { matchFile } from '#contract/endpoints.ts';
 import type { KnowledgeBaseSearch } from '#contract/search.ts';
 import type { BuildResult } from '../../../generator/compile.ts';
 import { articleCacheOf } from '../../../generator/build-record.ts';

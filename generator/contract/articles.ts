@@ -1,0 +1,413 @@
+import { z } from 'zod';
+import { json, plain } from '#contract/endpoint.ts';
+import type { Endpoint, ServedFile, StaticFile } from '#contract/endpoint.ts';
+import examples from '#contract/examples.json' with { type: 'json' };
+import { HttpsUrl, IsoDate, Line, MediaPath, Slug, list, object, schemas, success } from '#contract/primitives.ts';
+import { searchFiles } from '#contract/search.ts';
+
+/** The kinds of articles: the first segments of their paths and addresses, and their names in texts. */
+const kinds = {
+  blog: {
+    root: 'blog',
+    folder: 'blog',
+    tag: 'Blog',
+    id: 'Blog',
+    name: 'blog',
+    order: 'newest first',
+    path: z.string().regex(/^\/blog\/[a-z0-9-]+\/[a-z0-9-]+$/),
+    article: examples.getBlogArticle,
+    category: 'engineering',
+  },
+  knowledgeBase: {
+    root: 'knowledgebase',
+    folder: 'kb',
+    tag: 'Knowledge base',
+    id: 'KnowledgeBase',
+    name: 'knowledge base',
+    order: 'sorted by title',
+    path: z.string().regex(/^\/knowledgebase\/[a-z0-9-]+\/[a-z0-9-]+$/),
+    article: examples.getKnowledgeBaseArticle,
+    category: 'domains-and-dns',
+  },
+} as const;
+type Kind = (typeof kinds)[keyof typeof kinds];
+
+const cover = MediaPath.describe('Path of the cover image, starting with /media/.');
+const tags = z.array(Slug);
+
+/** Creates the schema of the front matter of a kind of article. */
+function frontMatterOf<Own extends z.ZodRawShape>({ root }: Kind, own: Own) {
+  const former = new RegExp(String.raw`^/${root}(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._-]+)+$`);
+  return z.strictObject({
+    title: Line.describe('Title of the article.'),
+    description: Line.describe('One or two sentences for lists and search engines.'),
+    ...own,
+    category: Line.optional().describe('Display name of the category; must be the same in all its articles.'),
+    draft: z.boolean().optional().describe('true excludes the article from every release.'),
+    updated: IsoDate.optional().describe('Day of the last significant change, YYYY-MM-DD.'),
+    tags: tags.optional().describe('Tags: lower-case letters, digits and hyphens.'),
+    aliases: z
+      .array(z.string().regex(former, `must be a former path that begins with /${root}/`))
+      .optional()
+      .describe('Former paths of this article, which keep working.'),
+  });
+}
+
+/** The front matter of `content/blog/<category>/<slug>.md`. */
+export const BlogFrontMatter = frontMatterOf(kinds.blog, {
+  date: IsoDate.describe('Day of publication, YYYY-MM-DD. Until that day (UTC) the article is not published.'),
+  author: Line.describe('Name of the author.'),
+  cover,
+});
+export type BlogFrontMatter = z.infer<typeof BlogFrontMatter>;
+
+/** The front matter of `content/knowledgebase/<category>/<slug>.md`. */
+export const KnowledgeBaseFrontMatter = frontMatterOf(kinds.knowledgeBase, {});
+export type KnowledgeBaseFrontMatter = z.infer<typeof KnowledgeBaseFrontMatter>;
+
+const removedPath = /^\/(?:blog|knowledgebase)(?:\/[A-Za-z0-9._-]+)+$/;
+
+/** The sources in content/: front matter, `category.yaml`, `removed.yaml` and `authors.yaml`. */
+export const articleSources = {
+  blog: BlogFrontMatter,
+  knowledgebase: KnowledgeBaseFrontMatter,
+  category: z.strictObject({ name: Line.describe('Display name of the category.') }),
+  removed: z
+    .array(
+      z
+        .string()
+        .regex(removedPath, 'must be a path that begins with /blog/ or /knowledgebase/')
+        .describe('Path of a former article, which begins with /blog/ or /knowledgebase/.'),
+    )
+    .describe('Paths that were online and are gone for good.'),
+  authors: z
+    .record(
+      Line,
+      z.strictObject({
+        picture: MediaPath.optional().describe('Path of a picture, starting with /media/.'),
+        url: HttpsUrl.optional().describe('A page about the author, which begins with https://.'),
+      }),
+    )
+    .describe('The authors of blog articles, by name.'),
+};
+export type Authors = z.infer<typeof articleSources.authors>;
+
+const listedOf = ({ path, folder }: Kind) => ({
+  title: z.string().describe('Title of the article.'),
+  description: z.string().describe('One or two sentences for lists and search engines.'),
+  path: path.describe(`Path of the article, for /v1/${folder}/article and for links.`),
+  category: z.string().describe('Display name of the category.'),
+});
+const text = {
+  body: z.string().describe('The article in Markdown, without its front matter.'),
+  html: z.string().describe('The article as safe HTML, with an id for each heading.'),
+};
+
+export const ContentItem = object('ContentItem', 'A blog article in the list.', {
+  ...listedOf(kinds.blog),
+  date: IsoDate.describe('Day of publication, YYYY-MM-DD.'),
+  author: z.string().describe('Name of the author.'),
+  readTime: z
+    .string()
+    .regex(/^[1-9][0-9]* min read$/)
+    .describe('Time to read the article, in whole minutes.'),
+  cover,
+});
+export type ContentItem = z.infer<typeof ContentItem>;
+
+export const ContentArticle = object(
+  'ContentArticle',
+  'A blog article, with Markdown in body and rendered HTML in html.',
+  { ...ContentItem.shape, ...text },
+  kinds.blog.article,
+);
+export type ContentArticle = z.infer<typeof ContentArticle>;
+
+export const KnowledgeBaseSummary = object(
+  'KnowledgeBaseSummary',
+  'A knowledge base article in the list.',
+  listedOf(kinds.knowledgeBase),
+);
+export type KnowledgeBaseSummary = z.infer<typeof KnowledgeBaseSummary>;
+
+export const KnowledgeBaseArticle = object(
+  'KnowledgeBaseArticle',
+  'A knowledge base article, with Markdown in body and rendered HTML in html.',
+  { ...KnowledgeBaseSummary.shape, ...text },
+  kinds.knowledgeBase.article,
+);
+export type KnowledgeBaseArticle = z.infer<typeof KnowledgeBaseArticle>;
+
+const KnowledgeBaseList = list(
+  'KnowledgeBaseList',
+  'Knowledge base articles, sorted by title.',
+  KnowledgeBaseSummary,
+  examples.listKnowledgeBaseArticles,
+);
+
+export const CategoryItem = object('CategoryItem', 'A category that has articles.', {
+  slug: Slug.describe('Its part of the paths of its articles, and the value of the parameter category.'),
+  name: z.string().describe('Display name of the category.'),
+  count: z.int().min(1).describe('Number of its articles.'),
+});
+export type CategoryItem = z.infer<typeof CategoryItem>;
+
+const indexItemOf = ({ id, name, path }: Kind) =>
+  object(`${id}IndexItem`, `What surrounds a ${name} article: its neighbours, related articles, tags.`, {
+    path: path.describe('Path of the article.'),
+    previous: path
+      .nullable()
+      .describe('Path of the article before it in the list of its category; null for the first one.'),
+    next: path.nullable().describe('Path of the article after it in the list of its category; null for the last one.'),
+    related: z
+      .array(path)
+      .max(5)
+      .describe('Paths of up to five related articles: most common tags first, then neighbours in its category.'),
+    tags: tags.describe('Its tags.'),
+    updated: IsoDate.nullable().describe('Day of the last significant change, YYYY-MM-DD; null if there is none.'),
+  });
+
+export const BlogIndexItem = indexItemOf(kinds.blog);
+
+export const KnowledgeBaseIndexItem = indexItemOf(kinds.knowledgeBase);
+
+export const AuthorItem = object('AuthorItem', 'An author of blog articles.', {
+  name: z.string().describe('Name of the author, as in the articles.'),
+  picture: MediaPath.nullable().describe('Path of a picture, starting with /media/; null if there is none.'),
+  url: HttpsUrl.nullable().describe('A page about the author; null if there is none.'),
+  count: z.int().min(1).describe('Number of articles.'),
+});
+
+/** Maps former article paths to current ones. */
+export const Aliases = z.record(z.string(), z.string()).register(schemas, {
+  id: 'Redirects',
+  description: 'The present path of each former path of an article.',
+  example: examples.listRedirects,
+});
+export type Aliases = z.infer<typeof Aliases>;
+
+export const KBFeedbackRequest = object(
+  'KBFeedbackRequest',
+  'Whether a knowledge base article was helpful to a reader.',
+  {
+    helpful: z.boolean().describe('Whether the article was helpful.'),
+    title: z.string().optional().describe('Title of the article.'),
+    slug: z.string().optional().describe('Path of the article, starting with /knowledgebase/.'),
+  },
+  { helpful: true, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' },
+);
+
+export const SuccessResponse = object('SuccessResponse', 'The request succeeded.', { success }, { success: true });
+
+/** The media types that may be served below /media/, by file extension. */
+export const mediaTypes: Readonly<Record<string, string>> = {
+  avif: 'image/avif',
+  gif: 'image/gif',
+  jpeg: 'image/jpeg',
+  jpg: 'image/jpeg',
+  m4a: 'audio/mp4',
+  mp3: 'audio/mpeg',
+  mp4: 'video/mp4',
+  ogg: 'audio/ogg',
+  opus: 'audio/ogg',
+  pdf: 'application/pdf',
+  png: 'image/png',
+  svg: 'image/svg+xml',
+  wav: 'audio/wav',
+  webm: 'video/webm',
+  webp: 'image/webp',
+};
+
+/** The file of an article; a kind of article has three operations of its own, the others are below. */
+const articleOf = <One extends Kind>({ folder, root, tag, name, article }: One) =>
+  ({
+    file: `public/v1/${folder as One['folder']}/article/{category}/{slug}.json`,
+    path: `/v1/${folder}/article`,
+    target: `/v1/${folder}/article?path=/${root}/{category}/{slug}`,
+    tag,
+    summary: `A ${name} article, by its path or a former path`,
+    hasFormerPaths: true,
+    description:
+      'A former path answers with the article too; its path and the header Content-Location have the present path.',
+    query: z.object({
+      path: z
+        .string()
+        .meta({ description: `Full path of the article, starting with /${root}/.`, example: article.path }),
+    }),
+    missing: { code: 'path_required' },
+    reply: 'The article.',
+    problems: ['path_required', 'validation_error'],
+    messages: { validation_error: 'Query parameter path is given more than once' },
+    absent: 'article_not_found',
+  }) as const satisfies ServedFile;
+
+const categoriesOf = ({ folder, tag, id, name }: Kind, example: unknown) =>
+  ({
+    file: `public/v1/${folder}/categories.json`,
+    path: `/v1/${folder}/categories`,
+    tag,
+    summary: `The categories of the ${name}, sorted by name`,
+    description: 'Only those that have articles.',
+    schema: list(
+      `${id}Categories`,
+      `The categories of the ${name} that have articles, sorted by name.`,
+      CategoryItem,
+      example,
+    ),
+    reply: 'The categories.',
+  }) as const satisfies ServedFile;
+
+const indexOf = <One extends Kind>(kind: One, item: z.ZodType, example: unknown) =>
+  ({
+    file: `public/v1/${kind.folder as One['folder']}/index/{category}.json`,
+    path: `/v1/${kind.folder}/index`,
+    target: `/v1/${kind.folder}/index?category={category}`,
+    tag: kind.tag,
+    summary: 'Neighbours, related articles, tags and days of changes of the articles of one category',
+    description: 'The order is that of the list. Tags and days of changes are here, not in the bodies of articles.',
+    query: z.object({
+      category: z.string().meta({
+        description: `The slug of one category: the path segment after /${kind.root}/.`,
+        example: kind.category,
+      }),
+    }),
+    missing: { code: 'validation_error', message: 'Query parameter category is required' },
+    schema: list(
+      `${kind.id}Index`,
+      `What surrounds each article of a ${kind.name} category, ${kind.order}.`,
+      item,
+      example,
+    ),
+    reply: 'The index; it is empty if the category does not exist.',
+    problems: ['validation_error'],
+    messages: { validation_error: 'Query parameter category is required' },
+    absent: 'empty_list',
+  }) as const satisfies ServedFile;
+
+/** The static files of articles and of what a website needs with them, and the operation on the feedback of readers. */
+export const articleEntries = {
+  getArticleStyle: {
+    file: 'public/v1/article.css',
+    path: '/v1/article.css',
+    tag: 'Blog',
+    summary: 'The style of the html of articles, light and dark, for an element of class markdown-body',
+    description: 'It is for articles of the knowledge base too.',
+    mediaType: 'text/css; charset=utf-8',
+    reply: 'The style sheet.',
+    failure: 'internal_error',
+  },
+  listBlogArticles: {
+    file: 'public/v1/blog/list.json',
+    path: '/v1/blog/list',
+    tag: 'Blog',
+    summary: 'All blog articles, newest first',
+    description: 'Articles of the same day are sorted by path. The text of an article is at /v1/blog/article.',
+    schema: list('ContentList', 'All blog articles, newest first.', ContentItem, examples.listBlogArticles),
+    reply: 'The list.',
+  },
+  getBlogArticle: { ...articleOf(kinds.blog), schema: ContentArticle },
+  listKnowledgeBaseArticles: {
+    file: 'public/v1/kb/list.json',
+    path: '/v1/kb/list',
+    tag: 'Knowledge base',
+    summary: 'Knowledge base articles, sorted by title',
+    description: 'All articles, or those of one category. The text of an article is at /v1/kb/article.',
+    query: z.object({
+      category: z.string().optional().meta({
+        description: 'The slug of one category: the path segment after /knowledgebase/.',
+        example: kinds.knowledgeBase.category,
+      }),
+    }),
+    schema: KnowledgeBaseList,
+    reply: 'The list; it is empty if the category does not exist.',
+    problems: ['validation_error'],
+    messages: { validation_error: 'Query parameter category is given more than once' },
+    absent: 'empty_list',
+  },
+  listKnowledgeBaseCategory: {
+    file: 'public/v1/kb/list/{category}.json',
+    target: '/v1/kb/list?category={category}',
+    schema: KnowledgeBaseList,
+  },
+  getKnowledgeBaseArticle: { ...articleOf(kinds.knowledgeBase), schema: KnowledgeBaseArticle },
+  ...searchFiles,
+  getMedia: {
+    file: 'public/media/{path*}',
+    path: '/media/{path*}',
+    tag: 'Media',
+    summary: 'An image or other media file of an article',
+    description: 'Articles refer to these files by their path.',
+    mediaType: mediaTypes,
+    reply: 'The file.',
+    partReply: 'The part of the file that Range names.',
+    example: examples.getMedia,
+    problems: ['range_not_satisfiable'],
+    absent: 'media_not_found',
+    failure: 'internal_error',
+  },
+  getBlogFeed: {
+    file: 'public/v1/blog/feed.xml',
+    path: '/v1/blog/feed.xml',
+    tag: 'Blog',
+    summary: 'The newest 30 blog articles with their text, as an Atom feed',
+    description:
+      'All addresses in it are absolute: pages are on the website, media are on this service. It is missing if the operator has not set the address of the website or the one of this service.',
+    mediaType: 'application/atom+xml; charset=utf-8',
+    reply: 'An Atom 1.0 feed.',
+    example: examples.getBlogFeed,
+    absent: 'not_found',
+    messages: { not_found: 'There is no feed' },
+  },
+  getSitemap: {
+    file: 'public/v1/sitemap.xml',
+    path: '/v1/sitemap.xml',
+    tag: 'Website',
+    summary: 'All articles of the website, for search engines',
+    description:
+      'Articles of the knowledge base too. lastmod is the day of the last significant change, else the day of publication, if there is one. It is missing if the operator has not set the address of the website.',
+    mediaType: 'application/xml; charset=utf-8',
+    reply: 'A sitemap by the protocol 0.9 of sitemaps.org.',
+    example: examples.getSitemap,
+    absent: 'not_found',
+    messages: { not_found: 'There is no sitemap' },
+  },
+  listBlogCategories: categoriesOf(kinds.blog, examples.listBlogCategories),
+  listKnowledgeBaseCategories: categoriesOf(kinds.knowledgeBase, examples.listKnowledgeBaseCategories),
+  getBlogIndex: indexOf(kinds.blog, BlogIndexItem, examples.getBlogIndex),
+  getKnowledgeBaseIndex: indexOf(kinds.knowledgeBase, KnowledgeBaseIndexItem, examples.getKnowledgeBaseIndex),
+  listBlogAuthors: {
+    file: 'public/v1/blog/authors.json',
+    path: '/v1/blog/authors',
+    tag: 'Blog',
+    summary: 'The authors of blog articles, sorted by name',
+    description: 'Those that have articles, each with a picture and a page where there is one.',
+    schema: list('AuthorList', 'The authors of blog articles, sorted by name.', AuthorItem, examples.listBlogAuthors),
+    reply: 'The authors.',
+  },
+  listRedirects: {
+    file: 'public/v1/redirects.json',
+    path: '/v1/redirects.json',
+    tag: 'Website',
+    summary: 'All former paths of articles, each with the present path',
+    description: 'Of the knowledge base too: a website redirects from the former path to the present one.',
+    schema: Aliases,
+    reply: 'The present path of each former path.',
+  },
+  aliases: { file: 'private/aliases.json', schema: Aliases },
+  sendFeedback: {
+    ...plain,
+    method: 'POST',
+    path: '/v1/kb/feedback',
+    tag: 'Knowledge base',
+    summary: 'Report whether a knowledge base article was helpful',
+    description: 'Each client may send one report in 30 seconds, unless the operator sets another limit.',
+    body: { schema: KBFeedbackRequest, required: true, invalid: 'invalid_feedback', strict: true },
+    missing: { code: 'invalid_feedback' },
+    limit: 'feedback',
+    replies: {
+      200: json('The feedback was counted and sent to the team.', SuccessResponse),
+      202: json('The feedback was counted; sending it to the team is disabled.', SuccessResponse),
+    },
+    problems: ['invalid_feedback', 'unsupported_media_type', 'feedback_not_built', 'feedback_not_delivered'],
+  },
+} as const satisfies Record<string, ServedFile | StaticFile | Endpoint>;
