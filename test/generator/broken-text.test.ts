@@ -141,6 +141,90 @@ describe('a mistake in the text is reported at its line and column:', () => {
   });
 });
 
+describe('what readers would not see, or see as it was written, is reported with a form that is silent:', () => {
+  const rows: Readonly<Record<string, readonly [silent: string, ...problems: string[]]>> = {
+    // The parser does not say where the element ends that a list or a footnote ends.
+    'One <b>two[^1]\n\n[^1]: Three <i>four\n': [
+      'One <b>two</b>[^1]\n\n[^1]: Three <i>four</i>\n',
+      '9:5  warning: <b> is never closed: it also applies to the text after it (write </b> where it ends)',
+      '11:13  warning: <i> is never closed: it also applies to the text after it (write </i> where it ends)',
+    ],
+    '<div title=“One”>two</div>\n': [
+      '<div title="One">two</div>\n',
+      '9:1  warning: curly quotes make no attributes (write " around their values)',
+    ],
+    'One <b title=“a b”>two</b>\n': [
+      'One <b title="a b">two</b>\n',
+      '9:5  warning: curly quotes make no attributes (write " around their values)',
+    ],
+    'One <input type="text"> two.\n': [
+      'One\n\n- [ ] two\n',
+      '9:5  warning: <input> becomes a task box (write "- [ ] text" for one, else delete it)',
+    ],
+    '<details>\n<summary>One</summary>\n- **two**\n\n</details>\n': [
+      '<details>\n<summary>One</summary>\n\n- **two**\n\n</details>\n',
+      '11:1  warning: this text is shown as it is, since no empty line is between it and <details> (add an empty line above it)',
+    ],
+    '| a | b |\n|---|---|\n| 1 | x | y |\n| 2 | 3 | |\n': [
+      '| a | b |\n|---|---|\n| 1 | x \\| y |\n| 2 | 3 | |\n',
+      '11:9  warning: this row has 3 cells, and the head 2: what is here is not shown (write \\| for a | in a cell, else add a head)',
+    ],
+    '> 1. One\n>   - two\n> 2. Three\n': [
+      '> 1. One\n>    - two\n> 2. Three\n',
+      '10:5  warning: this list is not in the item above it (begin its lines with 3 spaces, or with none)',
+    ],
+    'One:\n\n• two\n• three\n': [
+      'One:\n\n- two\n- three\n',
+      '11:1  warning: "•" begins no list (write "- " at the beginning of its lines)',
+    ],
+    '-\u00a0One\n-\u00a0two\n': [
+      '- One\n- two\n',
+      '9:1  warning: "-" begins no list before a no-break space (write a normal space after "-")',
+    ],
+    'See (the page)[https://www.example.com/x].\n': [
+      'See [the page](https://www.example.com/x).\n',
+      '9:5  warning: "(the page)[https://www.example.com/x]" is no link (write [the page](https://www.example.com/x))',
+    ],
+    'See [the page](https://www.example.com/x and more.\n': [
+      'See [the page](https://www.example.com/x) and more.\n',
+      '9:5  warning: "[the page](..." is no link (write ) after the address)',
+    ],
+    '**One: two.\n\n**three **\n': [
+      '**One**: two.\n\n2 ** 3, a\\*\\*, \\**b and src/**/*.ts\n',
+      '9:1  warning: "**" is shown as it is (write ** directly before the first and after the last letter, or \\*\\* to show it)',
+      '11:1  warning: "**" is shown as it is (write ** directly before the first and after the last letter, or \\*\\* to show it)',
+    ],
+    'Run `ls now.\n': [
+      'Run `ls` now.\n\n<code>`n</code> too.\n\nA \\` too.\n\nAn IList`1 too.\n',
+      '9:5  warning: "`" is shown as it is (write another one where the code ends, or \\` to show it)',
+    ],
+    '```mermaid\ngraph\n```\n': [
+      '```text\ngraph\n```\n',
+      '9:4  warning: the code language "mermaid" is not known (diagrams are not drawn: save a picture, or write "text")',
+    ],
+    'It is $x^2$ of $\\frac{a}{b}$.\n': [
+      'It is `$x^2$`, $5 or $10 in $HOME/$USER.\n',
+      '9:7  warning: "$x^2$" is shown as it is: formulas are not drawn (write it in backticks, or in words)',
+      '9:16  warning: "$\\frac{a}{b}$" is shown as it is: formulas are not drawn (write it in backticks, or in words)',
+    ],
+    '!!! warning "One"\n    Two\n': [
+      '> [!WARNING]\n> Two\n\n!!! stop\n',
+      '9:1  warning: "!!!" is shown as it is: such boxes do not work here (write "> [!WARNING]" and begin the lines of the box with >)',
+    ],
+    'See [[First steps]] or [[x/y|two]].\n': [
+      'See [First steps](/pricing), [[plugins]] and [[ -f x ]].\n',
+      '9:5  warning: "[[First steps]]" is no link here (write [First steps](address))',
+      '9:24  warning: "[[x/y|two]]" is no link here (write [two](address))',
+    ],
+    'One.[^1]\n\n[^1]: Two.\n[^a]: Three.\n': [
+      'One.[^1] Two.[^a]\n\n[^1]: Two.\n[^a]: Three.\n',
+      '12:1  warning: nothing refers to the footnote [^a]: it is not shown (write [^a] where it belongs, or delete it)',
+    ],
+  };
+  testTexts(Object.fromEntries(Object.entries(rows).map(([markdown, row]) => [markdown, row.slice(1)])));
+  testTexts(Object.fromEntries(Object.values(rows).map(([silent]) => [silent, []])));
+});
+
 describe('nothing is reported for', () => {
   testTexts(
     Object.fromEntries(

@@ -1,8 +1,9 @@
-import type { Blockquote, Code } from 'mdast';
+import type { Blockquote, Code, Nodes, Root, Table } from 'mdast';
 import { suggest } from '#common/suggest.ts';
 import { mergeConflict } from '../../common/finding.ts';
 import { languageNames, loadHighlighter, parseFenceMeta } from '../plugins/code.ts';
 import { alertTitles } from '../plugins/html.ts';
+import { walk } from '../plugins/walk.ts';
 import { startOf } from './linted.ts';
 import type { Linted } from './linted.ts';
 
@@ -53,7 +54,7 @@ export function checkAlert({ children, data }: Blockquote, { sourceOf, warn }: L
 /** Names of languages that are right although their blocks have no colours. */
 const uncoloured = new Set(
   (
-    'txt plain none raw ascii output out stdout stderr log logs terminal tree csv tsv env dotenv conf cfg mermaid ' +
+    'txt plain none raw ascii output out stdout stderr log logs terminal tree csv tsv env dotenv conf cfg ' +
     'asm astro bat cmd hcl json5 jsonc mdx prisma solidity svelte terraform tf vue zig'
   ).split(' '),
 );
@@ -96,10 +97,46 @@ function adviseLanguage(lang: string): string {
   const [lines = ''] = /\{[\d,\s-]+\}$/.exec(lang) ?? [];
   if (name !== lang && isKnown(name)) return `write "${name}${lines && ` ${lines}`}"`;
   if (name === 'math') return 'formulas are not drawn: write "text"';
+  if (/^(?:mermaid|plantuml|graphviz)$/i.test(name)) return 'diagrams are not drawn: save a picture, or write "text"';
   if (/^(?:title=|\{)/.test(lang)) return 'write a language before it, such as "text"';
   // Too many names are similar to a short one.
   const similar = lang.length > 3 ? suggest(lang.toLowerCase(), loadHighlighter().listLanguages()) : undefined;
   return similar ?? 'write "text" for a block without colours';
+}
+
+/** Finds cells that the renderer drops, since the head of their table has fewer. */
+export function checkCells({ align, children }: Table, { warn }: Linted): void {
+  for (const { children: cells } of children) {
+    const cell = cells.slice(align?.length).find((node) => node.children.length > 0);
+    if (!cell) continue;
+    const message = `this row has ${cells.length} cells, and the head ${align?.length}: what is here is not shown`;
+    warn(startOf(cell), message, 'write \\| for a | in a cell, else add a head');
+  }
+}
+
+/** Finds lists that were meant to be in an item of the list of numbers above them, and are not indented far enough. */
+export function checkSublists({ children }: Extract<Nodes, { children: unknown }>, { warn }: Linted): void {
+  for (const [index, list] of children.entries()) {
+    const above = children[index - 1];
+    if (list.type !== 'list' || above?.type !== 'list' || !above.ordered || !list.position || !above.position) continue;
+    const indent = list.position.start.column - above.position.start.column;
+    if (indent <= 0) continue;
+    const item = above.children.at(-1)!.children[0]?.position?.start.column;
+    const spaces = (item ?? above.position.start.column + 3) - above.position.start.column;
+    warn(startOf(list), 'this list is not in the item above it', `begin its lines with ${spaces} spaces, or with none`);
+  }
+}
+
+/** Finds footnotes that nothing refers to, which are not shown. */
+export function checkFootnotes(tree: Root, { source, warn }: Linted): void {
+  if (!source.includes('[^')) return;
+  const used = new Set<string>();
+  walk(tree, (node) => void (node.type === 'footnoteReference' && used.add(node.identifier)));
+  walk(tree, (node) => {
+    if (node.type !== 'footnoteDefinition' || used.has(node.identifier)) return;
+    const hint = `write [^${node.label}] where it belongs, or delete it`;
+    warn(startOf(node), `nothing refers to the footnote [^${node.label}]: it is not shown`, hint);
+  });
 }
 
 const conflictMarker = /^(?:<{7}|={7}|>{7})(?=[ \t]|$)/gm;

@@ -1,4 +1,4 @@
-import type { Element, Root } from 'hast';
+import type { Element, ElementContent, Root } from 'hast';
 import type { Html } from 'mdast';
 import type { Position } from '../../common/finding.ts';
 import { walk } from '../plugins/walk.ts';
@@ -32,6 +32,8 @@ const visible = new Set(
 );
 
 const startTag = /<([a-z][^\s/>]*)(?:"[^"]*"|'[^']*'|[^'">])*>?/iy;
+/** Curly quotes become a part of the value, or the tag stays text. */
+export const curlyQuotes = 'curly quotes make no attributes';
 const h1 = 'the title is the only heading of level 1';
 
 /**
@@ -72,7 +74,7 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
     const files: { readonly url: string; readonly at: Position; readonly isPlayed: boolean }[] = [];
     walk(player, (node) => {
       if (node.type !== 'element' || (node !== player && node.tagName !== 'source')) return;
-      const at = (node.position ?? player.position)!.start;
+      const at = node.position?.start ?? player.position!.start;
       const { src, poster } = node.properties;
       if (typeof src === 'string') files.push({ url: src, at, isPlayed: true });
       if (typeof poster === 'string') files.push({ url: poster, at, isPlayed: false });
@@ -102,9 +104,11 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
   };
 
   walk(elements, (node) => {
-    if (node.type !== 'element' || !node.position) return undefined;
+    if (node.type !== 'element') return undefined;
     const { tagName: name, properties } = node;
-    const { start, end } = node.position;
+    // The parser leaves out what it does not know, such as the end of an element that Markdown ends.
+    const { start, end }: Partial<NonNullable<Element['position']>> = node.position ?? {};
+    if (!start) return undefined;
     const offset = (startTag.lastIndex = start.offset ?? 0);
     const [tag = '', written] = startTag.exec(raw) ?? [];
     const isRaw = written?.toLowerCase() === name;
@@ -115,14 +119,18 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
     const url = name === 'img' ? properties.src : name === 'a' ? properties.href : undefined;
     const fault = url === undefined ? undefined : faultOf(url, name === 'img');
     if (fault) warn(start, ...fault);
-    const [, last] = /<\/([^\s>]+)\s*>$/.exec(raw.slice(0, end.offset).slice(-80)) ?? [];
+    const [, last] = /<\/([^\s>]+)\s*>$/.exec(raw.slice(0, end?.offset ?? 0).slice(-80)) ?? [];
     // An element without an end tag ends with its last child.
-    const hasEnd = last?.toLowerCase() === name && node.children.at(-1)?.position?.end.offset !== end.offset;
+    const hasEnd = last?.toLowerCase() === name && endOf(node.children.at(-1)) !== end?.offset;
     const isClosed = hasEnd || tag.endsWith('/>');
     if (hiding.has(name) || visible.has(name)) {
       if (isClosed) open.delete(offset);
       else open.set(offset, node);
     }
+    if (/=\s*[“”„‘’]/.test(tag)) {
+      warn(start, curlyQuotes, 'write " around their values');
+    }
+    if (name === 'input') warn(start, '<input> becomes a task box', 'write "- [ ] text" for one, else delete it');
     if (name === 'video' || name === 'audio') checkPlayer(node);
     else if (removed.has(name)) {
       checkRemoved(node, isClosed);
@@ -148,10 +156,20 @@ export function checkRawHtml(node: Html, { source, sourceOf, warn }: Linted): vo
   if (comment >= start && !source.includes('-->', comment)) {
     warn(comment, 'the comment is never closed: all text after it is hidden', 'write --> where it ends');
   }
+  // Up to an empty line all is HTML, as in other blocks; but here most authors mean Markdown.
+  const [, html = '', text = ''] =
+    /^(<details\b[^>]*>\s*(?:<summary\b[^]*?<\/summary>)?\s*)([^<\s][^]*)/i.exec(node.value) ?? [];
+  if (/(?:^|\n)[ \t]*(?:[-*+#>|]|\d+[.)]|```)|\*\*|`|\]\(/.test(text)) {
+    const message = 'this text is shown as it is, since no empty line is between it and <details>';
+    warn(start + html.length, message, 'add an empty line above it');
+  }
   const [begin, part] = /^<(?:[?!](?!--)|(head|frame(?:set)?)\b)/i.exec(node.value) ?? [];
   if (part) warn(start, `<${part}> is taken for HTML and removed`, `write \`<${part}>\` in backticks to show it`);
   else if (begin) warn(start, `"${begin}" is taken for HTML and removed up to ">"`, 'write it in backticks');
 }
+
+const endOf = (node: ElementContent | undefined): number | undefined =>
+  (node?.position?.end as { readonly offset?: number } | undefined)?.offset;
 
 const toLink = (url: string): string =>
   `[text](${url

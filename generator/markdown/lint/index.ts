@@ -2,12 +2,12 @@ import type { Root as HtmlRoot } from 'hast';
 import type { Root } from 'mdast';
 import type { Finding } from '../../common/finding.ts';
 import { walk } from '../plugins/walk.ts';
-import { checkAlert, checkCode, findConflicts } from './blocks.ts';
+import { checkAlert, checkCells, checkCode, checkFootnotes, checkSublists, findConflicts } from './blocks.ts';
 import { checkElements, checkRawHtml } from './html.ts';
 import { startOf } from './linted.ts';
 import type { Linted } from './linted.ts';
 import { checkAddress } from './links.ts';
-import { createTextChecks } from './text.ts';
+import { checkMarks, createTextChecks } from './text.ts';
 
 /**
  * Finds probable mistakes in the article at a site path: in its Markdown, in which alerts are made already, and in its
@@ -33,6 +33,8 @@ export function lint(tree: Root, elements: HtmlRoot, source: string, sitePath: s
     if (node.type === 'paragraph' || node.type === 'heading' || node.type === 'tableCell') checkText(node);
     else if (node.type === 'link' || node.type === 'image' || node.type === 'definition') checkAddress(node, article);
     else if (node.type === 'blockquote') checkAlert(node, article);
+    else if (node.type === 'table') checkCells(node, article);
+    else if (node.type === 'text') checkMarks(node, article);
     else if (node.type === 'html') {
       raw = raw.padEnd(startOf(node)) + node.value;
       checkRawHtml(node, article);
@@ -40,7 +42,9 @@ export function lint(tree: Root, elements: HtmlRoot, source: string, sitePath: s
       checkCode(node, article);
       code.push([startOf(node), node.position?.end.offset ?? 0]);
     }
+    if ('children' in node) checkSublists(node, article);
   });
+  checkFootnotes(tree, article);
   checkElements(elements, raw, article);
   // Between conflict markers the text is not what its author means.
   const conflicts = findConflicts(source, code);

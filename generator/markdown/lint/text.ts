@@ -1,6 +1,7 @@
-import type { Heading, Paragraph, TableCell } from 'mdast';
+import type { Heading, Paragraph, TableCell, Text } from 'mdast';
 import { walk } from '../plugins/walk.ts';
 import { alertMark } from './blocks.ts';
+import { curlyQuotes } from './html.ts';
 import { startOf } from './linted.ts';
 import type { Linted } from './linted.ts';
 
@@ -30,11 +31,22 @@ const ofParagraphs: readonly TextCheck[] = [
     },
   },
   {
-    pattern: /^([ \t>]*):{3,}[ \t]*\{?([a-z]\w*)/gim,
-    explain([, indent = '', name = '']) {
+    pattern: /^([ \t>]*)(?:(:{3,})[ \t]*\{?|([!?]{3})\+?[ \t]+)([a-z]\w*)/gim,
+    explain([, indent = '', directive, marks, name = '']) {
       const mark = alertMark(name);
+      if (marks && !mark && !/^(?:example|quote|bug|question|failure)$/i.test(name)) return undefined;
       const hint = mark ? `write "> ${mark}" and begin the lines of the box with >` : markdownInstead;
-      return [indent.length, `":::" ${asItIs}: directives do not work here`, hint];
+      const what = directive ? '":::" is shown as it is: directives' : `"${marks}" is shown as it is: such boxes`;
+      return [indent.length, `${what} do not work here`, hint];
+    },
+  },
+  {
+    // Once in a paragraph, which goes on to its end.
+    pattern: /^([ \t>]*)([•●▪◦‣]|(?:[-*+]|\d{1,9}[.)])(?=\u{A0}))[ \t\u{A0}][^]*/gmu,
+    explain([, indent = '', mark = '']) {
+      const isBullet = /[•●▪◦‣]/.test(mark);
+      const hint = isBullet ? 'write "- " at the beginning of its lines' : `write a normal space after "${mark}"`;
+      return [indent.length, `"${mark}" begins no list${isBullet ? '' : ' before a no-break space'}`, hint];
     },
   },
   {
@@ -91,7 +103,11 @@ const ofTexts: readonly TextCheck[] = [
     pattern: /\[[^[\]\n]*\p{L}[^[\]\n]*\]([ \t]*)\(/gu,
     explain([shown, space = ''], written) {
       // A part of the address may have become a link of its own.
-      const [url = ''] = /^[^()\n"'<>]*(?=\))/.exec(written.slice(shown.length)) ?? [];
+      const rest = written.slice(shown.length);
+      if (/^(?:https?:\/\/|\.{0,2}\/|#|mailto:)[^\s)]*(?=\s|$)(?![^)\n]*\))/.test(rest)) {
+        return [0, `"${written.slice(0, shown.length)}..." is no link`, 'write ) after the address'];
+      }
+      const [url = ''] = /^[^()\n"'<>]*(?=\))/.exec(rest) ?? [];
       if (!address.test(url) || /\S[ \t]+\S/.test(url) === (space !== '')) return undefined;
       const message = `"${written.slice(0, shown.length)}...)" is no link`;
       return space
@@ -99,7 +115,51 @@ const ofTexts: readonly TextCheck[] = [
         : [shown.length, message, 'write %20 for each space in the address'];
     },
   },
+  {
+    pattern: /\(([^()\n]*\p{L}[^()\n]*)\)\[/gu,
+    explain([shown, text], written) {
+      const [, url] = /^((?:https?:\/\/|\.{0,2}\/|#|mailto:|www\.)[^\]\s]*)\]/.exec(written.slice(shown.length)) ?? [];
+      return url && [0, `"(${text})[${url}]" is no link`, `write [${text}](${url})`];
+    },
+  },
+  {
+    // Names in lower case and with dots are tables of TOML.
+    pattern: /\[\[(?=[^\]\n]*[ |/]|\p{Lu}\p{Ll}+\])([\p{L}\d][^[\]|\n]*)(?:\|([^[\]\n]+))?(?<!\s)\]\]/gu,
+    explain: ([shown, page, text = page]) => [0, `"${shown}" is no link here`, `write [${text}](address)`],
+  },
+  {
+    // A backslash and a name, or a power or index in braces, since a dollar sign may also be a price or a variable.
+    pattern: /\$\$?(?=\S)[^$\n]*?(?:\\[a-z]{2,}|[\w)}][\^_]\{|[a-z)]\^\d)[^$\n]*\$/gi,
+    explain: ([shown]) => [0, `"${shown}" ${asItIs}: formulas are not drawn`, 'write it in backticks, or in words'],
+  },
+  {
+    // A tag with them is HTML only if no value has a space.
+    pattern: /<[a-z][\w-]*[ \t][^<>]*?=[ \t]*[“”„‘’]/gi,
+    explain: () => [0, curlyQuotes, 'write " around their values'],
+  },
 ];
+
+/** Marks of bold text and code at the edge of a word, with the character before them. Others are powers, globs and generics. */
+const marks =
+  /(?:^|[^\\*\p{L}\p{N}])(\*\*)(?=[\p{L}\p{N}])|[\p{L}\p{N}.:!?](\*\*)(?![*\p{L}\p{N}])|(?:^|[\s([{])(`)(?=\S)|[^\s\\>`](`)(?![\p{L}\p{N}])/gu;
+
+/** Finds the first mark of bold text or code that has no partner: in the text of an article it is shown as it is. */
+export function checkMarks(node: Text, { source, sourceOf, warn }: Linted): void {
+  if (!/\*\*|`/.test(node.value)) return;
+  // The tag of an element that shows code.
+  const isAfterTag = source[startOf(node) - 1] === '>';
+  for (const { index, 0: text, 1: opening, 2: closing, 3: mark = opening ?? closing ?? '`' } of sourceOf(node).matchAll(
+    marks,
+  )) {
+    if (mark === '`' && isAfterTag && index === 0) continue;
+    const hint =
+      mark === '`'
+        ? 'write another one where the code ends, or \\` to show it'
+        : 'write ** directly before the first and after the last letter, or \\*\\* to show it';
+    warn(startOf(node) + index + text.length - mark.length, `"${mark}" ${asItIs}`, hint);
+    return;
+  }
+}
 
 /** Creates the check of the paragraphs, headings and cells of an article. */
 export function createTextChecks({ source, sourceOf, warn }: Linted) {
