@@ -53,45 +53,43 @@ interface Argument {
   readonly json?: z.ZodObject;
 }
 
-interface Event {
-  readonly from: 'client' | 'service';
-  readonly description: string;
-  /** Of a client's event: the scope that the key of the stream needs. */
-  readonly scope?: Scope;
-  readonly args: readonly Argument[];
-  readonly example: readonly string[];
-}
+/** An event from one side: what it means, its arguments, an example of them, and the scope that the key of the stream needs. */
+const eventsFrom =
+  <From extends 'client' | 'service'>(from: From) =>
+  <const Args extends readonly Argument[]>(
+    description: string,
+    args: Args,
+    example: readonly string[] = [],
+    scope?: Scope,
+  ) => ({ from, description, args, example, scope });
+const client = eventsFrom('client');
+const service = eventsFrom('service');
 
-const bare = { args: [], example: [] } as const;
 const reason = { name: 'reason', description: 'The reason, in a sentence for people.' } as const;
 const reference = { name: 'reference', description: 'The reference of the command, unchanged.' } as const;
 
 /** All events of a console stream. A message is a JSON text frame `{"event": "...", "args": ["..."]}`. */
 export const streamEvents = {
-  auth: {
-    from: 'client',
-    description: `Opens the stream, or renews its token on the same socket. The first one must come within ${streamLimits.authSeconds} seconds. The answer is auth success or jwt error.`,
-    args: [{ name: 'token', description: 'The token that came with the address of the stream.' }],
-    example: ['tHt7xeqzoN2sxJz4lJQZ5cVqGC4lQ0XlN4Jd2mYbE1s'],
-  },
-  'send logs': {
-    from: 'client',
-    scope: 'game-console:read',
-    description: `Asks for the last ${streamLimits.historyLines} lines, at most once a second: an earlier request is answered with daemon error. They come as console output, and logs end follows.`,
-    ...bare,
-  },
-  'send stats': {
-    from: 'client',
-    scope: 'game-console:read',
-    description: `Asks for what the server uses now. The answer is stats, at most one in ${streamLimits.statsSeconds} seconds: an earlier request waits, and several that wait have one answer.`,
-    ...bare,
-  },
-  'send command': {
-    from: 'client',
-    scope: 'game-console:read_write',
-    description:
-      'Sends one command, after the commands sent before it. With a reference, the answer is command accepted or command refused. Without one, nothing follows if it is accepted, and permission denied or daemon error if not.',
-    args: [
+  auth: client(
+    `Opens the stream, or renews its token on the same socket. The first one must come within ${streamLimits.authSeconds} seconds. The answer is auth success or jwt error.`,
+    [{ name: 'token', description: 'The token that came with the address of the stream.' }],
+    ['tHt7xeqzoN2sxJz4lJQZ5cVqGC4lQ0XlN4Jd2mYbE1s'],
+  ),
+  'send logs': client(
+    `Asks for the last ${streamLimits.historyLines} lines, at most once a second: an earlier request is answered with daemon error. They come as console output, and logs end follows.`,
+    [],
+    [],
+    'game-console:read',
+  ),
+  'send stats': client(
+    `Asks for what the server uses now. The answer is stats, at most one in ${streamLimits.statsSeconds} seconds: an earlier request waits, and several that wait have one answer.`,
+    [],
+    [],
+    'game-console:read',
+  ),
+  'send command': client(
+    'Sends one command, after the commands sent before it. With a reference, the answer is command accepted or command refused. Without one, nothing follows if it is accepted, and permission denied or daemon error if not.',
+    [
       {
         name: 'command',
         description: 'The command, of 1 to 1,024 characters; at least one is visible, and none is a control character.',
@@ -102,28 +100,19 @@ export const streamEvents = {
         optional: true,
       },
     ],
-    example: ['say Hello', 'cmd-17'],
-  },
-  'auth success': {
-    from: 'service',
-    description: 'The token is accepted: the output of the console follows.',
-    ...bare,
-  },
-  'console output': {
-    from: 'service',
-    description: 'A line of the console, with its ANSI colour codes.',
-    args: [{ name: 'line', description: 'The line, of at most 64 Ki characters.' }],
-    example: ['[12:00:00] [Server thread/INFO]: Done (4.2s)! For help, type "help"'],
-  },
-  'logs end': {
-    from: 'service',
-    description: 'The lines that send logs asked for are complete; what follows is new.',
-    ...bare,
-  },
-  status: {
-    from: 'service',
-    description: 'The state of the server: after auth success, as soon as it is known, and at each change.',
-    args: [
+    ['say Hello', 'cmd-17'],
+    'game-console:read_write',
+  ),
+  'auth success': service('The token is accepted: the output of the console follows.', []),
+  'console output': service(
+    'A line of the console, with its ANSI colour codes.',
+    [{ name: 'line', description: 'The line, of at most 64 Ki characters.' }],
+    ['[12:00:00] [Server thread/INFO]: Done (4.2s)! For help, type "help"'],
+  ),
+  'logs end': service('The lines that send logs asked for are complete; what follows is new.', []),
+  status: service(
+    'The state of the server: after auth success, as soon as it is known, and at each change.',
+    [
       {
         name: 'status',
         description: 'The state.',
@@ -135,27 +124,23 @@ export const streamEvents = {
         },
       },
     ],
-    example: ['running'],
-  },
-  stats: {
-    from: 'service',
-    description:
-      'The answer to send stats. A value that the system behind the server does not know is null; if the console cannot be read now, all are.',
-    args: [{ name: 'stats', description: 'A JSON text.', json: ConsoleStats }],
-    example: [
+    ['running'],
+  ),
+  stats: service(
+    'The answer to send stats. A value that the system behind the server does not know is null; if the console cannot be read now, all are.',
+    [{ name: 'stats', description: 'A JSON text.', json: ConsoleStats }],
+    [
       '{"cpu":37.5,"memory_bytes":1610612736,"disk_bytes":5368709120,"network_rx_bytes":81920,"network_tx_bytes":245760}',
     ],
-  },
-  'command accepted': {
-    from: 'service',
-    description: 'The command was handed to the server. What it prints comes as console output.',
-    args: [reference],
-    example: ['cmd-17'],
-  },
-  'command refused': {
-    from: 'service',
-    description: 'The command was not handed to the server. Only if the code is failed, it may have been.',
-    args: [
+  ),
+  'command accepted': service(
+    'The command was handed to the server. What it prints comes as console output.',
+    [reference],
+    ['cmd-17'],
+  ),
+  'command refused': service(
+    'The command was not handed to the server. Only if the code is failed, it may have been.',
+    [
       reference,
       {
         name: 'code',
@@ -170,46 +155,40 @@ export const streamEvents = {
         },
       },
     ],
-    example: ['cmd-17', 'offline'],
-  },
-  'token expiring': {
-    from: 'service',
-    description: `The token ends in ${streamLimits.expiringSeconds} seconds, or in a quarter of its life if that is shorter: fetch a new one, and send auth again.`,
-    ...bare,
-  },
-  'token expired': {
-    from: 'service',
-    description: `The token has ended: no output follows until a new auth, and the stream is closed after ${streamLimits.expiredSeconds} seconds.`,
-    ...bare,
-  },
-  'jwt error': {
-    from: 'service',
-    description: 'The token of auth is refused. The fifth one in a row closes the stream.',
-    args: [reason],
-    example: ['The token has expired'],
-  },
-  'permission denied': {
-    from: 'service',
-    description: 'The stream may not send this event, or there is no such event.',
-    args: [{ name: 'event', description: 'The event, cut to 64 characters.' }],
-    example: ['send command'],
-  },
-  gap: {
-    from: 'service',
-    description:
-      'Lines may be missing here: the client read too slowly, or the console was lost for a time and opened again.',
-    args: [reason],
-    example: ['12 lines were dropped: read too slowly'],
-  },
-  'daemon error': {
-    from: 'service',
-    description: 'Something failed: a message, or the console. The stream stays open.',
-    args: [reason],
-    example: ['The history is sent at most once a second'],
-  },
-} as const satisfies Record<string, Event>;
+    ['cmd-17', 'offline'],
+  ),
+  'token expiring': service(
+    `The token ends in ${streamLimits.expiringSeconds} seconds, or in a quarter of its life if that is shorter: fetch a new one, and send auth again.`,
+    [],
+  ),
+  'token expired': service(
+    `The token has ended: no output follows until a new auth, and the stream is closed after ${streamLimits.expiredSeconds} seconds.`,
+    [],
+  ),
+  'jwt error': service(
+    'The token of auth is refused. The fifth one in a row closes the stream.',
+    [reason],
+    ['The token has expired'],
+  ),
+  'permission denied': service(
+    'The stream may not send this event, or there is no such event.',
+    [{ name: 'event', description: 'The event, cut to 64 characters.' }],
+    ['send command'],
+  ),
+  gap: service(
+    'Lines may be missing here: the client read too slowly, or the console was lost for a time and opened again.',
+    [reason],
+    ['12 lines were dropped: read too slowly'],
+  ),
+  'daemon error': service(
+    'Something failed: a message, or the console. The stream stays open.',
+    [reason],
+    ['The history is sent at most once a second'],
+  ),
+};
 
 type Events = typeof streamEvents;
+type Event = ReturnType<typeof client | typeof service>;
 type From<Side extends Event['from']> = {
   [Name in keyof Events]: Events[Name]['from'] extends Side ? Name : never;
 }[keyof Events];
@@ -228,16 +207,9 @@ export type ArgumentsOf<Name extends ServiceEvent> = TextsOf<Events[Name]['args'
 /** Why a command was refused. */
 export type CommandRefusal = ArgumentsOf<'command refused'>[1];
 
-/** A close code: what it means, and what the client does then. */
-interface CloseCode {
-  readonly code: number;
-  readonly meaning: string;
-  readonly client: string;
-}
-
 const correct = 'Correct the client; do not connect again before.';
 
-/** All close codes of a stream. Those from 4000 on belong to this service. */
+/** All close codes of a stream, and what the client does then. Those from 4000 on belong to this service. */
 export const closeCodes = {
   protocol: { code: 1002, meaning: 'The client broke the websocket protocol.', client: correct },
   lost: {
@@ -273,7 +245,7 @@ export const closeCodes = {
     meaning: 'Access was revoked: the key or its secret has ended, or the server is suspended.',
     client: 'Do not connect again with this key.',
   },
-} as const satisfies Record<string, CloseCode>;
+} as const;
 
 /** The name of a close code. */
 export type CloseName = keyof typeof closeCodes;
@@ -283,7 +255,7 @@ export function summarizeStream(): string {
   const rows = Object.entries<Event>(streamEvents);
   const names = (side: Event['from']): string =>
     rows.flatMap(([name, { from }]) => (from === side ? [`\`${name}\``] : [])).join(', ');
-  const codes = Object.values<CloseCode>(closeCodes).map(({ code, meaning }) => `${code}: ${meaning}`);
+  const codes = Object.values(closeCodes).map(({ code, meaning }) => `${code}: ${meaning}`);
   return [
     'Each message of the stream is a JSON text `{"event":"...","args":["..."]}`; the first one is `auth` with the token.',
     `Clients send ${names('client')}. The service sends ${names('service')}.`,
@@ -309,5 +281,5 @@ export function describeStream() {
       })),
     })),
   }));
-  return { events, closeCodes: Object.values<CloseCode>(closeCodes) };
+  return { events, closeCodes: Object.values(closeCodes) };
 }

@@ -194,34 +194,19 @@ export function toEndpoint({ reply, partReply, example, schema, mediaType, absen
   };
 }
 
+const byClient = { seconds: 1, countedFor: 'each client address' };
+const byKey = { seconds: 1, countedFor: 'each API key' };
+
 /**
  * The rate limits of a service whose operator has set no others: `burst` requests at once, and then `refill` more in `seconds`.
  * An IPv6 client is counted by its /64 network. What counts, and for whom, is in words for people.
  */
 export const rateLimits = {
-  client: {
-    burst: 100,
-    refill: 50,
-    seconds: 1,
-    requests: 'All requests below /v1, refused ones too',
-    countedFor: 'each client address',
-  },
-  domains: { burst: 10, refill: 2, seconds: 1, requests: 'Domain searches', countedFor: 'each client address' },
-  feedback: { burst: 1, refill: 1, seconds: 30, requests: 'Votes on articles', countedFor: 'each client address' },
-  actions: {
-    burst: 5,
-    refill: 1,
-    seconds: 1,
-    requests: 'Power actions and console commands',
-    countedFor: 'each API key',
-  },
-  reads: {
-    burst: 20,
-    refill: 2,
-    seconds: 1,
-    requests: 'Other requests with a key, such as for a log',
-    countedFor: 'each API key',
-  },
+  client: { ...byClient, burst: 100, refill: 50, requests: 'All requests below /v1, refused ones too' },
+  domains: { ...byClient, burst: 10, refill: 2, requests: 'Domain searches' },
+  feedback: { ...byClient, burst: 1, refill: 1, seconds: 30, requests: 'Votes on articles' },
+  actions: { ...byKey, burst: 5, refill: 1, requests: 'Power actions and console commands' },
+  reads: { ...byKey, burst: 20, refill: 2, requests: 'Other requests with a key, such as for a log' },
 } as const;
 
 /** The largest bodies of requests, in bytes. */

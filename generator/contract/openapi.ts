@@ -20,15 +20,6 @@ interface Response {
   >;
 }
 
-interface Parameter {
-  readonly name: string;
-  readonly in: 'path' | 'query' | 'header';
-  readonly required: boolean;
-  readonly description: string;
-  readonly schema: JsonSchema;
-  readonly example: unknown;
-}
-
 /** An operation in the description. */
 export type Operation = ReturnType<typeof renderOperation>;
 
@@ -86,7 +77,12 @@ function renderOperation(operationId: string, endpoint: Endpoint, files: Generat
     tags: [tag],
     security: access ? [{ apiKey: [] }] : [],
     parameters: renderParameters(endpoint, files.widgetVersion),
-    ...(body && { requestBody: { required: body.required, content: renderJson(body.schema) } }),
+    ...(body && {
+      requestBody: {
+        required: body.required,
+        content: { 'application/json': { schema: toRef(body.schema), example: schemas.get(body.schema)?.example } },
+      },
+    }),
     responses,
   };
 }
@@ -99,10 +95,6 @@ function codesOf(endpoint: Endpoint): Set<ProblemCode> {
   if (takesIdempotencyKey(endpoint)) codes.add('validation_error').add('in_progress').add('idempotency_mismatch');
   if (isLimited(endpoint.path)) codes.add('rate_limited');
   return codes.add(endpoint.failure);
-}
-
-function renderJson(schema: z.ZodType): NonNullable<Response['content']> {
-  return { 'application/json': { schema: toRef(schema), example: schemas.get(schema)?.example } };
 }
 
 function renderReply(endpoint: Endpoint, reply: Reply, status: string, files: GeneratedFiles): Response {
@@ -147,21 +139,24 @@ function renderSchemas(): Record<string, JsonSchema> {
   return Object.fromEntries(named.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-const idempotencyKey: Parameter = {
+const text: JsonSchema = { type: 'string' };
+const seconds: JsonSchema = { type: 'integer', minimum: 1 };
+
+const idempotencyKey = {
   name: 'Idempotency-Key',
-  in: 'header',
+  in: 'header' as const,
   required: false,
   description: 'For 24 hours, a request with the same key gets the first response again and does not act again.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  schema: { type: 'string', minLength: 1, maxLength: 255 } as JsonSchema,
   example: 'restart-2026-03-01-a',
 };
 
-const range: Parameter = {
+const range = {
   name: 'Range',
-  in: 'header',
+  in: 'header' as const,
   required: false,
   description: 'The part of the file to send, such as bytes=0-1023 or bytes=-500. Of several parts, all of it is sent.',
-  schema: { type: 'string' },
+  schema: text,
   example: 'bytes=0-99',
 };
 
@@ -177,17 +172,17 @@ const inPaths: Readonly<Record<string, { readonly description: string; readonly 
 };
 
 /** Renders the parameters of an endpoint. `widgetVersion` is the version of the status widget in the release. */
-function renderParameters(endpoint: Endpoint, widgetVersion: string): Parameter[] {
+function renderParameters(endpoint: Endpoint, widgetVersion: string) {
   const { path, query } = endpoint;
   const version = { description: 'The version: 16 hexadecimal digits.', example: widgetVersion };
   const inPath = [...path.matchAll(/\{(\w+)\*?\}/g)].map(([, name = '']) => {
     const { description, example } = name === 'version' ? version : inPaths[name]!;
-    return { name, in: 'path' as const, required: true, description, schema: { type: 'string' }, example };
+    return { name, in: 'path' as const, required: true, description, schema: text, example };
   });
   const inQuery = Object.entries<z.ZodType>(query?.shape ?? {}).map(([name, schema]) => {
     const { $schema: _, description = '', example, ...shape } = z.toJSONSchema(schema);
     const required = !z.safeParse(schema, undefined).success;
-    return { name, in: 'query' as const, required, description, schema: shape, example };
+    return { name, in: 'query' as const, required, description, schema: shape as JsonSchema, example };
   });
   const inHeaders = [
     ...(takesIdempotencyKey(endpoint) ? [idempotencyKey] : []),
@@ -195,9 +190,6 @@ function renderParameters(endpoint: Endpoint, widgetVersion: string): Parameter[
   ];
   return [...inPath, ...inQuery, ...inHeaders];
 }
-
-const text = { type: 'string' };
-const seconds = { type: 'integer', minimum: 1 };
 
 const header = (description: string, schema: JsonSchema) => ({ description, required: true, schema });
 const optional = (description: string, schema: JsonSchema) => ({ description, required: false, schema });
