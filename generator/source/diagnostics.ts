@@ -12,30 +12,17 @@ export interface Diagnostic extends Place, Finding {}
 /** How diagnostics are printed: for people, for programs, or as GitHub workflow annotations. */
 export type DiagnosticFormat = 'text' | 'json' | 'github';
 
-/** Collects all problems of a build, so that one run reports them together. */
-export interface Diagnostics {
-  /** Reports an error; a build with errors makes no release. */
-  error(place: Place, message: string, hint?: string): void;
-  /** Reports a probable mistake: a warning, or an error in a strict build. */
-  warning(place: Place, message: string, hint?: string): void;
-  /** Reports a dead link or a missing image: an error, or a warning in a lenient build and in work in progress. */
-  deadReference(place: Place, message: string, findHint?: () => string | undefined, isInProgress?: boolean): void;
-  /** Reports what was found in a file. */
-  report(file: string, findings: readonly Finding[]): void;
-  /** Whether an error was reported, or one in a file or folder. */
-  failed(path?: string): boolean;
-  /** Everything reported, ordered by file, line and column. */
-  list(): readonly Diagnostic[];
-}
-
 /** How a build treats what may be intended: lenient, dead references are warnings; strict, warnings are errors. */
 export interface Strictness {
   readonly lenient?: boolean;
   readonly strict?: boolean;
 }
 
+/** Collects all problems of a build, so that one run reports them together. */
+export type Diagnostics = ReturnType<typeof createDiagnostics>;
+
 /** Creates an empty collection. */
-export function createDiagnostics({ lenient = false, strict = false }: Strictness): Diagnostics {
+export function createDiagnostics({ lenient = false, strict = false }: Strictness) {
   const found: Diagnostic[] = [];
   const warning = strict ? 'error' : 'warning';
   const reportAs = (severity: Finding['severity']) => (place: Place, message: string, hint?: string) => {
@@ -43,9 +30,13 @@ export function createDiagnostics({ lenient = false, strict = false }: Strictnes
     found.push({ severity, file, line, column, message, ...(hint && { hint }) });
   };
   return {
+    /** Reports an error; a build with errors makes no release. */
     error: reportAs('error'),
+    /** Reports a probable mistake: a warning, or an error in a strict build. */
     warning: reportAs(warning),
-    deadReference({ file, line, column }, message, findHint, isInProgress = false) {
+    /** Reports a dead link or a missing image: an error, or a warning in a lenient build and in work in progress. */
+    deadReference(place: Place, message: string, findHint?: () => string | undefined, isInProgress = false): void {
+      const { file, line, column } = place;
       const severity = lenient || isInProgress ? warning : 'error';
       // Computed when read: the search for similar names is slow, and `dev` prints new problems only.
       found.push({
@@ -59,16 +50,20 @@ export function createDiagnostics({ lenient = false, strict = false }: Strictnes
         },
       });
     },
-    report(file, findings) {
+    /** Reports what was found in a file. */
+    report(file: string, findings: readonly Finding[]): void {
       for (const { severity, message, hint, ...position } of findings) {
         reportAs(severity === 'error' ? severity : warning)({ file, ...position }, message, hint);
       }
     },
-    failed: (path) =>
+    /** Whether an error was reported, or one in a file or folder. */
+    failed: (path?: string): boolean =>
       found.some(
         ({ severity, file }) => severity === 'error' && (path === undefined || `${file}/`.startsWith(`${path}/`)),
       ),
-    list: () => found.toSorted((a, b) => compareText(a.file, b.file) || a.line - b.line || a.column - b.column),
+    /** Everything reported, ordered by file, line and column. */
+    list: (): readonly Diagnostic[] =>
+      found.toSorted((a, b) => compareText(a.file, b.file) || a.line - b.line || a.column - b.column),
   };
 }
 
