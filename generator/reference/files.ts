@@ -22,26 +22,25 @@ export function renderDocs(host: Presentation) {
     style: `docs-${toVersion(style)}`,
   };
   return {
+    // Imported here, as esbuild below: most builds reuse the pages of the last release.
     async start() {
       const { renderPage } = await import('./guide.ts');
       return renderPage('/docs', host, assets);
     },
-    others: async () => ({
-      ...(await renderOthers(host, assets)),
-      [`${assets.style}.css`]: style,
-      [`${assets.script}.js`]: await compileScript(script),
-      [`${assets.viewerStyle}.css`]: viewerStyle,
-      [`${assets.viewer}.js`]: readViewer('swagger-ui-bundle.js'),
-      [`${assets.viewer}.txt`]: readLicences(),
-    }),
+    async others() {
+      const [{ paths, renderPage }, { transform }] = await Promise.all([import('./guide.ts'), import('esbuild')]);
+      const others = paths.filter((path) => path !== '/docs');
+      return {
+        ...Object.fromEntries(others.map((path) => [path.replace('/docs/', ''), renderPage(path, host, assets)])),
+        [`${assets.style}.css`]: style,
+        [`${assets.script}.js`]: (await transform(script, scriptOptions)).code,
+        [`${assets.viewerStyle}.css`]: viewerStyle,
+        [`${assets.viewer}.js`]: readViewer('swagger-ui-bundle.js'),
+        // What the licence of the viewer, and those of its parts, ask to keep with it.
+        [`${assets.viewer}.txt`]: ['NOTICE', 'LICENSE', 'swagger-ui-bundle.js.LICENSE.txt'].map(readViewer).join('\n'),
+      };
+    },
   };
-}
-
-async function renderOthers(host: Presentation, assets: Assets): Promise<Record<string, string>> {
-  // Imported here, as esbuild below: most builds reuse the pages of the last release.
-  const { paths, renderPage } = await import('./guide.ts');
-  const others = paths.filter((path) => path !== '/docs');
-  return Object.fromEntries(others.map((path) => [path.replace('/docs/', ''), renderPage(path, host, assets)]));
 }
 
 const toVersion = (text: string): string => hash('sha256', text).slice(0, 16);
@@ -53,15 +52,4 @@ function versionOf(name: string): string {
 /** In a layer, so that the style of the page applies whatever the selectors of the viewer are. */
 function readViewerStyle(): string {
   return `@layer viewer {\n${readViewer('swagger-ui.css').toString()}\n}\n`;
-}
-
-/** What the licence of the viewer, and those of its parts, ask to keep with it. */
-function readLicences(): string {
-  return ['NOTICE', 'LICENSE', 'swagger-ui-bundle.js.LICENSE.txt'].map((name) => readViewer(name)).join('\n');
-}
-
-async function compileScript(source: string): Promise<string> {
-  const { transform } = await import('esbuild');
-  const { code } = await transform(source, scriptOptions);
-  return code;
 }

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { allows, scopes } from '#contract/api-keys.ts';
+import type { Scope } from '#contract/api-keys.ts';
 import { describeStream } from '#contract/console-stream.ts';
 import { head as description, toInfo } from '#contract/docs.ts';
 import type { Presentation } from '#contract/docs.ts';
+import { bodyLimits, rateLimits } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
-import { bodyLimits, rateLimits } from '#contract/endpoint.ts';
 import { problems, renderProblem } from '#contract/problem.ts';
 import { html, renderDocument, trusted } from '../html.ts';
 import type { Html } from '../html.ts';
@@ -47,12 +48,8 @@ export function renderPage(path: Path, host: Presentation, assets: Assets): stri
   const info = toInfo(host);
   const { viewer, viewerStyle, script, style } = assets;
   const isFirst = path === '/docs';
-  const [styles, scripts] = isFirst
-    ? [
-        [viewerStyle, style],
-        [viewer, script],
-      ]
-    : [[style], [script]];
+  const styles = isFirst ? [viewerStyle, style] : [style];
+  const scripts = isFirst ? [viewer, script] : [script];
   const head = html`<link rel="stylesheet" href="/v1/article.css" />
     ${styles.map((name) => html`<link rel="stylesheet" href="/docs/${name}.css" />`)}
     ${scripts.map((name) => html`<script src="/docs/${name}.js" defer></script>`)}`;
@@ -150,26 +147,16 @@ const toFence = (language: string, title: string, code: string): string =>
 
 /** What the contract puts in place of a comment with its name in docs/customers.md. */
 const tables = {
-  scopes: () =>
-    toTable(
-      ['Scope', 'Operations'],
-      [
-        ...scopes.map((scope) => [
-          `\`${scope}\``,
-          listOperations((access) => access !== 'any_key' && allows([scope], access.scope)),
-        ]),
-        ['any key', listOperations((access) => access === 'any_key')],
-      ],
-    ),
-  events: () => {
+  scopes() {
+    const listOf = (scope: Scope) => listOperations((access) => access !== 'any_key' && allows([scope], access.scope));
+    const rows = scopes.map((scope) => [`\`${scope}\``, listOf(scope)]);
+    return toTable(['Scope', 'Operations'], [...rows, ['any key', listOperations((access) => access === 'any_key')]]);
+  },
+  events() {
     const { events } = describeStream();
-    const rows = (side: 'client' | 'service') => events.filter(({ from }) => from === side).map(toEventRow);
-    return [
-      '### Events that you send',
-      toTable(['Event', 'Meaning'], rows('client')),
-      '### Events that you receive',
-      toTable(['Event', 'Meaning'], rows('service')),
-    ].join('\n\n');
+    const toEvents = (side: 'client' | 'service', title: string): string =>
+      `### ${title}\n\n${toTable(['Event', 'Meaning'], events.filter(({ from }) => from === side).map(toEventRow))}`;
+    return `${toEvents('client', 'Events that you send')}\n\n${toEvents('service', 'Events that you receive')}`;
   },
   codes: () =>
     toTable(
@@ -177,13 +164,13 @@ const tables = {
       describeStream().closeCodes.map(({ code, meaning, client }) => [String(code), toText(meaning), toText(client)]),
     ),
   example: () => `\`\`\`json\n${renderProblem('json', 'unauthorized').trim()}\n\`\`\``,
-  errors: () =>
-    toTable(
-      ['Code', 'Status', 'Meaning, and what to do'],
-      Object.entries(problems)
-        .toSorted(([, a], [, b]) => a.status - b.status)
-        .map(([code, { status, message, advice }]) => [`\`${code}\``, String(status), toText(`${message}. ${advice}`)]),
-    ),
+  errors() {
+    const sorted = Object.entries(problems).toSorted(([, a], [, b]) => a.status - b.status);
+    const rows = sorted.map(([code, { status, message, advice }]) => {
+      return [`\`${code}\``, String(status), toText(`${message}. ${advice}`)];
+    });
+    return toTable(['Code', 'Status', 'Meaning, and what to do'], rows);
+  },
   rates: () =>
     toTable(
       ['Requests', 'At once', 'Then', 'Counted for'],
@@ -194,14 +181,11 @@ const tables = {
         countedFor,
       ]),
     ),
-  bodies: () =>
-    toTable(
-      ['Body', 'At most'],
-      [
-        ['A vote on an article', `${bodyLimits.feedback / 1024} KiB`],
-        ['Any other body', `${bodyLimits.others / 1024} KiB`],
-      ],
-    ),
+  bodies() {
+    const sizes = Object.entries({ 'A vote on an article': bodyLimits.feedback, 'Any other body': bodyLimits.others });
+    const rows = sizes.map(([body, bytes]) => [body, `${bytes / 1024} KiB`]);
+    return toTable(['Body', 'At most'], rows);
+  },
 };
 
 function listOperations(isOpen: (access: NonNullable<Endpoint['access']>) => boolean): string {
