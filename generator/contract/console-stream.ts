@@ -55,7 +55,7 @@ interface Argument {
 
 /** An event from one side: what it means, its arguments, an example of them, and the scope that the key of the stream needs. */
 const eventsFrom =
-  <From extends 'client' | 'service'>(from: From) =>
+  <Side extends 'client' | 'service'>(from: Side) =>
   <const Args extends readonly Argument[]>(
     description: string,
     args: Args,

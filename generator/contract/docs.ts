@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { plain, tags } from '#contract/endpoint.ts';
 import type { Endpoint, ServedFile } from '#contract/endpoint.ts';
-import { object } from '#contract/primitives.ts';
+import { object, text } from '#contract/primitives.ts';
 
 /** All but the operations and their components. */
 export const head = {
@@ -44,10 +44,7 @@ export const OpenApiDocument = object(
   'OpenApiDocument',
   'An OpenAPI 3.1 document, with only the parts that this one uses.',
   {
-    openapi: z
-      .string()
-      .regex(/^3\.1\.\d+$/)
-      .describe('Version of OpenAPI.'),
+    openapi: text(/^3\.1\.\d+$/).describe('Version of OpenAPI.'),
     info: Part.describe('What this document describes.'),
     servers: z.array(Part).describe('Where the API is.'),
     tags: z.array(Part).describe('The resources of the API.'),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { json, plain } from '#contract/endpoint.ts';
 import type { Endpoint, StaticFile } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
-import { HostPort, HttpUrl, HttpsUrl, Price, success, object } from '#contract/primitives.ts';
+import { HostPort, HttpUrl, HttpsUrl, Price, object, success, text } from '#contract/primitives.ts';
 
 export const DomainPricing = object('DomainPricing', 'The prices of a domain for one term.', {
   currency: z.string().describe('Currency code of ISO 4217, always EUR.'),
@@ -13,10 +13,7 @@ export const DomainPricing = object('DomainPricing', 'The prices of a domain for
   transfer: z.number().describe('Price to transfer the domain to us.'),
 });
 
-const tld = z
-  .string()
-  .regex(/^\./)
-  .describe('The TLD, with its leading dot; an internationalised one in its xn-- form.');
+const tld = text(/^\./).describe('The TLD, with its leading dot; an internationalised one in its xn-- form.');
 
 export const DomainTLD = object('DomainTLD', 'A TLD for sale.', {
   tld,
@@ -57,7 +54,7 @@ const TermPrices = z.strictObject({
 export const DomainLookup = z.union(
   [
     z.literal('none'),
-    z.strictObject({ rdap: HttpUrl.refine((text) => !/[?#]/.test(text), 'must be without query and fragment') }),
+    z.strictObject({ rdap: HttpUrl.refine((url) => !/[?#]/.test(url), 'must be without query and fragment') }),
     z.strictObject({ whois: HostPort }),
     z.strictObject({ das: HostPort }),
   ],
@@ -69,8 +66,8 @@ const CatalogTLD = z.strictObject({
   active: z.boolean().optional().describe('false hides the TLD.'),
   prices: z
     .record(
-      z.string().regex(/^[A-Z]{3}$/, 'must be a currency code of three capital letters'),
-      z.record(z.string().regex(/^[1-9][0-9]?$/, 'must be a number of years'), TermPrices),
+      text(/^[A-Z]{3}$/, 'must be a currency code of three capital letters'),
+      z.record(text(/^[1-9][0-9]?$/, 'must be a number of years'), TermPrices),
     )
     .optional()
     .describe('Prices by currency and by term in years.'),
@@ -84,12 +81,10 @@ const CatalogTLD = z.strictObject({
 export const DomainCatalog = z.strictObject({
   order_url: HttpsUrl.optional().describe('URL to order a domain; {domain} is replaced by its name.'),
   tlds: z.record(
-    z
-      .string()
-      .regex(
-        /^(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/,
-        'must be a TLD with its leading dot, in lower case (an internationalised one in its xn-- form)',
-      ),
+    text(
+      /^(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/,
+      'must be a TLD with its leading dot, in lower case (an internationalised one in its xn-- form)',
+    ),
     CatalogTLD,
   ),
 });

@@ -3,7 +3,7 @@ import { Scope, serverActions, serverKinds } from '#contract/api-keys.ts';
 import { summarizeStream } from '#contract/console-stream.ts';
 import { describeConfirmation, json, plain } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
-import { object, schemas, success } from '#contract/primitives.ts';
+import { object, part, schemas, success, text } from '#contract/primitives.ts';
 
 const instant = z.iso.datetime();
 
@@ -22,12 +22,10 @@ export const KeyResponse = object(
     servers: z.array(z.string()).describe('The servers that it opens, each as game: or vps: and the ID.'),
     created_at: instant.describe('When it was created, in UTC.'),
     expires_at: instant.nullable().describe('When it expires, in UTC; null if it does not.'),
-    limits: z
-      .strictObject({
-        power: RateLimit.describe('Power actions and console commands.'),
-        read: RateLimit.describe('All requests by GET that need the key.'),
-      })
-      .describe('The rate limits of the key. Each is a token bucket; RateLimit headers say what is left.'),
+    limits: part('The rate limits of the key. Each is a token bucket; RateLimit headers say what is left.', {
+      power: RateLimit.describe('Power actions and console commands.'),
+      read: RateLimit.describe('All requests by GET that need the key.'),
+    }),
   },
   {
     id: 'AbCdEfGhIj01',
@@ -100,15 +98,13 @@ export const GameStateResponse = object(
 const commandPattern =
   // oxlint-disable-next-line no-control-regex
   /^(?=[\s\S]*[^\s\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb])[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,1024}$/u;
+const commandRule = 'must be 1 to 1,024 characters, one of them visible, without control characters';
 
 export const GameConsoleCommandRequest = object(
   'GameConsoleCommandRequest',
   'A console command.',
   {
-    command: z
-      .string()
-      .regex(commandPattern, 'must be 1 to 1,024 characters, one of them visible, without control characters')
-      .describe('The command, as one would type it on the console.'),
+    command: text(commandPattern, commandRule).describe('The command, as one would type it on the console.'),
   },
   { command: 'say Hello' },
 );
@@ -126,12 +122,10 @@ export const GameConsoleWebsocketResponse = object(
   {
     success,
     server_id: serverId,
-    websocket: z
-      .strictObject({
-        socket_url: z.url({ protocol: /^wss?$/ }).describe('Address of the stream, a websocket.'),
-        token: z.string().describe('Token for the first message on the stream; it expires after some minutes.'),
-      })
-      .describe('How to open the stream.'),
+    websocket: part('How to open the stream.', {
+      socket_url: z.url({ protocol: /^wss?$/ }).describe('Address of the stream, a websocket.'),
+      token: z.string().describe('Token for the first message on the stream; it expires after some minutes.'),
+    }),
   },
   {
     success: true,
@@ -211,19 +205,17 @@ export const HostingServersResponse = object(
           actions: z
             .array(z.enum(serverActions))
             .describe('What this key may do now; nothing while the server is suspended or has been removed.'),
-          links: z
-            .strictObject({
-              state: path,
-              start: path,
-              stop: path,
-              restart: path.optional(),
-              kill: path.optional(),
-              reset: path.optional(),
-              console: path.optional(),
-              command: path.optional(),
-              log: path.optional(),
-            })
-            .describe('The paths of the endpoints for this kind of server, by action.'),
+          links: part('The paths of the endpoints for this kind of server, by action.', {
+            state: path,
+            start: path,
+            stop: path,
+            restart: path.optional(),
+            kill: path.optional(),
+            reset: path.optional(),
+            console: path.optional(),
+            command: path.optional(),
+            log: path.optional(),
+          }),
         }),
       )
       .describe('The servers, in the order of the key.'),
@@ -312,12 +304,12 @@ const confirmed = (endpoint: ReturnType<typeof vpsPower>, confirmation: NonNulla
   }) as const satisfies Endpoint;
 
 /** The form of a cursor: 30 bytes in base64url. */
-const Cursor = z.string().regex(/^[A-Za-z0-9_-]{40}$/, 'must be the next of an earlier page of this key');
+const Cursor = text(/^[A-Za-z0-9_-]{40}$/, 'must be the next of an earlier page of this key');
 
 /** From 1 to 100. */
 const Limit = z
   .string()
-  .refine((text) => /^(?:100|[1-9]\d?)$/.test(text), 'must be a whole number from 1 to 100')
+  .refine((limit) => /^(?:100|[1-9]\d?)$/.test(limit), 'must be a whole number from 1 to 100')
   .meta({ type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'The length of a page.', example: 1 });
 
 /** An operation on the key of a request; that of a list has a cursor as the example, after which that of its response begins. */

@@ -182,7 +182,7 @@ function renderParameters(endpoint: Endpoint, widgetVersion: string) {
   const inQuery = Object.entries<z.ZodType>(query?.shape ?? {}).map(([name, schema]) => {
     const { $schema: _, description = '', example, ...shape } = z.toJSONSchema(schema);
     const required = !z.safeParse(schema, undefined).success;
-    return { name, in: 'query' as const, required, description, schema: shape as JsonSchema, example };
+    return { name, in: 'query' as const, required, description, schema: shape, example };
   });
   const inHeaders = [
     ...(takesIdempotencyKey(endpoint) ? [idempotencyKey] : []),

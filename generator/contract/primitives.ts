@@ -21,8 +21,18 @@ export function list<Item extends z.ZodType>(id: string, description: string, it
   return z.array(item).register(schemas, { id, description, example });
 }
 
+/** Creates the schema of a part of a named one; fields that the shape does not have are refused. */
+export function part<Shape extends z.ZodRawShape>(description: string, shape: Shape) {
+  return z.strictObject(shape).describe(description);
+}
+
+/** Creates the schema of a text of a form. */
+export function text(form: RegExp, message?: string) {
+  return z.string().regex(form, message);
+}
+
 /** One segment of a content path: lower-case ASCII letters, digits and hyphens. */
-export const Slug = z.string().regex(/^[a-z0-9-]+$/, 'must contain only lower-case letters, digits and hyphens');
+export const Slug = text(/^[a-z0-9-]+$/, 'must contain only lower-case letters, digits and hyphens');
 
 /** The key of a catalog entry. It contains a letter, since JavaScript objects order integer keys first. */
 export const CatalogKey = Slug.regex(/[a-z]/, 'must contain at least one letter')
@@ -98,9 +108,7 @@ export const Price = z
   .refine((price) => Math.abs(price * 100 - Math.round(price * 100)) < 1e-6, 'must have at most two decimals');
 
 /** A host name, with an optional port: `whois.nic.uk` or `whois.nic.uk:43`. */
-export const HostPort = z
-  .string()
-  .regex(
-    /^(?=.{1,259}$)[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5]))?$/,
-    'must be a host name, with an optional :port',
-  );
+export const HostPort = text(
+  /^(?=.{1,259}$)[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5]))?$/,
+  'must be a host name, with an optional :port',
+);

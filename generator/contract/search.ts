@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ServedFile } from '#contract/endpoint.ts';
-import { object } from '#contract/primitives.ts';
+import { object, part } from '#contract/primitives.ts';
 
 /** How an index changes words into terms, for websites: JSON cannot hold functions. */
 export const processTerm = "(term) => term.normalize('NFKD').replace(/\\p{M}/gu, '').toUpperCase().toLowerCase()";
@@ -21,27 +21,21 @@ export const KnowledgeBaseSearch = object(
       .describe(
         'The option processTerm, in JavaScript: upper case, accents and umlauts make no difference. JSON holds no functions, so copy it into your code.',
       ),
-    options: z
-      .strictObject({
-        idField: z.literal('path').describe('The id of a result is the path of the article.'),
-        fields: z.array(z.enum(fields)).describe('The fields that are searched; text only if the file has it.'),
-        storeFields: z.array(z.enum(stored)).describe('The fields of a result.'),
-        searchOptions: z
-          .strictObject({
-            boost: z
-              .strictObject({
-                title: factorOf('title'),
-                tags: factorOf('tags'),
-                headings: factorOf('headings'),
-                description: factorOf('description'),
-              })
-              .describe('How much a match in a field counts; one in the text counts 1.'),
-            prefix: z.boolean().describe('Whether a term also finds the words that begin with it.'),
-            fuzzy: z.number().describe('Edits that a misspelt term may have, as a share of its length.'),
-          })
-          .describe('Options of each search.'),
-      })
-      .describe('Options for MiniSearch.loadJS.'),
+    options: part('Options for MiniSearch.loadJS.', {
+      idField: z.literal('path').describe('The id of a result is the path of the article.'),
+      fields: z.array(z.enum(fields)).describe('The fields that are searched; text only if the file has it.'),
+      storeFields: z.array(z.enum(stored)).describe('The fields of a result.'),
+      searchOptions: part('Options of each search.', {
+        boost: part('How much a match in a field counts; one in the text counts 1.', {
+          title: factorOf('title'),
+          tags: factorOf('tags'),
+          headings: factorOf('headings'),
+          description: factorOf('description'),
+        }),
+        prefix: z.boolean().describe('Whether a term also finds the words that begin with it.'),
+        fuzzy: z.number().describe('Edits that a misspelt term may have, as a share of its length.'),
+      }),
+    }),
     index: z.record(z.string(), z.unknown()).describe('The index, for MiniSearch.loadJS, in the format of MiniSearch.'),
   },
   {
