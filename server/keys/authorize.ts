@@ -1,4 +1,4 @@
-import { createHash, randomBytes as cryptoRandomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes as cryptoRandomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { crc32 } from 'node:zlib';
 import { allows, apiKeyPattern } from '#contract/api-keys.ts';
@@ -19,28 +19,24 @@ export function generateApiKey(options: { readonly id?: string; readonly randomB
   const { randomBytes = cryptoRandomBytes, id = randomText(idLength, randomBytes) } = options;
   const secret = randomText(secretLength, randomBytes);
   const checked = `hk_${id}_${secret}`;
-  return { id, secret, text: checked + checkOf(checked), hash: hashOf(secret) };
+  return { id, secret, text: checked + checkOf(checked), hash: hash('sha256', secret) };
 }
 
 /** Creates a key and its record; the text must be shown only once. */
 export function createApiKey(
-  options: Pick<ApiKeyRecord, 'label' | 'servers' | 'scopes' | 'expiresAt'>,
+  { label, servers, scopes, expiresAt }: Pick<ApiKeyRecord, 'label' | 'servers' | 'scopes' | 'expiresAt'>,
   createdAt: number = Date.now(),
 ): { record: ApiKeyRecord; text: string } {
   const { id, hash: secretHash, text } = generateApiKey();
   const past = { previousHash: null, previousUntil: null, revokedAt: null, lastUsedAt: null };
-  return { record: { id, secretHash, ...options, createdAt, ...past }, text };
+  return { record: { id, secretHash, label, servers, scopes, expiresAt, createdAt, ...past }, text };
 }
 
 /** Parses the text of a key; undefined if the format or the checksum is wrong. */
 export function parseApiKey(text: string): { id: string; secretHash: string } | undefined {
   const [, id, secret, check] = apiKeyPattern.exec(text) ?? [];
   if (id === undefined || secret === undefined || check !== checkOf(text.slice(0, -checkLength))) return undefined;
-  return { id, secretHash: hashOf(secret) };
-}
-
-function hashOf(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
+  return { id, secretHash: hash('sha256', secret) };
 }
 
 /** CRC32 of a text, in base 62. */
