@@ -98,7 +98,7 @@ export function createApp(options: AppOptions): H3 {
     else if (isPreview) event.res.headers.set('Cache-Control', 'no-cache');
     return body;
   };
-  /** Renders here what a step throws: h3 would first wrap it in an HTTPError, whose stack costs more than the response. */
+  /** Renders what a step throws: h3 would wrap it in an HTTPError, whose stack costs more than the response. */
   const guard = (step: (event: H3Event) => unknown) => (event: H3Event) => {
     try {
       const result = step(event);

@@ -311,7 +311,7 @@ interface Misspelt {
   readonly setting: string | undefined;
 }
 
-/** Finds the variables without effect: nearly the names of settings or of their `_FILE`, or settings of earlier versions. */
+/** Finds the variables without effect: misspelt names of settings or their `_FILE`, and former settings. */
 export function findMisspeltSettings(source: Environment): Misspelt[] {
   const names = Object.keys(Settings.shape).flatMap((name) => [name, `${name}_FILE`]);
   const byPlainName = new Map(names.map((name) => [toPlain(name), name]));

@@ -51,9 +51,9 @@ const reportMs = 1000;
 const [minPauseMs, maxPauseMs] = [1, 50];
 
 /**
- * Opens the standard output or standard error of the process, without blocking: a thread that waits for a reader would keep the
- * process from ending. What cannot be written is tried again. Calls `onDropped` with the number of dropped texts when something
- * is written again. Not by `pino.destination`: at an exit that writes in a loop, for ever if the disk is full.
+ * Opens the standard output or error of the process, without blocking: a thread that waits for a reader would keep the
+ * process from ending. What cannot be written is tried again; `onDropped` gets how many texts were dropped. Not by
+ * `pino.destination`: at an exit that writes in a loop, for ever if the disk is full.
  */
 export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void) {
   const stream = new sonicBoom.SonicBoom({

@@ -14,7 +14,7 @@ const demoPresets = { POWER_RATELIMIT_BURST: '20' };
 /** A preview has drafts: every website that an editor visits could read them. */
 const devPresets = { CORS_ORIGINS: '', ALLOW_LOCAL_ORIGINS: 'true' };
 
-/** Errors that the operator can fix, told in one line. By name: at the end, the code of a feature may be there no more. */
+/** Errors that the operator can fix. By name: when the process ends, the code of a feature may be gone. */
 const expected = ['EnvError', 'ReleaseError', 'ListenError', 'StoreError', 'ProvidersError'];
 
 /** Within this time, a further signal is the same one: a terminal sends it to the whole group, and npm once more. */
@@ -79,7 +79,7 @@ try {
   await fail(error);
 }
 
-/** Explains how to try the hosting controls. The key goes into a file for curl: all users can read process arguments. */
+/** Explains how to try the hosting controls. The key goes into a file: all users can read arguments. */
 function welcome(key: string, url: string): string {
   return `
 This is the demo key for game:demo and vps:demo. It is shown only once, so keep it in a file:

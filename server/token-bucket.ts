@@ -27,7 +27,7 @@ export interface RateLimitResult {
   readonly headers: readonly string[];
 }
 
-/** A token bucket for each key. It may be asynchronous, so that a store shared by several instances can implement it. */
+/** A token bucket for each key. It may be asynchronous: a store that several instances share implements it too. */
 export interface TokenBucket {
   /** Consumes a token if there is one. A refusal consumes nothing; the caller may retry after `waitMs`. */
   consume(key: string): RateLimitResult | Promise<RateLimitResult>;
@@ -47,8 +47,8 @@ const minSweepSize = 10_000;
 const sweepPauseMs = 1000;
 
 /**
- * The maximum number of buckets, about 20 MB. While the map is full, each further client shares one of a few more. No bucket is
- * removed before it is full again, since its client could then start over.
+ * The maximum number of buckets, about 20 MB. While the map is full, each further client shares one of a few more. None
+ * is removed before it is full again, since its client could then start over.
  */
 const maxBuckets = 100_000;
 const sharedBuckets = 1000;

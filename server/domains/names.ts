@@ -150,7 +150,7 @@ const scripts = Object.entries(table)
 /** Japanese, Chinese and Korean are written in several scripts, also together with Latin letters. */
 const together = ['Latn Hani Hira Kana', 'Latn Hani Bopo', 'Latn Hani Hang'].map((codes) => new Set(codes.split(' ')));
 
-/** Whether a label mixes scripts, so that it may look like another name: beyond "highly restrictive" of UTS #39, 5.2. */
+/** Whether a label mixes scripts beyond "highly restrictive" of UTS #39, 5.2: it may look like another. */
 function mixesScripts(label: string): boolean {
   const written = Array.from(label).flatMap((character) => {
     const code = character.codePointAt(0)!;

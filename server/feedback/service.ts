@@ -34,7 +34,7 @@ export function openFeedback({ env, opened, lifecycle, releases, store, report }
   // The request still succeeds: the reader cannot fix it.
   const onCountFailure = report('a vote could not be counted');
   return {
-    /** Counts a vote, also if the chat cannot be reached, and sends it there. Throws a Problem if it was not delivered. */
+    /** Counts a vote, and sends it to the chat, if any. Throws a Problem if it was not delivered. */
     async record({ helpful, title, slug = '' }: z.infer<typeof KBFeedbackRequest>, trace?: Trace) {
       const at = new Date();
       // Only existing articles get a row: made-up paths must not fill the store.

@@ -123,8 +123,8 @@ function answerRequests(server: Server, listener: RequestListener) {
     const answers = [...(answersOf.get(socket) ?? [])];
     const last = answers.findLast(({ req }) => req.complete);
     if (last) {
-      // Requests that arrived completely get their own answers first. Node.js closes the connection after the last one if
-      // that has this header, but not if it was sent before.
+      // Requests that arrived completely get their own answers first. Node.js closes the connection after the last one
+      // if that has this header, but not if it was sent before.
       if (!last.headersSent) last.setHeader('Connection', 'close');
       last.once('close', () => socket.destroySoon());
       return;

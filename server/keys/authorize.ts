@@ -14,7 +14,7 @@ const checkLength = 6;
 
 type RandomBytes = (size: number) => Uint8Array;
 
-/** Generates a key, `hk_<id>_<secret><check>`, or a new secret for an id. The text is shown once, the hash is stored. */
+/** Generates a key, `hk_<id>_<secret><check>`, or a new secret for an id. Only the hash is stored. */
 export function generateApiKey(options: { readonly id?: string; readonly randomBytes?: RandomBytes } = {}) {
   const { randomBytes = cryptoRandomBytes, id = randomText(idLength, randomBytes) } = options;
   const secret = randomText(secretLength, randomBytes);

@@ -39,7 +39,7 @@ export async function openMetrics({ env, log, opened }: Base<MetricsSettings>) {
       });
       response.end(body);
     };
-    // Prometheus may scrape a container by any name; only what arrives on loopback can come from a browser of this machine.
+    // Prometheus may scrape a container by any name; a browser of this machine arrives on loopback.
     if (/^(?:::ffff:)?127\.|^::1$/.test(request.socket.localAddress ?? '') && !isOwnHost(request)) {
       return answer(421, 'this host name is not one of this service\n');
     }

@@ -86,7 +86,7 @@ export function countEvents(registry: Registry): () => void {
     calls.inc({ upstream, outcome });
     callDurations.observe({ upstream }, ms / 1000);
     const before = refusals.get(credential);
-    // Other outcomes prove nothing: an overloaded service refuses everyone. A read-only token is accepted for reads alone.
+    // Others prove nothing: an overloaded service refuses everyone, and accepts a read-only token for reads.
     if (outcome === 'credential_refused') {
       refusals.set(credential, http?.method === 'POST' && http.status === 403 ? 'actions' : 'all');
       if (before === undefined) refused.inc({ upstream });

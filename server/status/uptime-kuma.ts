@@ -4,7 +4,7 @@ import type { Reply } from '../upstream/client.ts';
 import { toPlatformStatus } from './platform.ts';
 import type { Part, StatusSource } from './platform.ts';
 
-/** Older beats are ignored: a paused monitor keeps its last beat, and the public API does not show that it is paused. */
+/** Older beats are ignored: a paused monitor keeps its last one, and the public API does not show that. */
 const staleMs = 3_600_000;
 /** Enough for 100 beats of about 90 bytes of 400 monitors. */
 const maxBytes = 4 * 1024 * 1024;

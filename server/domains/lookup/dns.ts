@@ -20,7 +20,7 @@ interface DelegationOptions {
   readonly signal: AbortSignal;
 }
 
-/** Whether DNS proves that a name is registered. False proves nothing: names may have no name servers. Never rejects. */
+/** Whether DNS proves that a name is registered. False proves nothing: it may have no name servers. */
 export async function isDelegated(
   name: string,
   { servers = getServers(), timeoutMs, signal }: DelegationOptions,

@@ -48,7 +48,7 @@ const unlisted: ReadonlyMap<string, readonly Source[]> = new Map([
   ['sk', [{ whois: 'whois.sk-nic.sk' }]],
 ]);
 
-/** Suffixes that belong to the registry of their TLD, and a name that exists there. Others may be private, as .uk.com. */
+/** Suffixes of the registry of their TLD, and a name that exists there. Others may be private, as .uk.com. */
 const zones: ReadonlyMap<string, { readonly of: string; readonly existing: string }> = new Map([
   ['co.uk', { of: 'uk', existing: 'bbc.co.uk' }],
   ['org.uk', { of: 'uk', existing: 'nominet.org.uk' }],

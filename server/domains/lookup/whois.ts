@@ -52,7 +52,7 @@ export function createWhois({ limiter, limits, onAnomaly }: QueryContext) {
   };
 }
 
-/** Reads the response to a line, complete once the server closes in time; else returns whether there was a connection. */
+/** Reads the response to a line, which ends with the connection; else returns whether there was one. */
 async function ask(
   address: { readonly host: string; readonly port: number },
   line: string,
