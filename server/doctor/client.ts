@@ -34,12 +34,13 @@ const maxOutputLength = 16 * 1024 * 1024;
  * Creates the client of a check, whose visits may take 30 s together. It follows no redirect, decodes nothing, and
  * keeps repeated headers apart, since what proxies do to these is what the checks look for.
  */
-export function createVisit(base: URL, lookup?: LookupFunction): Visit {
+export function createVisit(base: URL, lookup?: LookupFunction, rejectUnauthorized = true): Visit {
   const request = base.protocol === 'https:' ? requestHttps : requestHttp;
   let deadline = performance.now() + timeoutMs;
   const send: Visit = (target, { method = 'GET', headers = {}, body, family } = {}) =>
     new Promise((resolve, reject) => {
-      const options = { method, headers, agent: false, family, lookup, path: pathOf(base, target) } as const;
+      const path = pathOf(base, target);
+      const options = { method, headers, agent: false, family, lookup, path, rejectUnauthorized } as const;
       const sent = request(base, options, (response) => void readAnswer(response).then(resolve, reject));
       const giveUp = (): void => {
         reject(new Error(`no whole answer within ${timeoutMs / 1000} s`));
@@ -115,6 +116,14 @@ function parseJson(text: string): unknown {
   }
 }
 
+/**
+ * How far the clock of a service is ahead of this one, in milliseconds; NaN if it does not say. Its certificate is not looked
+ * at, which a wrong clock makes invalid; no credential is sent.
+ */
+export async function askTime(base: URL, target: string, lookup?: LookupFunction): Promise<number> {
+  return await readSkew(createVisit(base, lookup, false), target).catch(() => Number.NaN);
+}
+
 /** How far the clock of a service is ahead of this one, in milliseconds; NaN if it sends no Date. */
 export async function readSkew(visit: Visit, target: string): Promise<number> {
   const asked = Date.now();
@@ -167,6 +176,12 @@ export function codeOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return code ?? message;
 }
+
+/** Whether a certificate is refused for its dates, which the clock of this machine decides. */
+export const isDateError = (code: string): boolean => /CERT_(?:HAS_EXPIRED|NOT_YET_VALID)/.test(code);
+
+/** A Date header has whole seconds, and may come from a cache. */
+export const maxSkewMs = 30_000;
 
 /** Whether a request failed since clients refuse the certificate. */
 export const isCertificateError = (code: string): boolean => /CERT|SELF_SIGNED|VERIFY|ALTNAME/.test(code);

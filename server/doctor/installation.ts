@@ -42,15 +42,20 @@ export const createSilentLog = () => createLog({ level: 'silent', format: 'json'
 /** Opens an installation for looking. Each part is read once, when the first check asks; its clients close with `opened`. */
 export function openInstallation(env: Env, environment: Environment, opened: AsyncDisposableStack, mustRun: boolean) {
   const release = once(() => readRelease(env.DIST_DIR));
+  const store = once(() => checkStore(env));
   return {
     env,
     environment,
     now: () => Date.now(),
     /** Throws a ReleaseError if the server would refuse the release. */
     release,
-    store: once(() => checkStore(env)),
-    /** Whether our server answers on HOST and PORT, and what is wrong with it. */
-    server: once(async () => findServer(env, mustRun, await release().catch(() => undefined))),
+    store,
+    /** Whether our server answers on HOST and PORT, and what is wrong with it, apart from its store. */
+    server: once(async () => {
+      const [current, report] = await Promise.all([release().catch(() => undefined), store().catch(() => undefined)]);
+      const isStoreWrong = report?.outcomes.some(({ state }) => state === 'fault') ?? true;
+      return findServer(env, mustRun, isStoreWrong, current);
+    }),
     /** The reports of the providers; undefined if PROVIDERS_FILE is not set. */
     providers: once(async (): Promise<readonly ProviderReport[] | undefined> => {
       const { PROVIDERS_FILE: file, DATA_DIR: dataDir, UPSTREAM_TIMEOUT_SECONDS: seconds } = env;
@@ -86,11 +91,15 @@ export async function readRelease(dist: string): Promise<Release> {
 export async function askProviders(providers: ReadonlyMap<string, Provider>): Promise<readonly ProviderReport[]> {
   const reports = [...providers].map(async ([name, provider]) => {
     const found = await provider.check();
-    const outcomes = found.map((one) => ({
-      check: `provider ${name}`,
-      ...(one.level === 'info' ? ok(one.message) : fault(one.message, one.advice)),
-    }));
-    return { name, provider, outcomes, answers: !found.some((one) => one.level !== 'info' && one.isUnreachable) };
+    const [lost, ...again] = found.filter((one) => one.level !== 'info' && one.isUnreachable);
+    // An upstream that is down is so for each of its credentials.
+    const outcomes = found
+      .filter((one) => !again.includes(one))
+      .map((one) => ({
+        check: `provider ${name}`,
+        ...(one.level === 'info' ? ok(one.message) : fault(one.message, one.advice)),
+      }));
+    return { name, provider, outcomes, answers: !lost };
   });
   return await Promise.all(reports);
 }
@@ -105,7 +114,8 @@ export function visitHere(host: string, port: number): Visit {
 export const isFree = (found: Seen | string): found is string =>
   typeof found === 'string' && /REFUSED|UNREACH|NOTAVAIL|NOTFOUND|EAI_AGAIN|ETIMEDOUT/.test(found);
 
-async function findServer({ HOST, PORT: port, SERVICE_VERSION: version }: Env, mustRun: boolean, release?: Release) {
+async function findServer(env: Env, mustRun: boolean, isStoreWrong: boolean, release: Release | undefined) {
+  const { HOST, PORT: port, SERVICE_VERSION: version } = env;
   if (port === 0) return { isRunning: false, outcome: skipped('PORT is 0, so its port is not known') };
   const visit = visitHere(HOST, port);
   const health = await visit('/health').catch(codeOf);
@@ -119,9 +129,10 @@ async function findServer({ HOST, PORT: port, SERVICE_VERSION: version }: Env, m
     const advice = 'set another PORT, or end the program: `ss -tlnp` names it';
     return { isRunning: false, outcome: fault(`another program listens on port ${port}`, advice) };
   }
+  const gone = skipped('it stopped answering while it was looked at');
   const outcome =
     running === version
-      ? await checkServer(visit, version, release).catch(() => skipped('it stopped answering while it was looked at'))
+      ? await checkServer(visit, version, isStoreWrong, release).catch(() => gone)
       : fault(`it runs another version than ${version}, which is installed here`, 'restart it');
   return { isRunning: true, outcome };
 }
@@ -129,7 +140,7 @@ async function findServer({ HOST, PORT: port, SERVICE_VERSION: version }: Env, m
 /** Files that change with every release, but for one whose only change is a picture. */
 const compared = ['/v1/blog/list', '/v1/kb/list', '/v1/plans', '/v1/kb/search.json', '/v1/openapi.json'];
 
-async function checkServer(visit: Visit, version: string, release: Release | undefined): Promise<Outcome> {
+async function checkServer(visit: Visit, version: string, isStoreWrong: boolean, release?: Release): Promise<Outcome> {
   const differs = compared.map(async (target) => {
     const expected = release?.find(target)?.variants.identity.sha256;
     const { bytes, status } = await visit(target);
@@ -141,6 +152,7 @@ async function checkServer(visit: Visit, version: string, release: Release | und
   }
   const { status } = await visit('/ready');
   if (status === 200) return ok(`it runs with version ${version}${release ? ' and this release' : ''}`);
+  if (isStoreWrong) return skipped(`/ready answers ${status}, as its store has a fault`);
   return fault(`/ready answers ${status}`, 'its store does not answer, or it is being stopped: see its log');
 }
 
@@ -219,9 +231,12 @@ async function examineSqlite(query: Query, file: string): Promise<Outcome[]> {
       ? ok(`SQLite, whole; ${(await isWal(file)) ? 'WAL' : 'the next start switches to WAL'}`)
       : fault('the database is damaged', 'stop the server, move the file away, and `npm run store -- restore FILE`'),
   ];
-  for (const path of [dirname(file), file]) {
+  // On a disk that is read-only, none of them can be written: the first says so.
+  for (const path of [dirname(file), file, `${file}-wal`, `${file}-shm`].filter((one) => existsSync(one))) {
     // oxlint-disable-next-line no-await-in-loop
-    if (!(await isWritable(path))) outcomes.push(fault(`this user cannot write ${path}`, ownerAdvice(path)));
+    if (await isWritable(path)) continue;
+    outcomes.push(fault(`this user cannot write ${path}`, ownerAdvice(path)));
+    break;
   }
   const walBytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   if (walBytes > maxWalBytes) {

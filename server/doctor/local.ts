@@ -15,7 +15,17 @@ import { EnvError } from '../settings.ts';
 import { createUptimeKuma } from '../status/uptime-kuma.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { isLoopback } from '../upstream/address.ts';
-import { codeOf, createVisit, isCertificateError, judgeCertificate, judgeSkew, readSkew, setClock } from './client.ts';
+import {
+  askTime,
+  codeOf,
+  createVisit,
+  isCertificateError,
+  isDateError,
+  judgeCertificate,
+  judgeSkew,
+  maxSkewMs,
+  setClock,
+} from './client.ts';
 import { createSilentLog, findExisting, isFree, isWritable, openInstallation, visitHere } from './installation.ts';
 import type { Installation } from './installation.ts';
 import { check, fault, hint, ok, runChecks, skipped, watched } from './run.ts';
@@ -106,18 +116,11 @@ export const checks: readonly Check<Installation>[] = [
     if (built - now() <= hourMs) return ok('after the release was built');
     return fault(`it is ${Math.round((built - now()) / hourMs)} h before the release was built`, setClock);
   }),
-  check('clock of an upstream', async ({ env, providers }) => {
-    const reports = (await providers().catch(() => undefined)) ?? [];
-    const urls = [...reports.map(({ answers, url }) => (answers ? url : undefined)), env.UPTIME_KUMA_URL];
-    const known = urls.filter((url) => url !== undefined);
-    for (const url of known) {
-      // The request has no credential.
-      // oxlint-disable-next-line no-await-in-loop
-      const skewMs = await readSkew(createVisit(new URL(url)), '/').catch(() => Number.NaN);
-      // A Date header has whole seconds, and may come from a cache.
-      if (!Number.isNaN(skewMs)) return judgeSkew('an upstream', skewMs, 30_000);
-    }
-    return skipped(known.length === 0 ? 'no upstream is configured' : 'no upstream answers with the time');
+  check('clock of an upstream', async (all) => {
+    const skewMs = await readUpstreamSkew(all);
+    if (skewMs === undefined) return skipped('no upstream is configured');
+    if (Number.isNaN(skewMs)) return skipped('no upstream answers with the time');
+    return judgeSkew('an upstream', skewMs, maxSkewMs);
   }),
   watched('disk', async ({ env }) => checkDisks(env)),
   watched('rights', async ({ env: { DATA_DIR, PROVIDERS_FILE: providers }, environment }) => {
@@ -176,9 +179,10 @@ export const checks: readonly Check<Installation>[] = [
     return hint('there is no earlier release to go back to', advice);
   }),
   check('server', async ({ server }) => (await server()).outcome),
-  check('PUBLIC_URL', async ({ env: { PUBLIC_URL: url }, server }) => {
+  check('PUBLIC_URL', async (all) => {
+    const { PUBLIC_URL: url } = all.env;
     if (url === undefined) return [];
-    if (!(await server()).isRunning) return skipped('the server does not run');
+    if (!(await all.server()).isRunning) return skipped('the server does not run');
     try {
       const health = await createVisit(new URL(url))('/health');
       if (health.fields()['status'] === 'healthy') return judgeCertificate(health);
@@ -187,8 +191,9 @@ export const checks: readonly Check<Installation>[] = [
     } catch (error) {
       const code = codeOf(error);
       if (!isCertificateError(code)) return skipped(`this machine does not reach it (${code})`);
-      const advice = 'renew it, for this name and with its intermediate ones';
-      return fault(`clients refuse its certificate (${code})`, advice);
+      const renew = 'renew it, for this name and with its intermediate ones';
+      const advice = code === 'CERT_NOT_YET_VALID' ? `if it is not new, ${setClock}` : renew;
+      return await unlessClock(all, url, fault(`clients refuse its certificate (${code})`, advice));
     }
   }),
   check('metrics', async ({ env: { METRICS_PORT: port, HOST: host }, server }) => {
@@ -202,11 +207,14 @@ export const checks: readonly Check<Installation>[] = [
     if (isRunning && typeof found === 'object' && found.status === 200) return ok('the server answers with them');
     return fault(`another program listens on METRICS_PORT ${port}`, 'set another METRICS_PORT, or end the program');
   }),
-  watched('providers', async ({ providers }) => {
+  watched('providers', async (all) => {
     try {
-      const reports = await providers();
+      const reports = await all.providers();
       if (!reports) return skipped('PROVIDERS_FILE is not set: there are no servers');
-      return reports.flatMap(({ outcomes }) => outcomes);
+      const found = reports.flatMap(({ outcomes, url, answers }) =>
+        outcomes.map(async (outcome) => (answers ? outcome : await unlessClock(all, url, outcome))),
+      );
+      return await Promise.all(found);
     } catch (error) {
       if (!(error instanceof ProvidersError)) throw error;
       const advice = 'correct the file; docs/reference.md has an example of each type';
@@ -283,9 +291,10 @@ export const checks: readonly Check<Installation>[] = [
       ...(old.length > 0 ? [hint(seen, 'revoke what is not renewed: `npm run keys -- revoke ID`')] : []),
     ];
   }),
-  check('status source', async ({ env: { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page }, release }) => {
+  check('status source', async (all) => {
+    const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = all.env;
     if (url === undefined || page === undefined) {
-      const current = await release().catch(() => undefined);
+      const current = await all.release().catch(() => undefined);
       if (!current) return skipped('there is no release, which has the monitors');
       const count = current.status.monitors.length;
       if (count > 0) return ok(`${count} of catalog/status.yaml`);
@@ -300,7 +309,7 @@ export const checks: readonly Check<Installation>[] = [
       if (!(error instanceof ProviderError)) throw error;
       const advice =
         'see in a browser that the page is published and has monitors, and that this machine may connect to it';
-      return fault(`Uptime Kuma: ${error.message}`, advice);
+      return await unlessClock(all, url, fault(`Uptime Kuma: ${error.message}`, advice));
     } finally {
       await kuma.close();
     }
@@ -322,7 +331,8 @@ export const checks: readonly Check<Installation>[] = [
     // A running server writes it every 15 s while it knows the status.
     return fault(`the server wrote it ${Math.round(ageMs / 60_000)} minutes ago`, advice);
   }),
-  check('webhook', async ({ env: { CHAT_FEEDBACK_WEBHOOK_URL: text, CHAT_FEEDBACK_WEBHOOK_KIND: kind } }) => {
+  check('webhook', async (all) => {
+    const { CHAT_FEEDBACK_WEBHOOK_URL: text, CHAT_FEEDBACK_WEBHOOK_KIND: kind } = all.env;
     if (text === undefined) return skipped('CHAT_FEEDBACK_WEBHOOK_URL is not set: votes are only counted');
     const { origin, pathname } = new URL(text);
     const isDiscord = discordPath.test(pathname);
@@ -342,10 +352,11 @@ export const checks: readonly Check<Installation>[] = [
       // Not the message of the error: it may hold the URL, which is a secret.
       const { code = 'no answer' } = error as NodeJS.ErrnoException;
       const advice = 'see that this machine resolves its name and may connect to it';
-      return fault(`the chat cannot be reached (${code})`, advice);
+      return await unlessClock(all, origin, fault(`the chat cannot be reached (${code})`, advice));
     }
   }),
-  check('domain prices', async ({ env }) => {
+  check('domain prices', async (all) => {
+    const { env } = all;
     const source = createPriceSource(env, createSilentLog());
     if (!source) return skipped('they are in catalog/domains.yaml');
     const advice = `see that the ${env.DOMAIN_PRICES} settings are right, and that it allows the address of this machine`;
@@ -354,7 +365,8 @@ export const checks: readonly Check<Installation>[] = [
       return size > 0 ? ok(`${size} TLDs`) : fault('no TLD has complete prices in EUR for one year', advice);
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
-      return fault('the billing system does not answer as it should', advice);
+      const url = env.DOMAIN_PRICES === 'fossbilling' ? env.FOSSBILLING_URL : env.WHMCS_URL;
+      return await unlessClock(all, url, fault('the billing system does not answer as it should', advice));
     } finally {
       await source.close();
     }
@@ -368,6 +380,29 @@ export const checks: readonly Check<Installation>[] = [
   }),
   check('domain look-ups', () => skipped('`npm run domains -- doctor` asks the registry of each TLD')),
 ];
+
+/** How far an upstream is ahead of this machine, in milliseconds: NaN if none says it, undefined if none is configured. */
+async function readUpstreamSkew({ env, providers }: Installation): Promise<number | undefined> {
+  const reports = (await providers().catch(() => undefined)) ?? [];
+  const silent = reports.map(({ answers, url }) => (answers || !url?.startsWith('https:') ? undefined : url));
+  // Those that answer first: others may take their whole time.
+  const urls = [...reports.map(({ answers, url }) => (answers ? url : undefined)), env.UPTIME_KUMA_URL, ...silent];
+  let skewMs: number | undefined;
+  for (const url of urls.filter((one) => one !== undefined)) {
+    // oxlint-disable-next-line no-await-in-loop
+    skewMs = await askTime(new URL(url), '/');
+    if (!Number.isNaN(skewMs)) return skewMs;
+  }
+  return skewMs;
+}
+
+/** The outcome for what cannot be reached, unless the clock is to blame, which is a fault of its own: it refuses certificates. */
+async function unlessClock(all: Installation, url: string | undefined, outcome: Outcome): Promise<Outcome> {
+  if (outcome.state !== 'fault' || !url?.startsWith('https:')) return outcome;
+  const code = await createVisit(new URL(url))('/').then(() => '', codeOf);
+  if (!isDateError(code) || !(Math.abs((await readUpstreamSkew(all)) ?? 0) > maxSkewMs)) return outcome;
+  return { ...(outcome.check !== undefined && { check: outcome.check }), ...skipped(`the clock is wrong (${code})`) };
+}
 
 /** Checks what is left where folders are that are written or that grow: one outcome for each file system. */
 export async function checkDisks(env: Pick<Env, 'DATA_DIR' | 'DIST_DIR' | 'STATUS_FILE'>): Promise<Outcome[]> {

@@ -45,7 +45,7 @@ export const watched = <Subject>(...row: Parameters<typeof check<Subject>>): Che
 export async function runChecks<Subject>(
   checks: readonly Check<Subject>[],
   toSubject: () => Subject,
-  onError: (error: unknown) => Outcome,
+  onError: (error: unknown) => Outcome | Promise<Outcome>,
   parallel = Infinity,
 ): Promise<readonly Finding[]> {
   const findings = await pLimit(parallel).map(checks, async ({ name, run }) => {

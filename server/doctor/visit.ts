@@ -5,7 +5,19 @@ import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { GameConsoleWebsocketResponse } from '#contract/hosting.ts';
 import { isLoopback } from '../upstream/address.ts';
-import { codeOf, createVisit, isCertificateError, judgeCertificate, openStream, pathOf, readSkew } from './client.ts';
+import {
+  askTime,
+  codeOf,
+  createVisit,
+  isCertificateError,
+  isDateError,
+  judgeCertificate,
+  maxSkewMs,
+  openStream,
+  pathOf,
+  readSkew,
+  setClock,
+} from './client.ts';
 import type { Seen, Visit } from './client.ts';
 import { check, fault, ok, runChecks, skipped } from './run.ts';
 import type { Check, Finding, Outcome } from './run.ts';
@@ -36,7 +48,12 @@ export async function examine(
   let lists: Pick<Site, 'articles' | 'picture'> = { articles: [] };
   /** Each check has a client, and so a time, of its own. */
   const toSite = (): Site => ({ visit: createVisit(base, lookup), base, keyed, ...lists });
-  const first = await runChecks([check('answers', checkAnswers)], toSite, toFault);
+  const onNoAnswer = async (error: unknown): Promise<Outcome> => {
+    // A wrong clock refuses every certificate, and is the one fault then.
+    const skewMs = isDateError(codeOf(error)) ? await askTime(base, '/health', lookup) : 0;
+    return Math.abs(skewMs) > maxSkewMs ? { check: 'clock', ...judgeClock(skewMs) } : toFault(error);
+  };
+  const first = await runChecks([check('answers', checkAnswers)], toSite, onNoAnswer);
   if (first.some(({ state }) => state === 'fault')) return first;
   lists = await readLists(toSite());
   // One after another: some count requests, others look at what a proxy kept of an earlier one.
@@ -47,10 +64,16 @@ function toFault(error: unknown): Outcome {
   const code = codeOf(error);
   let advice = 'see that the proxy listens there and does not cut the connection, and read its error log';
   if (/ENOTFOUND|EAI_AGAIN/.test(code)) advice = 'the name is not in the DNS as this machine sees it';
-  if (isCertificateError(code))
+  if (code === 'CERT_NOT_YET_VALID') advice = `if the certificate is not new, ${setClock}`;
+  else if (isCertificateError(code))
     advice =
       'clients refuse the certificate: it must be valid for this name, not ended, and sent with its intermediate ones';
   return fault(`the request failed: ${code}`, advice);
+}
+
+function judgeClock(skewMs: number): Outcome {
+  if (Math.abs(skewMs) <= maxSkewMs) return ok('within 30 s of this machine');
+  return fault(`it is ${Math.round(skewMs / 1000)} s off this machine`, 'set both clocks by NTP');
 }
 
 async function readLists({ visit }: Site): Promise<Pick<Site, 'articles' | 'picture'>> {
@@ -140,10 +163,7 @@ const checks: readonly Check<Site>[] = [
   check('clock', async ({ visit }) => {
     // Expiry of keys, scheduled articles and maintenance depend on the clock of the service.
     const skewMs = await readSkew(visit, '/health');
-    if (Number.isNaN(skewMs)) return fault('there is no Date header', keepHeaders);
-    // It has whole seconds, and may come from a cache.
-    if (Math.abs(skewMs) <= 30_000) return ok('within 30 s of this machine');
-    return fault(`it is ${Math.round(skewMs / 1000)} s off this machine`, 'set both clocks by NTP');
+    return Number.isNaN(skewMs) ? fault('there is no Date header', keepHeaders) : judgeClock(skewMs);
   }),
   check('bodies as described', async ({ visit, articles }) => {
     // Each public operation must answer what the OpenAPI document says.

@@ -413,6 +413,14 @@ test.each(Object.entries(faults))(
   },
 );
 
+test('a panel that is down is one fault', async () => {
+  const installation = await createInstallation();
+  await installation.world.panel.stop();
+  const { faults: found, findings } = await installation.examine();
+  expect(found).toMatchObject([{ check: 'provider panel', seen: 'The panel cannot be reached with the token' }]);
+  expect(findings).toContainEqual({ check: 'refs of panel', state: 'skipped', seen: 'it does not answer' });
+});
+
 test('keys that expired long ago are a hint, and no fault', async () => {
   const installation = await createInstallation();
   const id = await addKey(installation, ['game:mine'], Date.now() - 91 * day);

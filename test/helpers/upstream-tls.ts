@@ -16,10 +16,11 @@ let made: TestCertificates | undefined;
 
 /** The certificates of this test run, created on first use. */
 export function createCertificates(): TestCertificates {
-  return (made ??= make());
+  return (made ??= makeCertificates(2));
 }
 
-function make(): TestCertificates {
+/** Makes certificates that are valid for some days from now; one that ended before has a negative number. */
+export function makeCertificates(days: number): TestCertificates {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-tls-'));
   const openssl = (...args: string[]): void => {
     execFileSync(program, args, { cwd: folder, stdio: 'pipe' });
@@ -30,7 +31,17 @@ function make(): TestCertificates {
     openssl('req', '-x509', ...newKey, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '2', '-subj', '/CN=Test CA');
     openssl('req', ...newKey, '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=pve1');
     writeFileSync(join(folder, 'extensions'), 'subjectAltName=IP:127.0.0.1,DNS:localhost\n');
-    const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-extfile', 'extensions', '-days', '2'];
+    const signed = [
+      '-CA',
+      'ca.pem',
+      '-CAkey',
+      'ca.key',
+      '-CAcreateserial',
+      '-extfile',
+      'extensions',
+      '-days',
+      String(days),
+    ];
     openssl('x509', '-req', '-in', 'server.csr', ...signed, '-out', 'server.pem');
     return { ca: read('ca.pem'), key: read('server.key'), cert: read('server.pem') };
   } finally {

@@ -1,4 +1,5 @@
-import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { checkDisks } from '../../../server/doctor/local.ts';
@@ -33,6 +34,17 @@ test('a disk that is nearly full is found, at the start too, and is fine once th
   expect(warnings()).toMatchObject([{ level: 'warn', msg: faults[0]!.seen, advice: faults[0]!.advice }]);
   rmSync(ballast);
   expect((await installation.examine({ STATUS_FILE })).faults).toEqual([]);
+});
+
+test('a database on a read-only disk is one fault', async (context) => {
+  const DATA_DIR = mountSmall(context, 'size=16m');
+  const installation = await createInstallation();
+  cpSync(installation.settings['DATA_DIR']!, DATA_DIR, { recursive: true });
+  expect((await installation.examine({ DATA_DIR })).faults).toEqual([]);
+  execFileSync('mount', ['-o', 'remount,ro', DATA_DIR]);
+  expect((await installation.examine({ DATA_DIR })).faults).toMatchObject([
+    { check: 'store', seen: `this user cannot write ${DATA_DIR}`, advice: expect.stringContaining('not read-only') },
+  ]);
 });
 
 test('a disk without inodes is found', async (context) => {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { compareClocks } from '../../../server/doctor/installation.ts';
 import { createInstallation } from '../../doctor/installation.ts';
-import { describePostgres, withClient } from '../../helpers/postgres.ts';
+import { describePostgres, setReadOnly, withClient } from '../../helpers/postgres.ts';
 
 /** A proxy of a database that delays its answers. */
 async function delayed(databaseUrl: string, ms: number): Promise<string> {
@@ -86,6 +86,20 @@ describePostgres((server) => {
     ]);
     expect(wrong.findings).toContainEqual({ check: 'servers', state: 'skipped', seen: 'the store cannot be read' });
     expect(JSON.stringify([hinted, refused, wrong])).not.toMatch(/hunter|correct-horse/);
+  });
+
+  test('a database that takes no writes is one fault, which says why the server is not ready', async () => {
+    const url = await server().createDatabase();
+    const installation = await createInstallation(url);
+    const app = await installation.start();
+    await setReadOnly(url, 'on');
+    onTestFinished(() => setReadOnly(url, 'off'));
+    const ready = async (): Promise<number> => (await fetch(`${app.url}/ready`)).status;
+    await expect.poll(ready, { timeout: 20_000 }).toBe(503);
+    const { faults, findings } = await installation.examine();
+    expect(faults).toMatchObject([{ check: 'store', seen: 'it takes no writes: default_transaction_read_only is on' }]);
+    const seen = '/ready answers 503, as its store has a fault';
+    expect(findings).toContainEqual({ check: 'server', state: 'skipped', seen });
   });
 
   test('a database that is far away, and one that does not run, are faults', async () => {

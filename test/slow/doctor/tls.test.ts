@@ -2,22 +2,27 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { writeFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { runCommand } from '../../commands/run-command.ts';
-import { createCertificates } from '../../helpers/upstream-tls.ts';
+import { createInstallation } from '../../doctor/installation.ts';
+import { createCertificates, makeCertificates } from '../../helpers/upstream-tls.ts';
 import { sharedApp } from '../../server/shared.ts';
 
-/** Starts a TLS proxy in front of the service; its certificate is valid for two days. */
-async function startTls(): Promise<{ url: string; ca: string }> {
-  const { port } = await sharedApp();
-  const { ca, key, cert } = createCertificates();
+/** Starts a TLS proxy in front of the service, whose clock may be behind; its certificate is valid for two days. */
+async function startTls(
+  { ca, key, cert } = createCertificates(),
+  behindMs = 0,
+  port?: number,
+): Promise<{ url: string; ca: string }> {
+  port ??= (await sharedApp()).port;
   const proxy = createServer({ key, cert }, (incoming, outgoing) => {
     const { method, url, headers } = incoming;
     const sent = request({ host: '127.0.0.1', port, method, path: url, headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode!, answer.rawHeaders);
+      answer.headers.date = new Date(Date.now() - behindMs).toUTCString();
+      outgoing.writeHead(answer.statusCode!, answer.headers);
       answer.pipe(outgoing);
     });
     incoming.pipe(sent);
@@ -53,4 +58,40 @@ test('a certificate that ends soon is found', async () => {
     seen: 'the certificate ends in 1 days',
     advice: 'renew it, and see why it was not renewed by itself',
   });
+});
+
+const day = 86_400_000;
+
+test('a clock that is wrong is the one fault, and not the certificate that it refuses', async () => {
+  // A machine two days ahead sees a certificate of two days that ended.
+  const ended = makeCertificates(-1);
+  const { url, ca } = await startTls(ended, 2 * day);
+  const outside = await examine(url, { NODE_EXTRA_CA_CERTS: ca });
+  expect(outside.faults).toMatchObject([{ check: 'clock', seen: expect.stringMatching(/^it is -1728\d\d s off/) }]);
+  const really = await startTls(ended);
+  const { faults } = await examine(really.url, { NODE_EXTRA_CA_CERTS: really.ca });
+  expect(faults).toMatchObject([{ check: 'answers', seen: 'the request failed: CERT_HAS_EXPIRED' }]);
+});
+
+test.each([
+  [2 * day, ['clock of an upstream']],
+  [0, ['PUBLIC_URL', 'provider lost', 'status source']],
+])('an upstream whose clock is %d ms behind, and whose certificate ended: %j', async (behindMs, checks) => {
+  const installation = await createInstallation();
+  const app = await installation.start();
+  const ended = makeCertificates(-1);
+  const { url, ca } = await startTls(ended, behindMs, app.port);
+  const { url: kuma } = await startTls(ended, behindMs, Number(new URL(installation.kuma.url).port));
+  const date = new Date(Date.now() - behindMs).toUTCString();
+  for (const upstream of [installation.world.panel, installation.world.hetzner])
+    upstream.fail({ status: 200, headers: { date }, body: '{}' }, ({ path }) => path === '/');
+  appendFileSync(installation.settings['PROVIDERS_FILE']!, `  lost: { type: hetzner, token: x, url: '${kuma}' }\n`);
+  const settings = { ...installation.settings, PUBLIC_URL: url, UPTIME_KUMA_URL: kuma, NODE_EXTRA_CA_CERTS: ca };
+  const { stdout } = await runCommand(['doctor', '--json'], { cwd: temporaryFolder(), env: settings });
+  const findings = JSON.parse(stdout) as { check: string; state: string; seen: string }[];
+  expect(findings.filter(({ state }) => state === 'fault').map(({ check }) => check)).toEqual(checks);
+  const skipped = findings.filter(({ seen }) => seen === 'the clock is wrong (CERT_HAS_EXPIRED)');
+  expect(skipped.map(({ check }) => check)).toEqual(
+    behindMs > 0 ? ['PUBLIC_URL', 'provider lost', 'status source'] : [],
+  );
 });
