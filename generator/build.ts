@@ -68,10 +68,8 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
       }),
     });
     if (record && result.release) {
-      cache.prune([
-        ...articles.map(({ file, path }) => caches.articleKey(file.sha256, path)),
-        ...sources.content.files.map(({ sha256 }) => caches.mediaKey(sha256)),
-      ]);
+      const { articleKey, mediaKey } = caches;
+      cache.prune([...articles.map(({ file }) => articleKey(file)), ...sources.content.files.map(mediaKey)]);
       // The record does not hold what was online: the next build compares again.
       if (!hasVanished) await record.write(result);
     }

@@ -22,7 +22,7 @@ import { readAuthors, readRemoved } from './source/yaml.ts';
 import type { StaticFilesRecord, StaticFilesWriter } from './static-files.ts';
 
 /** Options of a build. */
-export interface BuildOptions extends Strictness {
+export interface BuildOptions extends Strictness, Pick<ArticlesOptions, 'now' | 'progress'> {
   readonly content: string;
   readonly catalog: string;
   /** The folder of releases. */
@@ -33,8 +33,6 @@ export interface BuildOptions extends Strictness {
   readonly against?: string | undefined;
   /** Checks everything and writes nothing. */
   readonly checkOnly?: boolean;
-  /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
-  readonly now: string;
   /** The addresses and the name of the service, for the feed, the sitemap and /docs. */
   readonly urls?: SiteUrls | undefined;
   /** Allows a list that is online to become empty. */
@@ -44,8 +42,6 @@ export interface BuildOptions extends Strictness {
   readonly compression: Compression;
   /** The number of render threads; chosen automatically if left out. */
   readonly threads?: number;
-  /** Called after each compiled article. */
-  readonly progress?: (done: number, total: number) => void;
 }
 
 /** The result of a build. */

@@ -6,15 +6,16 @@ import type { SQLTagStore } from 'node:sqlite';
 import { gunzipSync } from 'node:zlib';
 import { createFolder } from '../common/folder.ts';
 import type { Encodings } from '../release/compress.ts';
+import type { SourceFile } from '../source/load.ts';
 import type { ArticleMetadata } from './article.ts';
 
 /** A cache on disk. Builds may share it, and it may be copied to another machine. */
 export type ArticleCache = ReturnType<typeof openArticleCache>;
 
-/** The cache key of the article at a site path, by the hash of its source file. */
-export const articleKey = (sha256: string, path: string): string => `${sha256} ${path}`;
-/** The cache key of what a media file is, by the hash of its bytes. */
-export const mediaKey = (sha256: string): string => `media ${sha256}`;
+/** The cache key of an article: what its text is, and where it stands, which its links depend on. */
+export const articleKey = ({ sha256, path }: SourceFile): string => `${sha256} ${path}`;
+/** The cache key of what a media file is. */
+export const mediaKey = ({ sha256 }: SourceFile): string => `media ${sha256}`;
 
 /**
  * Compressed encodings have a table of their own, so that reading the metadata does not read them. The last statement fails

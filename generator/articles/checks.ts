@@ -9,6 +9,7 @@ import type { PictureSizes } from '../source/media.ts';
 import { authorsFile, removedFile } from '../source/yaml.ts';
 import type { readAuthors } from '../source/yaml.ts';
 import type { Article } from './article.ts';
+import { pathOf } from './content.ts';
 import type { Content } from './content.ts';
 import { mediaKindOf } from './media.ts';
 
@@ -45,9 +46,7 @@ export function checkSite({ articles, content, aliases, pictures, authors }: Sit
     content.categories.flatMap(({ collection, slug }) => [`/${collection.folder}`, `/${collection.folder}/${slug}`]),
   );
   /** The articles that have a source file, even one that does not compile. */
-  const sources = new Set(
-    content.categories.flatMap(({ articles: files }) => files.map(({ path }) => `/${path.slice(0, -'.md'.length)}`)),
-  );
+  const sources = new Set(content.categories.flatMap(({ articles: files }) => files.map(pathOf)));
   const suggestPath = createSuggester(() => [...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
   const reportAt =
     (place: Place, isDraft = false): ReportDead =>

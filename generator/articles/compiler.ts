@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { basename } from 'node:path';
 import { fileOf, toJsonText } from '#contract/endpoints.ts';
 import { sizePlaceholder } from '../markdown/plugins/trusted.ts';
 import type { Rendered } from '../markdown/render.ts';
@@ -16,7 +17,7 @@ import type { Article, ArticleMetadata } from './article.ts';
 import { articleKey } from './cache.ts';
 import type { ArticleCache } from './cache.ts';
 import type { FrontMatter } from './collections.ts';
-import { toTitleCase } from './content.ts';
+import { pathOf, toTitleCase } from './content.ts';
 import type { CategoryFolder, Content } from './content.ts';
 
 /** Options of {@link createArticleCompiler}. */
@@ -53,7 +54,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
 
   /** Opens an article: its metadata if it is cached, else its source. */
   const open = (folder: CategoryFolder, file: SourceFile) => {
-    const found = cache.read(keyOf(folder, file)) as ArticleMetadata | undefined;
+    const found = cache.read(articleKey(file)) as ArticleMetadata | undefined;
     const hasFile = !compressor || found?.encodings?.compression === compressor.name;
     const cached = found && hasFile && hasCurrentSizes(found, pictures) ? found : undefined;
     const source = cached ? undefined : read(folder, file);
@@ -82,9 +83,9 @@ export function createArticleCompiler(options: ArticlesOptions) {
   const toArticle = (folder: CategoryFolder, file: SourceFile, metadata: ArticleMetadata): Article => {
     const { draft, due } = metadata;
     const state = draft ? 'draft' : due !== undefined && due > now ? 'scheduled' : 'published';
-    const output = fileOf(folder.collection.articleFile, { category: folder.slug, slug: slugOf(file) });
+    const output = fileOf(folder.collection.articleFile, { category: folder.slug, slug: basename(file.path, '.md') });
     const isIncluded = withUnpublished || state === 'published';
-    return { folder, file, path: pathOf(folder, file), output, state, isIncluded, metadata };
+    return { folder, file, path: pathOf(file), output, state, isIncluded, metadata };
   };
 
   /** Renders an article and adds it to the cache. It has no file if it is broken or only checked. */
@@ -96,7 +97,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
   ): Promise<{ readonly article: Article; readonly encodings?: Encodings } | undefined> => {
     if (!source) return undefined;
     const { collection } = folder;
-    const path = pathOf(folder, file);
+    const path = pathOf(file);
     const rendered = await render(source.body, path);
     const metadata = toMetadata({ collection, category, path }, source, rendered, pictures);
     const article = toArticle(folder, file, metadata);
@@ -107,14 +108,13 @@ export function createArticleCompiler(options: ArticlesOptions) {
     const encodings = await compressor.compress(Buffer.from(text));
     const [identity, gz, br] = [encodings.identity, encodings.gz, encodings.br].map((bytes) => hash('sha256', bytes));
     const hashed = { ...metadata, encodings: { compression: compressor.name, identity: identity!, gz: gz!, br: br! } };
-    cache.write(keyOf(folder, file), hashed, encodings);
+    cache.write(articleKey(file), hashed, encodings);
     return { article: { ...article, metadata: hashed }, encodings };
   };
 
   const readEncodings = async ({ folder, file, metadata }: Article): Promise<Encodings | undefined> =>
     // Another build may have removed it from the cache, or it is damaged.
-    cache.readEncodings(keyOf(folder, file), metadata) ??
-    (await compileOne(folder, metadata.category, file))?.encodings;
+    cache.readEncodings(articleKey(file), metadata) ?? (await compileOne(folder, metadata.category, file))?.encodings;
 
   return {
     /**
@@ -182,11 +182,6 @@ async function forEach<Item>(items: Iterable<Item>, run: (item: Item) => Promise
   await Promise.allSettled(work);
   await Promise.all(work);
 }
-
-const slugOf = ({ path }: SourceFile): string => path.slice(path.lastIndexOf('/') + 1, -'.md'.length);
-const pathOf = ({ collection, slug }: CategoryFolder, file: SourceFile): string =>
-  `/${collection.folder}/${slug}/${slugOf(file)}`;
-const keyOf = (folder: CategoryFolder, file: SourceFile): string => articleKey(file.sha256, pathOf(folder, file));
 
 /**
  * Fills the sizes of its pictures into the HTML of an article, so that a page does not move when they are loaded. A browser

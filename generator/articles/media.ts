@@ -19,7 +19,7 @@ const maxPictureBytes = 1_000_000;
 export function checkMediaFiles({ media }: Content, cache: ArticleCache, diagnostics: Diagnostics): PictureSizes {
   const sizes = new Map<string, Size>();
   for (const [path, file] of media) {
-    const key = mediaKey(file.sha256);
+    const key = mediaKey(file);
     let facts = cache.read(key) as MediaFacts | undefined;
     if (!facts) {
       const bytes = readSource(file, diagnostics);

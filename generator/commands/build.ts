@@ -69,16 +69,15 @@ async function run(
 /** A progress line, rewritten at most every 100 ms and only in a terminal. */
 function createProgress() {
   let shownAt = 0;
-  return {
-    show(done: number, total: number): void {
-      if (!process.stderr.isTTY || performance.now() - shownAt < 100) return;
-      shownAt = performance.now();
-      process.stderr.write(`\r\u001B[Krendering ${done}/${total}`);
-    },
-    clear(): void {
-      if (shownAt > 0) process.stderr.write('\r\u001B[K');
-    },
+  const show = (done: number, total: number): void => {
+    if (!process.stderr.isTTY || performance.now() - shownAt < 100) return;
+    shownAt = performance.now();
+    process.stderr.write(`\r\u001B[Krendering ${done}/${total}`);
   };
+  const clear = (): void => {
+    if (shownAt > 0) process.stderr.write('\r\u001B[K');
+  };
+  return { show, clear };
 }
 
 /** Prints the result of a build: every problem and a summary line. */

@@ -38,16 +38,19 @@ export async function runDev(flags: DevFlags): Promise<void> {
     if (preview && !isServed) serve(folder, preview);
     isServed = true;
   };
-  const fail = (error: unknown): void => {
-    const message = escapeControls((error as Error).message);
-    process.stderr.write(`the build failed, the next change starts another: ${message}\n`);
-  };
   const urls = readUrls();
   const preferences = { now, withUnpublished: flags.drafts, isServed: preview !== undefined };
   await watchAndBuild({ ...flags, ...preferences, content, catalog, out, urls, report, fail });
   process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; press Ctrl-C to stop\n`);
   if (!preview && directory === undefined) process.stderr.write('the preview starts once the problems are fixed\n');
 }
+
+function fail(error: unknown): void {
+  const message = escapeControls((error as Error).message);
+  process.stderr.write(`the build failed, the next change starts another: ${message}\n`);
+}
+
+const keyOf = ({ file, line, column, message }: Diagnostic): string => `${file}:${line}:${column} ${message}`;
 
 /**
  * Creates a function that prints a line for each build: what changed, and whether it was built or what is wrong. The lines
@@ -57,7 +60,6 @@ function createPrinter(): (build: PreviewBuild) => void {
   let previous = new Set<string>();
   return ({ result, files, ms }) => {
     const { diagnostics, release } = result;
-    const keyOf = ({ file, line, column, message }: Diagnostic) => `${file}:${line}:${column} ${message}`;
     const current = new Map(diagnostics.map((diagnostic) => [keyOf(diagnostic), diagnostic]));
     const added = [...current].flatMap(([key, diagnostic]) => (previous.has(key) ? [] : diagnostic));
     for (const diagnostic of added) process.stderr.write(`${formatDiagnostic(diagnostic, 'text')}\n`);

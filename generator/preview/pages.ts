@@ -29,6 +29,8 @@ type Answer = KnowledgeBaseArticle & Partial<ContentArticle>;
 const itemOf = ({ metadata }: Article) => metadata.item as Partial<Answer>;
 const titleOf = (article: Article): string => itemOf(article).title ?? article.path;
 const dateOf = (article: Article): string => itemOf(article).date ?? '';
+const textOf = (article: Article): string =>
+  `${titleOf(article)} ${itemOf(article).description ?? ''} ${article.path}`.toLowerCase();
 const folderOf = ({ folder: { collection, slug } }: Article): string => `${collection.folder}/${slug}`;
 
 /** Renders the page at a path below /preview; `status` is 404 if there is none. */
@@ -133,8 +135,6 @@ function renderList({ articles, diagnostics }: PreviewState, query: URLSearchPar
   const words = (query.get('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean);
   const folder = query.get('category') ?? '';
   const show = query.get('show') ?? '';
-  const textOf = (article: Article): string =>
-    `${titleOf(article)} ${itemOf(article).description ?? ''} ${article.path}`.toLowerCase();
   const found = articles
     .filter((article) => folder === '' || folderOf(article) === folder)
     .filter((article) => filters.get(show)?.(article, problemsOf(article)) ?? true)
@@ -142,8 +142,6 @@ function renderList({ articles, diagnostics }: PreviewState, query: URLSearchPar
     .toSorted((a, b) => compareText(dateOf(b), dateOf(a)) || compareText(titleOf(a), titleOf(b)));
   const files = new Set(articles.map(({ file }) => file.display));
   const others = diagnostics.filter(({ file, severity }) => severity === 'warning' && !files.has(file));
-  const renderOptions = (names: readonly string[], selected: string): Html[] =>
-    names.map((name) => (name === selected ? html`<option selected>${name}</option>` : html`<option>${name}</option>`));
   return html`<h1>Articles</h1>
     <form class="filters" action="/preview" role="search">
       <label>Search <input type="search" name="q" value="${query.get('q') ?? ''}" autocomplete="off" /></label>
@@ -182,6 +180,9 @@ function renderList({ articles, diagnostics }: PreviewState, query: URLSearchPar
         ${others.slice(0, maxRows).map(renderProblem)}`
     }`;
 }
+
+const renderOptions = (names: readonly string[], selected: string): Html[] =>
+  names.map((name) => (name === selected ? html`<option selected>${name}</option>` : html`<option>${name}</option>`));
 
 const renderLink = (article: Article): Html => html`<a href="/preview${article.path}">${titleOf(article)}</a>`;
 

@@ -42,13 +42,13 @@ export async function openPreview() {
       response.on('close', () => listeners.delete(response));
       return;
     }
-    answer(state, url)
-      .then(({ status = 200, type, policy, body }) => {
-        const own = { ...(policy && { 'Content-Security-Policy': policy }), 'Content-Type': `${type}; charset=utf-8` };
-        response.writeHead(status, { ...headers, ...own }).end(body);
-      })
-      // A page that cannot be rendered must not end dev.
-      .catch((error: Error) => response.writeHead(500, headers).end(`${error.message}\n`));
+    const respond = async (): Promise<void> => {
+      const { status = 200, type, policy, body } = await answer(state, url);
+      const own = { ...(policy && { 'Content-Security-Policy': policy }), 'Content-Type': `${type}; charset=utf-8` };
+      response.writeHead(status, { ...headers, ...own }).end(body);
+    };
+    // A page that cannot be rendered must not end dev.
+    respond().catch((error: Error) => response.writeHead(500, headers).end(`${error.message}\n`));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
