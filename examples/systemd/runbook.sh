@@ -3,7 +3,7 @@
 APP=${APP:-/opt/hosting-api}
 ETC=${ETC:-/etc/hosting-api}
 BACKUPS=${BACKUPS:-/var/backups/hosting-api}
-cd "$APP" && . "$ETC/settings.env"
+cd "$APP/current" && . "$ETC/settings.env"
 
 # ready PORT: waits for an instance, and prints {"status":"ready"}.
 ready() { curl -fs --retry 30 --retry-delay 1 --retry-all-errors "http://127.0.0.1:$1/ready"; }
@@ -25,6 +25,26 @@ save_settings() (
   tar -C "$ETC" -c . | age -R "$ETC/backup.age" -o "$BACKUPS/etc-$(date +%F-%H%M%S).tar.age" &&
     ls "$BACKUPS"/etc-*.tar.age | head -n -30 | xargs -r rm
 )
+
+# unpack VERSION: fetches a version into a folder of its own, and prints its name. It refuses the one that runs.
+unpack() {
+  local folder
+  git -C "$APP/git" fetch -q && folder=$APP/$(git -C "$APP/git" describe --tags --always "$1") || return 1
+  [ "$folder" != "$(readlink -f "$APP/current")" ] || { echo "$folder is the version that runs" >&2; return 1; }
+  rm -rf "$folder" && mkdir -p "$folder" && git -C "$APP/git" archive "$1" | tar -x -C "$folder" && echo "$folder"
+}
+
+# switch_to FOLDER: what starts from now on is of this version. The link is replaced in one step.
+switch_to() { ln -sfnr "$1" "$APP/next" && mv -T "$APP/next" "$APP/current" && cd "$APP/current"; }
+
+# versions: prints which version each instance runs; fails if one is not that of the link.
+versions() {
+  local port
+  for port in $PORTS; do
+    curl -fsS "http://127.0.0.1:$port/v1/info" | grep -F "${SERVICE_VERSION:-$(cut -c1-12 "$APP/current/COMMIT")}" ||
+      { echo "hosting-api@$port does not run $(readlink -f "$APP/current")" >&2; return 1; }
+  done
+}
 
 # with_url URL COMMAND...: a command of PostgreSQL. The password goes by the environment: every user can read arguments.
 with_url() {

@@ -51,7 +51,7 @@ export function addDoctorCommands(program: Command, { settings, show }: Context)
     .option('--url <url>', 'the public address, for instance https://api.example.com')
     .option('--key-file <path>', 'with --url, a file with an API key: also reads what the key may read')
     .option('--running', 'a server that does not run is a fault')
-    .option('--before-start', 'it is none yet, in spite of --running')
+    .option('--before-start', 'it is none yet, nor is one of another version, in spite of --running')
     .option('--json', 'print a JSON array')
     .action(async ({ url, keyFile, running = false, beforeStart = false, json }) => {
       if (url === undefined && keyFile !== undefined) throw new CommandError('--key-file needs --url');
@@ -59,7 +59,9 @@ export function addDoctorCommands(program: Command, { settings, show }: Context)
       const key = keyFile === undefined ? undefined : readKey(keyFile);
       const findings = base
         ? await (await import('../doctor/visit.ts')).examine(base, { key })
-        : await (await import('../doctor/local.ts')).examineInstallation(settings(), running && !beforeStart);
+        : await (
+            await import('../doctor/local.ts')
+          ).examineInstallation(settings(), beforeStart ? 'not yet' : running ? 'running' : 'any');
       await show(json, findings, toText(findings));
       const faults = findings.filter(({ state }) => state === 'fault').length;
       if (faults > 0) throw new CommandError(`${faults} of ${findings.length} checks found a fault`);

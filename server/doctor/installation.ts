@@ -40,7 +40,7 @@ export interface ProviderReport {
 export const createSilentLog = () => createLog({ level: 'silent', format: 'json', destination: process.stdout });
 
 /** Opens an installation for looking. Each part is read once, when the first check asks; its clients close with `opened`. */
-export function openInstallation(env: Env, environment: Environment, opened: AsyncDisposableStack, mustRun: boolean) {
+export function openInstallation(env: Env, environment: Environment, opened: AsyncDisposableStack, expected: Expected) {
   const release = once(() => readRelease(env.DIST_DIR));
   const store = once(() => checkStore(env));
   return {
@@ -54,7 +54,7 @@ export function openInstallation(env: Env, environment: Environment, opened: Asy
     server: once(async () => {
       const [current, report] = await Promise.all([release().catch(() => undefined), store().catch(() => undefined)]);
       const isStoreWrong = report?.outcomes.some(({ state }) => state === 'fault') ?? true;
-      return findServer(env, mustRun, isStoreWrong, current);
+      return findServer(env, expected, isStoreWrong, current);
     }),
     /** The reports of the providers; undefined if PROVIDERS_FILE is not set. */
     providers: once(async (): Promise<readonly ProviderReport[] | undefined> => {
@@ -114,20 +114,26 @@ export function visitHere(host: string, port: number): Visit {
 export const isFree = (found: Seen | string): found is string =>
   typeof found === 'string' && /REFUSED|UNREACH|NOTAVAIL|NOTFOUND|EAI_AGAIN|ETIMEDOUT/.test(found);
 
-async function findServer(env: Env, mustRun: boolean, isStoreWrong: boolean, release: Release | undefined) {
+/** A server of this version, none or one of the version before it, or whatever there is. */
+export type Expected = 'running' | 'not yet' | 'any';
+
+async function findServer(env: Env, expected: Expected, isStoreWrong: boolean, release: Release | undefined) {
   const { HOST, PORT: port, SERVICE_VERSION: version } = env;
   if (port === 0) return { isRunning: false, outcome: skipped('PORT is 0, so its port is not known') };
   const visit = visitHere(HOST, port);
   const health = await visit('/health').catch(codeOf);
   if (isFree(health)) {
     const advice = `start it, and see why it ended: journalctl -u hosting-api@${port}`;
-    const outcome = mustRun ? fault('it does not run', advice) : ok('it does not run; its port is free');
+    const outcome = expected === 'running' ? fault('it does not run', advice) : ok('it does not run; its port is free');
     return { isRunning: false, outcome };
   }
   const { status, version: running } = typeof health === 'string' ? {} : health.fields();
   if (status !== 'healthy') {
     const advice = 'set another PORT, or end the program: `ss -tlnp` names it';
     return { isRunning: false, outcome: fault(`another program listens on port ${port}`, advice) };
+  }
+  if (running !== version && expected === 'not yet') {
+    return { isRunning: true, outcome: ok(`it runs another version until it is restarted with ${version}`) };
   }
   const gone = skipped('it stopped answering while it was looked at');
   const outcome =

@@ -27,15 +27,15 @@ import {
   setClock,
 } from './client.ts';
 import { createSilentLog, findExisting, isFree, isWritable, openInstallation, visitHere } from './installation.ts';
-import type { Installation } from './installation.ts';
+import type { Expected, Installation } from './installation.ts';
 import { check, fault, hint, ok, runChecks, skipped, watched } from './run.ts';
 import type { Check, Finding, Outcome } from './run.ts';
 
 /**
- * Checks this installation for what visitors would notice, whether the server runs, which it may have to, or not. It writes
+ * Checks this installation for what visitors would notice, whether the server runs or not. It writes
  * no file, and sends no action or message.
  */
-export async function examineInstallation(environment: Environment, mustRun: boolean): Promise<readonly Finding[]> {
+export async function examineInstallation(environment: Environment, expected: Expected): Promise<readonly Finding[]> {
   let env: Env;
   try {
     env = readEnv(environment);
@@ -46,7 +46,7 @@ export async function examineInstallation(environment: Environment, mustRun: boo
     return [...problems, { check: 'all others', ...skipped('the server does not start with these settings') }];
   }
   await using opened = new AsyncDisposableStack();
-  const installation = openInstallation(env, environment, opened, mustRun);
+  const installation = openInstallation(env, environment, opened, expected);
   return await runChecks(checks, () => installation, toSkipped);
 }
 

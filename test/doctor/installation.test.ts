@@ -38,6 +38,17 @@ function photograph(folder: string): string[] {
     .toSorted();
 }
 
+test('before the start of a new version, the server of the one before is no fault', async () => {
+  const installation = await createInstallation();
+  await installation.start();
+  const settings = { ...installation.settings, SERVICE_VERSION: '1.2.4', STATUS_FILE: '' };
+  const { status, stdout } = await runHere(['doctor', '--running', '--before-start'], settings);
+  expect({ status, stdout }).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('until it is restarted with 1.2.4'),
+  });
+});
+
 test('an installation whose server runs has no fault, and the table says what was seen', async () => {
   const installation = await createInstallation();
   await installation.start();

@@ -20,7 +20,7 @@ describeInstalled({ ...program, start, stop: () => undefined }, (analyze) => {
   function run(...args: string[]): Promise<{ status: unknown; output: string }> {
     const cwd = temporaryFolder();
     for (const name of [...services, ...nightly]) {
-      const text = readUnitFile(name).replaceAll('/opt/hosting-api', repository);
+      const text = readUnitFile(name).replaceAll('/opt/hosting-api/current', repository);
       writeFileSync(join(cwd, name), text.replaceAll('/usr/local/sbin', join(repository, 'examples/systemd')));
     }
     const env = { ...process.env, SYSTEMD_LOG_LEVEL: 'notice', NO_COLOR: '1', TZ: 'UTC' };
@@ -78,7 +78,7 @@ test('the command runs the doctor for each enabled instance, and one that does n
   writeFileSync(join(folder, 'settings.env'), `DATA_DIR=${folder}/data\nDIST_DIR=${folder}/dist\n`);
   writeFileSync(join(folder, '3.env'), 'METRICS_PORT=4\n');
   const command = readUnitFile('hosting-api')
-    .replaceAll('/opt/hosting-api', repository)
+    .replaceAll('/opt/hosting-api/current', repository)
     .replaceAll('/etc/hosting-api', folder)
     .replaceAll('/etc/systemd/system/multi-user.target.wants', wants)
     .replaceAll('setpriv --reuid="$user" --regid="$user" --init-groups ', '');

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, lstatSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  lstatSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -171,7 +180,8 @@ test('Upgrade, and rollback of the program', patience, async () => {
   await machine.paste('Backup', 0);
   const upgraded = await time(() => machine.paste('Upgrade', 0, { VERSION: 'v1.1.0' }));
   const lines = upgraded.trim().split('\n');
-  expect([lines[0], ...lines.slice(-2)]).toEqual(['v1.0.0', '{"version":"1.1.0"}', '{"version":"1.1.0"}']);
+  const expected = expect.stringMatching(/^\{"version":"1\.1\.0\+[0-9a-f]{12}"\}$/);
+  expect([lines[0], ...lines.slice(-2)]).toEqual(['v1.0.0', expected, expected]);
   expect(upgraded).toMatch(/the store is migrated from version (\d+) to (?!\1)\d+/);
   expect(await keyStatus(machine, key)).toBe(200);
 
@@ -192,9 +202,36 @@ test('Upgrade, and rollback of the program', patience, async () => {
   );
   const running = machine.urls.flatMap((url) => [versionOf({ urls: [url] }), keyStatus({ urls: [url] }, late)]);
   expect(await Promise.all(running)).toEqual(['2.0.0', 200, '2.0.0', 200]);
+  await time(() => machine.paste('Rollback of the program', 1));
   await time(() => machine.paste('Restore', 0, { BACKUP }));
   expect(await versionOf(machine)).toBe('1.0.0');
   expect(await Promise.all([key, late].map((one) => keyStatus(machine, one)))).toEqual([200, 401]);
+});
+
+test('an upgrade that fails leaves what runs alone, also if that is killed', patience, async () => {
+  const { machine, key } = await createHost();
+  const upgrade = () => machine.paste('Upgrade', 0, { VERSION: 'v1.1.0' });
+  writeFiles(machine.app, { 'npm-fails': '' });
+  await expect(upgrade()).rejects.toThrow('a command failed');
+  // A console loads files of the program that runs, at its first use.
+  const stream = await openStream(machine, key);
+  expect(readlinkSync(join(machine.app, 'current'))).toBe('v1.0.0');
+  await machine.crash();
+  await expect.poll(() => versionOf(machine).catch(() => ''), eventually).toBe('1.0.0');
+  await stream.ended;
+
+  rmSync(join(machine.app, 'npm-fails'));
+  // What the doctor alone sees.
+  appendFileSync(join(machine.etc, 'settings.env'), 'RATELIMITRPS=1\n');
+  await expect(upgrade()).rejects.toThrow('RATELIMITRPS is not a setting');
+  expect([readlinkSync(join(machine.app, 'current')), await versionOf(machine)]).toEqual(['v1.0.0', '1.0.0']);
+  const settings = join(machine.etc, 'settings.env');
+  writeFileSync(settings, readFileSync(settings, 'utf8').replace('RATELIMITRPS=1\n', ''));
+  const open = await openStream(machine, key);
+  await upgrade();
+  expect([readlinkSync(join(machine.app, 'current')), await versionOf(machine)]).toEqual(['v1.1.0', '1.1.0']);
+  expect(await open.ended).toMatchObject({ code: 1012 });
+  await expect(upgrade()).rejects.toThrow('v1.1.0 is the version that runs');
 });
 
 test('a step that fails ends its list, and the shell stays', patience, async () => {
@@ -392,12 +429,12 @@ test('The disk is full', patience, async (context) => {
   onTestFinished(() => void execFileSync('umount', ['--lazy', disk]));
   const { machine, panel, key } = await createHost({ disk });
   const write = (title: string, files: Record<string, string> = {}): void =>
-    writeFiles(machine.app, { 'content/blog/news/second.md': article({ title }, 'Text.\n'), ...files });
+    writeFiles(machine.site, { 'content/blog/news/second.md': article({ title }, 'Text.\n'), ...files });
   // An old release with a large file.
   const large = 'content/media/large.svg';
   write('One', { [large]: `<svg xmlns="http://www.w3.org/2000/svg"><!-- ${'x'.repeat(8_000_000)} --></svg>` });
   await machine.run('hosting-api build');
-  rmSync(join(machine.app, large));
+  rmSync(join(machine.site, large));
   for (const title of ['Two', 'Three', 'Four']) {
     write(title);
     await machine.run('hosting-api build');

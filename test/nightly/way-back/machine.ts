@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -97,6 +97,8 @@ interface Services {
   /** Where the program `systemctl` of the machine sends its arguments. */
   readonly url: string;
   systemctl(verb: string, unit: string): Promise<void>;
+  /** Kills all instances, and starts them as the unit does after a crash. */
+  crash(): Promise<void>;
   /** Whether the unit of the timer is started. */
   isTimerActive(): boolean;
   /** The output of the server. */
@@ -113,13 +115,13 @@ interface ServicesOptions {
 /** The unit of an instance, whose name is its port. */
 const unitPattern = /^hosting-api@(\d+)$/;
 
-/** Runs `npm run serve` as the unit does: with the settings, the port, a folder for compiled code, and a file for each credential. */
+/** Runs the server as the unit does: with the settings, the port, a folder for compiled code, and a file for each credential. */
 const serve = `
 set -a; . "$1/settings.env"; PORT=$2; NODE_COMPILE_CACHE=$1/../cache
 for file in "$1"/credentials/*; do
   [ ! -e "$file" ] || export "$(basename "$file" | tr a-z- A-Z_)_FILE=$file"
 done
-exec npm run --silent serve`;
+exec node_modules/.bin/node --max-semi-space-size=8 server/main.js`;
 
 /** Starts the stand-in for systemd. A server has the settings of its files alone. */
 async function createServices({ app, etc, env }: ServicesOptions): Promise<Services> {
@@ -128,7 +130,7 @@ async function createServices({ app, etc, env }: ServicesOptions): Promise<Servi
   let logged = '';
   const start = (port: string): void => {
     const args = ['-c', serve, 'bash', etc, port];
-    const server = spawn('bash', args, { cwd: app, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const server = spawn('bash', args, { cwd: join(app, 'current'), env, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const output of [server.stdout, server.stderr]) {
       output.on('data', (chunk: Buffer) => (logged += chunk.toString()));
     }
@@ -151,6 +153,14 @@ async function createServices({ app, etc, env }: ServicesOptions): Promise<Servi
       if (verb !== 'stop') start(port);
     }
   };
+  const crash = async (): Promise<void> => {
+    for (const [port, server] of servers) {
+      const exited = once(server, 'close');
+      server.kill('SIGKILL');
+      await exited;
+      start(port);
+    }
+  };
   const listener = createServer((request, response) => {
     const [verb = '', unit = ''] = new URL(request.url!, 'http://localhost').searchParams.getAll('arg');
     systemctl(verb, unit).then(
@@ -165,15 +175,16 @@ async function createServices({ app, etc, env }: ServicesOptions): Promise<Servi
     await Promise.all([...servers.keys()].map(stop));
   });
   const url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/`;
-  return { url, systemctl, isTimerActive: () => isTimerActive, log: () => logged };
+  return { url, systemctl, crash, isTimerActive: () => isTimerActive, log: () => logged };
 }
 
 /** The versions in the repository of the company: the second adds a table, the third removes it again. */
 const versions = ['v1.0.0', 'v1.1.0', 'v2.0.0'] as const;
 
-/** A repository with three versions, and an installed and built checkout of the first. */
+/** The program as it is installed, with a repository of three versions, and a repository of content. */
 export interface Template {
-  readonly origin: string;
+  /** The repository of the content. */
+  readonly content: string;
   readonly app: string;
   readonly dist: string;
   /** The folder of the programs that stand in for those of a real machine. */
@@ -185,16 +196,16 @@ export interface Template {
 /** Creates the repository and the first installation, from which each machine is copied. */
 export function createTemplate(): Template {
   const root = mkdtempSync(join(tmpdir(), 'hosting-api-way-back-'));
-  const [origin, app, dist, bin] = ['origin', 'app', 'dist', 'bin'].map((name) => join(root, name)) as [
-    string,
-    string,
-    string,
-    string,
-  ];
+  const [origin, content, app, dist, bin] = ['origin', 'content', 'app', 'dist', 'bin'].map((name) =>
+    join(root, name),
+  ) as [string, string, string, string, string];
   writePrograms(bin, join(root, 'installed'));
   const env = toEnvironment(bin);
   const run = (cwd: string, ...[program = '', ...args]: string[]) =>
-    execFileSync(program, args, { cwd, env: { ...env, DIST_DIR: dist }, stdio: 'pipe' });
+    execFileSync(program, args, { cwd, env: { ...env, ...sourcesOf(content), DIST_DIR: dist }, stdio: 'pipe' });
+  writeFiles(content, validProject);
+  run(content, 'git', 'init', '-q', '-b', 'main');
+  commit(content, 'Write the first articles');
   copySources(origin);
   run(origin, 'git', 'init', '-q', '-b', 'main');
   for (const version of versions) {
@@ -202,16 +213,19 @@ export function createTemplate(): Template {
     commit(origin, version);
     run(origin, 'git', 'tag', version);
   }
-  // Where the scene of a release goes on.
-  run(origin, 'git', 'checkout', '-q', '-B', 'main', versions[0]);
-  run(root, 'git', 'clone', '-q', origin, app);
-  run(app, 'git', 'checkout', '-q', '--detach', versions[0]);
-  run(app, 'npm', 'ci', '--omit=dev');
-  run(app, 'npm', 'run', '-s', 'build');
-  return { origin, app, dist, bin, env, remove: () => rmSync(root, { recursive: true, force: true }) };
+  const first = join(app, versions[0]);
+  mkdirSync(first, { recursive: true });
+  run(app, 'git', 'clone', '-q', '--mirror', origin, 'git');
+  run(app, 'sh', '-c', `git -C git archive ${versions[0]} | tar -x -C ${versions[0]}`);
+  symlinkSync(versions[0], join(app, 'current'));
+  run(first, 'npm', 'ci', '--omit=dev');
+  run(first, 'npm', 'run', '-s', 'build');
+  return { content, app, dist, bin, env, remove: () => rmSync(root, { recursive: true, force: true }) };
 }
 
-/** Copies what the program needs, and gives it the content of a small company. */
+const sourcesOf = (site: string) => ({ CONTENT_DIR: join(site, 'content'), CATALOG_DIR: join(site, 'catalog') });
+
+/** Copies what the program needs. */
 function copySources(origin: string): void {
   const filter = (path: string): boolean => basename(path) !== 'node_modules';
   for (const name of [
@@ -222,10 +236,11 @@ function copySources(origin: string): void {
     'package.json',
     'package-lock.json',
     '.gitignore',
+    '.gitattributes',
+    'COMMIT',
   ]) {
     cpSync(join(repository, name), join(origin, name), { recursive: true, filter });
   }
-  writeFiles(origin, validProject);
 }
 
 /** Changes the version of the program, and its migrations. */
@@ -260,6 +275,7 @@ function writePrograms(bin: string, installed: string): void {
   write(
     'npm',
     `PATH=\${PATH#*:}
+if [ -e "\${APP:-}/npm-fails" ]; then exit 1; fi
 if [ "$1" != ci ]; then exec npm "$@"; fi
 if [ ! -d '${installed}' ]; then npm "$@" --prefer-offline --no-audit --no-fund && cp -al node_modules '${installed}'; exit; fi
 rm -rf node_modules && cp -al '${installed}' node_modules`,
@@ -269,8 +285,9 @@ rm -rf node_modules && cp -al '${installed}' node_modules`,
 /** Reads the command `hosting-api`, and replaces its folders and the change of the user alone. */
 function readCommand(): string {
   const replaced = [
-    ['/opt/hosting-api', '"$HOSTING_API"'],
-    ['/etc/hosting-api', '"$HOSTING_API_ETC"'],
+    ['TREE:-/opt/hosting-api/current', 'TREE:-$APP/current'],
+    ['/etc/hosting-api', '"$ETC"'],
+    ['/etc/systemd/system/multi-user.target.wants', '"$ETC"/wants'],
     ['setpriv --reuid="$user" --regid="$user" --init-groups ', ''],
   ] as const;
   return replaced.reduce(
@@ -297,10 +314,12 @@ export function commit(folder: string, message: string): void {
 }
 
 /** A machine on which the service is installed and runs. */
-export interface Machine extends Pick<Services, 'systemctl' | 'isTimerActive' | 'log'> {
+export interface Machine extends Pick<Services, 'systemctl' | 'crash' | 'isTimerActive' | 'log'> {
   /** The URLs of the instances. */
   readonly urls: readonly string[];
+  /** The repository of the content, and its clone on the machine. */
   readonly origin: string;
+  readonly site: string;
   readonly app: string;
   readonly dist: string;
   readonly dataDir: string;
@@ -337,6 +356,9 @@ export async function createMachine(template: Template, options: MachineOptions 
   const { instances = 1, settings = {}, credentials = {}, providers = 'providers: {}\n', disk, input } = options;
   const root = temporaryFolder();
   const [app, backups, etc] = [join(root, 'app'), join(root, 'backups'), join(root, 'etc')];
+  const [origin, site] = [join(root, 'origin'), join(root, 'site')];
+  cpSync(template.content, origin, { recursive: true });
+  execFileSync('git', ['clone', '-q', origin, site], { stdio: 'pipe' });
   // Hard links: git and npm replace files, and never write into them.
   execFileSync('cp', ['-al', template.app, app]);
   const [dist, dataDir] = [join(disk ?? root, 'dist'), join(disk ?? root, 'data')];
@@ -344,6 +366,7 @@ export async function createMachine(template: Template, options: MachineOptions 
   const all = {
     DATA_DIR: dataDir,
     DIST_DIR: dist,
+    ...sourcesOf(site),
     PROVIDERS_FILE: join(etc, 'providers.yaml'),
     DNS_SERVERS: 'off',
     RDAP_BOOTSTRAP_URL: 'off',
@@ -360,9 +383,13 @@ export async function createMachine(template: Template, options: MachineOptions 
     ...Object.fromEntries(Object.entries(credentials).map(([name, value]) => [`credentials/${name}`, `${value}\n`])),
   });
 
+  chmodSync(join(etc, 'providers.yaml'), 0o600);
+
   const services = await createServices({ app, etc, env: template.env });
   const ports: number[] = [];
   while (ports.length < instances) ports.push(await findFreePort());
+  mkdirSync(join(etc, 'wants'));
+  for (const port of ports) symlinkSync('/dev/null', join(etc, `wants/hosting-api@${port}.service`));
   const edits = join(root, 'edits');
   const env = { ...template.env, SYSTEMD: services.url, EDITOR: join(template.bin, 'edit'), EDITS: edits };
   const scenes = readScenes();
@@ -372,10 +399,7 @@ export async function createMachine(template: Template, options: MachineOptions 
     return found;
   };
   const open = async () => {
-    const shell = openShell(
-      { ...env, HOSTING_API: app, HOSTING_API_ETC: etc, APP: app, ETC: etc, BACKUPS: backups },
-      input,
-    );
+    const shell = openShell({ ...env, APP: app, ETC: etc, BACKUPS: backups }, input);
     await shell.paste(fillIn(find('Begin', 0).text.replace('/opt/hosting-api', app), { PORTS: ports.join(' ') }));
     return shell;
   };
@@ -391,7 +415,8 @@ export async function createMachine(template: Template, options: MachineOptions 
   return {
     ...services,
     urls: ports.map((port) => `http://127.0.0.1:${port}`),
-    origin: template.origin,
+    origin,
+    site,
     app,
     dist,
     dataDir,

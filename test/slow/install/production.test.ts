@@ -173,7 +173,7 @@ function createMachine() {
   const place = (text: string): string =>
     text
       .replaceAll(/(?<![\w/.])\/(?:etc|var|run)\/[\w./@-]*/g, (path) => root + path)
-      .replaceAll('/opt/hosting-api', checkout);
+      .replaceAll('/opt/hosting-api/current', checkout);
   const write = (path: string, text: string): void => {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
