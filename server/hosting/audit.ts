@@ -12,10 +12,7 @@ export interface Change extends Partial<Pick<AuditEntry, 'keyId' | 'server'>> {
   readonly values?: Readonly<Record<string, string | null>>;
 }
 
-/**
- * Creates what makes and audits changes of an actor. `apply` returns false for an unknown key or server, and `exists` for a taken one.
- * Without the entry before it, no change is made; `onFailure` gets the error of the one after it. Returns whether it was made.
- */
+/** Creates what makes and audits changes, and says whether one was made. `apply` returns false for none, `exists` for a twin. */
 export function createAuditedChange(options: {
   readonly audit: Store['audit'];
   readonly actor: string;
@@ -68,40 +65,25 @@ export function createActivity(audit: Store['audit'], maxDurationMs: number) {
     /** A page, newest first, after the one that ended with a cursor. Throws `validation_error` if the cursor is wrong. */
     async list(keyId: string, limit: number, after?: string): Promise<z.output<typeof HostingActivityResponse>> {
       const position = after === undefined ? undefined : parseCursor(keyId, after);
-      // One more than the page says whether there is a next one.
       const found = await audit.actionsOf(keyId, limit + 1, position);
       const page = found.slice(0, limit);
-      const next = found.length > limit ? toCursor(keyId, page.at(-1)!) : null;
+      const next = found.length > limit ? toCursor(keyId, page.at(-1)!).toString('base64url') : null;
       return { success: true, activity: page.map(toAction), next };
     },
   };
 }
 
-const timeBytes = 6;
-const idBytes = 16;
-const checkBytes = 8;
-
-/**
- * The cursor after an action: its time and id, and a hash of both with the key, so that a mistyped cursor and one of another
- * key are refused. It is no secret: a forged one only shows the key its own actions.
- */
-function toCursor(keyId: string, { requestedAt, actionId }: ActionPosition): string {
-  const position = Buffer.alloc(timeBytes + idBytes);
-  position.writeUIntBE(requestedAt, 0, timeBytes);
-  position.write(actionId.replaceAll('-', ''), timeBytes, 'hex');
-  return Buffer.concat([position, checkOf(keyId, position)]).toString('base64url');
+/** The cursor after an action: its time and id, and a hash with the key, so that a mistyped one or another key's is refused. */
+function toCursor(keyId: string, { requestedAt, actionId }: ActionPosition): Buffer {
+  const position = Buffer.from(requestedAt.toString(16).padStart(12, '0') + actionId.replaceAll('-', ''), 'hex');
+  const check = hash('sha256', Buffer.concat([Buffer.from(keyId), position]), 'buffer').subarray(0, 8);
+  return Buffer.concat([position, check]);
 }
 
 function parseCursor(keyId: string, cursor: string): ActionPosition {
   const bytes = Buffer.from(cursor, 'base64url');
-  const position = bytes.subarray(0, timeBytes + idBytes);
-  if (!checkOf(keyId, position).equals(bytes.subarray(timeBytes + idBytes))) {
-    throw new Problem('validation_error', 'Query parameter after must be the next of an earlier page of this key');
-  }
-  const actionId = position.toString('hex', timeBytes).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-  return { requestedAt: position.readUIntBE(0, timeBytes), actionId };
-}
-
-function checkOf(keyId: string, position: Buffer): Buffer {
-  return hash('sha256', Buffer.concat([Buffer.from(keyId), position]), 'buffer').subarray(0, checkBytes);
+  const actionId = bytes.toString('hex', 6, 22).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  const position = { requestedAt: Number.parseInt(bytes.toString('hex', 0, 6), 16), actionId };
+  if (toCursor(keyId, position).equals(bytes)) return position;
+  throw new Problem('validation_error', 'Query parameter after must be the next of an earlier page of this key');
 }

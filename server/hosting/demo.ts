@@ -5,8 +5,8 @@ import type { Environment } from '#common/environment.ts';
 import { createApiKey } from '../keys/authorize.ts';
 import type { Store } from '../store/types.ts';
 import { createAuditedChange } from './audit.ts';
-import { localSettings } from './providers/local/index.ts';
-import type { LocalSettings } from './providers/local/index.ts';
+import { localSettings } from './providers/local/process.ts';
+import type { LocalSettings } from './providers/local/process.ts';
 
 /** The servers of the demo: one of each kind, so that every route can be tried. */
 const servers: readonly ServerName[] = ['game:demo', 'vps:demo'];

@@ -10,7 +10,8 @@ import type { Logger } from '../log.ts';
 import type { CreateBucket } from '../token-bucket.ts';
 import { HetznerSettings, createHetzner } from './providers/hetzner.ts';
 import { createGroupsLock } from './providers/local/groups.ts';
-import { createLocal, localSettings } from './providers/local/index.ts';
+import { createLocal } from './providers/local/index.ts';
+import { localSettings } from './providers/local/process.ts';
 import { createProxmox, proxmoxSettings } from './providers/proxmox.ts';
 import { PterodactylSettings, createPterodactyl } from './providers/pterodactyl/index.ts';
 import type { Provider, StateClock } from './providers/types.ts';
@@ -47,10 +48,7 @@ export class ProvidersError extends Error {
   override readonly name = 'ProvidersError';
 }
 
-/**
- * Loads PROVIDERS_FILE. "${NAME}" in a text is replaced from the environment, or from the file that `<NAME>_FILE` names.
- * Throws a {@link ProvidersError} that names every problem as `file:line:column  message`.
- */
+/** Loads PROVIDERS_FILE, with "${NAME}" of the environment. Throws a {@link ProvidersError} with each problem and its place. */
 export function loadProviders(file: string, environment: Environment): Record<string, ProviderSettings> {
   let text: string;
   try {
@@ -81,14 +79,11 @@ function replaceVariables(text: string, environment: Environment, report: (messa
   });
 }
 
-/** Dependencies of the providers. */
 interface ProvidersOptions {
-  /** The data folder, for the logs of local servers. */
   readonly dataDir: string;
   readonly log: Logger;
   /** For one exchange with an upstream; default 20 s, since a panel waits 15 s for its node (GUZZLE_TIMEOUT). */
   readonly timeoutMs?: number;
-  /** Creates the buckets of a panel's budgets; default in memory. */
   readonly createBucket?: CreateBucket;
   readonly clock?: StateClock;
 }

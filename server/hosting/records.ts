@@ -13,15 +13,14 @@ const Provider = z.discriminatedUnion('type', [
   z.object({ type: z.literal('local'), servers: z.record(z.string(), z.object({ kind: z.enum(['game', 'vps']) })) }),
 ]);
 
-const ProvidersFile = z.object({ providers: z.record(z.string(), z.unknown()) });
-
 /** The providers of a PROVIDERS_FILE as they are written, by name. */
 export type WrittenProviders = Readonly<Record<string, unknown>>;
 
 /** Reads the providers of a PROVIDERS_FILE, without their credentials; undefined if it is none. */
 export function readProviders(file: string): WrittenProviders | undefined {
   try {
-    return ProvidersFile.parse(parse(readFileSync(file, 'utf8'))).providers;
+    const File = z.object({ providers: z.record(z.string(), z.unknown()) });
+    return File.parse(parse(readFileSync(file, 'utf8'))).providers;
   } catch {
     return undefined;
   }
@@ -54,8 +53,7 @@ export function findRecordProblem(
   return pattern.test(ref) ? undefined : `a ref of ${provider.type} is ${meaning}`;
 }
 
-/** Each kind of server with its article. */
-const nouns = { game: 'a game server', vps: 'a VPS' } as const satisfies Record<ServerKind, string>;
+const nouns: Readonly<Record<ServerKind, string>> = { game: 'a game server', vps: 'a VPS' };
 
 function didYouMean(word: string, candidates: readonly string[]): string {
   const found = suggest(word, candidates);

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { ServerName, allows, kindOf } from '#contract/api-keys.ts';
 import type { Scope } from '#contract/api-keys.ts';
-import { messageOfUnknown } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
@@ -11,7 +10,6 @@ import { Problem } from '../problem.ts';
 import { tokenLength } from './console/session.ts';
 import { toLogText } from './providers/game-log.ts';
 import type { PowerAction } from './providers/types.ts';
-import { withOutcome } from './service.ts';
 import type { openHosting } from './service.ts';
 
 /** Dependencies of the routes of customers' servers. */
@@ -23,21 +21,12 @@ export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: Hosting
   const handleAction = <Name extends EndpointName>(
     name: Name,
     act: (request: RouteRequest<Name>, caller: Caller) => Promise<Readonly<Record<string, string>>>,
-  ): Route => {
-    const { method, path } = endpoints[name];
-    const failure = (requestId: string) => messageOfUnknown(endpoints[name], requestId);
-    return handle(name, (request) => {
+  ): Route =>
+    handle(name, (request) => {
       const caller = request.caller as Caller;
-      const parts = [method, path, caller.server, request.text];
-      const run = async () => {
-        const done = await act(request, caller).catch((error: unknown) => {
-          throw withOutcome(error, failure(caller.requestId));
-        });
-        return { success: true, ...toId(caller), ...done };
-      };
-      return lifecycle.finish(() => runOnce(caller, request.headers['idempotency-key'], parts, failure, run));
+      const work = async () => ({ success: true, ...toId(caller), ...(await act(request, caller)) });
+      return lifecycle.finish(() => runOnce(endpoints[name], caller, request, work));
     });
-  };
   const handlePower = (name: EndpointName, action: PowerAction): Route =>
     handleAction(name, async (_request, caller) => {
       await hosting.power(caller, action);

@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { kindOf } from '#contract/api-keys.ts';
 import type { ServerKind, ServerName } from '#contract/api-keys.ts';
+import { messageOfUnknown } from '#contract/endpoint.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
 import { problems, renderProblem } from '#contract/problem.ts';
 import type { Environment } from '#common/environment.ts';
 import type { Caller, JsonReply } from '../http/handle.ts';
@@ -20,14 +23,7 @@ import { createActivity } from './audit.ts';
 import { createRelay, openConsoleSource } from './console/relay.ts';
 import { createStreamTokens } from './console/session.ts';
 import { toLogText } from './providers/game-log.ts';
-import type {
-  GameProvider,
-  PowerAction,
-  Provider,
-  SendOptions,
-  ServerProvider,
-  StateReport,
-} from './providers/types.ts';
+import type { GameProvider, PowerAction, Provider, SendOptions, ServerProvider } from './providers/types.ts';
 
 /** What the hosting controls need of the server. */
 export interface HostingBase {
@@ -48,18 +44,15 @@ export interface HostingBase {
   readonly store: Store;
   /** The limit on the actions of each API key, for the commands of streams. */
   readonly limits: { readonly actions: TokenBucket };
-  /** Creates the buckets of a panel's budgets. */
   readonly createBucket: CreateBucket;
   /** Create what logs an error, and that the outcome of an action is lost. */
   readonly report: (message: string) => (error: unknown) => void;
   readonly reportLoss: (message: string) => (error: unknown) => void;
-  /** The URL of this server, once it listens. */
   readonly ownUrl: () => string;
 }
 
 /** How long a request may wait for the store, in addition to the timeout of its action. */
 const storeMs = 30_000;
-
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
@@ -100,7 +93,6 @@ export async function openHosting(base: HostingBase) {
   return {
     providers,
     relay,
-    /** Dependencies of the routes. */
     routes: {
       hosting: { ...hosting, servers, tokens, relay, publicUrl: (): string => env.PUBLIC_URL ?? ownUrl() },
       activity: createActivity(store.audit, maxDurationMs),
@@ -141,10 +133,7 @@ async function openProviders(base: HostingBase): Promise<ReadonlyMap<string, Pro
 /** Creates what finds the provider and the record of a customer's server. */
 export function createServers(records: Store['servers'], providers: ReadonlyMap<string, Provider>) {
   return {
-    /**
-     * Throws 403 if the server is suspended, and `server_unavailable` (VPS) or `provider_error` (game server) if its record
-     * cannot be read, or names no provider of this kind.
-     */
+    /** Throws 403 if it is suspended, and `server_unavailable` (VPS) or `provider_error` (game) if its record leads nowhere. */
     async find<Kind extends ServerKind>(kind: Kind, server: ServerName) {
       const record = await findRecord(records, server);
       const provider = providers.get(record.provider);
@@ -182,7 +171,6 @@ const recordProblemOf = (server: ServerName) => (kindOf(server) === 'vps' ? 'ser
 const isSamePlace = (one: ServerRecord, other: ServerRecord): boolean =>
   one.provider === other.provider && one.ref === other.ref;
 
-/** Who acts on a server. */
 type Actor = Omit<Authority, 'scope'> & Pick<Caller, 'requestId' | 'trace' | 'ip'>;
 
 /** Creates what customers do with their servers: sent at most once, audited before and after. Throws Problems. */
@@ -261,7 +249,7 @@ function createHosting(
       );
     },
     /** Reads the power state of a server, and when it was known; never one from before a power action that has ended. */
-    async state({ server }: Pick<Caller, 'server'>): Promise<StateReport> {
+    async state({ server }: Pick<Caller, 'server'>) {
       const { record, provider } = await servers.find(kindOf(server), server);
       const maxAgeMs = await history.sinceLastAction(server);
       return await provider.state(record.ref, maxAgeMs).catch(throwProblem);
@@ -274,31 +262,32 @@ function createHosting(
   };
 }
 
-const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/;
-
 /**
  * Creates what runs a request once for each Idempotency-Key. Later ones get its response, with headers that say so and name it.
  * A definite failure releases the key; after an unknown outcome the request is never sent again.
  */
 function createRunOnce({ store: { idempotency: store }, reportLoss }: HostingBase, maxDurationMs: number) {
   const onStoreFailure = reportLoss('the outcome of a request could not be stored');
-  /** Runs a request, which `parts` identify; it returns the body of a 200. `failure` is the message of an unknown outcome. */
+  /** Runs a request, whose work returns the body of a 200. Throws Problems that say whether it may have had an effect. */
   return async (
-    { keyId: apiKeyId, requestId }: Pick<Caller, 'keyId' | 'requestId'>,
-    key: string | string[] | undefined,
-    parts: readonly string[],
-    failure: (requestId: string) => string,
-    run: () => Promise<unknown>,
+    endpoint: Endpoint,
+    { keyId: apiKeyId, requestId, server }: Caller,
+    { headers: { 'idempotency-key': key }, text }: { readonly headers: IncomingHttpHeaders; readonly text: string },
+    work: () => Promise<unknown>,
   ): Promise<JsonReply> => {
+    const run = () =>
+      work().catch((error: unknown) => {
+        throw withOutcome(error, messageOfUnknown(endpoint, requestId));
+      });
     if (key === undefined) return { status: 200, body: await run() };
-    if (typeof key !== 'string' || !idempotencyKeyPattern.test(key)) {
+    if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
       throw new Problem('validation_error', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
     }
     const unknownOutcome = (id: string): IdempotentAnswer => ({
       status: problems.provider_error.status,
-      body: renderProblem('json', 'provider_error', failure(id)),
+      body: renderProblem('json', 'provider_error', messageOfUnknown(endpoint, id)),
     });
-    const fingerprint = hash('sha256', JSON.stringify(parts));
+    const fingerprint = hash('sha256', JSON.stringify([endpoint.method, endpoint.path, server, text]));
     const now = Date.now();
     const found = await store.begin({ apiKeyId, key, fingerprint, requestId, now, deadline: now + maxDurationMs });
     if (found.state !== 'begun') {
@@ -328,7 +317,6 @@ function createRunOnce({ store: { idempotency: store }, reportLoss }: HostingBas
   };
 }
 
-/** The problem of an action that is not sent, since the store failed. */
 function toNotSent(message: string, cause: unknown): Problem {
   return new Problem('internal_error', undefined, { cause: new ProviderError(message, { outcome: 'refused', cause }) });
 }
@@ -339,7 +327,7 @@ function isDefinite({ code, cause }: Problem): boolean {
 }
 
 /** Says in the failure of an action whether it may have had an effect; then a 502 has the message `unknown`. */
-export function withOutcome(error: unknown, unknown: string): Problem {
+function withOutcome(error: unknown, unknown: string): Problem {
   const problem = toProblem(error);
   const { code, cause, reason, headers } = problem;
   if (problems[code].status < 500) return problem;
@@ -363,31 +351,21 @@ function throwProblem(error: unknown): never {
 function createKeyedMutex(waitMs: number) {
   const last = new Map<string, Promise<void>>();
   return async <Value>(name: string, work: () => Promise<Value>): Promise<Value> => {
-    const before = last.get(name);
-    const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    const tail = (before ?? Promise.resolve()).then(() => released);
+    const before = last.get(name) ?? Promise.resolve();
+    const turn = withTimeout(before, waitMs, () => {
+      throw new ProviderError('Another action on this server is still running', { outcome: 'refused' });
+    }).then(work);
+    const tail = Promise.allSettled([before, turn]).then(() => void (last.get(name) === tail && last.delete(name)));
     last.set(name, tail);
-    void tail.then(() => last.get(name) === tail && last.delete(name));
-    try {
-      const isLate = before && (await withTimeout(before, waitMs, () => true));
-      if (isLate) throw new ProviderError('Another action on this server is still running', { outcome: 'refused' });
-      return await work();
-    } finally {
-      release();
-    }
+    return await turn;
   };
 }
 
 /** For how long an action matters. No provider reports what it knew longer ago than this. */
 const recentMs = 10 * 60_000;
-
-/** How much the clocks of instances may differ. */
 const skewMs = 2000;
 
-/**
- * Creates what knows when the last power action on a server ended, on any instance: no earlier state may be reported.
- * One of another instance is found in the audit log, and counts for some seconds longer, since clocks differ.
- */
+/** Creates what knows when the last power action ended: one of another instance counts longer in the log, as clocks differ. */
 export function createPowerHistory(options: {
   readonly audit: Store['audit'];
   /** Milliseconds since 1970, as in the audit log, and of a clock that never goes back. */
@@ -418,16 +396,13 @@ export function createPowerHistory(options: {
 /** How long a read is shared: a failed one too, since it uses the upstream's budget as well. */
 const shareMs = 3000;
 
-/** The maximum number and length of the logs in memory. */
-const maxLogs = 1000;
-const maxCharacters = 32 * 1024 * 1024;
-
 /** Creates a reader of the latest logs as plain text, which shares each read for 3 s. It throws a {@link ProviderError}. */
 export function createReadLatestLog(now: () => number = () => performance.now()) {
   type Read = { readonly text: string | undefined } | { readonly error: unknown };
   const reads = new LRUCache<string, Read, () => Promise<string | undefined>>({
-    max: maxLogs,
-    maxSize: maxCharacters,
+    max: 1000,
+    // Characters.
+    maxSize: 32 * 1024 * 1024,
     sizeCalculation: (read) => 1 + (('text' in read && read.text?.length) || 0),
     ttl: shareMs,
     ttlResolution: 0,

@@ -6,7 +6,6 @@ import { Time, openTable } from './database.ts';
 import type { Query } from './database.ts';
 
 const pageSize = 1000;
-
 /** After this time, an entry after an action is written once more. */
 const retryMs = 2000;
 
@@ -16,12 +15,10 @@ const maxTime = Number.MAX_SAFE_INTEGER;
 const OptionalText = z.string().transform((text) => text || null);
 
 const Entry = z.object({
-  /** The position in the log. */
   id: z.int().positive(),
   loggedAt: Time,
   /** The same in both entries of an action or change; null in entries of versions before. */
   actionId: z.string().nullable(),
-  /** Before or after the action or change. */
   phase: z.enum(['requested', 'finished']),
   /** Who made a change of a key or a server, for instance `command line`; null for an action of an API key. */
   actor: z.string().nullable(),
@@ -33,10 +30,7 @@ const Entry = z.object({
   /** Null for a change, as is the address. */
   requestId: OptionalText,
   ip: OptionalText,
-  /**
-   * `ok`, a problem code, or `unknown` if the action may have taken effect. For `requested`: null, or `unknown` if the process
-   * ended before it wrote the entry after the action.
-   */
+  /** `ok`, a problem code, or `unknown` if it may have taken effect. Of `requested`: null, or `unknown` if its process ended. */
   outcome: z.string().nullable(),
   ms: Time.nullable(),
   /** The first 64 characters of a console command, or the new values of a change. */
@@ -100,10 +94,7 @@ export function createAuditRecords(query: Query) {
   };
   return {
     append,
-    /**
-     * Writes the entry before an action, which must not be done if this rejects; returns what writes the one after it,
-     * with one more try, and never rejects: `onFailure` gets the error.
-     */
+    /** Writes the entry before an action; returns what writes the one after it, and never rejects: `onFailure` gets the error. */
     async begin(
       fields: Omit<AuditEntry, 'actionId' | 'at' | 'phase' | 'outcome' | 'ms'>,
       onFailure: (error: unknown) => void,

@@ -6,10 +6,7 @@ export type Value = string | number | null;
 /** A row of a result, by column name. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/**
- * Runs one statement with parameters `$1`, `$2` and so on, and returns its rows. Safe integers are returned as numbers.
- * Throws a {@link StoreError}: a `StoreUnreachableError` unless the statement does not fit the tables.
- */
+/** Runs a statement with parameters `$1`, `$2`; safe integers are returned as numbers. Throws a {@link StoreError}. */
 export type Query = (sql: string, values?: readonly Value[]) => Promise<Row[]>;
 
 /** An open database with the tables of this version, or of a later one that only added to them. */
@@ -31,7 +28,6 @@ export interface Dialect {
   readonly tableEnd: string;
   /** Returns one row if the table of migrations exists. */
   readonly findMigrations: string;
-  /** Begins a transaction that waits for other migrations. */
   readonly beginMigration: readonly string[];
 }
 
@@ -68,10 +64,7 @@ export type StoreSettings = z.infer<typeof StoreSettings>;
 /** Milliseconds since 1970. */
 export const Time = z.int().nonnegative();
 
-/**
- * Opens a table whose columns are the fields of its records in snake case; lists are stored as JSON. Messages identify a
- * record by the `key` columns. An invalid record is a {@link StoreError}, which quotes only its key.
- */
+/** Opens a table: fields in snake case, lists as JSON. An invalid record is a {@link StoreError} that quotes only its `key`. */
 export function openTable<Schema extends z.ZodType>(
   query: Query,
   name: string,
@@ -92,7 +85,6 @@ export function openTable<Schema extends z.ZodType>(
     async select(rest: string, values: readonly Value[] = []): Promise<z.output<Schema>[]> {
       return (await query(`SELECT * FROM ${name} ${rest}`, values)).map(parse);
     },
-    /** Selects the first record. */
     async find(rest: string, values: readonly Value[]): Promise<z.output<Schema> | undefined> {
       const [row] = await query(`SELECT * FROM ${name} ${rest} LIMIT 1`, values);
       return row && parse(row);

@@ -7,7 +7,6 @@ import { openStore } from './index.ts';
 const everyMs = 1000;
 /** A store that has not answered a check after this time counts as unreachable. */
 const checkMs = 3000;
-/** While an outage lasts, it is logged again after this time. */
 const repeatMs = 30_000;
 /** An outage ends after this time without a failure: most checks only read, and may be answered while writes fail. */
 const quietMs = 5000;
@@ -17,6 +16,7 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>, now: () =
   let answers = true;
   let outage: { since: number; failures: number; lastFailureAt: number; loggedAt: number } | undefined;
   let timer: NodeJS.Timeout | undefined;
+  const secondsSince = (since: number): number => Math.round((now() - since) / 1000);
   const onFailure = (error: Error): void => {
     const at = now();
     outage ??= { since: at, failures: 0, lastFailureAt: at, loggedAt: -Infinity };
@@ -24,14 +24,15 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>, now: () =
     outage.lastFailureAt = at;
     if (at - outage.loggedAt < repeatMs) return;
     outage.loggedAt = at;
-    const seconds = Math.round((at - outage.since) / 1000);
-    log.error({ reason: error.message, failures: outage.failures, seconds }, 'the store does not answer');
+    log.error(
+      { reason: error.message, failures: outage.failures, seconds: secondsSince(outage.since) },
+      'the store does not answer',
+    );
   };
   const onAnswer = (): void => {
     answers = true;
     if (!outage || now() - outage.lastFailureAt < quietMs) return;
-    const seconds = Math.round((now() - outage.since) / 1000);
-    log.info({ failures: outage.failures, seconds }, 'the store answers again');
+    log.info({ failures: outage.failures, seconds: secondsSince(outage.since) }, 'the store answers again');
     outage = undefined;
   };
   const checkOnce = async (check: () => Promise<void>): Promise<void> => {
@@ -44,13 +45,11 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>, now: () =
     });
     await pending.catch(() => undefined);
   };
-  /** Checks the store again and again, one check at a time. */
   const watch = (check: () => Promise<void>): void => {
     timer = setTimeout(() => void checkOnce(check).then(() => timer && watch(check)), everyMs).unref();
   };
   return {
     answers: () => answers,
-    /** Reports a call that the store did not answer. */
     onFailure,
     watch,
     stop(): void {

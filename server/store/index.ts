@@ -11,14 +11,9 @@ import { StoreError, StoreUnreachableError, Time, openTable } from './database.t
 import type { Query, StoreSettings } from './database.ts';
 import { openSqlite } from './sqlite.ts';
 
-/**
- * The persistent state of the service. Several instances may share one store: a write is visible to the others at their
- * next call. Each atomic operation is one statement, so it is atomic between processes too. Every method throws if the
- * store cannot be reached or a record is invalid.
- */
+/** The state that instances share: each operation is atomic, and visible at the next call. Throws if it cannot be read. */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
-/** The time between two writes of the health check. */
 const writeEveryMs = 10_000;
 
 /** The calls of the database: the text of the statement, which holds no values, and why it failed, if it did. */
@@ -85,10 +80,8 @@ export async function openStore(
   };
 }
 
-/** A SHA-256 in hexadecimal. */
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** The schema of a list that is stored as JSON. */
 const jsonList = <Item extends z.ZodType>(item: Item) =>
   z
     .string()
@@ -116,7 +109,6 @@ const ApiKey = z
 /** A stored API key; its secrets are SHA-256 hashes. */
 export type ApiKeyRecord = Readonly<z.output<typeof ApiKey>>;
 
-/** What an operator may change of a key; what is undefined stays. */
 type ApiKeyChange = {
   readonly [Field in 'label' | 'servers' | 'scopes' | 'expiresAt']: ApiKeyRecord[Field] | undefined;
 };
@@ -142,7 +134,6 @@ export function createApiKeyRecords(query: Query) {
       secretHash === undefined
         ? keys.find('WHERE id = $1', [id])
         : keys.find('WHERE id = $1 AND $2 IN (secret_hash, previous_hash)', [id, secretHash]),
-    /** All keys, the oldest first. */
     list: (): Promise<ApiKeyRecord[]> => keys.select('ORDER BY created_at, id'),
     /** Creates a key unless an active one has its label, which is then returned. Of several callers, one creates its key. */
     async createIfAbsent({ servers, scopes, ...key }: ApiKeyRecord): Promise<ApiKeyRecord | undefined> {
@@ -212,7 +203,6 @@ const Server = z.object({
   server: ServerName,
   /** A name of PROVIDERS_FILE. */
   provider: z.string().min(1),
-  /** The provider's identifier of the server. */
   ref: z.string().min(1),
   /** The path of the newest log of a game server; null for the provider's default. */
   logFile: z.string().min(1).nullable(),
@@ -241,7 +231,6 @@ export function createServerRecords(query: Query) {
         [server, provider, ref, logFile, shared],
       );
     },
-    /** Finds another server with the same provider and ref. */
     findTwin: ({ server, provider, ref }: Pick<ServerRecord, 'server' | 'provider' | 'ref'>) =>
       servers.find('WHERE provider = $1 AND ref = $2 AND server <> $3 ORDER BY server', [provider, ref, server]),
     find: (server: ServerName): Promise<ServerRecord | undefined> => servers.find('WHERE server = $1', [server]),
@@ -272,9 +261,7 @@ export function createServerRecords(query: Query) {
 const maxLiveTokens = 200;
 
 const StreamToken = z.object({
-  /** SHA-256 of the token. */
   tokenHash: Hash,
-  /** The API key that requested it. */
   keyId: z.string().min(1),
   /** The hash of the key's secret that requested it. The token ends with that secret. */
   secretHash: Hash,
@@ -303,7 +290,6 @@ function createStreamTokenRecords(query: Query) {
     /** Finds a token by its hash, also an expired one that is not purged yet. */
     find: (tokenHash: string): Promise<StreamTokenRecord | undefined> =>
       tokens.find('WHERE token_hash = $1', [tokenHash]),
-    /** Removes the tokens that expired before a time. */
     async purge(before: number): Promise<void> {
       await query('DELETE FROM hosting_stream_tokens WHERE expires_at < $1', [before]);
     },
@@ -374,11 +360,9 @@ function createIdempotencyRecords(query: Query) {
       const sql = `UPDATE hosting_idempotency SET status = $3, body = $4 ${unanswered}`;
       await query(sql, [apiKeyId, key, status, body]);
     },
-    /** Releases a key whose request had no effect. */
     async release(apiKeyId: string, key: string): Promise<void> {
       await query(`DELETE FROM hosting_idempotency ${unanswered}`, [apiKeyId, key]);
     },
-    /** Removes records older than a time. */
     async purge(before: number): Promise<void> {
       await query('DELETE FROM hosting_idempotency WHERE begun_at < $1', [before]);
     },

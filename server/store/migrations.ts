@@ -115,7 +115,6 @@ export const migrations: readonly Migration[] = [
     `ALTER TABLE hosting_api_keys ADD COLUMN claimed_label ${text}`,
     'CREATE UNIQUE INDEX hosting_api_keys_claimed_label ON hosting_api_keys (claimed_label)',
   ]),
-  // One row, which the check of the health overwrites.
   usableFrom(4, ({ integer, tableEnd }) => [
     `CREATE TABLE hosting_health (
       id ${integer} NOT NULL PRIMARY KEY,
@@ -131,11 +130,7 @@ export const migrations: readonly Migration[] = [
   ]),
 ];
 
-/**
- * Migrates the tables to the latest version, one transaction for each step; safe if several processes start at once.
- * `query` must use one exclusive connection. Tables of a newer version stay as they are. Throws a {@link StoreError} if
- * this version cannot use them.
- */
+/** Migrates the tables step by step over one exclusive connection; several processes may. Throws a {@link StoreError}. */
 export async function migrate(
   query: Query,
   dialect: Dialect,

@@ -61,7 +61,6 @@ export async function withConnection<Result>(url: string, work: (query: Query) =
   }
 }
 
-/** Opens one connection, apart from the pool. */
 async function connect(url: string, timeoutMs: number): Promise<Client> {
   try {
     const client = new Client(settings(url, timeoutMs));
@@ -166,7 +165,6 @@ export function createLimits(query: Query, url: string) {
       const { allowed, full_us: fullUs } = Consumed.parse(row);
       return { allowed, fullUs };
     },
-    /** Removes the buckets that are full again. */
     async purge(): Promise<void> {
       await query(`DELETE FROM hosting_limits WHERE full_at < ${nowUs}`);
     },

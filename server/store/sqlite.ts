@@ -12,10 +12,8 @@ import { migrate } from './migrations.ts';
 
 /** How long a call waits for a lock of another process, with the wait for the calls before it. */
 const waitMs = 10_000;
-
 /** How often the WAL is written back: a copy of the file alone then lacks at most this much. */
 const checkpointMs = 30_000;
-
 /** Calls beyond this number fail at once, so that a lock that is never released does not fill the memory. */
 const maxWaiting = 1000;
 
@@ -173,13 +171,11 @@ function isBusy(error: unknown): boolean {
   return code !== undefined && [5, 6].includes(code & 0xff);
 }
 
-/** SQLITE_ERROR, _CONSTRAINT, _MISMATCH and _RANGE: the database works, but the statement does not fit its tables. */
-const statementErrors = [1, 19, 20, 25];
-
 /** SQLite's messages name tables and columns, never what is in them. */
 function toStoreError(error: unknown, file: string): StoreError {
   const { code, message, errcode = 0 } = error as NodeJS.ErrnoException & { errcode?: number };
   const reason = code === undefined || code.startsWith('ERR_') ? message : code;
   const text = `the database ${file} cannot be used: ${reason}`;
-  return statementErrors.includes(errcode & 0xff) ? new StoreError(text) : new StoreUnreachableError(text);
+  // SQLITE_ERROR, _CONSTRAINT, _MISMATCH and _RANGE: the database works, but the statement does not fit its tables.
+  return [1, 19, 20, 25].includes(errcode & 0xff) ? new StoreError(text) : new StoreUnreachableError(text);
 }

@@ -10,7 +10,6 @@ export type Cancel = () => void;
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Calls a function once after some milliseconds. */
   after(ms: number, run: () => void): Cancel;
 }
 
@@ -29,7 +28,6 @@ export type Channel = ReturnType<typeof createChannel>;
 /** The part of one viewer in a console. */
 export type Viewing = ReturnType<Channel['join']>;
 
-/** Dependencies of a channel. */
 interface ChannelOptions {
   /** Opens the upstream; `isResumed` if the lines that it has buffered are not wanted again. */
   readonly open: (events: ConsoleEvents, isResumed: boolean) => Promise<ConsoleSource>;
@@ -45,11 +43,8 @@ interface ChannelOptions {
 
 /** How long the upstream stays open without viewers, so that a reloaded page finds it open. */
 const lingerMs = 30_000;
-
 /** How long a request for history waits for the buffered lines of the upstream. */
 const loadMs = 5000;
-
-/** The wait after the upstream has refused a console. */
 const refusedMs = 60_000;
 
 /** Creates the channel of a server. It alone opens the upstream again, with back-off, and says where lines may be missing. */
@@ -64,7 +59,6 @@ export function createChannel(options: ChannelOptions) {
   /** Events of earlier connections are ignored. */
   let connection = 0;
   let viewers = 0;
-  /** Failed connections in a row. */
   let failures = 0;
   let status: GameState | undefined;
   /** Why there is no console, until it sends output again. */
@@ -79,7 +73,6 @@ export function createChannel(options: ChannelOptions) {
     timers.get(timer)?.();
     timers.set(timer, clock.after(ms, run));
   };
-  /** Starts the output of viewers that wait for it. */
   const admit = (): void => {
     output.start([
       ...(status === undefined ? [] : [toMessage('status', status)]),
@@ -211,7 +204,6 @@ export function createChannel(options: ChannelOptions) {
     },
     /** The last 150 lines. */
     history: output.history,
-    /** Whether the upstream is open or being opened. */
     hasUpstream: (): boolean => phase === 'opening' || phase === 'open',
     close,
   };
@@ -219,13 +211,10 @@ export function createChannel(options: ChannelOptions) {
 
 /** The size of the backlog of one server, which is how far a viewer may be behind. */
 const maxBytes = 1024 * 1024;
-
 /** The size of one write, about the high-water mark of a socket. */
 const batchBytes = 64 * 1024;
-
 /** Panels truncate lines at the same length. As JSON it is at most 384 KiB, which fits into the backlog. */
 const maxLineLength = 64 * 1024;
-
 /** Lines within this time are sent in one write, so there are at most 60 writes a second. */
 const flushMs = 16;
 
@@ -268,7 +257,6 @@ function frameBytes(message: string): number {
 
 /** The destination of a viewer's frames. */
 export interface FrameSink {
-  /** Whether it accepts output now. */
   readonly isReady: () => boolean;
   readonly send: (frames: Buffer) => void;
 }
@@ -278,7 +266,6 @@ interface Entry {
   readonly event: Extract<ServiceEvent, 'console output' | 'status' | 'gap' | 'daemon error'>;
   readonly message: string;
   readonly bytes: number;
-  /** The number of lines before it. */
   readonly lines: number;
 }
 
@@ -287,13 +274,9 @@ const isLine = ({ event }: Entry): boolean => event === 'console output';
 /** A position in the output: the number of entries and of lines before it. */
 type Cursor = { readonly entry: number; readonly lines: number };
 
-/** The entries after a cursor. */
 type Batch = { readonly frames: Buffer; readonly next: Cursor };
 
-/**
- * Creates the output of a console, at most 1 MiB, buffered once and sent to all its viewers. Each viewer has a cursor, so slow
- * viewers need no buffers: one that is further behind misses the oldest lines.
- */
+/** Creates the output of a console, buffered once for all viewers: one that is over 1 MiB behind misses the oldest lines. */
 function createOutput() {
   /** By their number; dropped ones are missing. */
   const entries = new Map<number, Entry>();
@@ -314,7 +297,6 @@ function createOutput() {
   let isLoaded = false;
 
   const cursorAt = (entry: number): Cursor => ({ entry, lines: entries.get(entry)?.lines ?? lines });
-  /** Drops the oldest entries. */
   const dropWhile = (isTooMany: () => boolean): void => {
     while (isTooMany()) {
       const dropped = entries.get(first)!;
@@ -372,7 +354,6 @@ function createOutput() {
     if (!batch) batches.set(start, (batch = collect(start, next, () => true)));
     return lost.length === 0 ? batch : { ...batch, frames: Buffer.concat([toFrames(lost), batch.frames]) };
   };
-  /** The first entry of the history. */
   const historyStart = (): number => {
     const from = Math.max(lines - streamLimits.historyLines, historyFrom);
     let at = next;
@@ -408,7 +389,6 @@ function createOutput() {
       /** The history that is being sent: before the first entry only its lines, `logs end` at the second one. */
       let history: { readonly linesUntil: number; readonly end: number } | undefined;
 
-      /** Sends a batch; returns false if there is none. */
       const sendBatch = (from: Cursor): boolean => {
         if (wantsHistory && !history) {
           // The lines that the upstream has buffered are still arriving. They are the answer, and are sent only once.
@@ -430,7 +410,6 @@ function createOutput() {
         if (batch.frames.length > 0) sink.send(batch.frames);
         return true;
       };
-      /** Sends new output while the sink is ready. */
       const pump = (): void => {
         if (!cursor || !sink.isReady()) return;
         if (greeting.length > 0) sink.send(toFrames(greeting));

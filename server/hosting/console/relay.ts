@@ -12,7 +12,6 @@ import type { Session, StreamTokens, Viewer } from './session.ts';
 
 /** The client that opened a stream. */
 export interface StreamClient {
-  /** The id of the request that opened it. */
   readonly requestId: string;
   readonly trace?: Trace | undefined;
   readonly address: string;
@@ -60,7 +59,6 @@ export function createRelay(dependencies: RelayDependencies) {
   const { tokens, openSource, checkAccess, onFailure, clock = systemClock, random = Math.random } = dependencies;
   const limits = { ...defaultLimits, ...dependencies.limits };
   const watch = createAccessWatch(checkAccess, clock, onFailure);
-  /** One for each console with viewers. */
   const channels = new Map<ServerName, Channel>();
   const sessions = new Set<Session>();
   const unauthenticated = createCounter();
@@ -82,25 +80,19 @@ export function createRelay(dependencies: RelayDependencies) {
     return channel;
   };
   return {
-    /** Whether a client may open another connection. */
     admits: (client: StreamClient): boolean =>
       sessions.size < limits.connections && unauthenticated.of(client.key) < limits.unauthenticated,
-    /** Starts the stream of a connection. */
     connect(websocket: WebSocket, socket: Duplex, server: ServerName, client: StreamClient): Session {
       unauthenticated.add(client.key, 1);
       let leave = (): void => unauthenticated.add(client.key, -1);
+      const connection = { websocket, socket, server, clock, tokens, checkAccess };
       const session = createSession({
-        websocket,
-        socket,
-        server,
-        clock,
-        tokens,
-        checkAccess,
+        ...connection,
         hasRoom: (keyId) => viewers.of(keyId) < limits.viewersPerKey,
         enter(viewer) {
           leave();
           viewers.add(viewer.keyId, 1);
-          const unwatch = watch(server, viewer);
+          const unwatch = watch(viewer);
           const viewing = (channels.get(server) ?? openChannel(server)).join(viewer.sink);
           leave = () => {
             viewers.add(viewer.keyId, -1);
@@ -113,15 +105,10 @@ export function createRelay(dependencies: RelayDependencies) {
           sessions.delete(session);
           leave();
         },
-        sendCommand: ({ keyId, secretHash }, command) =>
-          dependencies.sendCommand({
-            server,
-            keyId,
-            secretHash,
-            command,
-            requestId: client.requestId,
-            ip: client.address,
-          }),
+        sendCommand({ keyId, secretHash }, command) {
+          const { requestId, address: ip } = client;
+          return dependencies.sendCommand({ server, keyId, secretHash, command, requestId, ip });
+        },
         describe(error) {
           if (!isForClients(error)) onFailure('a console stream failed', error);
           return toClientText(error);
@@ -160,7 +147,6 @@ function createCounter() {
   };
 }
 
-/** How often the record of a followed server is checked. */
 const recordCheckMs = 5000;
 
 /** Follows a console until the record of its server changes: its former customer must not see it any more. */
@@ -196,69 +182,57 @@ export async function openConsoleSource(
 
 /** Streams of a revoked key, or of an old secret, must be closed within 5 s, which leaves 3 s for a slow store. */
 const checkMs = 2000;
-
 /** How long streams stay open while the store does not respond: enough for its restart. */
 const graceMs = 30_000;
 
-/** The streams of one key on one server. */
-interface Group {
-  readonly viewers: Set<Viewer>;
-  isChecking: boolean;
-  /** When the oldest check without a result started. */
-  failingSince: number | undefined;
-}
+/** What a check decides: the access of a secret of a key to a server. */
+const toName = ({ grant }: Viewer): string => `${grant().server} ${grant().keyId} ${grant().secretHash}`;
 
-/** Creates the watch of open streams, which checks each key and server every 2 s. It returns what ends the watch of one. */
+/** Creates the watch of open streams, which checks their keys and servers every 2 s. It returns what ends the watch of one. */
 function createAccessWatch(checkAccess: CheckAccess, clock: Clock, onFailure: RelayDependencies['onFailure']) {
-  const groups = new Map<string, Group>();
+  /** Each watched stream, and when its oldest check without a result started. */
+  const failingSince = new Map<Viewer, number | undefined>();
+  const checked = new Set<Viewer>();
   let cancel: Cancel | undefined;
   /** Whether this sweep has reported a failure of the store: one line is enough for a thousand keys. */
   let isReported = false;
 
   /** Checks streams of one secret and server, with one query. */
-  const checkSecret = async (viewers: readonly Viewer[]): Promise<void> => {
+  const check = async (viewers: readonly Viewer[]): Promise<void> => {
     const grants = viewers.map(({ grant }) => grant());
     const claim = grants.find(({ mode }) => mode === 'read_write') ?? grants[0]!;
-    const access = await checkAccess(claim);
-    for (const { grant, onAccess } of viewers) {
-      // In between, the stream may have been renewed with another secret.
-      if (grant().secretHash === claim.secretHash) onAccess(access);
-    }
-  };
-  const check = async (group: Group): Promise<void> => {
-    group.isChecking = true;
-    group.failingSince ??= clock.now();
-    // A rotated key has two secrets while they overlap.
-    const bySecret = Map.groupBy(group.viewers, ({ grant }) => grant().secretHash);
+    for (const viewer of viewers) checked.add(viewer);
     try {
-      await Promise.all(bySecret.values().map(checkSecret));
-      group.failingSince = undefined;
+      const access = await checkAccess(claim);
+      for (const viewer of viewers.filter((each) => failingSince.has(each))) {
+        failingSince.set(viewer, undefined);
+        // In between, the stream may have been renewed with another secret.
+        if (viewer.grant().secretHash === claim.secretHash) viewer.onAccess(access);
+      }
     } catch (error) {
       if (!isReported) onFailure('the access of open console streams could not be checked', error);
       isReported = true;
     } finally {
-      group.isChecking = false;
+      for (const viewer of viewers) checked.delete(viewer);
     }
   };
   const sweep = (): void => {
     cancel = clock.after(checkMs, sweep);
     isReported = false;
-    for (const group of groups.values()) {
-      const isUnknown = clock.now() - (group.failingSince ?? clock.now()) >= graceMs;
-      if (isUnknown) for (const { onAccess } of group.viewers) onAccess('unknown');
-      else if (!group.isChecking) void check(group);
+    const due: Viewer[] = [];
+    for (const [viewer, since = clock.now()] of failingSince) {
+      failingSince.set(viewer, since);
+      if (clock.now() - since >= graceMs) viewer.onAccess('unknown');
+      else if (!checked.has(viewer)) due.push(viewer);
     }
+    for (const viewers of Map.groupBy(due, toName).values()) void check(viewers);
   };
-  return (server: ServerName, viewer: Viewer): Cancel => {
-    const name = `${viewer.keyId} ${server}`;
-    const group = groups.get(name) ?? { viewers: new Set(), isChecking: false, failingSince: undefined };
-    groups.set(name, group);
-    group.viewers.add(viewer);
+  return (viewer: Viewer): Cancel => {
+    failingSince.set(viewer, undefined);
     cancel ??= clock.after(checkMs, sweep);
     return () => {
-      group.viewers.delete(viewer);
-      if (group.viewers.size === 0) groups.delete(name);
-      if (groups.size > 0) return;
+      failingSince.delete(viewer);
+      if (failingSince.size > 0) return;
       cancel?.();
       cancel = undefined;
     };

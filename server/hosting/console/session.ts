@@ -12,7 +12,7 @@ import type { Access, CheckAccess, ConsoleClaim } from '../../keys/authorize.ts'
 import { Problem } from '../../problem.ts';
 import type { Store, StreamTokenRecord } from '../../store/types.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
-import { ProviderError, offline, parseJson } from '../../upstream/client.ts';
+import { ProviderError, offline } from '../../upstream/client.ts';
 import { toFrames, toMessage } from './channel.ts';
 import type { Cancel, Clock, FrameSink, Viewing } from './channel.ts';
 
@@ -63,23 +63,19 @@ export interface Viewer {
   readonly sink: FrameSink;
 }
 
-/** Dependencies of a session. */
 interface SessionOptions {
   readonly websocket: WebSocket;
-  /** The connection of the websocket. */
   readonly socket: Duplex;
   readonly server: ServerName;
   readonly clock: Clock;
   readonly tokens: StreamTokens;
   readonly checkAccess: CheckAccess;
-  /** Whether a key may open another stream. */
   readonly hasRoom: (keyId: string) => boolean;
   /** Counts the stream for its key, and follows the console. */
   readonly enter: (viewer: Viewer) => Viewing;
   /** Called once, when the session has ended. */
   readonly leave: () => void;
   readonly sendCommand: (grant: StreamGrant, command: string) => Promise<void>;
-  /** The text of an error for the client. */
   readonly describe: (error: unknown) => string;
 }
 
@@ -95,14 +91,10 @@ const messageRate = { rps: 5, burst: 20 };
 /** The frames beyond the rate limit after which the stream is closed, and the refused tokens. */
 const maxRefused = 1000;
 const maxBadTokens = 5;
-
 /** The maximum number of queued messages, each of at most 16 KiB. */
 const maxWaiting = 32;
-
 /** The limit of buffered replies, which only a client reaches that sends messages and does not read. */
 const maxBuffered = 1024 * 1024;
-
-/** The maximum length of an event name in a reply. */
 const maxEventLength = 64;
 
 const malformed = 'A message must be a JSON text of the form {"event": "...", "args": ["..."]}';
@@ -137,7 +129,6 @@ export function createSession(options: SessionOptions) {
     if (websocket.bufferedAmount > maxBuffered) websocket.terminate();
     else send(toFrames([toMessage(event, ...args)]));
   };
-  /** Ends the stream with a close code, or after its connection was closed. */
   const end = (close?: CloseName, reason?: string): void => {
     if (isEnded()) return;
     phase = 'ended';
@@ -314,14 +305,12 @@ export function createSession(options: SessionOptions) {
   };
 }
 
-/** Says why a text is no token that was issued here. */
 function describeToken(token: unknown): string {
   if (typeof token === 'string' && token.startsWith('hk_'))
     return 'This is an API key: send the token that came with the address';
   return isWholeToken(token) ? 'The token is not known' : 'This is not a whole token';
 }
 
-/** A message of a client. */
 type ClientMessage =
   | { readonly type: 'auth'; readonly token: unknown }
   | { readonly type: 'send logs' | 'send stats'; readonly now: number }
@@ -333,8 +322,12 @@ const Message = z.object({ event: z.string(), args: z.array(z.unknown()).default
 
 /** Parses a text frame; undefined if it is not a message. Clients of panels send `[null]` for no arguments. */
 export function parseMessage(text: string, now: number): ClientMessage | undefined {
-  const message = parseJson(text, Message);
-  if (!message) return undefined;
+  let message: z.output<typeof Message>;
+  try {
+    message = Message.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
   const { event, args } = message;
   const type = event as ClientEvent;
   if (type === 'auth') return { type, token: args[0] };

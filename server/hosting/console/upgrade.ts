@@ -11,7 +11,6 @@ import { answeredRequests, assertAllowed } from '../../http/request.ts';
 import type { RequestContext, Requests } from '../../http/request.ts';
 import { Problem, renderRawError } from '../../problem.ts';
 
-/** Dependencies of the websocket endpoint. */
 interface UpgradeOptions {
   readonly relay: Relay;
   readonly requests: Requests;
@@ -41,8 +40,7 @@ const streamTarget = /^(?:[A-Za-z]+:\/\/[^/?#]*)?\/v1\/hosting\/game\/console\/(
  * Creates the websocket endpoint. It allows any Origin: the token in the first message is the only credential, so a foreign
  * page gains nothing from a visitor's browser. Refusals are plain HTTP responses.
  */
-export function createUpgradeHandler(options: UpgradeOptions) {
-  const { relay, requests, log, pingSeconds = 30 } = options;
+export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }: UpgradeOptions) {
   const streams = new Set<WebSocket>();
   const websockets = new WebSocketServer(serverOptions);
   websockets.on('headers', (headers, request) => {
@@ -50,7 +48,7 @@ export function createUpgradeHandler(options: UpgradeOptions) {
   });
   // Without this listener, ws would answer in another format.
   websockets.on('wsClientError', (_error, socket, request) => {
-    refuse(requests.begin(request), socket, notAHandshake(), options);
+    refuse(requests.begin(request), socket, notAHandshake());
   });
 
   const open = (websocket: WebSocket, socket: Duplex, server: ServerName, client: StreamClient): void => {
@@ -58,30 +56,63 @@ export function createUpgradeHandler(options: UpgradeOptions) {
     const openedAt = performance.now();
     const session = relay.connect(websocket, socket, server, client);
     streams.add(websocket);
-    keepAlive(websocket, pingSeconds * 1000);
+    let isAlive = true;
+    const pings = setInterval(() => {
+      if (!isAlive) return websocket.terminate();
+      isAlive = false;
+      websocket.ping(pingData);
+    }, pingSeconds * 1000).unref();
+    for (const event of ['message', 'ping', 'pong']) websocket.on(event, () => (isAlive = true));
     // ws closes connections that violate the protocol.
     websocket.on('error', () => undefined);
     websocket.on('close', (code) => {
+      clearInterval(pings);
       streams.delete(websocket);
       const seconds = Math.round((performance.now() - openedAt) / 100) / 10;
       const { requestId: id, trace, address: ip } = client;
       log.info({ id, trace_id: trace?.id, ip, server, key: session.keyId(), code, seconds }, 'console stream closed');
     });
   };
+  /** Returns the server of an upgrade request; throws a Problem if it must be refused. */
+  const admit = (context: RequestContext, client: StreamClient): ServerName => {
+    const { request } = context;
+    assertAllowed(context, requests.consume(context));
+    requests.assertOwnHost(context);
+    const [, id = ''] = streamTarget.exec(request.url!) ?? [];
+    const { data: server } = ServerName.safeParse(`game:${id}`);
+    if (!server || request.method !== 'GET') throw new Problem('not_found');
+    if (!relay.admits(client)) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': '1' } });
+    // RFC 6455 4.2.1; checked here, since ws also accepts version 8.
+    const { 'sec-websocket-version': version, 'sec-websocket-key': key = '' } = request.headers;
+    if (version === '13' && /^[+/0-9A-Za-z]{22}==$/.test(key)) return server;
+    throw notAHandshake();
+  };
+  const refuse = (context: RequestContext, socket: Duplex, error: unknown): void => {
+    const { id, trace, client, request, limits } = context;
+    const { method } = request;
+    const { status, text } = renderRawError(error, id, limits);
+    socket.once('finish', () => socket.destroy());
+    socket.end(text);
+    // Without the query, which may hold a misplaced token.
+    const url = request.url?.split('?', 1)[0]?.slice(0, 256);
+    const line = { id, trace_id: trace?.id, ip: client.address, method, url, status };
+    const route = streamTarget.test(request.url!) ? streamRoute.endpoint.path : undefined;
+    answeredRequests.publish({ route, method, status });
+    if (error instanceof Problem) log.info(line, 'upgrade refused');
+    else log.error({ ...line, err: error }, 'upgrade failed');
+  };
   const serve = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const context = requests.begin(request);
     const client: StreamClient = { requestId: context.id, trace: context.trace, ...context.client };
     let server: ServerName;
     try {
-      server = admit(context, client, options);
+      server = admit(context, client);
     } catch (error) {
-      refuse(context, socket, error, options);
-      return;
+      return refuse(context, socket, error);
     }
     websockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, socket, server, client));
   };
   return {
-    /** Handles the websocket upgrades of a server. */
     attach(server: Server): void {
       server.on('upgrade', (request, socket, head) => {
         // Until ws adds its listeners, a connection reset would be an uncaught exception.
@@ -104,54 +135,8 @@ export function createUpgradeHandler(options: UpgradeOptions) {
   };
 }
 
-/** Checks an upgrade request; returns its server. Throws a Problem if it must be refused. */
-function admit(context: RequestContext, client: StreamClient, { requests, relay }: UpgradeOptions): ServerName {
-  const { request } = context;
-  assertAllowed(context, requests.consume(context));
-  requests.assertOwnHost(context);
-  const [, id = ''] = streamTarget.exec(request.url!) ?? [];
-  const { data: server } = ServerName.safeParse(`game:${id}`);
-  if (!server || request.method !== 'GET') throw new Problem('not_found');
-  if (!relay.admits(client)) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': '1' } });
-  if (isHandshake(request)) return server;
-  throw notAHandshake();
-}
-
 function notAHandshake(): Problem {
   return new Problem('validation_error', 'This is not a websocket handshake of version 13', {
     headers: { 'Sec-WebSocket-Version': '13' },
   });
-}
-
-/** Pings a client, and terminates it if nothing was received until the next ping. */
-function keepAlive(websocket: WebSocket, everyMs: number): void {
-  let isAlive = true;
-  const timer = setInterval(() => {
-    if (!isAlive) return websocket.terminate();
-    isAlive = false;
-    websocket.ping(pingData);
-  }, everyMs).unref();
-  for (const event of ['message', 'ping', 'pong']) websocket.on(event, () => (isAlive = true));
-  websocket.on('close', () => clearInterval(timer));
-}
-
-/** RFC 6455 4.2.1; checked here, since ws also accepts version 8. */
-function isHandshake({ headers }: IncomingMessage): boolean {
-  return headers['sec-websocket-version'] === '13' && /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '');
-}
-
-/** Answers an upgrade as plain HTTP, and closes. */
-function refuse(context: RequestContext, socket: Duplex, error: unknown, { log }: UpgradeOptions): void {
-  const { id, trace, client, request, limits } = context;
-  const { method } = request;
-  const { status, text } = renderRawError(error, id, limits);
-  socket.once('finish', () => socket.destroy());
-  socket.end(text);
-  // Without the query, which may hold a misplaced token.
-  const url = request.url?.split('?', 1)[0]?.slice(0, 256);
-  const line = { id, trace_id: trace?.id, ip: client.address, method, url, status };
-  const route = streamTarget.test(request.url!) ? streamRoute.endpoint.path : undefined;
-  answeredRequests.publish({ route, method, status });
-  if (error instanceof Problem) log.info(line, 'upgrade refused');
-  else log.error({ ...line, err: error }, 'upgrade failed');
 }

@@ -47,8 +47,8 @@ let isStopping = false;
 function stop(): void {
   if (isStopping) return;
   isStopping = true;
-  if (isVps) for (const line of ['Stopped OpenSSH server', 'Reached target: power-off']) print(line);
-  else for (const line of ['Stopping the server', 'Saving the world']) print(line);
+  const vps = ['Stopped OpenSSH server', 'Reached target: power-off'];
+  for (const line of isVps ? vps : ['Stopping the server', 'Saving the world']) print(line);
   // No process.exit, so that buffered output is written.
   clearInterval(life);
   input.close();

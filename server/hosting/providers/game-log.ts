@@ -1,4 +1,3 @@
-/** The maximum length of a log in a response. */
 const maxLogBytes = 1024 * 1024;
 
 /** How much of a log a provider returns: of a coloured log, ANSI codes are often a fifth, and rarely more than half. */

@@ -25,20 +25,12 @@ const Servers = z.object({
 const Failure = z.object({ error: z.object({ code: z.string() }) });
 
 /** Codes that mean that no action was started. The HTTP status of a code is undocumented, so the code decides. */
-const refusals = new Set([
-  'conflict',
-  'forbidden',
-  'invalid_input',
-  'json_error',
-  'locked',
-  'maintenance',
-  'not_found',
-  'rate_limit_exceeded',
-  'resource_locked',
-  'token_readonly',
-  'unauthorized',
-  'unsupported_error',
-]);
+const refusals = new Set(
+  [
+    'conflict forbidden invalid_input json_error locked maintenance not_found rate_limit_exceeded',
+    'resource_locked token_readonly unauthorized unsupported_error',
+  ].flatMap((codes) => codes.split(' ')),
+);
 
 /** Codes after which the action may have taken effect, with any status. */
 const ambiguous = new Set(['bad_gateway', 'server_error', 'service_error', 'timeout', 'unavailable']);
@@ -105,7 +97,6 @@ export function createHetzner(settings: HetznerSettings, options: ProviderOption
   };
 }
 
-/** Reads the states of all servers of the project. */
 async function readStates(client: Client): Promise<Map<string, PowerState>> {
   const found = new Map<string, PowerState>();
   for (let page: number | null | undefined = 1; page;) {

@@ -11,7 +11,6 @@ export function proxmoxSettings(certificates: z.ZodType<string>) {
     type: z.literal('proxmox'),
     /** The URL of any node, without the path of the API. */
     url: UpstreamUrl,
-    /** USER@REALM!NAME. */
     token_id: z
       .string()
       .regex(/^[^\s@!:/;%]+@[^\s@!:/;%]+![^\s@!:/;%=]+$/, 'must be USER@REALM!NAME')

@@ -23,10 +23,7 @@ export interface StateReport {
   readonly checkedAt: number;
 }
 
-/**
- * A provider of servers of one kind. Each action is one upstream call after optional reads, without retries. It is confirmed
- * after all waits, just before it is sent. Throws a {@link ProviderError}, or what `confirm` rejects with.
- */
+/** A provider of servers. An action is one call, confirmed just before it is sent. Throws a {@link ProviderError}. */
 export interface ServerProvider<Action extends PowerAction = PowerAction> {
   power(ref: string, action: Action, options?: SendOptions): Promise<void>;
   /** Reads a power state. What the upstream knew more than `maxAgeMs` ago does not count: then it is `unknown`. */
@@ -64,10 +61,7 @@ export interface GameProvider extends ServerProvider<GameAction> {
   command(ref: string, command: string, options?: SendOptions): Promise<void>;
   /** Reads the end of the newest log file, with ANSI codes; undefined if there is none, or it may not be read. */
   latestLog(ref: string, file: string | null): Promise<string | undefined>;
-  /**
-   * Follows a console until its connection ends: first the lines that the upstream has buffered, unless `isResumed`, then
-   * the new ones. It renews credentials before they expire. Never throws; failures are reported as events.
-   */
+  /** Follows a console until it ends: the buffered lines unless `isResumed`, then new ones. Failures are events. */
   openConsole(ref: string, events: ConsoleEvents, isResumed?: boolean): ConsoleSource;
 }
 
@@ -75,19 +69,16 @@ export interface GameProvider extends ServerProvider<GameAction> {
 export interface Provider {
   readonly vps?: VpsProvider;
   readonly game?: GameProvider;
-  /** Checks the credentials. Never throws. */
   check(): Promise<CheckResult[]>;
   /** Lists the refs of all servers that the credential reaches, where a few requests do it; undefined if they cannot be listed. */
   readonly listRefs?: () => Promise<ReadonlySet<string> | undefined>;
   /** Called before the process ends, so that servers can start to stop. */
   drain?(): void;
-  /** Stops its servers, and closes its connections. */
   close(): Promise<void>;
 }
 
 /** Dependencies of a provider of an upstream. */
 export interface ProviderOptions {
-  /** For one exchange. */
   readonly timeoutMs: number;
   /** The name under which its calls are published; default they are not. */
   readonly upstream?: string | undefined;
@@ -96,16 +87,8 @@ export interface ProviderOptions {
 
 /** What a `ref` of each type of provider looks like in one sentence, and the kind of servers that it runs. */
 export const refs = {
-  hetzner: {
-    kind: 'vps',
-    pattern: /^[1-9]\d{0,15}$/,
-    meaning: 'the number of a server of the project',
-  },
-  proxmox: {
-    kind: 'vps',
-    pattern: /^[1-9]\d{2,8}$/,
-    meaning: 'the number of a VPS (vmid): 100 to 999999999',
-  },
+  hetzner: { kind: 'vps', pattern: /^[1-9]\d{0,15}$/, meaning: 'the number of a server of the project' },
+  proxmox: { kind: 'vps', pattern: /^[1-9]\d{2,8}$/, meaning: 'the number of a VPS (vmid): 100 to 999999999' },
   pterodactyl: {
     kind: 'game',
     pattern: /^[\dA-Fa-f]{8}(?:(?:-[\dA-Fa-f]{4}){3}-[\dA-Fa-f]{12})?$/,
@@ -125,7 +108,6 @@ export type CheckResult =
       /** An `error` is a mistake of our configuration for sure. */
       readonly level: 'warn' | 'error';
       readonly message: string;
-      /** What to change. */
       readonly advice: string;
       /** Whether the upstream did not answer, so that the rest could not be checked. */
       readonly isUnreachable?: true;
@@ -168,19 +150,13 @@ const systemClock: StateClock = {
 
 /** How long a question waits for the next read; beyond that the state is `unknown`. */
 const maxWaitMs = 6000;
-
 /** How long a failure is shared, and no further read begins. */
 const failureMs = 5000;
-
-/** The maximum number of groups in memory. */
-const maxGroups = 10_000;
 
 /** The reads of a group. There is one read at a time. */
 interface Group {
   running?: Promise<void> | undefined;
-  /** When the last read ended. */
   endedAt: number;
-  /** Why the last read failed. */
   failure?: { readonly error: unknown } | undefined;
   /** What the last successful read found, and when it began: by the clock, and in milliseconds since 1970. */
   known?: { readonly at: number; readonly date: number; readonly states: ReadonlyMap<string, PowerState> };
@@ -199,7 +175,7 @@ export function createStateReader(options: {
   readonly clock?: StateClock | undefined;
 }) {
   const { read, intervalMs, lagMs, hasRoom = () => true, clock = systemClock } = options;
-  const groups = new LRUCache<string, Group>({ max: maxGroups });
+  const groups = new LRUCache<string, Group>({ max: 10_000 });
 
   const begin = async (name: string, group: Group): Promise<void> => {
     const began = { at: clock.now(), date: Date.now() };

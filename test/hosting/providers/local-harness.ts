@@ -1,4 +1,4 @@
-import type { LocalServer } from '../../../server/hosting/providers/local/index.ts';
+import type { LocalServer } from '../../../server/hosting/providers/local/process.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createSupervisor } from '../../helpers/upstream-process.ts';
 import { openProvider } from '../../helpers/provider.ts';

@@ -69,7 +69,6 @@ export function createGroupsLock(folder: string, log: Logger) {
       if (users.size === 0) since = new Date().toISOString();
       users.set(server, undefined);
     },
-    /** Notes the process group of a server, for other processes. */
     describe(server: string, id: number): void {
       users.set(server, { id, started: readProcess(id)?.started });
       writeHolder();
@@ -100,10 +99,7 @@ export function createGroupsLock(folder: string, log: Logger) {
 
 const isNumber = (name: string): boolean => /^\d+$/.test(name);
 
-/**
- * Whether a group still runs after its holder was killed: its guard ends it after the grace period. If its first process
- * started at another time, the ID belongs to another group now. Only Linux lists its processes.
- */
+/** Whether a group outlives its killed holder until its guard ends it; one that started at another time is not the same. */
 function isAlive({ id, started }: Group): boolean {
   const names = existsSync('/proc') ? readdirSync('/proc') : [];
   const found = names.filter(isNumber).map(readProcess);
@@ -130,13 +126,10 @@ function parseStat(text: string) {
   return { state: fields[0], group: Number(fields[2]), cpuMs, started: fields[19] };
 }
 
-/** The time over which CPU use is measured. */
-const measureMs = 500;
-
 /** Reads the CPU, over half a second, and the memory of a process group; the rest is shared with this machine. Never rejects. */
 export async function readUsage(group: number): Promise<ConsoleStats> {
   const first = await readSample(group);
-  await sleep(measureMs, undefined, { ref: false });
+  await sleep(500, undefined, { ref: false });
   const last = await readSample(group);
   if (first.cpuMs.size === 0 || last.cpuMs.size === 0) return unknownStats;
   const used = [...last.cpuMs].reduce((sum, [pid, ms]) => sum + Math.max(0, ms - (first.cpuMs.get(pid) ?? 0)), 0);

@@ -1,68 +1,19 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
-import { z } from 'zod';
-import type { Environment } from '#common/environment.ts';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
 import { notAvailable, toRefusal } from '../../../upstream/client.ts';
 import type { CheckResult, GameProvider, PowerAction, Provider, SendOptions } from '../types.ts';
 import type { GroupsLock } from './groups.ts';
 import { createLocalProcess, readServerFile } from './process.ts';
+import type { LocalServer, LocalSettings } from './process.ts';
 
-/** The environment variables that a server inherits: never our settings, which hold credentials. */
-const inherited = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
-
-const refPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-
-/** The settings of local servers by `ref`; paths are relative to a folder. */
-export function localSettings(folder: string, environment: Environment) {
-  const base = Object.fromEntries(
-    inherited.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])),
-  );
-  const server = z.strictObject({
-    kind: z.enum(['game', 'vps']),
-    /** The program and its arguments, run without a shell. */
-    command: z.array(z.string().min(1, 'must not be empty')).min(1, 'must name a program'),
-    cwd: z
-      .string()
-      .default('.')
-      .transform((path) => resolve(folder, path)),
-    /** Additional environment variables. */
-    env: z
-      .record(z.string().regex(/^[A-Za-z_]\w*$/, 'must be the name of a variable'), z.string())
-      .default({})
-      .transform((env): Record<string, string> => ({ ...base, ...env })),
-    /** The time between SIGTERM and SIGKILL. */
-    grace_seconds: z
-      .int('must be a whole number')
-      .min(0, 'must be at least 0')
-      .max(600, 'must be at most 600')
-      .default(10),
-  });
-  return z.strictObject({
-    type: z.literal('local'),
-    servers: z.record(z.string().regex(refPattern, 'must be letters, digits, dots, hyphens and underscores'), server),
-  });
-}
-
-/** The settings with defaults applied. */
-export type LocalSettings = z.infer<ReturnType<typeof localSettings>>;
-
-/** The settings of one local server. */
-export type LocalServer = LocalSettings['servers'][string];
-
-/** Dependencies of the provider. */
-interface LocalOptions {
-  /** The name of the provider. */
-  readonly name: string;
-  /** The folder of all local providers; each keeps its logs in a folder with its name. */
-  readonly folder: string;
-  readonly lock: GroupsLock;
-  readonly log: Logger;
-}
-
-/** Creates the provider of servers that run as child processes, and end with this process. */
-export function createLocal(settings: LocalSettings, { name: provider, folder, lock, log: parent }: LocalOptions) {
+/** Creates the provider of servers that run as child processes, end with this one, and log to a folder of its name. */
+export function createLocal(
+  settings: LocalSettings,
+  options: { readonly name: string; readonly folder: string; readonly lock: GroupsLock; readonly log: Logger },
+) {
+  const { name: provider, folder, lock, log: parent } = options;
   const all = new Map(
     Object.entries(settings.servers).map(([ref, server]) => {
       const logFile = join(folder, provider, `${ref}.log`);
@@ -132,11 +83,11 @@ function check({ servers }: LocalSettings): CheckResult[] {
 }
 
 function findStartProblem({ command, cwd, env }: LocalServer): string | undefined {
-  if (!statOf(cwd)?.isDirectory()) return `its folder ${cwd} does not exist`;
+  if (!existsSync(cwd) || !statSync(cwd).isDirectory()) return `its folder ${cwd} does not exist`;
   const program = command[0]!;
   if (program.includes('/')) {
     const path = resolve(cwd, program);
-    if (!statOf(path)) return `the program ${program} does not exist`;
+    if (!existsSync(path)) return `the program ${program} does not exist`;
     return isExecutable(path) ? undefined : `the program ${program} is not a file that this user may run`;
   }
   // Without PATH, the C library has a default of its own.
@@ -151,14 +102,5 @@ function isExecutable(path: string): boolean {
     return statSync(path).isFile();
   } catch {
     return false;
-  }
-}
-
-/** A path below a file, or with a NUL, exists as little as a missing one. */
-function statOf(path: string) {
-  try {
-    return statSync(path);
-  } catch {
-    return undefined;
   }
 }

@@ -5,10 +5,12 @@ import { createWriteStream, renameSync, statSync } from 'node:fs';
 import type { WriteStream } from 'node:fs';
 import { constants, open as openFile, realpath } from 'node:fs/promises';
 import type { Socket } from 'node:net';
-import { dirname, sep } from 'node:path';
+import { dirname, resolve, sep } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import type { Environment } from '#common/environment.ts';
 import { createFolder } from '#common/folder.ts';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
@@ -21,18 +23,49 @@ import type { ConsoleEvents, GameState, PowerAction, PowerState } from '../types
 import { readUsage } from './groups.ts';
 import type { GroupsLock } from './groups.ts';
 
-/** Dependencies of a local server. */
+/** The environment variables that a server inherits: never our settings, which hold credentials. */
+const inherited = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
+
+const refPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** The settings of local servers by `ref`; paths are relative to a folder. */
+export function localSettings(folder: string, environment: Environment) {
+  const base = Object.fromEntries(
+    inherited.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])),
+  );
+  const server = z.strictObject({
+    kind: z.enum(['game', 'vps']),
+    /** The program and its arguments, run without a shell. */
+    command: z.array(z.string().min(1, 'must not be empty')).min(1, 'must name a program'),
+    cwd: z
+      .string()
+      .default('.')
+      .transform((path) => resolve(folder, path)),
+    env: z
+      .record(z.string().regex(/^[A-Za-z_]\w*$/, 'must be the name of a variable'), z.string())
+      .default({})
+      .transform((env): Record<string, string> => ({ ...base, ...env })),
+    grace_seconds: z
+      .int('must be a whole number')
+      .min(0, 'must be at least 0')
+      .max(600, 'must be at most 600')
+      .default(10),
+  });
+  return z.strictObject({
+    type: z.literal('local'),
+    servers: z.record(z.string().regex(refPattern, 'must be letters, digits, dots, hyphens and underscores'), server),
+  });
+}
+
+/** The settings with defaults applied. */
+export type LocalSettings = z.infer<ReturnType<typeof localSettings>>;
+
+/** The settings of one local server. */
+export type LocalServer = LocalSettings['servers'][string];
+
 interface LocalProcessOptions {
-  /** The name of the server for the lock. */
   readonly name: string;
-  /** The program, and the time between SIGTERM and SIGKILL. */
-  readonly server: {
-    readonly command: readonly string[];
-    readonly cwd: string;
-    readonly env: Readonly<Record<string, string>>;
-    readonly grace_seconds: number;
-  };
-  /** The file of its output. */
+  readonly server: LocalServer;
   readonly logFile: string;
   /** Used from a start until the output of the server is read. */
   readonly lock: GroupsLock;
@@ -40,7 +73,6 @@ interface LocalProcessOptions {
 }
 
 const checkIntervalMs = 25;
-
 /** After a SIGKILL, processes left for longer are never reaped, as in a container without init. */
 const reapMs = 500;
 
@@ -142,10 +174,8 @@ export function createLocalProcess({ name, server, logFile, lock, log }: LocalPr
     power,
     /** The power state; `unknown` if another instance runs the server. */
     state: (): PowerState => (status === 'offline' && lock.isTaken(name) ? 'unknown' : status),
-    /** What it uses now. */
     usage: async (): Promise<ConsoleStats> =>
       group ? await readUsage(group.id) : { ...unknownStats, cpu: 0, memory_bytes: 0 },
-    /** Writes a line to stdin. Throws a ProviderError. */
     async write(line: string): Promise<void> {
       if (!group || isEnding) throw toRefusal('the local server is not running', offline);
       await group.write(line);
@@ -159,7 +189,6 @@ export function createLocalProcess({ name, server, logFile, lock, log }: LocalPr
     },
     unwatch: (events: ConsoleEvents) => watchers.delete(events),
     latestLog: output.readEnd,
-    /** Ends the server for good, and waits until it has ended. */
     close: (): Promise<void> => (closed ??= close()),
   };
 }
@@ -168,7 +197,7 @@ export function createLocalProcess({ name, server, logFile, lock, log }: LocalPr
 const ioTimeoutMs = 1000;
 
 /** Spawns a process group, so that signals reach all its processes, but Ctrl-C of the terminal does not. */
-async function spawnGroup(program: LocalProcessOptions['server'], output: Output, log: Logger) {
+async function spawnGroup(program: LocalServer, output: ReturnType<typeof createOutput>, log: Logger) {
   const { command, cwd, env, grace_seconds: graceSeconds } = program;
   const [file = '', ...args] = command;
   let child: ChildProcessByStdio<Writable, Readable, Readable>;
@@ -200,8 +229,8 @@ async function spawnGroup(program: LocalProcessOptions['server'], output: Output
       if (!stdin.writable) throw toRefusal('the local server has closed its input', offline);
       // Unread input would accumulate in memory.
       if (stdin.writableLength > 0) throw toRefusal('the local server does not read its input');
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
-      stdin.write(`${line}\n`, (error) => (error ? reject(toFailure(error)) : resolve()));
+      const { promise, resolve: written, reject } = Promise.withResolvers<void>();
+      stdin.write(`${line}\n`, (error) => (error ? reject(toFailure(error)) : written()));
       await withTimeout(promise, ioTimeoutMs, () => {
         throw toFailure(new Error('the local server does not read its input'));
       });
@@ -247,11 +276,8 @@ function guard(group: number, graceSeconds: number, log: Logger): () => void {
 const maxLines = 150;
 const maxLineLength = 64 * 1024;
 const maxFileBytes = 4 * 1024 * 1024;
-
 /** The rate limit of Wings; a faster server is slowed down, and loses no lines. */
 const linesPerMs = 20;
-
-type Output = ReturnType<typeof createOutput>;
 
 /** Creates the output of a server, for those who watch it; it appends to an existing log, which is rotated when it is full. */
 function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEvents>) {
@@ -297,9 +323,7 @@ function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEv
     await new Promise((written) => (target ? target.write(text, written) : written(undefined)));
   };
   return {
-    /** The newest lines. */
     recent: recent as readonly string[],
-    /** Reads a stream until it ends. Never throws. */
     async pump(source: Readable): Promise<void> {
       const decoder = new StringDecoder('utf8');
       let rest = '';
@@ -320,7 +344,6 @@ function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEv
       }
       if (rest) await append([rest]);
     },
-    /** Reads the end of the log file; undefined if there is none. */
     readEnd: async (): Promise<string | undefined> => {
       const newest = await readEnd(file);
       if (newest === undefined || newest.length > providerLogBytes) return newest && toLogEnd(newest);

@@ -35,7 +35,6 @@ export type PterodactylSettings = z.infer<typeof PterodactylSettings>;
 export interface PterodactylOptions extends ProviderOptions {
   readonly log: Logger;
   readonly timings?: Partial<ConsoleTimings>;
-  /** Creates the buckets of the panel's budgets; default in memory. */
   readonly createBucket?: CreateBucket | undefined;
 }
 
@@ -47,7 +46,6 @@ const Servers = z.object({
 });
 const Server = z.object({ meta: z.object({ user_permissions: z.array(z.string()) }) });
 
-/** States in which a server accepts no commands. */
 const stoppedStates = new Set(['offline', 'created', 'exited', 'dead', 'removing']);
 
 /** The states that are power states too. Pelican's `missing` is a node that does not answer; others are Docker's. */
@@ -166,7 +164,6 @@ function createConsoles(
       isLocked = next;
       if (isLocked) for (const session of sessions.keys()) session.refuse(notAvailable);
     },
-    /** Ends all consoles without an event. */
     close(): void {
       isClosed = true;
       for (const session of sessions.keys()) session.close();

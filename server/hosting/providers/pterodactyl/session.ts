@@ -12,18 +12,13 @@ import type { ConsoleEvents, GameState, StateReport } from '../types.ts';
 /** The timings of a session, in milliseconds. */
 export const defaultTimings = {
   pingMs: 30_000,
-  /** The timeout of `auth`. */
   authMs: 15_000,
   /** The wait before a throttled `auth` is repeated; Wings allows one in 5 s. */
   throttleMs: 5500,
   /** How long the lines after `send logs` take: Wings does not mark their end, but most arrive within a round trip. */
   loadMs: 500,
-  /** How long a request for statistics waits for Wings. */
   statsMs: 3000,
-  /**
-   * How long after an `auth` the expiry warnings of Wings are ignored. Wings repeats them for short-lived tokens and if
-   * its clock is ahead, and each renewal would use one of the panel's few tokens.
-   */
+  /** How long after an `auth` expiry warnings are ignored: Wings repeats them, and each renewal uses one of few tokens. */
   quietMs: 15_000,
   /** The window of the panel's rate limit for tokens. */
   windowMs: 60_000,
@@ -33,10 +28,8 @@ export type ConsoleTimings = Readonly<typeof defaultTimings>;
 /** For how long a panel repeats the answer of a node, so that a read sooner would report nothing new. */
 export const resourcesMs = 20_000;
 
-/** Dependencies of a session. */
 interface SessionOptions {
   readonly client: Client;
-  /** The path of the server in the panel's API. */
   readonly path: string;
   /** Consumes one of the tokens that the panel issues for the server. Renewals do not ask. */
   readonly consume: () => RateLimitResult | Promise<RateLimitResult>;
@@ -45,7 +38,6 @@ interface SessionOptions {
   readonly events: ConsoleEvents;
   /** Whether buffered lines are not requested, since they cannot be distinguished from new ones. */
   readonly isResumed: boolean;
-  /** Called once, when it has ended for whatever reason. */
   readonly leave: () => void;
   readonly log: Logger;
   /** Milliseconds of a clock that never goes back. */
@@ -67,10 +59,8 @@ type WingsRequest = 'auth' | 'send logs' | 'send stats';
 
 /** Statistics of a running server are not sent on after this time. */
 const staleMs = 10_000;
-
 /** How long a silent connection is trusted: one ping, and some time for its answer. */
 const silenceMs = 35_000;
-
 /** Wings truncates lines at 64 KiB (system/utils.go), and JSON may encode a byte as six. */
 const maxPayload = 1024 * 1024;
 
@@ -84,15 +74,10 @@ const State = z.enum(['running', 'starting', 'stopping', 'offline'] satisfies Ga
 export function openSession(options: SessionOptions) {
   const { client, path, consume, origin, timings, events, isResumed, leave, log, now } = options;
   const timers = new Map<string, NodeJS.Timeout>();
-  /** Called when statistics arrive. */
   const waiting = new Set<() => void>();
-  /**
-   * The first token is sent (`authenticating`) or accepted (`live`). Then the next one is requested (`renewing`), requested
-   * later after a failure (`deferred`), or sent (`reauthenticating`).
-   */
+  /** After `live` the next token is requested (`renewing`), requested later after a failure (`deferred`), or sent. */
   let stage: 'opening' | 'authenticating' | 'live' | 'renewing' | 'deferred' | 'reauthenticating' | 'ended' = 'opening';
   let websocket: WebSocket | undefined;
-  /** The last token, and when it was sent. */
   let grant: Grant;
   let sentAt = 0;
   /** Whether the token has expired, so that lines are lost, and the gap is reported. */
@@ -167,10 +152,7 @@ export function openSession(options: SessionOptions) {
     const first = await requestGrant((detail, retryAfterMs) => lose(detail, lostGap, retryAfterMs));
     if (first) connect(first);
   };
-  /**
-   * Opens the socket. The Origin is the panel's: Wings compares it as text, and rejects a handshake without it. The socket
-   * sends pings, since proxies close idle connections and an offline server sends nothing for hours.
-   */
+  /** Opens the socket. Wings requires the Origin of the panel; proxies close a connection that is silent for long. */
   const connect = (first: Grant): void => {
     const limits = { maxPayload, perMessageDeflate: false, handshakeTimeout: 10_000, followRedirects: false };
     const opened = new WebSocket(first.url, { origin, ...limits });
@@ -314,10 +296,7 @@ export function openSession(options: SessionOptions) {
     /** Ends it for good, and says so; `close` ends it without an event. */
     refuse: (reason: string): void => end(reason),
     close: (): void => end(),
-    /**
-     * The state that the console proves; undefined if it proves none. After an action at `after`, this is the status that
-     * followed it, or the one that still holds when a panel would no longer repeat what was before.
-     */
+    /** The state that the console proves: it followed an action at `after`, or still holds when no older one is repeated. */
     state(after: number): StateReport | undefined {
       if (!status || now() - heard.at > silenceMs) return undefined;
       const counts = status.changedAt > after || heard.at > after + resourcesMs;
