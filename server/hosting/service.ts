@@ -48,7 +48,8 @@ export interface HostingBase {
   /** Create what logs an error, and that the outcome of an action is lost. */
   readonly report: (message: string) => (error: unknown) => void;
   readonly reportLoss: (message: string) => (error: unknown) => void;
-  readonly ownUrl: () => string;
+  /** The URL of this server, once it listens. */
+  readonly address: { readonly url: string };
 }
 
 /** How long a request may wait for the store, in addition to the timeout of its action. */
@@ -58,7 +59,7 @@ const dayMs = 24 * hourMs;
 
 /** Opens the hosting controls, which are closed with the server. Throws a ProvidersError if PROVIDERS_FILE is invalid. */
 export async function openHosting(base: HostingBase) {
-  const { env, opened, lifecycle, store, limits, report, ownUrl } = base;
+  const { env, opened, lifecycle, store, limits, report, address } = base;
   const auditDays = env.AUDIT_RETENTION_DAYS;
   const providers = await openProviders(base);
   const servers = createServers(store.servers, providers);
@@ -94,7 +95,7 @@ export async function openHosting(base: HostingBase) {
     providers,
     relay,
     routes: {
-      hosting: { ...hosting, servers, tokens, relay, publicUrl: (): string => env.PUBLIC_URL ?? ownUrl() },
+      hosting: { ...hosting, servers, tokens, relay, publicUrl: (): string => env.PUBLIC_URL ?? address.url },
       activity: createActivity(store.audit, maxDurationMs),
       runOnce: createRunOnce(base, maxDurationMs),
       lifecycle,
