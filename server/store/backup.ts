@@ -26,10 +26,7 @@ export interface Place {
   readonly environment: Environment;
 }
 
-/**
- * Copies the database of a running service to a new file, as it is at one moment, for its owner only; PostgreSQL by pg_dump.
- * Throws a {@link StoreError} if the file exists or cannot be written.
- */
+/** Copies the database of a running service, as it is at one moment, to a new file for its owner only. Throws a {@link StoreError}. */
 export async function backUp(place: Place, to: string): Promise<void> {
   if (place.url === undefined && !existsSync(place.file)) throw new StoreError(`there is no database ${place.file}`);
   if (existsSync(to)) throw new StoreError(`${to} exists: name a new file`);
@@ -41,11 +38,7 @@ export async function backUp(place: Place, to: string): Promise<void> {
   });
 }
 
-/**
- * Copies a backup to where the database of the service belongs; one of SQLite also into PostgreSQL, whose tables it returns.
- * Throws a {@link StoreError} if there is a database, or if the backup is damaged, of a version that this program cannot
- * use, or holds what this program never wrote.
- */
+/** Restores a backup into an empty place; returns imported tables. Throws a {@link StoreError} if it is damaged, newer or forged. */
 export async function restore(from: string, place: Place): Promise<ImportedTable[]> {
   const kind = kindOfBackup(from);
   if (place.url !== undefined && kind === 'SQLite') return await importSqlite(from, place.url);
@@ -173,10 +166,7 @@ async function withNewDatabase<Result>(url: string, work: (query: Query) => Prom
   return await withConnection(url, work);
 }
 
-/**
- * Runs a program of PostgreSQL on a database, and returns what it prints. The password of the URL goes by the environment:
- * every user of the machine can read arguments.
- */
+/** Runs a program of PostgreSQL. The password goes by the environment: every user of the machine can read arguments. */
 async function runPostgres(program: 'pg_dump' | 'pg_restore', options: string[], place: Place): Promise<string> {
   const address = new URL(place.url!);
   const password = decodeURIComponent(address.password) || address.searchParams.get('password') || '';
