@@ -12,7 +12,7 @@ export interface Change extends Partial<Pick<AuditEntry, 'keyId' | 'server'>> {
   readonly values?: Readonly<Record<string, string | null>>;
 }
 
-/** Creates what makes and audits changes, and says whether one was made. `apply` returns false for none, `exists` for a twin. */
+/** Creates what makes and audits changes; returns whether one was made. `apply` returns false for none, or `exists`. */
 export function createAuditedChange(options: {
   readonly audit: Store['audit'];
   readonly actor: string;
@@ -40,7 +40,7 @@ export function createAuditedChange(options: {
 
 type HostingAction = z.output<typeof HostingActionResponse>;
 
-/** Creates what reads the key's own actions. One without an end after the maximum duration was lost with its process. */
+/** Creates what reads a key's own actions. One without an end after the maximum duration was lost with its process. */
 export function createActivity(audit: Store['audit'], maxDurationMs: number) {
   const toAction = ({ requestId, action, server, requestedAt, finishedAt, outcome }: ActionRecord): HostingAction => {
     const isLost = outcome === null && Date.now() - requestedAt > maxDurationMs;
@@ -62,7 +62,7 @@ export function createActivity(audit: Store['audit'], maxDurationMs: number) {
       if (!found) throw new Problem('not_found', 'This API key has no action with this request ID');
       return toAction(found);
     },
-    /** A page, newest first, after the one that ended with a cursor. Throws `validation_error` if the cursor is wrong. */
+    /** A page, newest first, after the one with a cursor. Throws `validation_error` if the cursor is wrong. */
     async list(keyId: string, limit: number, after?: string): Promise<z.output<typeof HostingActivityResponse>> {
       const position = after === undefined ? undefined : parseCursor(keyId, after);
       const found = await audit.actionsOf(keyId, limit + 1, position);
@@ -73,7 +73,7 @@ export function createActivity(audit: Store['audit'], maxDurationMs: number) {
   };
 }
 
-/** The cursor after an action: its time and id, and a hash with the key, so that a mistyped one or another key's is refused. */
+/** The cursor after an action: its time, its id, and a hash with the key, so that one of another key is refused. */
 function toCursor(keyId: string, { requestedAt, actionId }: ActionPosition): Buffer {
   const position = Buffer.from(requestedAt.toString(16).padStart(12, '0') + actionId.replaceAll('-', ''), 'hex');
   const check = hash('sha256', Buffer.concat([Buffer.from(keyId), position]), 'buffer').subarray(0, 8);

@@ -48,7 +48,7 @@ export class ProvidersError extends Error {
   override readonly name = 'ProvidersError';
 }
 
-/** Loads PROVIDERS_FILE, with "${NAME}" of the environment. Throws a {@link ProvidersError} with each problem and its place. */
+/** Loads PROVIDERS_FILE, with "${NAME}" of the environment. Throws a {@link ProvidersError} with every problem. */
 export function loadProviders(file: string, environment: Environment): Record<string, ProviderSettings> {
   let text: string;
   try {

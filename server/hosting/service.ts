@@ -57,7 +57,7 @@ const storeMs = 30_000;
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-/** Opens the hosting controls, which are closed with the server. Throws a ProvidersError if PROVIDERS_FILE is invalid. */
+/** Opens the hosting controls, closed with the server. Throws a ProvidersError if PROVIDERS_FILE is invalid. */
 export async function openHosting(base: HostingBase) {
   const { env, opened, lifecycle, store, limits, report, address } = base;
   const auditDays = env.AUDIT_RETENTION_DAYS;
@@ -134,7 +134,7 @@ async function openProviders(base: HostingBase): Promise<ReadonlyMap<string, Pro
 /** Creates what finds the provider and the record of a customer's server. */
 export function createServers(records: Store['servers'], providers: ReadonlyMap<string, Provider>) {
   return {
-    /** Throws 403 if it is suspended, and `server_unavailable` (VPS) or `provider_error` (game) if its record leads nowhere. */
+    /** Throws 403 if it is suspended, `server_unavailable` (VPS) or `provider_error` (game) if it leads nowhere. */
     async find<Kind extends ServerKind>(kind: Kind, server: ServerName) {
       const record = await findRecord(records, server);
       const provider = providers.get(record.provider);
@@ -249,7 +249,7 @@ function createHosting(
         send('game', authority, signal, (provider, ref, options) => provider.command(ref, command, options)),
       );
     },
-    /** Reads the power state of a server, and when it was known; never one from before a power action that has ended. */
+    /** Reads the power state of a server, and when it was known; never one from before an action that has ended. */
     async state({ server }: Pick<Caller, 'server'>) {
       const { record, provider } = await servers.find(kindOf(server), server);
       const maxAgeMs = await history.sinceLastAction(server);
@@ -264,12 +264,12 @@ function createHosting(
 }
 
 /**
- * Creates what runs a request once for each Idempotency-Key. Later ones get its response, with headers that say so and name it.
- * A definite failure releases the key; after an unknown outcome the request is never sent again.
+ * Creates what runs a request once for each Idempotency-Key. Later ones get its response, with headers that say so and
+ * name it. A definite failure releases the key; after an unknown outcome the request is never sent again.
  */
 function createRunOnce({ store: { idempotency: store }, reportLoss }: HostingBase, maxDurationMs: number) {
   const onStoreFailure = reportLoss('the outcome of a request could not be stored');
-  /** Runs a request, whose work returns the body of a 200. Throws Problems that say whether it may have had an effect. */
+  /** Runs a request, whose work returns the body of a 200. Throws Problems that say if it may have had an effect. */
   return async (
     endpoint: Endpoint,
     { keyId: apiKeyId, requestId, server }: Caller,
@@ -366,7 +366,7 @@ function createKeyedMutex(waitMs: number) {
 const recentMs = 10 * 60_000;
 const skewMs = 2000;
 
-/** Creates what knows when the last power action ended: one of another instance counts longer in the log, as clocks differ. */
+/** Creates what knows when the last power action ended. As clocks differ, one of another instance counts longer. */
 export function createPowerHistory(options: {
   readonly audit: Store['audit'];
   /** Milliseconds since 1970, as in the audit log, and of a clock that never goes back. */
@@ -397,7 +397,7 @@ export function createPowerHistory(options: {
 /** How long a read is shared: a failed one too, since it uses the upstream's budget as well. */
 const shareMs = 3000;
 
-/** Creates a reader of the latest logs as plain text, which shares each read for 3 s. It throws a {@link ProviderError}. */
+/** Creates a reader of the latest logs as plain text, which shares a read for 3 s. Throws a {@link ProviderError}. */
 export function createReadLatestLog(now: () => number = () => performance.now()) {
   type Read = { readonly text: string | undefined } | { readonly error: unknown };
   const reads = new LRUCache<string, Read, () => Promise<string | undefined>>({

@@ -30,7 +30,7 @@ const Entry = z.object({
   /** Null for a change, as is the address. */
   requestId: OptionalText,
   ip: OptionalText,
-  /** `ok`, a problem code, or `unknown` if it may have taken effect. Of `requested`: null, or `unknown` if its process ended. */
+  /** `ok`, a problem code, or `unknown`. Of `requested`: null, or `unknown` if its process ended before. */
   outcome: z.string().nullable(),
   ms: Time.nullable(),
   /** The first 64 characters of a console command, or the new values of a change. */
@@ -94,7 +94,7 @@ export function createAuditRecords(query: Query) {
   };
   return {
     append,
-    /** Writes the entry before an action; returns what writes the one after it, and never rejects: `onFailure` gets the error. */
+    /** Writes the entry before an action; returns what writes the one after it, which never rejects. */
     async begin(
       fields: Omit<AuditEntry, 'actionId' | 'at' | 'phase' | 'outcome' | 'ms'>,
       onFailure: (error: unknown) => void,

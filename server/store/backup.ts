@@ -26,7 +26,7 @@ export interface Place {
   readonly environment: Environment;
 }
 
-/** Copies the database of a running service, as it is at one moment, to a new file for its owner only. Throws a {@link StoreError}. */
+/** Copies the database, as it is at one moment, to a new file for its owner only. Throws a {@link StoreError}. */
 export async function backUp(place: Place, to: string): Promise<void> {
   if (place.url === undefined && !existsSync(place.file)) throw new StoreError(`there is no database ${place.file}`);
   if (existsSync(to)) throw new StoreError(`${to} exists: name a new file`);
@@ -38,7 +38,7 @@ export async function backUp(place: Place, to: string): Promise<void> {
   });
 }
 
-/** Restores a backup into an empty place; returns imported tables. Throws a {@link StoreError} if it is damaged, newer or forged. */
+/** Restores a backup; returns imported tables. Throws a {@link StoreError} for one that is damaged, newer or forged. */
 export async function restore(from: string, place: Place): Promise<ImportedTable[]> {
   const kind = kindOfBackup(from);
   if (place.url !== undefined && kind === 'SQLite') return await importSqlite(from, place.url);
@@ -141,7 +141,7 @@ async function restorePostgres(file: string, kind: string | undefined, place: Pl
   await (await openPostgres(place.url)).close();
 }
 
-/** What pg_dump writes of the tables of this program; triggers and functions would run with the rights of the service. */
+/** What pg_dump writes of our tables; triggers and functions would run with the rights of the service. */
 const ownEntry =
   /^(?:TABLE|TABLE DATA|SEQUENCE|SEQUENCE SET|SEQUENCE OWNED BY|DEFAULT|CONSTRAINT|INDEX|ACL) \S+ (?:TABLE |SEQUENCE )?hosting_\w+ /;
 
@@ -204,7 +204,7 @@ async function assertOwnSchema(copy: DatabaseSync, refuse: Refuse): Promise<void
   for (const part of expected.difference(found)) throw refuse(`it lacks the ${part}`);
 }
 
-/** The tables with their columns, the indexes, views and triggers. A forged file has triggers with a name of SQLite, too. */
+/** The tables with columns, indexes, views and triggers. A forged file has triggers with a name of SQLite, too. */
 function readSchema(database: DatabaseSync): string[] {
   const rows = database
     .prepare(
@@ -232,7 +232,7 @@ export interface ImportedTable {
 /** Records of one statement: few enough to end within its timeout. */
 const batchSize = 1000;
 
-/** The versions, which the target has already, limits, which are used up or full again within an hour, and the health. */
+/** The versions, which the target has, the limits, which are full again within an hour, and the health. */
 const skipped = new Set(['hosting_migrations', 'hosting_limits', 'hosting_health']);
 
 /** Imports a backup of SQLite into an empty PostgreSQL database: all tables in one transaction, with their ids. */

@@ -64,7 +64,7 @@ export type StoreSettings = z.infer<typeof StoreSettings>;
 /** Milliseconds since 1970. */
 export const Time = z.int().nonnegative();
 
-/** Opens a table: fields in snake case, lists as JSON. An invalid record is a {@link StoreError} that quotes only its `key`. */
+/** Opens a table: fields in snake case, lists as JSON. An invalid record is a {@link StoreError} with its `key`. */
 export function openTable<Schema extends z.ZodType>(
   query: Query,
   name: string,

@@ -11,7 +11,7 @@ const repeatMs = 30_000;
 /** An outage ends after this time without a failure: most checks only read, and may be answered while writes fail. */
 const quietMs = 5000;
 
-/** Creates the health of a store. Its failures are logged once for all calls: at first, every 30 s, and when they are over. */
+/** Creates the health of a store. Failures are logged once for all calls: at first, every 30 s, and at their end. */
 export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>, now: () => number = Date.now) {
   let answers = true;
   let outage: { since: number; failures: number; lastFailureAt: number; loggedAt: number } | undefined;

@@ -11,7 +11,7 @@ import { StoreError, StoreUnreachableError, Time, openTable } from './database.t
 import type { Query, StoreSettings } from './database.ts';
 import { openSqlite } from './sqlite.ts';
 
-/** The state that instances share: each operation is atomic, and visible at the next call. Throws if it cannot be read. */
+/** The state that instances share: each operation is atomic, and seen by the next call. Throws if it cannot be read. */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
 const writeEveryMs = 10_000;
@@ -26,7 +26,7 @@ export const endedQueries = createEvent<{
 /** The SQLite file of a store without a PostgreSQL database. */
 export const sqliteFileIn = (dataDir: string): string => join(dataDir, 'hosting.sqlite');
 
-/** Opens and migrates the store; throws a StoreError or EnvError. `onUnreachable` gets the error of each unanswered call. */
+/** Opens and migrates the store; throws a StoreError or EnvError. `onUnreachable` gets each error of the connection. */
 export async function openStore(
   { DATA_DIR, DATABASE_URL: url }: StoreSettings,
   onUnreachable: (error: StoreUnreachableError) => void = () => undefined,
@@ -64,7 +64,7 @@ export async function openStore(
     streamTokens: createStreamTokenRecords(query),
     /** The limits that all instances share; undefined with SQLite, which has one instance. */
     limits: postgres?.createLimits(query, url!),
-    /** Reads a row; every 10 s, and after a failure, it writes one, which a database that answers may refuse. Throws then. */
+    /** Reads a row; every 10 s, and after a failure, writes one, which a database may refuse. Throws then. */
     async check(): Promise<void> {
       if (performance.now() < nextWriteAt) return void (await run('SELECT version FROM hosting_migrations LIMIT 1'));
       nextWriteAt = 0;
@@ -129,13 +129,13 @@ export function createApiKeyRecords(query: Query) {
     /** Finds the oldest key with a label that is neither revoked nor expired. */
     findActive,
     create: (key: ApiKeyRecord): Promise<void> => keys.insert(key),
-    /** Finds a key by its id and, if given, the hash of a secret: an unknown id and a wrong secret take the same time. */
+    /** Finds a key by id and, if given, the hash of a secret: an unknown id and a wrong secret take the same time. */
     find: (id: string, secretHash?: string): Promise<ApiKeyRecord | undefined> =>
       secretHash === undefined
         ? keys.find('WHERE id = $1', [id])
         : keys.find('WHERE id = $1 AND $2 IN (secret_hash, previous_hash)', [id, secretHash]),
     list: (): Promise<ApiKeyRecord[]> => keys.select('ORDER BY created_at, id'),
-    /** Creates a key unless an active one has its label, which is then returned. Of several callers, one creates its key. */
+    /** Creates a key unless an active one has its label, which is returned. Of several callers, one creates it. */
     async createIfAbsent({ servers, scopes, ...key }: ApiKeyRecord): Promise<ApiKeyRecord | undefined> {
       const { id, secretHash, label, createdAt: now, expiresAt } = key;
       // The key that exists may end between the statements, but hardly ten times.
@@ -183,7 +183,7 @@ export function createApiKeyRecords(query: Query) {
     /** Revokes a key for good; false if there is no such key, true even if it was already revoked. */
     revoke: (id: string, at: number): Promise<boolean> =>
       keys.change('UPDATE hosting_api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1', [id, at]),
-    /** Stores the last use of a key once a minute. It waits at most 200 ms for the store; later failures are not reported. */
+    /** Stores the last use of a key once a minute. It waits at most 200 ms; later failures are not reported. */
     async touch(id: string, at: number): Promise<void> {
       const minute = Math.floor(at / minuteMs) * minuteMs;
       if ((touched.get(id) ?? -1) >= minute) return;
@@ -222,7 +222,7 @@ export type NewServer = Omit<ServerRecord, 'suspendedAt' | 'shared'> & Partial<P
 export function createServerRecords(query: Query) {
   const servers = openTable(query, 'hosting_servers', ['server'], Server);
   return {
-    /** Adds or replaces a server. A suspended one stays suspended. Throws if another that is not shared is the same one. */
+    /** Adds or replaces a server. A suspended one stays so. Throws if another that is not shared is the same one. */
     async put({ server, provider, ref, logFile, shared = 'no' }: NewServer): Promise<void> {
       await query(
         `INSERT INTO hosting_servers (server, provider, ref, log_file, shared) VALUES ($1, $2, $3, $4, $5)
@@ -336,7 +336,7 @@ function createIdempotencyRecords(query: Query) {
   const states = openTable(query, 'hosting_idempotency', ['api_key_id', 'idempotency_key'], State);
   const unanswered = 'WHERE api_key_id = $1 AND idempotency_key = $2 AND status IS NULL';
   return {
-    /** Claims a key atomically: exactly one of several callers gets `begun`, and runs. Records older than 24 h are ignored. */
+    /** Claims a key: exactly one of several callers gets `begun`, and runs. Records older than 24 h are ignored. */
     async begin({ apiKeyId, key, fingerprint, requestId, now, deadline }: IdempotentClaim) {
       // The record may be released between the two statements, but hardly ten times.
       for (let attempt = 0; attempt < 10; attempt += 1) {

@@ -107,7 +107,7 @@ export const migrations: readonly Migration[] = [
     'CREATE INDEX hosting_audit_action ON hosting_audit (action_id)',
   ]),
   usableFrom(4, ({ text }) => [
-    // What became of an action, and the actions of a key, newest first: `actionsOf` in audit.ts has the same conditions.
+    // What became of an action, and the actions of a key, newest first: audit.ts has the same conditions.
     `CREATE INDEX hosting_audit_activity ON hosting_audit (key_id, logged_at, action_id) WHERE ${isActionSql}`,
     `CREATE INDEX hosting_audit_request ON hosting_audit (key_id, request_id, logged_at, action_id) WHERE ${isActionSql}`,
     `ALTER TABLE hosting_idempotency ADD COLUMN request_id ${text}`,
@@ -130,7 +130,7 @@ export const migrations: readonly Migration[] = [
   ]),
 ];
 
-/** Migrates the tables step by step over one exclusive connection; several processes may. Throws a {@link StoreError}. */
+/** Migrates the tables over one exclusive connection; several processes may at once. Throws a {@link StoreError}. */
 export async function migrate(
   query: Query,
   dialect: Dialect,
@@ -169,7 +169,7 @@ export async function migrate(
   return { from, to: version };
 }
 
-/** Reads the version of the tables; throws a {@link StoreError} if a program that supports `supported` cannot use them. */
+/** Reads the version of the tables; throws a {@link StoreError} if a program that supports `supported` cannot use it. */
 export async function readVersion(query: Query, supported: number = migrations.length): Promise<number> {
   const [row] = await query('SELECT COALESCE(MAX(version), 0) AS version FROM hosting_migrations');
   const version = Number(row?.['version']);

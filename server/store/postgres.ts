@@ -126,10 +126,10 @@ const Consumed = z.object({ allowed: z.boolean(), full_us: z.number() });
 /** The database's clock: read again where it is used, since a statement may wait for the row. */
 const nowUs = 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)';
 
-/** A bucket that is this much further from full than its capacity comes from a clock that was set back, and starts over. */
+/** A bucket that is this much further from full than its capacity is of a clock that was set back: it starts over. */
 const maxSkewUs = 60_000_000;
 
-/** One statement on one row (generic cell rate algorithm), so that all instances count in turn. A refusal changes nothing. */
+/** One statement on one row (generic cell rate algorithm): all instances count in turn. A refusal changes nothing. */
 const consumeSql = `
   WITH consumed AS (
     INSERT INTO hosting_limits AS bucket (name, key_hash, full_at)
@@ -148,9 +148,9 @@ const consumeSql = `
     WHERE name = $1 AND key_hash = $2 AND NOT EXISTS (SELECT FROM consumed)`;
 
 /**
- * The token buckets of all instances, over the open PostgreSQL database of a URL. The keys, some of which are addresses of
- * clients, are stored as hashes. Their secret comes from the password of the URL, since one in the database would give the
- * addresses to anyone who reads it. So all instances must have the same password.
+ * The token buckets of all instances, over the open PostgreSQL database of a URL. The keys, some of which are addresses
+ * of clients, are stored as hashes. Their secret comes from the password of the URL, since one in the database would
+ * give the addresses to anyone who reads it. So all instances must have the same password.
  */
 export function createLimits(query: Query, url: string) {
   const secret = deriveKey(URL.parse(url)?.password || url, 'hosting_limits', 32) as Promise<Buffer>;

@@ -28,7 +28,7 @@ export const sqliteDialect: Dialect = {
   beginMigration: ['BEGIN IMMEDIATE'],
 };
 
-/** Opens a file, which processes may share; a missing one is created for its owner only. Throws a {@link StoreError}. */
+/** Opens a file, which processes may share; a new one is for its owner only. Throws a {@link StoreError}. */
 export async function openSqlite(file: string): Promise<Database> {
   const database = await connectSqlite(file);
   try {

@@ -47,7 +47,7 @@ const lingerMs = 30_000;
 const loadMs = 5000;
 const refusedMs = 60_000;
 
-/** Creates the channel of a server. It alone opens the upstream again, with back-off, and says where lines may be missing. */
+/** Creates the channel of a server. It alone opens the upstream again, and says where lines may be missing. */
 export function createChannel(options: ChannelOptions) {
   const { open, describe, clock, random, closed, backoff = { firstMs: 1000, maxMs: 60_000 } } = options;
   const output = createOutput();
@@ -187,7 +187,7 @@ export function createChannel(options: ChannelOptions) {
       else if (phase !== 'opening') admit();
       return {
         ...subscription,
-        /** What the server uses now; viewers share a read for two seconds. It waits for an upstream that is being opened. */
+        /** What the server uses now, shared for two seconds. It waits for an upstream that is being opened. */
         async stats(): Promise<ConsoleStats> {
           if (phase === 'opening') await new Promise<void>((wake) => waiting.push(wake));
           if (!source) return unknownStats;
@@ -224,9 +224,9 @@ export function toMessage<Event extends ServiceEvent>(event: Event, ...args: Arg
 }
 
 /**
- * Encodes messages as consecutive websocket text frames (RFC 6455 5.2). A server does not mask its frames, so all viewers
- * get the same buffer, and one write sends many frames. 50 viewers of 20,000 lines a second take 8 % of a core, and 35
- * times as much with one `send` for each line and viewer.
+ * Encodes messages as consecutive websocket text frames (RFC 6455 5.2). A server does not mask its frames, so all
+ * viewers get the same buffer, and one write sends many frames. 50 viewers of 20,000 lines a second take 8 % of a core,
+ * and 35 times as much with one `send` for each line and viewer.
  */
 export function toFrames(messages: readonly string[]): Buffer {
   const frames = Buffer.allocUnsafe(messages.reduce((sum, message) => sum + frameBytes(message), 0));
@@ -276,7 +276,7 @@ type Cursor = { readonly entry: number; readonly lines: number };
 
 type Batch = { readonly frames: Buffer; readonly next: Cursor };
 
-/** Creates the output of a console, buffered once for all viewers: one that is over 1 MiB behind misses the oldest lines. */
+/** Creates the output of a console, buffered once for all: a viewer over 1 MiB behind misses the oldest lines. */
 function createOutput() {
   /** By their number; dropped ones are missing. */
   const entries = new Map<number, Entry>();

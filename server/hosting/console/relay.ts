@@ -45,9 +45,10 @@ export interface RelayDependencies {
 }
 
 /**
- * The connections of this process, those of one client without a valid token, and the streams of one API key. After a restart
- * all viewers of a customer's site may reconnect within a second, perhaps from one address. Each needs about 20 KB until its
- * token is verified (at most 10 s); a viewer that does not read needs up to 128 KiB more. So all need at most 750 MB.
+ * The connections of this process, those of one client without a valid token, and the streams of one API key. After a
+ * restart all viewers of a customer's site may reconnect within a second, perhaps from one address. Each needs about 20
+ * KB until its token is verified (at most 10 s); a viewer that does not read needs up to 128 KiB more. So all need at
+ * most 750 MB.
  */
 const defaultLimits = { connections: 5000, unauthenticated: 2000, viewersPerKey: 2000 };
 
@@ -188,7 +189,7 @@ const graceMs = 30_000;
 /** What a check decides: the access of a secret of a key to a server. */
 const toName = ({ grant }: Viewer): string => `${grant().server} ${grant().keyId} ${grant().secretHash}`;
 
-/** Creates the watch of open streams, which checks their keys and servers every 2 s. It returns what ends the watch of one. */
+/** Creates the watch of open streams, which checks their access every 2 s. It returns what ends the watch of one. */
 function createAccessWatch(checkAccess: CheckAccess, clock: Clock, onFailure: RelayDependencies['onFailure']) {
   /** Each watched stream, and when its oldest check without a result started. */
   const failingSince = new Map<Viewer, number | undefined>();

@@ -314,7 +314,7 @@ function describeToken(token: unknown): string {
 type ClientMessage =
   | { readonly type: 'auth'; readonly token: unknown }
   | { readonly type: 'send logs' | 'send stats'; readonly now: number }
-  /** The command is undefined if it or its reference is invalid. A reference is answered as it came, also an invalid one. */
+  /** The command is undefined if it or its reference is invalid. Any reference is answered as it came. */
   | { readonly type: 'send command'; readonly command: string | undefined; readonly reference: string | undefined }
   | { readonly type: 'unknown'; readonly event: string };
 

@@ -22,7 +22,7 @@ interface UpgradeOptions {
 /** Handles websocket upgrades. */
 export type UpgradeHandler = ReturnType<typeof createUpgradeHandler>;
 
-/** The longest message is an escaped command. The types of ws lack the last two options; the session closes who floods pings. */
+/** The longest message is an escaped command. The types of ws lack the last two options; the session limits pings. */
 const serverOptions = {
   noServer: true,
   clientTracking: false,
@@ -37,8 +37,8 @@ const serverOptions = {
 const streamTarget = /^(?:[A-Za-z]+:\/\/[^/?#]*)?\/v1\/hosting\/game\/console\/([^/?#]+)\/stream(?:\?|$)/;
 
 /**
- * Creates the websocket endpoint. It allows any Origin: the token in the first message is the only credential, so a foreign
- * page gains nothing from a visitor's browser. Refusals are plain HTTP responses.
+ * Creates the websocket endpoint. It allows any Origin: the token in the first message is the only credential, so a
+ * foreign page gains nothing from a visitor's browser. Refusals are plain HTTP responses.
  */
 export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }: UpgradeOptions) {
   const streams = new Set<WebSocket>();

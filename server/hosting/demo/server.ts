@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 
-/** A program that simulates a game server on its console, or with the argument `vps` a VPS, so that every route can be tried. */
+/** A program that simulates a game server on its console, or a VPS (`vps`), so that every route can be tried. */
 
 const isVps = process.argv[2] === 'vps';
 const players = ['Alma', 'Birk', 'Cleo', 'Dag'];

@@ -35,7 +35,7 @@ const refusals = new Set(
 /** Codes after which the action may have taken effect, with any status. */
 const ambiguous = new Set(['bad_gateway', 'server_error', 'service_error', 'timeout', 'unavailable']);
 
-/** The power state of each status. In the others a server is neither on nor off for sure: migrating, rebuilding, deleting. */
+/** The power state of each status. In others, such as migrating or rebuilding, a server is neither on nor off. */
 const states: ReadonlyMap<string, PowerState> = new Map([
   ['running', 'running'],
   ['initializing', 'starting'],

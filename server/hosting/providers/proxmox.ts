@@ -44,7 +44,7 @@ const Resources = z.object({ data: z.array(z.unknown()) });
 const Started = z.object({ data: z.string().startsWith('UPID:') });
 const Failure = z.object({ message: z.string() });
 
-/** The power state of each status. In others, such as `paused`, a VPS is neither on nor off; `unknown` is a lost node. */
+/** The power state of each status. In others, such as `paused`, a VPS is neither on nor off; or its node is lost. */
 const states: ReadonlyMap<string, PowerState> = new Map([
   ['running', 'running'],
   ['prelaunch', 'starting'],
@@ -54,7 +54,7 @@ const states: ReadonlyMap<string, PowerState> = new Map([
 /** Each node publishes what it knows of its VPS every 10 s (pvestatd), and the list is cached for some seconds more. */
 const lagMs = 15_000;
 
-/** Creates the provider of VPS in a Proxmox VE cluster, virtual machines and containers; a server's `ref` is its vmid. */
+/** Creates the provider of VPS in a Proxmox VE cluster, machines and containers; a server's `ref` is its vmid. */
 export function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Provider {
   const client = createClient({
     baseUrl: `${settings.url}/api2/json`,

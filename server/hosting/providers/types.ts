@@ -70,7 +70,7 @@ export interface Provider {
   readonly vps?: VpsProvider;
   readonly game?: GameProvider;
   check(): Promise<CheckResult[]>;
-  /** Lists the refs of all servers that the credential reaches, where a few requests do it; undefined if they cannot be listed. */
+  /** Lists the refs of all servers of the credential by a few requests; undefined if they cannot be listed. */
   readonly listRefs?: () => Promise<ReadonlySet<string> | undefined>;
   /** Called before the process ends, so that servers can start to stop. */
   drain?(): void;
@@ -163,9 +163,9 @@ interface Group {
 }
 
 /**
- * Creates what reads the state of a server, as `state` of a provider. All questions about a group, which is an account or one
- * server, share its reads. They are `intervalMs` apart; the upstream may repeat for `lagMs` what it knew before; there is none
- * while the budget has no room.
+ * Creates what reads the state of a server, as `state` of a provider. All questions about a group, which is an account
+ * or one server, share its reads. They are `intervalMs` apart; the upstream may repeat for `lagMs` what it knew before;
+ * there is none while the budget has no room.
  */
 export function createStateReader(options: {
   readonly read: (group: string) => Promise<ReadonlyMap<string, PowerState>>;

@@ -17,10 +17,10 @@ type Group = z.infer<typeof Group>;
 
 const Holder = z.object({ pid: z.int(), host: z.string(), since: z.string(), groups: z.record(z.string(), Group) });
 
-/** The lock on the local servers of a DATA_DIR: of several processes with this folder, only one runs servers at a time. */
+/** The lock on the local servers of a DATA_DIR: only one process at a time runs servers of this folder. */
 export type GroupsLock = ReturnType<typeof createGroupsLock>;
 
-/** Creates the lock of a folder: a locked file, and beside it a file that says who holds the lock, and for which groups. */
+/** Creates the lock of a folder: a locked file, and one that says who holds the lock, and for which groups. */
 export function createGroupsLock(folder: string, log: Logger) {
   const holderFile = join(folder, '.holder.json');
   /** The servers that use the lock; their groups as soon as they have one. */
@@ -63,7 +63,7 @@ export function createGroupsLock(folder: string, log: Logger) {
     throw toRefusal(`${name} has ended, but its local servers have not yet`);
   };
   return {
-    /** Takes the lock for a server, if this process does not hold it yet. Throws a ProviderError that says why it cannot. */
+    /** Takes the lock for a server, unless this process holds it. Throws a ProviderError that says why it cannot. */
     acquire(server: string): void {
       unlock ??= take();
       if (users.size === 0) since = new Date().toISOString();
@@ -99,7 +99,7 @@ export function createGroupsLock(folder: string, log: Logger) {
 
 const isNumber = (name: string): boolean => /^\d+$/.test(name);
 
-/** Whether a group outlives its killed holder until its guard ends it; one that started at another time is not the same. */
+/** Whether a group outlives its killed holder until its guard ends it. After another start it is another group. */
 function isAlive({ id, started }: Group): boolean {
   const names = existsSync('/proc') ? readdirSync('/proc') : [];
   const found = names.filter(isNumber).map(readProcess);
@@ -126,7 +126,7 @@ function parseStat(text: string) {
   return { state: fields[0], group: Number(fields[2]), cpuMs, started: fields[19] };
 }
 
-/** Reads the CPU, over half a second, and the memory of a process group; the rest is shared with this machine. Never rejects. */
+/** Reads the CPU, over half a second, and the memory of a group; the machine shares the rest. Never rejects. */
 export async function readUsage(group: number): Promise<ConsoleStats> {
   const first = await readSample(group);
   await sleep(500, undefined, { ref: false });

@@ -147,7 +147,7 @@ export function createLocalProcess({ name, server, logFile, lock, log }: LocalPr
     clearTimeout(grace);
     group?.signal('SIGKILL');
   };
-  /** Runs an action; awaits a start, but no end. `restart` ends by SIGTERM, `reset` by SIGKILL. Throws a ProviderError. */
+  /** Runs an action; awaits a start, but no end. `restart` sends SIGTERM, `reset` SIGKILL. Throws a ProviderError. */
   const power = async (action: PowerAction): Promise<void> => {
     const starts = action !== 'stop' && action !== 'kill';
     if (starting && (action === 'start' || action === 'restart')) return await starting;
@@ -247,7 +247,7 @@ async function spawnGroup(program: LocalServer, output: ReturnType<typeof create
 const toFailure = (cause: unknown): ProviderError =>
   new ProviderError(problems.provider_error.message, { outcome: 'unknown', cause });
 
-/** Ends a group when stdin closes without a line, also after a SIGKILL of the parent. A shell is everywhere and small. */
+/** Ends a group when stdin closes without a line, as after a SIGKILL of the parent. A shell is everywhere and small. */
 const guardScript = `
 trap '' HUP INT QUIT TERM
 read -r line && exit 0
@@ -279,7 +279,7 @@ const maxFileBytes = 4 * 1024 * 1024;
 /** The rate limit of Wings; a faster server is slowed down, and loses no lines. */
 const linesPerMs = 20;
 
-/** Creates the output of a server, for those who watch it; it appends to an existing log, which is rotated when it is full. */
+/** Creates the output of a server, for its watchers; it appends to a log, which is rotated when it is full. */
 function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEvents>) {
   const previous = `${file}.1`;
   const recent: string[] = [];
@@ -358,7 +358,7 @@ function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEv
   };
 }
 
-/** Reads the end of a file in the folder of a server, which controls it: links out of it and special files are ignored. */
+/** Reads the end of a file in a server's folder, which the server controls: links out of it and FIFOs are ignored. */
 export async function readServerFile(folder: string, path: string): Promise<string | undefined> {
   try {
     const real = await realpath(path);

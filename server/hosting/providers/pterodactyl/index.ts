@@ -120,9 +120,9 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
 }
 
 /**
- * A panel issues 5 tokens a minute for a server, to all its users together. A burst of three and two more a minute are at
- * most four in any minute, which leaves one for the owner or a renewal. Renewals are not counted: default tokens need one
- * in 8 minutes, and panels with shorter ones have other limits.
+ * A panel issues 5 tokens a minute for a server, to all its users together. A burst of three and two more a minute are
+ * at most four in any minute, which leaves one for the owner or a renewal. Renewals are not counted: default tokens
+ * need one in 8 minutes, and panels with shorter ones have other limits.
  */
 const attempts = { burst: 3, perWindow: 2 };
 

@@ -18,7 +18,7 @@ export const defaultTimings = {
   /** How long the lines after `send logs` take: Wings does not mark their end, but most arrive within a round trip. */
   loadMs: 500,
   statsMs: 3000,
-  /** How long after an `auth` expiry warnings are ignored: Wings repeats them, and each renewal uses one of few tokens. */
+  /** How long after an `auth` expiry warnings are ignored: Wings repeats them, and a panel issues few tokens. */
   quietMs: 15_000,
   /** The window of the panel's rate limit for tokens. */
   windowMs: 60_000,
@@ -70,7 +70,7 @@ const renewalGap = 'the credential of the console had to be renewed';
 const Message = z.object({ event: z.string(), args: z.array(z.string()).nullish() });
 const State = z.enum(['running', 'starting', 'stopping', 'offline'] satisfies GameState[]);
 
-/** Opens a session: one token, one socket, further tokens before each expires, and one end. It emits nothing at once. */
+/** Opens a session: a token, a socket, further tokens before each expires, and one end. It emits nothing at once. */
 export function openSession(options: SessionOptions) {
   const { client, path, consume, origin, timings, events, isResumed, leave, log, now } = options;
   const timers = new Map<string, NodeJS.Timeout>();
@@ -119,7 +119,7 @@ export function openSession(options: SessionOptions) {
     end(reason, retryAfterMs);
   };
 
-  /** Requests a token from the panel; undefined if the session has ended, or if `onFailure` was called as a retry may help. */
+  /** Requests a token; undefined if the session has ended, or if `onFailure` was called as a retry may help. */
   const requestGrant = async (onFailure: (detail: string, retryAfterMs: number) => void) => {
     const request = client.request('GET', `${path}/websocket`);
     const reply = await request.catch((error: unknown) => String((error as Error).cause ?? error));
@@ -194,7 +194,7 @@ export function openSession(options: SessionOptions) {
     setTimer('auth', timings.authMs, () => lose('no answer to auth'));
     send('auth', token.token);
   };
-  /** Wings reports only the first of several dropped `auth`, so `auth` is repeated until there is an answer or a timeout. */
+  /** Wings reports only the first of several dropped `auth`, so it is repeated until an answer or a timeout. */
   const awaitThrottle = (): void =>
     setTimer('throttle', timings.throttleMs, () => {
       awaitThrottle();
@@ -296,7 +296,7 @@ export function openSession(options: SessionOptions) {
     /** Ends it for good, and says so; `close` ends it without an event. */
     refuse: (reason: string): void => end(reason),
     close: (): void => end(),
-    /** The state that the console proves: it followed an action at `after`, or still holds when no older one is repeated. */
+    /** The state that the console proves: it followed an action at `after`, or holds when no older one is repeated. */
     state(after: number): StateReport | undefined {
       if (!status || now() - heard.at > silenceMs) return undefined;
       const counts = status.changedAt > after || heard.at > after + resourcesMs;
