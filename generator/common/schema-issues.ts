@@ -206,12 +206,11 @@ function toDates(text: string): string[] {
   const first = yearFirst.exec(text) ?? /^(\d{4})()(\d{2})(\d{2})$/.exec(text);
   const last = yearLast.exec(text);
   const { hour, rest, zone } = (first ?? last)?.groups ?? {};
-  const dates: [year: string, month: string, day: string][] = [];
-  if (first) dates.push([first[1]!, first[3]!, first[4]!]);
+  const dates = first ? [[first[1]!, first[3]!, first[4]!]] : [];
   if (last && last[2] !== '.') dates.push([last[4]!, last[1]!, last[3]!]);
   if (last) dates.push([last[4]!, last[3]!, last[1]!]);
-  return dates.flatMap(([year, month, day]) => {
-    const date = `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
+  return dates.flatMap((parts) => {
+    const date = parts.map((part) => part.padStart(2, '0')).join('-');
     // Without its zone a time would be another one.
     return hour === undefined || zone ? [date] : [date, `${date}T${hour.padStart(2, '0')}${rest}`];
   });

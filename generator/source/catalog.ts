@@ -33,7 +33,7 @@ export function readCatalog(folder: SourceFolder, diagnostics: Diagnostics): Cat
   for (const file of folder.files) {
     const [, kind, key = ''] = /^(services|games)\/([^/]+)\.yaml$/.exec(file.path) ?? [];
     if (kind === 'services' || kind === 'games') {
-      const entry = parse(file, sources.plans, diagnostics, checkPlanNames);
+      const entry = parse(file, sources.plans, diagnostics, (one, _, warn) => checkNames('plans', one.plans, warn));
       const { success, error } = CatalogKey.safeParse(key);
       if (success && entry) plans[kind].push({ key, ...entry });
       if (success) continue;
@@ -95,10 +95,6 @@ function checkNames(list: string, items: readonly { readonly name: string }[], r
     const message = `two ${list} are named "${name}"`;
     if (names.indexOf(name) < index) report([list, index, 'name'], message, 'rename one of them');
   }
-}
-
-function checkPlanNames({ plans }: PlanFile, _: Report, warn: Report): void {
-  checkNames('plans', plans, warn);
 }
 
 function checkDomains({ order_url: url, tlds }: DomainCatalog, report: Report): void {
