@@ -2,8 +2,7 @@ import { hash } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { BuildOptions, BuildResult } from './compile.ts';
-import { replaceFile } from './common/atomic-file.ts';
-import { createFolder } from './common/folder.ts';
+import { createFolder, replaceFile } from './common/files.ts';
 import { hashManifest, isIntact, openPreviousRelease } from './release/previous-release.ts';
 import type { SourceFolder, Sources } from './source/load.ts';
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { z } from 'zod';
 import { readVariable } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
-import { createFolder } from '#common/folder.ts';
+import { createFolder } from '#common/files.ts';
 
 /** Invalid settings; the message has a line for each, and never holds a value. */
 export class EnvError extends Error {

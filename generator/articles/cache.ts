@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { SQLTagStore } from 'node:sqlite';
 import { gunzipSync } from 'node:zlib';
-import { createFolder } from '../common/folder.ts';
+import { createFolder } from '../common/files.ts';
 import type { Encodings } from '../release/compress.ts';
 import type { SourceFile } from '../source/load.ts';
 import type { ArticleMetadata } from './article.ts';

@@ -9,7 +9,7 @@ import { adviseAuthor } from '../articles/checks.ts';
 import { blog, collections, knowledgeBase } from '../articles/collections.ts';
 import { toTitleCase } from '../articles/content.ts';
 import { CommandError } from '../common/command-line.ts';
-import { createFolder } from '../common/folder.ts';
+import { createFolder } from '../common/files.ts';
 import { suggest } from '../common/suggest.ts';
 import { parseYaml } from '../common/yaml.ts';
 import { displayPath } from '../source/load.ts';

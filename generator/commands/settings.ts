@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { SiteUrls } from '../articles/feed.ts';
 import { CommandError } from '../common/command-line.ts';
 import { baseUrlRule, pageUrlRule, readVariable, toBaseUrl, toPageUrl } from '../common/environment.ts';
-import { createFolder } from '../common/folder.ts';
+import { createFolder } from '../common/files.ts';
 
 /** The option for the folder of releases. */
 export interface OutFlag {

@@ -16,7 +16,7 @@ import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { contractVersion } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
-import { createFolder } from '../common/folder.ts';
+import { createFolder } from '../common/files.ts';
 import { parseManifest, renderManifest, toReleaseId } from '../common/manifest.ts';
 import type { Compressor, Encodings } from './compress.ts';
 import { createStageName, makeCurrent, withLock } from './history.ts';

@@ -2,7 +2,7 @@ import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
-import { createFolder } from '#common/folder.ts';
+import { createFolder } from '#common/files.ts';
 import { readSettings } from '../settings.ts';
 import { backUp, restore } from '../store/backup.ts';
 import { StoreSettings } from '../store/database.ts';

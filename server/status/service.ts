@@ -1,7 +1,6 @@
 import { readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { replaceFile } from '#common/atomic-file.ts';
-import { createFolder } from '#common/folder.ts';
+import { createFolder, replaceFile } from '#common/files.ts';
 import { StatusResponse } from '#contract/status.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import type { Base } from '../lifecycle.ts';

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import type { Environment } from '#common/environment.ts';
-import { createFolder } from '#common/folder.ts';
+import { createFolder } from '#common/files.ts';
 import { StoreError } from './database.ts';
 import type { Query, Row } from './database.ts';
 import { migrate, migrations, readVersion } from './migrations.ts';

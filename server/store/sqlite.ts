@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createFolder } from '#common/folder.ts';
+import { createFolder } from '#common/files.ts';
 import pLimit from 'p-limit';
 import type { Database, Dialect, Query, Row, Value } from './database.ts';
 import { StoreError, StoreUnreachableError } from './database.ts';
