@@ -77,7 +77,7 @@ export function exampleRequest(path: string, operation: Operation, key: string) 
   const inQuery = new URLSearchParams();
   let filled = path;
   for (const { name, in: place, example } of parameters) {
-    if (place === 'path') filled = filled.replace(`{${name}}`, String(example));
+    if (place === 'path') filled = filled.replace(`{${name}}`, example);
     if (place === 'query') inQuery.set(name, String(example));
   }
   const body = requestBody?.content['application/json']?.example;

@@ -59,7 +59,12 @@ describe('a server with a client over its limit', () => {
   });
 
   test.each(toCases(limitedRows))('%s', async (_, row) => {
-    expect(await recordRow(served, ['GET /v1/info', row as string])).toMatchSnapshot('answer');
+    // On a busy machine a second may pass between both requests, and the bucket is full again.
+    let recorded = '';
+    for (let tries = 0; tries < 10 && !recorded.includes(' 429 '); tries += 1) {
+      recorded = await recordRow(served, ['GET /v1/info', row as string]);
+    }
+    expect(recorded).toMatchSnapshot('answer');
   });
 });
 
