@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parseSync } from 'oxc-parser';
+import { createRandom } from './bench/corpus.ts';
 
 // Mutation testing of both programs: changes one place of the code at a time and runs the fast tests that reach it. A
 // mutant that no test notices is a test that is missing, or code that is not needed. See test/README.md.
@@ -136,13 +137,8 @@ async function main(): Promise<void> {
     }
   };
   await Promise.all(Array.from({ length: Number(values.jobs) }, (_, job) => work(copy(`job-${job}`))));
-  const counts = Map.groupBy(results, ({ outcome }) => outcome);
-  console.log(
-    [...counts]
-      .map(([outcome, { length }]) => `${length} ${outcome}`)
-      .toSorted()
-      .join(', '),
-  );
+  const counts = [...Map.groupBy(results, ({ outcome }) => outcome)];
+  console.log(counts.map(([outcome, { length }]) => `${length} ${outcome}`).join(', '));
 }
 
 /** Draws mutants from all files of the programs; the same seed draws the same ones from the same code. */
@@ -152,14 +148,7 @@ function draw(files: readonly string[]): Mutant[] {
     (file) => programs.some((name) => file.startsWith(`${name}/`)) && /(?<!\.d)\.ts$/.test(file),
   );
   const all = sources.flatMap((file) => findMutants(file, readFileSync(join(values.tree, file), 'utf8')));
-  // mulberry32
-  let state = Number(values.seed);
-  const random = (): number => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  const random = createRandom(Number(values.seed));
   const drawn: Mutant[] = [];
   for (let wanted = Number(values.count); wanted > 0 && all.length > 0; wanted -= 1) {
     drawn.push(...all.splice(Math.floor(random() * all.length), 1));

@@ -10,6 +10,9 @@ import type { Upstream } from '../helpers/upstream.ts';
 import { ask } from '../server/ask.ts';
 import { eventually } from '../server/shared.ts';
 import { wrongNames } from '../server/wrong-names.ts';
+import type { Availability } from '../../server/domains/lookup/query.ts';
+import type { DomainName } from '../../server/domains/names.ts';
+import { createAvailability } from '../../server/domains/service.ts';
 
 const generous = { DOMAIN_RATELIMIT_BURST: '100000' };
 const price = '{ EUR: { 1: { register: 10, renew: 12, transfer: 0 } } }';
@@ -190,4 +193,142 @@ test('live prices are 502 if never read, and 500 if none is complete', async () 
   const empty = await serve({ ...whmcs, WHMCS_URL: billing.url });
   await expect.poll(async () => (await listed(empty.app)).status, eventually).toBe(500);
   expect(await search(empty.app, 'a.com')).toMatchObject({ status: 500, body: { error: 'pricing_unavailable' } });
+});
+
+/** An availability service with a fake registry; the test answers each check. */
+function createService() {
+  const checks: { name: string; answer: (availability: Availability) => void; fail: (error: Error) => void }[] = [];
+  let now = 1000;
+  const service = createAvailability(
+    {
+      check: ({ name }) =>
+        new Promise((answer, fail) => {
+          checks.push({ name, answer, fail });
+        }),
+    },
+    () => now,
+  );
+  return { service, checks, advance: (ms: number) => (now += ms) };
+}
+
+const domain: DomainName = { name: 'example.com', tld: 'com' };
+
+test('a taken name is cached for 10 minutes, and a free one for one minute', async () => {
+  for (const [availability, ms] of [
+    ['taken', 600_000],
+    ['free', 60_000],
+  ] as const) {
+    const { service, checks, advance } = createService();
+    const first = service.check(domain, undefined);
+    checks[0]!.answer(availability);
+    expect(await first).toBe(availability);
+    advance(ms);
+    expect(await service.check(domain, undefined)).toBe(availability);
+    expect(checks).toHaveLength(1);
+    advance(1);
+    void service.check(domain, undefined);
+    expect(checks).toHaveLength(2);
+  }
+});
+
+test('an unknown result is not cached', async () => {
+  const { service, checks } = createService();
+  const first = service.check(domain, undefined);
+  checks[0]!.answer('unknown');
+  expect(await first).toBe('unknown');
+  const second = service.check(domain, undefined);
+  checks[1]!.answer('taken');
+  expect(await second).toBe('taken');
+});
+
+test('200 concurrent searches for one name cause one lookup', async () => {
+  const { service, checks } = createService();
+  const answers = Array.from({ length: 200 }, () => service.check({ ...domain }, undefined));
+  expect(checks).toHaveLength(1);
+  checks[0]!.answer('free');
+  expect(new Set(await Promise.all(answers))).toEqual(new Set(['free']));
+});
+
+test('a lookup that throws fails its searches, and the next search repeats it', async () => {
+  const { service, checks } = createService();
+  const answers = Promise.allSettled([service.check(domain, undefined), service.check(domain, undefined)]);
+  checks[0]!.fail(new Error('a defect'));
+  expect((await answers).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  void service.check(domain, undefined);
+  expect(checks).toHaveLength(2);
+});
+
+test('each lookup source has its own cache entry', async () => {
+  const { service, checks } = createService();
+  const first = service.check(domain, undefined);
+  checks[0]!.answer('free');
+  expect(await first).toBe('free');
+  const second = service.check(domain, 'none');
+  checks[1]!.answer('unknown');
+  expect(await second).toBe('unknown');
+  expect(await service.check(domain, undefined)).toBe('free');
+});
+
+test('the cache is bounded', async () => {
+  const { service, checks } = createService();
+  for (let count = 0; count < 50_001; count += 1) {
+    const answer = service.check({ name: `n${count}.com`, tld: 'com' }, undefined);
+    checks[count]!.answer('taken');
+    await answer;
+  }
+  void service.check({ name: 'n0.com', tld: 'com' }, undefined);
+  expect(checks).toHaveLength(50_002);
+  expect(await service.check({ name: 'n50000.com', tld: 'com' }, undefined)).toBe('taken');
+});
+
+const catalog = 'tlds:\n  .com: { prices: { EUR: { 1: { register: 1, renew: 1, transfer: 1 } } } }\n  .co.uk: {}\n';
+
+/** The messages of names that are no domains. Names to search for are given only where they were checked. */
+const messages: readonly (readonly [name: string, message: string])[] = [
+  ['ex ample.com', 'The domain must not contain a space'],
+  ['ex\tample.com', 'The domain must not contain U+0009'],
+  ['a\u0000b.com', 'The domain must not contain U+0000'],
+  ['a\u2028b.com', 'The domain must not contain U+2028'],
+  ['exam_ple.com', 'The domain must not contain _'],
+  ['<script>.com', 'The domain must not contain <'],
+  [' free.com', 'The domain must not begin or end with a space; search for free.com'],
+  ['info@free.com', 'The domain must not contain @; search for free.com'],
+  ['info@', 'The domain must not contain @'],
+  ['www.free.com', 'Only a whole domain can be searched for, without a subdomain; search for free.com'],
+  ['a.b.free.co.uk', 'Only a whole domain can be searched for, without a subdomain; search for free.co.uk'],
+  ['www.Bücher.com', 'Only a whole domain can be searched for, without a subdomain; search for bücher.com'],
+  ['www.xn--bcher-kva.com.', 'Only a whole domain can be searched for, without a subdomain; search for bücher.com'],
+  ['https://free.com', 'The domain must be without a protocol, port, path or query; search for free.com'],
+  [
+    'HTTPS://info@www.free.com:443/a?b#c',
+    'The domain must be without a protocol, port, path or query; search for free.com',
+  ],
+  ['free.com/', 'The domain must be without a protocol, port, path or query; search for free.com'],
+  ['free.com:80', 'The domain must be without a protocol, port, path or query; search for free.com'],
+  ['free.com?x', 'The domain must be without a protocol, port, path or query; search for free.com'],
+  ['mailto:info@free.com', 'The domain must be without a protocol, port, path or query; search for free.com'],
+  ['//free.com', 'The domain must be without a protocol, port, path or query; search for free.com'],
+  ['https://free.example', 'The domain must be without a protocol, port, path or query'],
+  ['https://<b>.com', 'The domain must be without a protocol, port, path or query'],
+  ['free.com..', 'The domain has an empty part; search for free.com'],
+  ['.free.com', 'The domain has an empty part; search for free.com'],
+  ['a..free.com', 'The domain has an empty part'],
+];
+
+test('the message of an invalid name says what is wrong and which name to search for', async () => {
+  const root = createProject({ 'catalog/domains.yaml': catalog });
+  await buildProject(root);
+  const app = await createTestApp({ root, settings: { DOMAIN_RATELIMIT_BURST: '100', DATA_DIR: temporaryFolder() } });
+  const answers = [];
+  for (const [name] of messages) {
+    const { status, text } = await ask(app, `/v1/domains/search?domain=${encodeURIComponent(name)}`);
+    answers.push({ name, status, body: JSON.parse(text) as unknown });
+  }
+  expect(answers).toEqual(
+    messages.map(([name, message]) => ({
+      name,
+      status: 400,
+      body: { success: false, error: 'invalid_domain', message },
+    })),
+  );
 });

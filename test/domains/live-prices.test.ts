@@ -1,24 +1,86 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
-import type { TldPrices } from '../../server/domains/prices/source.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import type { PriceSource, TldPrices } from '../../server/domains/prices/source.ts';
 import { createWhmcs } from '../../server/domains/prices/whmcs.ts';
-import type { LivePrices } from '../../server/domains/prices/index.ts';
-import {
-  com,
-  createWorldWithStoredPrices,
-  createSource,
-  createWorld,
-  down,
-  hourMs,
-  sold,
-} from '../helpers/live-prices.ts';
+import type { LivePrices, LivePricesOptions } from '../../server/domains/prices/index.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { createTestLog, until } from '../helpers/upstream.ts';
 import { createWhmcsUpstream, refusal, whmcsCredential } from '../helpers/upstream-whmcs.ts';
+import { createLivePrices } from '../../server/domains/prices/index.ts';
+
+/** One hour in milliseconds. */
+const hourMs = 3_600_000;
+/** The prices of a TLD. */
+const com = { register: 11.49, renew: 13.49, transfer: 11.49 };
+/** A successful answer of a billing system. */
+const sold = (tlds: Record<string, TldPrices> = { com }): Map<string, TldPrices> => new Map(Object.entries(tlds));
+/** A failed read of a billing system. */
+const down = (): Promise<never> => Promise.reject(new Error('the billing system is down'));
+
+/** Creates a billing system with a given answer, which a test may change. */
+function createSource(answer: () => Promise<ReadonlyMap<string, TldPrices>>) {
+  let running = 0;
+  const closing = Promise.withResolvers<never>();
+  closing.promise.catch(() => {});
+  const source = {
+    answer,
+    reads: 0,
+    /** The highest number of reads that ran at the same time. */
+    atOnce: 0,
+    closed: false,
+    async read(): Promise<ReadonlyMap<string, TldPrices>> {
+      source.reads += 1;
+      running += 1;
+      source.atOnce = Math.max(source.atOnce, running);
+      return await Promise.race([source.answer(), closing.promise]).finally(() => (running -= 1));
+    },
+    close(): Promise<void> {
+      source.closed = true;
+      closing.reject(new Error('closed'));
+      return Promise.resolve();
+    },
+  };
+  return source;
+}
+
+/** A folder that several runs of the service share, with a clock in hours since the start. */
+function createWorld() {
+  const world = {
+    file: join(temporaryFolder(), 'data', 'domain-prices-test.json'),
+    hours: 0,
+    /** The reported failures, with the messages of their errors. */
+    failures: [] as string[],
+    /** Starts a run of the service. */
+    start: (source: PriceSource, options?: Partial<LivePricesOptions>): LivePrices => {
+      const prices = createLivePrices({
+        source,
+        file: world.file,
+        now: () => Date.parse('2026-11-20T00:00:00Z') + world.hours * hourMs,
+        refreshMs: 5,
+        onFailure: (what, error) => world.failures.push(error instanceof Error ? `${what}: ${error.message}` : what),
+        ...options,
+      });
+      onTestFinished(() => prices.stop());
+      prices.start();
+      return prices;
+    },
+  };
+  return world;
+}
+
+/** Creates a world in which an earlier run stored prices. */
+async function createWorldWithStoredPrices(prices: ReadonlyMap<string, TldPrices>) {
+  const world = createWorld();
+  const before = world.start(createSource(() => Promise.resolve(prices)));
+  await until('a copy is on disk', () => existsSync(world.file));
+  await before.stop();
+  world.failures.length = 0;
+  return world;
+}
 
 test('the first read starts at once, and the start does not wait for it', async () => {
   const { start, failures } = createWorld();

@@ -15,42 +15,40 @@ async function refusalOf(text: string): Promise<{ code: string; message: string 
   }
 }
 
-describe('a name is', () => {
-  test.each<[string, string, string]>([
-    ['example.com', 'example.com', 'com'],
-    ['EXAMPLE.Com', 'example.com', 'com'],
-    ['example.com.', 'example.com', 'com'],
-    ['a.de', 'a.de', 'de'],
-    ['0.de', '0.de', 'de'],
-    ['1-2.de', '1-2.de', 'de'],
-    [`${'a'.repeat(63)}.com`, `${'a'.repeat(63)}.com`, 'com'],
-    ['example.eu.com', 'example.eu.com', 'eu.com'],
-    ['example.co.at', 'example.co.at', 'co.at'],
-    ['faß.de', 'xn--fa-hia.de', 'de'],
-    ['fass.de', 'fass.de', 'de'],
-    ['ẞ.de', 'xn--zca.de', 'de'],
-    ['ß.de', 'xn--zca.de', 'de'],
-    ['xn--zca.de', 'xn--zca.de', 'de'],
-    ['XN--ZCA.DE', 'xn--zca.de', 'de'],
-    ['bücher.de', 'xn--bcher-kva.de', 'de'],
-    ['BÜCHER.DE', 'xn--bcher-kva.de', 'de'],
-    ['bu\u0308cher.de', 'xn--bcher-kva.de', 'de'],
-    ['żółw.pl', 'xn--w-uga1v8h.pl', 'pl'],
-    ['例え.jp', 'xn--r8jz45g.jp', 'jp'],
-    ['例え。jp', 'xn--r8jz45g.jp', 'jp'],
-    ['例え．jp', 'xn--r8jz45g.jp', 'jp'],
-    ['例え｡jp', 'xn--r8jz45g.jp', 'jp'],
-    ['ｅｘａｍｐｌｅ.com', 'example.com', 'com'],
-    ['ﬁ.com', 'fi.com', 'com'],
-    ['a\u00ADb.com', 'ab.com', 'com'],
-    ['пример.рф', 'xn--e1afmkfd.xn--p1ai', 'xn--p1ai'],
-    ['пример.xn--p1ai', 'xn--e1afmkfd.xn--p1ai', 'xn--p1ai'],
-    ['例子.中国', 'xn--fsqu00a.xn--fiqs8s', 'xn--fiqs8s'],
-    ['xn--fsqu00a.xn--fiqs8s', 'xn--fsqu00a.xn--fiqs8s', 'xn--fiqs8s'],
-    ['كتاب.com', 'xn--mgbce3h.com', 'com'],
-  ])('%j: %s under %s', async (text, name, tld) => {
-    expect(parseDomainName(text, () => tlds)).toEqual({ name, tld, unicode: domainToUnicode(name) });
-  });
+test.each<[string, string, string]>([
+  ['example.com', 'example.com', 'com'],
+  ['EXAMPLE.Com', 'example.com', 'com'],
+  ['example.com.', 'example.com', 'com'],
+  ['a.de', 'a.de', 'de'],
+  ['0.de', '0.de', 'de'],
+  ['1-2.de', '1-2.de', 'de'],
+  [`${'a'.repeat(63)}.com`, `${'a'.repeat(63)}.com`, 'com'],
+  ['example.eu.com', 'example.eu.com', 'eu.com'],
+  ['example.co.at', 'example.co.at', 'co.at'],
+  ['faß.de', 'xn--fa-hia.de', 'de'],
+  ['fass.de', 'fass.de', 'de'],
+  ['ẞ.de', 'xn--zca.de', 'de'],
+  ['ß.de', 'xn--zca.de', 'de'],
+  ['xn--zca.de', 'xn--zca.de', 'de'],
+  ['XN--ZCA.DE', 'xn--zca.de', 'de'],
+  ['bücher.de', 'xn--bcher-kva.de', 'de'],
+  ['BÜCHER.DE', 'xn--bcher-kva.de', 'de'],
+  ['bu\u0308cher.de', 'xn--bcher-kva.de', 'de'],
+  ['żółw.pl', 'xn--w-uga1v8h.pl', 'pl'],
+  ['例え.jp', 'xn--r8jz45g.jp', 'jp'],
+  ['例え。jp', 'xn--r8jz45g.jp', 'jp'],
+  ['例え．jp', 'xn--r8jz45g.jp', 'jp'],
+  ['例え｡jp', 'xn--r8jz45g.jp', 'jp'],
+  ['ｅｘａｍｐｌｅ.com', 'example.com', 'com'],
+  ['ﬁ.com', 'fi.com', 'com'],
+  ['a\u00ADb.com', 'ab.com', 'com'],
+  ['пример.рф', 'xn--e1afmkfd.xn--p1ai', 'xn--p1ai'],
+  ['пример.xn--p1ai', 'xn--e1afmkfd.xn--p1ai', 'xn--p1ai'],
+  ['例子.中国', 'xn--fsqu00a.xn--fiqs8s', 'xn--fiqs8s'],
+  ['xn--fsqu00a.xn--fiqs8s', 'xn--fsqu00a.xn--fiqs8s', 'xn--fiqs8s'],
+  ['كتاب.com', 'xn--mgbce3h.com', 'com'],
+])('a name is %j: %s under %s', async (text, name, tld) => {
+  expect(parseDomainName(text, () => tlds)).toEqual({ name, tld, unicode: domainToUnicode(name) });
 });
 
 describe.each(Object.entries(wrongNames))('an invalid name has the message: %s', (message, names) => {

@@ -5,7 +5,43 @@ import { openStore } from '../../server/store/index.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
-import { highLimit, send, serve, target, token } from './harness.ts';
+import type { TestApp } from '../helpers/app.ts';
+import { createUpstream } from '../helpers/upstream.ts';
+import type { Upstream } from '../helpers/upstream.ts';
+import type { Question } from '../server/ask.ts';
+import { sharedProject } from '../server/shared.ts';
+
+export const target = '/v1/kb/feedback';
+export const token = 'Zk2-webhook-token-0123456789abcdefghijklmnopqrstuvwxyz';
+export const highLimit = { FEEDBACK_RATELIMIT_BURST: '1000' };
+
+export interface Served {
+  readonly app: TestApp;
+  readonly chat: Upstream;
+  readonly settings: Record<string, string>;
+}
+
+/** A server with a Discord webhook for feedback. */
+export async function serve(changes: Record<string, string> = {}): Promise<Served> {
+  const chat = await createUpstream(() => ({ status: 200, body: '{"id":"1"}' }));
+  const settings = {
+    DATA_DIR: temporaryFolder(),
+    CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/api/webhooks/1/${token}`,
+    ...highLimit,
+    ...changes,
+  };
+  return { app: await createTestApp({ root: await sharedProject(), settings }), chat, settings };
+}
+
+/** Sends a vote. */
+export function send(
+  app: TestApp,
+  body: string | undefined,
+  headers: Record<string, string> = {},
+  more: Question = {},
+) {
+  return ask(app, target, { method: 'POST', headers, body, ...more });
+}
 
 const invalid = (message?: string) => ({ status: 400, text: renderProblem('text', 'invalid_feedback', message) });
 const success = '{"success":true}\n';
@@ -180,4 +216,44 @@ test('votes are counted by article, and those for unknown articles together', as
     { path: ssh, helpful: 2, unhelpful: 0 },
   ]);
   await store.close();
+});
+
+describe('the limit', () => {
+  test('is one valid vote per 30 s for each client, and the headers have the window', async () => {
+    const { app, chat } = await serve({ FEEDBACK_RATELIMIT_BURST: '' });
+    expect((await send(app, '{"helpful":')).status).toBe(400);
+    expect((await send(app, '{}')).status).toBe(400);
+    expect((await send(app, '{"helpful":true}', { 'Content-Type': 'text/plain' })).status).toBe(415);
+    expect((await send(app, '{"helpful":true}', {}, { method: 'PUT' })).status).toBe(405);
+    expect((await send(app, '{"helpful":true}')).status).toBe(200);
+    for (const body of ['{"helpful":true}', '{"helpful":false}']) {
+      const { status, headers, text } = await send(app, body);
+      expect({ status, text }).toEqual({ status: 429, text: renderProblem('text', 'rate_limited') });
+      expect(headers['retry-after']).toBe('30');
+      expect(headers['ratelimit-policy']).toContain('"feedback";q=1;w=30');
+    }
+    expect((await send(app, '{"helpful":true}', {}, { from: '127.0.0.2' })).status).toBe(200);
+    expect(chat.seen).toHaveLength(2);
+    expect((await ask(app, '/v1/kb/list')).status).toBe(200);
+  });
+
+  test('ignores a forged X-Forwarded-For and uses a trusted one', async () => {
+    const plain = await serve({ FEEDBACK_RATELIMIT_BURST: '' });
+    const forged = (at: number) => ({ 'X-Forwarded-For': `203.0.113.${at}` });
+    expect((await send(plain.app, '{"helpful":true}', forged(1))).status).toBe(200);
+    expect((await send(plain.app, '{"helpful":true}', forged(2))).status).toBe(429);
+
+    const behind = await serve({ FEEDBACK_RATELIMIT_BURST: '', TRUSTED_PROXIES: '127.0.0.1' });
+    expect((await send(behind.app, '{"helpful":true}', forged(1))).status).toBe(200);
+    expect((await send(behind.app, '{"helpful":true}', forged(2))).status).toBe(200);
+    expect((await send(behind.app, '{"helpful":true}', forged(1))).status).toBe(429);
+  });
+
+  test('is configurable, with its own window', async () => {
+    const { app } = await serve({ FEEDBACK_RATELIMIT_WINDOW_SECONDS: '7', FEEDBACK_RATELIMIT_BURST: '2' });
+    const statuses: number[] = [];
+    for (let count = 0; count < 3; count += 1) statuses.push((await send(app, '{"helpful":true}')).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    expect((await send(app, '{"helpful":true}')).headers['retry-after']).toBe('7');
+  });
 });

@@ -7,7 +7,7 @@ import { openPreview } from '../../generator/preview/server.ts';
 import { mediaSamples } from '../helpers/media.ts';
 import { article, createProject, guide, validProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { watchProject } from '../helpers/watch-project.ts';
+import { watchProject } from '../helpers/dev.ts';
 
 /** Builds a project as `dev` does, and opens its preview. */
 async function preview(files: Files) {

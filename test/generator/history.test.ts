@@ -214,21 +214,22 @@ describe('prune', () => {
   });
 });
 
-describe('a release that is damaged on the disk', () => {
-  test.each<[string, string, (file: string) => void, RegExp]>([
-    ['a JSON file has a flipped bit', 'public/v1/plans.json', flipBit, /^public\/v1\/plans\.json has been/],
-    [
-      'a compressed file has a flipped bit',
-      'public/v1/kb/list.json.br',
-      flipBit,
-      /^public\/v1\/kb\/list\.json\.br has been/,
-    ],
-    ['an image has a flipped bit', 'public/media/kb/map.svg', flipBit, /^public\/media\/kb\/map\.svg has been/],
-    ['a file is missing', 'public/v1/blog/list.json', (file) => rmSync(file), /ENOENT.*public\/v1\/blog\/list\.json/],
-    ['a file is empty', 'private/status.json', (file) => writeFileSync(file, ''), /^private\/status\.json has been/],
-    ['the manifest is missing', 'manifest.json', (file) => rmSync(file), /ENOENT.*manifest\.json/],
-    ['the manifest is truncated', 'manifest.json', (file) => writeFileSync(file, '{"id":'), /JSON/],
-  ])('is repaired by a build of the same sources if %s', async (_, file, damage, reason) => {
+test.each<[string, string, (file: string) => void, RegExp]>([
+  ['a JSON file has a flipped bit', 'public/v1/plans.json', flipBit, /^public\/v1\/plans\.json has been/],
+  [
+    'a compressed file has a flipped bit',
+    'public/v1/kb/list.json.br',
+    flipBit,
+    /^public\/v1\/kb\/list\.json\.br has been/,
+  ],
+  ['an image has a flipped bit', 'public/media/kb/map.svg', flipBit, /^public\/media\/kb\/map\.svg has been/],
+  ['a file is missing', 'public/v1/blog/list.json', (file) => rmSync(file), /ENOENT.*public\/v1\/blog\/list\.json/],
+  ['a file is empty', 'private/status.json', (file) => writeFileSync(file, ''), /^private\/status\.json has been/],
+  ['the manifest is missing', 'manifest.json', (file) => rmSync(file), /ENOENT.*manifest\.json/],
+  ['the manifest is truncated', 'manifest.json', (file) => writeFileSync(file, '{"id":'), /JSON/],
+])(
+  'a release that is damaged on the disk is repaired by a build of the same sources if %s',
+  async (_, file, damage, reason) => {
     const root = createProject();
     const { release } = await buildProject(root);
     const sound = readTree(join(root, 'dist/releases'));
@@ -237,8 +238,8 @@ describe('a release that is damaged on the disk', () => {
     expect((await buildProject(root)).release).toEqual(release);
     expect(await verifyRelease(join(root, 'dist/current'))).toEqual(release);
     expect(readTree(join(root, 'dist/releases'))).toEqual(sound);
-  });
-});
+  },
+);
 
 test.each([
   ['built again', true],

@@ -363,59 +363,55 @@ function everyText(change: (text: string) => string): Files {
   );
 }
 
-describe('a release is the same to the byte if the texts', () => {
-  test.each([
-    ['begin with a byte order mark', (text: string) => `\uFEFF${text}`],
-    ['have Windows line ends', (text: string) => text.replaceAll('\n', '\r\n')],
-    ['have old Mac line ends', (text: string) => text.replaceAll('\n', '\r')],
-    ['have a byte order mark and Windows line ends', (text: string) => `\uFEFF${text.replaceAll('\n', '\r\n')}`],
-    [
-      'have mixed line ends',
-      (text: string) => text.split('\n').reduce((all, line, index) => `${all}${index % 2 ? '\r\n' : '\n'}${line}`),
-    ],
-  ])('%s', async (_, change) => {
-    const plain = await build(sources);
-    const changed = await build(everyText(change));
-    expect(changed.diagnostics).toEqual([]);
-    expect(changed.id).toMatch(/^[0-9a-f]{16}$/);
-    expect(changed).toEqual(plain);
-  });
-
-  test('have ignored files next to them', async () => {
-    const plain = await build(sources);
-    const withIgnored = await build({
-      ...sources,
-      'content/README.md': 'How this folder works.\n',
-      'catalog/README.md': 'How this folder works.\n',
-      'content/.DS_Store': '\0',
-      'content/blog/news/.DS_Store': '\0',
-      'content/blog/news/.draft.md.swp': 'x',
-      'content/media/.DS_Store': '\0',
-      'content/media/.thumbnails/a.png': 'x',
-      'catalog/.DS_Store': '\0',
-      'catalog/games/.gitkeep': '',
-    });
-    expect(withIgnored).toEqual(plain);
-  });
+test.each([
+  ['begin with a byte order mark', (text: string) => `\uFEFF${text}`],
+  ['have Windows line ends', (text: string) => text.replaceAll('\n', '\r\n')],
+  ['have old Mac line ends', (text: string) => text.replaceAll('\n', '\r')],
+  ['have a byte order mark and Windows line ends', (text: string) => `\uFEFF${text.replaceAll('\n', '\r\n')}`],
+  [
+    'have mixed line ends',
+    (text: string) => text.split('\n').reduce((all, line, index) => `${all}${index % 2 ? '\r\n' : '\n'}${line}`),
+  ],
+])('a release is the same to the byte if the texts %s', async (_, change) => {
+  const plain = await build(sources);
+  const changed = await build(everyText(change));
+  expect(changed.diagnostics).toEqual([]);
+  expect(changed.id).toMatch(/^[0-9a-f]{16}$/);
+  expect(changed).toEqual(plain);
 });
 
-describe('a build succeeds', () => {
-  test.each([
-    ['domains.yaml, and no TLD is sold', 'domains', { tlds: 0 }, '{"tlds":{}}\n'],
-    ['status.yaml, and there are no monitors', 'status', { monitors: 0 }, '{"monitors":[],"maintenance":[]}\n'],
-  ])('without %s', async (_, name, none, text) => {
-    const { tree, diagnostics, counts } = await build({ [`catalog/${name}.yaml`]: undefined });
-    expect({ diagnostics, counts }).toMatchObject({ diagnostics: [], counts: none });
-    expect(decode(tree, `private/${name}.json`).toString()).toBe(text);
+test('a release is the same to the byte if the texts have ignored files next to them', async () => {
+  const plain = await build(sources);
+  const withIgnored = await build({
+    ...sources,
+    'content/README.md': 'How this folder works.\n',
+    'catalog/README.md': 'How this folder works.\n',
+    'content/.DS_Store': '\0',
+    'content/blog/news/.DS_Store': '\0',
+    'content/blog/news/.draft.md.swp': 'x',
+    'content/media/.DS_Store': '\0',
+    'content/media/.thumbnails/a.png': 'x',
+    'catalog/.DS_Store': '\0',
+    'catalog/games/.gitkeep': '',
   });
+  expect(withIgnored).toEqual(plain);
+});
 
-  test('with an empty folder of content, and its lists are empty', async () => {
-    const root = createProject();
-    rmSync(join(root, 'content'), { recursive: true });
-    mkdirSync(join(root, 'content'));
-    expect(await problemsOf(root)).toEqual([]);
-    await buildProject(root);
-    const tree = readTree(realpathSync(join(root, 'dist/current')));
-    for (const kind of ['blog', 'kb']) expect(decode(tree, `public/v1/${kind}/list.json`).toString()).toBe('[]\n');
-  });
+test.each([
+  ['domains.yaml, and no TLD is sold', 'domains', { tlds: 0 }, '{"tlds":{}}\n'],
+  ['status.yaml, and there are no monitors', 'status', { monitors: 0 }, '{"monitors":[],"maintenance":[]}\n'],
+])('a build succeeds without %s', async (_, name, none, text) => {
+  const { tree, diagnostics, counts } = await build({ [`catalog/${name}.yaml`]: undefined });
+  expect({ diagnostics, counts }).toMatchObject({ diagnostics: [], counts: none });
+  expect(decode(tree, `private/${name}.json`).toString()).toBe(text);
+});
+
+test('a build succeeds with an empty folder of content, and its lists are empty', async () => {
+  const root = createProject();
+  rmSync(join(root, 'content'), { recursive: true });
+  mkdirSync(join(root, 'content'));
+  expect(await problemsOf(root)).toEqual([]);
+  await buildProject(root);
+  const tree = readTree(realpathSync(join(root, 'dist/current')));
+  for (const kind of ['blog', 'kb']) expect(decode(tree, `public/v1/${kind}/list.json`).toString()).toBe('[]\n');
 });

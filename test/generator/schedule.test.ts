@@ -81,25 +81,23 @@ describe('a scheduled article', () => {
   });
 });
 
-describe('a draft', () => {
-  test('is in no list and no file, on any day', async () => {
-    const root = createProject({
-      [file]: article({ draft: 'true', aliases: '[/blog/old]' }, 'Text.\n'),
-      'content/knowledgebase/vps/draft.md': guide('Draft', 'Text.\n').replace('---\n', '---\ndraft: true\n'),
-    });
-    const { release, drafts, counts } = await buildProject(root, { now: '2030-01-01' });
-    expect(drafts).toBe(2);
-    expect(counts).toMatchObject({ blogArticles: 2, knowledgeBaseArticles: 2 });
-    expect(Object.keys(release!.files).filter((path) => /later|draft/.test(path))).toEqual([]);
-    expect(pathsIn(root)).toEqual(valid);
-    expect(readJson(root, 'private/aliases.json')).toEqual({});
+test('a draft is in no list and no file, on any day', async () => {
+  const root = createProject({
+    [file]: article({ draft: 'true', aliases: '[/blog/old]' }, 'Text.\n'),
+    'content/knowledgebase/vps/draft.md': guide('Draft', 'Text.\n').replace('---\n', '---\ndraft: true\n'),
   });
+  const { release, drafts, counts } = await buildProject(root, { now: '2030-01-01' });
+  expect(drafts).toBe(2);
+  expect(counts).toMatchObject({ blogArticles: 2, knowledgeBaseArticles: 2 });
+  expect(Object.keys(release!.files).filter((path) => /later|draft/.test(path))).toEqual([]);
+  expect(pathsIn(root)).toEqual(valid);
+  expect(readJson(root, 'private/aliases.json')).toEqual({});
+});
 
-  test('is published with draft: false', async () => {
-    const root = createProject({ [file]: article({ draft: 'false', date: '2026-06-01' }, 'Text.\n') });
-    await buildProject(root);
-    expect(pathsIn(root)).toEqual(['/blog/news/later', ...valid]);
-  });
+test('a draft is published with draft: false', async () => {
+  const root = createProject({ [file]: article({ draft: 'false', date: '2026-06-01' }, 'Text.\n') });
+  await buildProject(root);
+  expect(pathsIn(root)).toEqual(['/blog/news/later', ...valid]);
 });
 
 describe('lists', () => {
@@ -152,27 +150,25 @@ describe('lists', () => {
   });
 });
 
-describe('the name of a category', () => {
-  test.each<[string, Files, string]>([
-    [
-      'is the name in category.yaml',
-      { 'content/blog/more-news/category.yaml': 'name: Hot off the press\n' },
-      'Hot off the press',
-    ],
-    [
-      'is otherwise the category of its articles',
-      { 'content/blog/more-news/b.md': article({ category: 'News & more' }, 'Text.\n') },
-      'News & more',
-    ],
-    ['is otherwise its folder in title case', {}, 'More News'],
-  ])('%s', async (_, files, name) => {
-    const root = createProject({ 'content/blog/more-news/a.md': article({}, 'Text.\n'), ...files });
-    await buildProject(root);
-    const items = (readJson(root, 'public/v1/blog/list.json') as Item[]).filter(({ path }) =>
-      path.startsWith('/blog/more-news/'),
-    );
-    expect(new Set(items.map(({ category }) => category))).toEqual(new Set([name]));
-  });
+test.each<[string, Files, string]>([
+  [
+    'is the name in category.yaml',
+    { 'content/blog/more-news/category.yaml': 'name: Hot off the press\n' },
+    'Hot off the press',
+  ],
+  [
+    'is otherwise the category of its articles',
+    { 'content/blog/more-news/b.md': article({ category: 'News & more' }, 'Text.\n') },
+    'News & more',
+  ],
+  ['is otherwise its folder in title case', {}, 'More News'],
+])('the name of a category %s', async (_, files, name) => {
+  const root = createProject({ 'content/blog/more-news/a.md': article({}, 'Text.\n'), ...files });
+  await buildProject(root);
+  const items = (readJson(root, 'public/v1/blog/list.json') as Item[]).filter(({ path }) =>
+    path.startsWith('/blog/more-news/'),
+  );
+  expect(new Set(items.map(({ category }) => category))).toEqual(new Set([name]));
 });
 
 test('aliases.json maps aliases to articles, sorted by alias', async () => {

@@ -351,21 +351,19 @@ test('another site in place of the one that is online is one warning, once', asy
   expect(await messagesOf(root, 'build')).toEqual({ lines: [], failed: false });
 });
 
-describe('a catalog is refused, also with --allow-empty, if it', () => {
-  test.each(emptyCatalogs)('%s', async (_, empty) => {
-    const root = createProject();
-    empty(root);
-    expect(await errorsOf(root)).toEqual([`catalog:1:1  ${noPlans}`]);
-    expect(await errorsOf(root, { allowEmpty: true })).toEqual([`catalog:1:1  ${noPlans}`]);
-  });
+test.each(emptyCatalogs)('a catalog is refused, also with --allow-empty, if it %s', async (_, empty) => {
+  const root = createProject();
+  empty(root);
+  expect(await errorsOf(root)).toEqual([`catalog:1:1  ${noPlans}`]);
+  expect(await errorsOf(root, { allowEmpty: true })).toEqual([`catalog:1:1  ${noPlans}`]);
+});
 
-  test('does not exist', async () => {
-    const root = createProject();
-    rmSync(join(root, 'catalog'), { recursive: true });
-    expect(await errorsOf(root, { allowEmpty: true })).toEqual([
-      'catalog:1:1  the folder does not exist (name another with CONTENT_DIR and CATALOG_DIR, or --content and --catalog)',
-    ]);
-  });
+test('a catalog is refused, also with --allow-empty, if it does not exist', async () => {
+  const root = createProject();
+  rmSync(join(root, 'catalog'), { recursive: true });
+  expect(await errorsOf(root, { allowEmpty: true })).toEqual([
+    'catalog:1:1  the folder does not exist (name another with CONTENT_DIR and CATALOG_DIR, or --content and --catalog)',
+  ]);
 });
 
 test.each(['build', 'check'])('%s refuses an empty catalog, and the release stays as it was', async (command) => {

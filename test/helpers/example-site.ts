@@ -6,27 +6,20 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { onTestFinished } from 'vitest';
 import { createTestApp } from './app.ts';
-import type { TestApp } from './app.ts';
 import { ends } from './ends.ts';
 import { buildProject, temporaryFolder } from './project.ts';
 import { createRdapUpstream } from './upstream-rdap.ts';
-import type { RdapUpstream } from './upstream-rdap.ts';
 import type { OnEnd } from './upstream.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 
-/** The example site on the API with the sample content of this repository. */
-export interface ExampleSite {
-  readonly url: string;
-  readonly app: TestApp;
-  /** The stand-in for the registry of .com, .eu and .net. */
-  readonly registry: RdapUpstream;
-}
+/** The example site on the API with the sample content of this repository, and the registry of .com, .eu and .net. */
+export type ExampleSite = Awaited<ReturnType<typeof startExampleSite>>;
 
-let built: Promise<{ root: string; registry: RdapUpstream }> | undefined;
+let built: ReturnType<typeof buildSample> | undefined;
 const atEndOfFile: OnEnd = (end) => void ends.push(end);
 
-async function buildSample(): Promise<{ root: string; registry: RdapUpstream }> {
+async function buildSample() {
   const registry = await createRdapUpstream({ onEnd: atEndOfFile });
   const root = mkdtempSync(join(tmpdir(), 'hosting-api-'));
   atEndOfFile(() => {
@@ -46,13 +39,13 @@ async function buildSample(): Promise<{ root: string; registry: RdapUpstream }> 
 }
 
 /** Starts the API and the site, each on a port of its own, until the test ends. The content is built once a file. */
-export async function startExampleSite(settings: Record<string, string> = {}): Promise<ExampleSite> {
+export async function startExampleSite(settings: Record<string, string> = {}) {
   const api = await startSampleApi(settings);
   return { ...api, url: await serveExampleSite(api.app.url) };
 }
 
 /** Starts the API alone. */
-export async function startSampleApi(settings: Record<string, string> = {}): Promise<Omit<ExampleSite, 'url'>> {
+export async function startSampleApi(settings: Record<string, string> = {}) {
   const { root, registry } = await (built ??= buildSample());
   const app = await createTestApp({ root, settings: { DATA_DIR: temporaryFolder(), ...settings } });
   return { app, registry };

@@ -1,18 +1,11 @@
 import { createUpstream, json } from './upstream.ts';
-import type { OnEnd, Upstream } from './upstream.ts';
+import type { OnEnd } from './upstream.ts';
 
 /** A stand-in for the RDAP server of a registry. */
-export interface RdapUpstream extends Upstream {
-  /** Its base URL, which ends with a slash. */
-  readonly base: string;
-  /** The registered names, in addition to the registries' own. */
-  readonly taken: Set<string>;
-  /** The queried names, in order. */
-  queried(): string[];
-}
+export type RdapUpstream = Awaited<ReturnType<typeof createRdapUpstream>>;
 
-/** Starts the stand-in. */
-export async function createRdapUpstream({ onEnd }: { onEnd?: OnEnd } = {}): Promise<RdapUpstream> {
+/** Starts the stand-in, with its base URL, the names taken besides the registries' own, and those queried in order. */
+export async function createRdapUpstream({ onEnd }: { onEnd?: OnEnd } = {}) {
   const taken = new Set<string>();
   const upstream = await createUpstream(
     ({ path }) => {

@@ -6,45 +6,27 @@ import { runHere } from '../commands/run-command.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { openClient } from '../helpers/console-client.ts';
 import type { TestClient } from '../helpers/console-client.ts';
-import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
-import { temporaryFolder } from '../helpers/project.ts';
 import { askEndpoint } from '../server/ask.ts';
-import { sharedProject } from '../server/shared.ts';
+import { serveHosting, sharedProject } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
-/** Two instances with one store, the key of a customer, and direct access to the database. */
-export interface TwoInstances {
-  readonly world: HostingWorld;
-  readonly apps: readonly [SharedApp, SharedApp];
-  readonly keyId: string;
-  /** Runs one of the operator's commands; returns its output. */
-  readonly run: (...args: string[]) => Promise<string>;
-  /** Every text of every table. */
-  readonly readDatabase: () => Promise<string[]>;
-}
-
-/** Starts two instances with one store: a SQLite file, or a PostgreSQL database. */
-export async function createInstances(
-  databaseUrl: string | undefined,
-  settings: Record<string, string> = {},
-): Promise<TwoInstances> {
-  const world = await createHostingWorld(temporaryFolder(), { ...(databaseUrl !== undefined && { databaseUrl }) });
-  const key = await world.issueKey();
-  const serve = async (): Promise<SharedApp> => {
-    const app = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
-    return { ...app, key };
-  };
+/** Starts two instances with one store, a SQLite file or a PostgreSQL database, and the key of a customer. */
+export async function createInstances(databaseUrl: string | undefined, settings: Record<string, string> = {}) {
+  const { app, world } = await serveHosting(settings, { ...(databaseUrl !== undefined && { databaseUrl }) });
+  const second = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
   return {
     world,
-    apps: [await serve(), await serve()],
-    keyId: key.split('_')[1]!,
-    async run(...args) {
+    apps: [app, { ...second, key: app.key }] as const,
+    keyId: app.key.split('_')[1]!,
+    /** Runs one of the operator's commands; returns its output. */
+    run: async (...args: string[]) => {
       const { status, stdout, stderr } = await runHere(args, world.settings);
       expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
       return stdout.trim();
     },
-    async readDatabase() {
+    /** Every text of every table. */
+    readDatabase: async () => {
       const rows = databaseUrl === undefined ? readSqlite(world) : await readPostgres(databaseUrl);
       const values = rows.flatMap((row) => Object.values(row));
       return values.filter((value) => typeof value === 'string');

@@ -1,15 +1,18 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ConsoleStats } from '#contract/console-stream.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { linesOf, openClient } from '../helpers/console-client.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { panelKeys } from '../helpers/upstream-panel.ts';
 import { until } from '../helpers/upstream.ts';
-import { askEndpoint } from '../server/ask.ts';
-import { serveHosting, sharedProject } from '../server/shared.ts';
-import { bootstrap, openStream } from './instances.ts';
+import { ask, askEndpoint } from '../server/ask.ts';
+import { serveHosting, sharedApp, sharedProject } from '../server/shared.ts';
+import { bootstrap, createInstances, openStream } from './instances.ts';
+import { document } from '../contract/document.ts';
+import { createHmac, randomUUID } from 'node:crypto';
+import { describePostgres } from '../helpers/postgres.ts';
 
 /** The service before a panel with one running server, and a key for it. */
 async function serve(settings: Record<string, string> = {}, fields: { scopes?: ['game-console:read'] } = {}) {
@@ -146,3 +149,113 @@ test('the stream of a local server has the same events', async () => {
   await client.until('logs end');
   expect(linesOf(client.messages)).toEqual(['got hello', 'got hello']);
 });
+
+const stream = '/v1/hosting/game/console/mine/stream';
+const message = 'This address is a websocket: send a websocket handshake';
+
+test.each([
+  ['GET', stream],
+  ['GET', `${stream}?token=secret`],
+  ['GET', '/v1/hosting/game/console/unknown/stream'],
+  ['HEAD', stream],
+])('%s %s without a handshake is 426, and names the protocol', async (method, target) => {
+  const app = await sharedApp();
+  for (const headers of [{}, { Connection: 'Upgrade', Upgrade: 'h2c' }, { Authorization: `Bearer ${app.key}` }]) {
+    const answer = await ask(app, target, { method, headers });
+    const text = `{"success":false,"error":"upgrade_required","message":"${message}"}\n`;
+    expect(answer).toMatchObject({ status: 426, text: method === 'HEAD' ? '' : text });
+    expect(answer.headers).toMatchObject({
+      upgrade: 'websocket',
+      connection: 'Upgrade',
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'x-request-id': expect.any(String),
+      ratelimit: expect.any(String),
+    });
+  }
+});
+
+test('the connection serves another request after a 426', async () => {
+  const app = await sharedApp();
+  const [get, end] = [`GET ${stream} HTTP/1.1\r\nHost: x\r\n`, '\r\n'];
+  const received = await app.raw(`${get}${end}${get}Connection: close\r\n${end}`);
+  expect(received.match(/^HTTP\/1\.1 426 Upgrade Required\r$/gm)).toHaveLength(2);
+});
+
+test('another method of a stream is 405, and what is no stream is 404', async () => {
+  const app = await sharedApp();
+  for (const method of ['POST', 'DELETE', 'PROPFIND', 'OPTIONS']) {
+    const { status, headers } = await ask(app, stream, { method });
+    expect({ method, status, allow: headers.allow }).toEqual({ method, status: 405, allow: 'GET, HEAD' });
+  }
+  const others = ['not%20a%20server', 'vps:mine', ''].map((id) => `/v1/hosting/game/console/${id}/stream`);
+  for (const target of [`${stream}/`, `${stream}/x`, ...others]) {
+    expect(await ask(app, target)).toMatchObject({ status: 404 });
+  }
+});
+
+test('the OpenAPI document says what the address of a stream answers without a handshake', () => {
+  const { get } = document.paths['/v1/hosting/game/console/{server_id}/websocket']!;
+  expect(JSON.stringify(get)).toContain('a plain GET of it is 426');
+});
+
+test('a handshake behind an unfinished request is answered after it, and opens no stream', async () => {
+  const { app, world } = await serveHosting();
+  world.panel.fail({ status: 204, ms: 300 }, ({ path }) => path.endsWith('/power'));
+  const action = `POST /v1/hosting/game/power/mine/start HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\n`;
+  const handshake =
+    'GET /v1/hosting/game/console/mine/stream HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+    'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
+  const answer = await app.raw(`${action}Content-Length: 0\r\n\r\n${handshake}`);
+  expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 426']);
+  expect(await app.raw(`GET /v1/info HTTP/1.1\r\nHost: x\r\n\r\n${handshake}`)).toMatch(
+    /^HTTP\/1\.1 200[^]*HTTP\/1\.1 (?:101|426)/,
+  );
+  expect(await app.raw(handshake)).toMatch(/^HTTP\/1\.1 101/);
+});
+
+/** Tests with one kind of store, shared by two instances. */
+function tokenSuite(createDatabase: () => Promise<string | undefined>): void {
+  test('no value of the database opens a stream, and none signs a token', async () => {
+    const { apps, keyId, readDatabase } = await createInstances(await createDatabase());
+    const { token } = await openStream(apps[0]);
+    const values = await readDatabase();
+    expect(values).not.toContain(token);
+    const now = Math.floor(Date.now() / 1000);
+    const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const claims = { iss: 'hosting-api', aud: 'game-console-stream', sub: keyId, jti: randomUUID() };
+    const signed = [
+      encode({ alg: 'HS256', typ: 'JWT' }),
+      encode({ ...claims, server: 'game:mine', mode: 'read_write', iat: now, exp: now + 600 }),
+    ].join('.');
+    const { socket_url: url } = await bootstrap(apps[1]);
+    const opened = [];
+    for (const value of new Set(values.filter((text) => text.length >= 32))) {
+      const signature = createHmac('sha256', value).update(signed).digest('base64url');
+      for (const forged of [value, `${signed}.${signature}`]) {
+        const client = await openClient(url);
+        const [answer] = await client.auth(forged);
+        client.socket.terminate();
+        if (answer !== 'jwt error') opened.push(forged);
+      }
+    }
+    expect(opened).toEqual([]);
+  });
+
+  test('a HEAD request issues no token, and has the length of the answer to GET', async () => {
+    const { apps, readDatabase } = await createInstances(await createDatabase());
+    const count = async () => (await readDatabase()).filter((value) => value === 'read_write').length;
+    const head = await askEndpoint(apps[0], 'openGameConsole', { method: 'HEAD' });
+    expect(head).toMatchObject({ status: 200, text: '' });
+    expect(await count()).toBe(0);
+    const { text } = await askEndpoint(apps[0], 'openGameConsole');
+    expect(await count()).toBe(1);
+    expect(Number(head.headers['content-length'])).toBe(Buffer.byteLength(text));
+  });
+}
+
+describe('in a SQLite file', () => {
+  tokenSuite(() => Promise.resolve(undefined));
+});
+describePostgres((postgres) => tokenSuite(() => postgres().createDatabase()));

@@ -12,66 +12,62 @@ function findClient(trusted: string, socket: string | undefined, forwardedFor?: 
   return identify(request as unknown as IncomingMessage).client;
 }
 
-describe('the client of a request', () => {
-  test.each<[string, string, string | undefined, string | undefined, string]>([
-    ['the socket, without a proxy', '', '192.0.2.1', undefined, '192.0.2.1'],
-    ['the socket, despite a forged header', '', '192.0.2.1', '203.0.113.9', '192.0.2.1'],
-    ['the socket, if another peer is trusted', '10.0.0.1', '192.0.2.1', '203.0.113.9', '192.0.2.1'],
-    ['the socket, if the proxy sends no header', '10.0.0.1', '10.0.0.1', undefined, '10.0.0.1'],
-    ['the socket, if the header is empty', '10.0.0.1', '10.0.0.1', '', '10.0.0.1'],
-    ['the hop before the proxy', '10.0.0.1', '10.0.0.1', '203.0.113.9', '203.0.113.9'],
-    ['the right-most hop that is untrusted', '10.0.0.1', '10.0.0.1', '198.51.100.7, 203.0.113.9', '203.0.113.9'],
-    ['behind two proxies', '10.0.0.0/8', '10.0.0.1', '198.51.100.7, 203.0.113.9, 10.9.8.7', '203.0.113.9'],
-    ['the left-most hop, if all are trusted', '10.0.0.0/8', '10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
-    ['the hop after an invalid one', '10.0.0.0/8', '10.0.0.1', '203.0.113.9, unknown, 10.0.0.2', '10.0.0.2'],
-    ['the proxy, if its hop is invalid', '10.0.0.1', '10.0.0.1', 'unknown', '10.0.0.1'],
-    ['the proxy, if its hop is empty', '10.0.0.1', '10.0.0.1', '203.0.113.9,', '10.0.0.1'],
-    ['without blanks and tabs', '10.0.0.1', '10.0.0.1', ' 198.51.100.7 ,\t203.0.113.9 ', '203.0.113.9'],
-    ['without its port', '10.0.0.1', '10.0.0.1', '203.0.113.9:54321', '203.0.113.9'],
-    ['without brackets', '10.0.0.1', '10.0.0.1', '[2001:db8::1]', '2001:db8::1'],
-    ['without brackets and port', '10.0.0.1', '10.0.0.1', '[2001:db8::1]:54321', '2001:db8::1'],
-    ['without its zone', '10.0.0.1', '10.0.0.1', 'fe80::1%eth0', 'fe80::1'],
-    ['IPv4, if it is mapped into IPv6', '10.0.0.1', '10.0.0.1', '::ffff:203.0.113.9', '203.0.113.9'],
-    ['behind a proxy that is mapped into IPv6', '10.0.0.1', '::ffff:10.0.0.1', '203.0.113.9', '203.0.113.9'],
-    ['behind a mapped hop that is trusted', '10.0.0.0/8', '10.0.0.1', '203.0.113.9, ::FFFF:10.0.0.2', '203.0.113.9'],
-    ['the first address of a network', '10.0.0.0/30', '10.0.0.0', '203.0.113.9', '203.0.113.9'],
-    ['the last address of a network', '10.0.0.0/30', '10.0.0.3', '203.0.113.9', '203.0.113.9'],
-    ['just outside of a network', '10.0.0.0/30', '10.0.0.4', '203.0.113.9', '10.0.0.4'],
-    ['behind a proxy of an IPv6 network', '2001:db8:1::/48', '2001:db8:1:ffff::9', '203.0.113.9', '203.0.113.9'],
-    ['just outside of an IPv6 network', '2001:db8:1::/48', '2001:db8:2::1', '203.0.113.9', '2001:db8:2::1'],
-    ['behind one of several proxies', '10.0.0.1, ::1,192.168.0.0/16', '::1', '203.0.113.9', '203.0.113.9'],
-    ['unspecified, if the socket is closed', '10.0.0.1', undefined, '203.0.113.9', '0.0.0.0'],
-  ])('is %s', (_, trusted, socket, forwardedFor, address) => {
-    expect(findClient(trusted, socket, forwardedFor).address).toBe(address);
-  });
-
-  test('is read from a header with several lines', () => {
-    expect(findClient('10.0.0.1', '10.0.0.1', ['198.51.100.7', '203.0.113.9']).address).toBe('203.0.113.9');
-  });
+test.each<[string, string, string | undefined, string | undefined, string]>([
+  ['the socket, without a proxy', '', '192.0.2.1', undefined, '192.0.2.1'],
+  ['the socket, despite a forged header', '', '192.0.2.1', '203.0.113.9', '192.0.2.1'],
+  ['the socket, if another peer is trusted', '10.0.0.1', '192.0.2.1', '203.0.113.9', '192.0.2.1'],
+  ['the socket, if the proxy sends no header', '10.0.0.1', '10.0.0.1', undefined, '10.0.0.1'],
+  ['the socket, if the header is empty', '10.0.0.1', '10.0.0.1', '', '10.0.0.1'],
+  ['the hop before the proxy', '10.0.0.1', '10.0.0.1', '203.0.113.9', '203.0.113.9'],
+  ['the right-most hop that is untrusted', '10.0.0.1', '10.0.0.1', '198.51.100.7, 203.0.113.9', '203.0.113.9'],
+  ['behind two proxies', '10.0.0.0/8', '10.0.0.1', '198.51.100.7, 203.0.113.9, 10.9.8.7', '203.0.113.9'],
+  ['the left-most hop, if all are trusted', '10.0.0.0/8', '10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
+  ['the hop after an invalid one', '10.0.0.0/8', '10.0.0.1', '203.0.113.9, unknown, 10.0.0.2', '10.0.0.2'],
+  ['the proxy, if its hop is invalid', '10.0.0.1', '10.0.0.1', 'unknown', '10.0.0.1'],
+  ['the proxy, if its hop is empty', '10.0.0.1', '10.0.0.1', '203.0.113.9,', '10.0.0.1'],
+  ['without blanks and tabs', '10.0.0.1', '10.0.0.1', ' 198.51.100.7 ,\t203.0.113.9 ', '203.0.113.9'],
+  ['without its port', '10.0.0.1', '10.0.0.1', '203.0.113.9:54321', '203.0.113.9'],
+  ['without brackets', '10.0.0.1', '10.0.0.1', '[2001:db8::1]', '2001:db8::1'],
+  ['without brackets and port', '10.0.0.1', '10.0.0.1', '[2001:db8::1]:54321', '2001:db8::1'],
+  ['without its zone', '10.0.0.1', '10.0.0.1', 'fe80::1%eth0', 'fe80::1'],
+  ['IPv4, if it is mapped into IPv6', '10.0.0.1', '10.0.0.1', '::ffff:203.0.113.9', '203.0.113.9'],
+  ['behind a proxy that is mapped into IPv6', '10.0.0.1', '::ffff:10.0.0.1', '203.0.113.9', '203.0.113.9'],
+  ['behind a mapped hop that is trusted', '10.0.0.0/8', '10.0.0.1', '203.0.113.9, ::FFFF:10.0.0.2', '203.0.113.9'],
+  ['the first address of a network', '10.0.0.0/30', '10.0.0.0', '203.0.113.9', '203.0.113.9'],
+  ['the last address of a network', '10.0.0.0/30', '10.0.0.3', '203.0.113.9', '203.0.113.9'],
+  ['just outside of a network', '10.0.0.0/30', '10.0.0.4', '203.0.113.9', '10.0.0.4'],
+  ['behind a proxy of an IPv6 network', '2001:db8:1::/48', '2001:db8:1:ffff::9', '203.0.113.9', '203.0.113.9'],
+  ['just outside of an IPv6 network', '2001:db8:1::/48', '2001:db8:2::1', '203.0.113.9', '2001:db8:2::1'],
+  ['behind one of several proxies', '10.0.0.1, ::1,192.168.0.0/16', '::1', '203.0.113.9', '203.0.113.9'],
+  ['unspecified, if the socket is closed', '10.0.0.1', undefined, '203.0.113.9', '0.0.0.0'],
+])('the client of a request is %s', (_, trusted, socket, forwardedFor, address) => {
+  expect(findClient(trusted, socket, forwardedFor).address).toBe(address);
 });
 
-describe('the key of a limit', () => {
-  test.each([
-    ['203.0.113.9', '203.0.113.9'],
-    ['::ffff:203.0.113.9', '203.0.113.9'],
-    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-    ['2001:db8:1:2::', '2001:db8:1:2::/64'],
-    ['2001:0DB8:0001:0002::9', '2001:db8:1:2::/64'],
-    ['2001:db8::1', '2001:db8:0:0::/64'],
-    ['2001:db8:1::5:6', '2001:db8:1:0::/64'],
-    ['::1', '0:0:0:0::/64'],
-    ['::', '0:0:0:0::/64'],
-    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-    ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
-    ['1:2:3:4:5:6:192.0.2.1', '1:2:3:4::/64'],
-  ])('is for %s %s', (address, key) => {
-    expect(findClient('', address).key).toBe(key);
-  });
+test('the client of a request is read from a header with several lines', () => {
+  expect(findClient('10.0.0.1', '10.0.0.1', ['198.51.100.7', '203.0.113.9']).address).toBe('203.0.113.9');
+});
 
-  test('is the same for IPv4 in all its forms', () => {
-    const forms = ['203.0.113.9', '::ffff:203.0.113.9', '::ffff:cb00:7109', '0:0:0:0:0:ffff:203.0.113.9'];
-    expect(new Set(forms.map((address) => findClient('', address).key))).toEqual(new Set(['203.0.113.9']));
-  });
+test.each([
+  ['203.0.113.9', '203.0.113.9'],
+  ['::ffff:203.0.113.9', '203.0.113.9'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:db8:1:2::', '2001:db8:1:2::/64'],
+  ['2001:0DB8:0001:0002::9', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['2001:db8:1::5:6', '2001:db8:1:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['::', '0:0:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
+  ['1:2:3:4:5:6:192.0.2.1', '1:2:3:4::/64'],
+])('the key of a limit is for %s %s', (address, key) => {
+  expect(findClient('', address).key).toBe(key);
+});
+
+test('the key of a limit is the same for IPv4 in all its forms', () => {
+  const forms = ['203.0.113.9', '::ffff:203.0.113.9', '::ffff:cb00:7109', '0:0:0:0:0:ffff:203.0.113.9'];
+  expect(new Set(forms.map((address) => findClient('', address).key))).toEqual(new Set(['203.0.113.9']));
 });
 
 describe('end to end', () => {

@@ -160,29 +160,27 @@ test.each(endpointNames)('%s never becomes a websocket', async (name) => {
   await expectUnharmed(app, received);
 });
 
-describe('a client that disconnects', () => {
-  test.each([
-    ['before it has sent a byte', ''],
-    ['in its request line', 'GET /v1/pl'],
-    ['in its headers', 'GET /v1/plans HTTP/1.1\r\nHost: x\r\nX-Half: '],
-    ['in its body', 'POST /v1/plans HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf'],
-    ['in a chunk', 'POST /v1/plans HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhalf'],
-    ['before its answer', get('/v1/plans')],
-    ['before an answer outside of the fast path', get('/v1/blog/list?other=1')],
-    ['before many answers', 'GET /v1/plans HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200)],
-  ])('%s is handled', async (_, request) => {
-    const app = await sharedApp();
-    for (const leave of ['destroy', 'resetAndDestroy', 'end'] as const) {
-      const socket = connect(app.port, '127.0.0.1');
-      socket.on('error', () => undefined);
-      await once(socket, 'connect');
-      await new Promise((sent) => socket.write(request, sent));
-      socket.resume();
-      socket[leave]();
-      expect((await ask(app, '/health')).status).toBe(200);
-    }
-    await expectUnharmed(app, '');
-  });
+test.each([
+  ['before it has sent a byte', ''],
+  ['in its request line', 'GET /v1/pl'],
+  ['in its headers', 'GET /v1/plans HTTP/1.1\r\nHost: x\r\nX-Half: '],
+  ['in its body', 'POST /v1/plans HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf'],
+  ['in a chunk', 'POST /v1/plans HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhalf'],
+  ['before its answer', get('/v1/plans')],
+  ['before an answer outside of the fast path', get('/v1/blog/list?other=1')],
+  ['before many answers', 'GET /v1/plans HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200)],
+])('a client that disconnects %s is handled', async (_, request) => {
+  const app = await sharedApp();
+  for (const leave of ['destroy', 'resetAndDestroy', 'end'] as const) {
+    const socket = connect(app.port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    await new Promise((sent) => socket.write(request, sent));
+    socket.resume();
+    socket[leave]();
+    expect((await ask(app, '/health')).status).toBe(200);
+  }
+  await expectUnharmed(app, '');
 });
 
 describe('the log', () => {

@@ -2,13 +2,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { OnEnd } from '../helpers/upstream.ts';
-import { bytes } from './targets/bytes.ts';
-import { brokenRows, limitedRows } from './targets/failure-rows.ts';
-import type { Row } from './targets/line.ts';
-import { requestRows } from './targets/request-rows.ts';
+import { bytes, brokenRows, limitedRows, requestRows, targetRows } from './targets/rows.ts';
+import type { Row } from './targets/rows.ts';
 import { buildTargets, exchangeRow, nextAddress, rowSettings, serveTargets, toCases } from './targets/serving.ts';
 import type { Served } from './targets/serving.ts';
-import { targetRows } from './targets/target-rows.ts';
 import { exchange, toShortRecord } from './targets/wire.ts';
 
 // Every answer is compared with the snapshot: status line, headers, body and the state of the

@@ -10,7 +10,6 @@ import { ask } from '../server/ask.ts';
 import { damages } from './damage.ts';
 import { copyProject, eventually } from '../server/shared.ts';
 import { readManifest, servedFiles } from '../server/targets.ts';
-import type { ServedFile } from '../server/targets.ts';
 
 /** Changes the title of an article, which is also in the list. */
 function change(app: TestApp, title: string): void {
@@ -31,7 +30,7 @@ async function expectServed(app: TestApp, title: string, within = eventually): P
 }
 
 /** Expects every file to be served in every encoding. */
-async function expectAllServed(app: TestApp, files: readonly ServedFile[]): Promise<void> {
+async function expectAllServed(app: TestApp, files: ReturnType<typeof servedFiles>): Promise<void> {
   for (const { target } of files) {
     for (const encoding of ['identity', 'gzip', 'br']) {
       const { status } = await ask(app, target, { headers: { 'Accept-Encoding': encoding } });

@@ -1,6 +1,6 @@
 import { rmSync, unlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { StatusCatalog } from '#contract/status.ts';
 import { ReleaseError } from '../../server/releases/files.ts';
 import { loadRelease } from '../../server/releases/service.ts';
@@ -15,42 +15,38 @@ const checkStatus = ({ maintenance }: StatusCatalog) => void toWindows(maintenan
 const loading = { readers: { default: unread, media: unread }, checkStatus };
 const events = { cacheBytes: 1_000_000, checkStatus, onLoaded: () => undefined, onRejected: () => undefined };
 
-describe('a release is loaded', () => {
-  test('completely, with every requestable file', async () => {
-    const root = await sharedProject();
-    const release = await loadRelease(join(root, 'dist/current'), loading);
-    expect(release.id).toBe(readManifest(root).id);
-    const served = servedFiles(root).map(({ target }) => target);
-    expect(served.filter((target) => !release.find(target))).toEqual([]);
-  });
-
-  test.each(damages)('unless $name; the error names the file', async ({ file, apply }) => {
-    const root = await copyProject();
-    const folder = join(root, 'dist/releases', readManifest(root).id);
-    const damaged = apply(folder) ?? folder;
-    const error = (await loadRelease(damaged, loading).catch((reason: unknown) => reason)) as Error;
-    expect(error).toBeInstanceOf(ReleaseError);
-    expect(error.message).toContain(join('releases', basename(damaged), file));
-    expect(error.message).not.toContain('\n');
-  });
+test('a release is loaded completely, with every requestable file', async () => {
+  const root = await sharedProject();
+  const release = await loadRelease(join(root, 'dist/current'), loading);
+  expect(release.id).toBe(readManifest(root).id);
+  const served = servedFiles(root).map(({ target }) => target);
+  expect(served.filter((target) => !release.find(target))).toEqual([]);
 });
 
-describe('the start fails and names the link', () => {
-  test.each<[string, (dist: string) => void]>([
-    ['there is no folder', (dist) => rmSync(dist, { recursive: true })],
-    ['there is no current release', (dist) => unlinkSync(join(dist, 'current'))],
-    ['the current release is gone', (dist) => rmSync(join(dist, 'releases'), { recursive: true })],
-    [
-      'the folder is empty',
-      (dist) => ['releases', 'current'].map((name) => rmSync(join(dist, name), { recursive: true })),
-    ],
-  ])('if %s', async (_, remove) => {
-    const root = await copyProject();
-    const dist = join(root, 'dist');
-    remove(dist);
-    const error = await openReleases({ dist, ...events }).catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(ReleaseError);
-    const message = `DIST_DIR: there is no release at ${dist}/current; build one first`;
-    expect(error).toHaveProperty('message', message);
-  });
+test.each(damages)('a release is loaded unless $name; the error names the file', async ({ file, apply }) => {
+  const root = await copyProject();
+  const folder = join(root, 'dist/releases', readManifest(root).id);
+  const damaged = apply(folder) ?? folder;
+  const error = (await loadRelease(damaged, loading).catch((reason: unknown) => reason)) as Error;
+  expect(error).toBeInstanceOf(ReleaseError);
+  expect(error.message).toContain(join('releases', basename(damaged), file));
+  expect(error.message).not.toContain('\n');
+});
+
+test.each<[string, (dist: string) => void]>([
+  ['there is no folder', (dist) => rmSync(dist, { recursive: true })],
+  ['there is no current release', (dist) => unlinkSync(join(dist, 'current'))],
+  ['the current release is gone', (dist) => rmSync(join(dist, 'releases'), { recursive: true })],
+  [
+    'the folder is empty',
+    (dist) => ['releases', 'current'].map((name) => rmSync(join(dist, name), { recursive: true })),
+  ],
+])('the start fails and names the link if %s', async (_, remove) => {
+  const root = await copyProject();
+  const dist = join(root, 'dist');
+  remove(dist);
+  const error = await openReleases({ dist, ...events }).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(ReleaseError);
+  const message = `DIST_DIR: there is no release at ${dist}/current; build one first`;
+  expect(error).toHaveProperty('message', message);
 });

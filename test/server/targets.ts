@@ -71,20 +71,13 @@ export function endpointAt(target: string): EndpointName | undefined {
   return plain ? patterns.find(({ pattern }) => pattern.test(path))?.name : undefined;
 }
 
-/** A file of a release and the target that serves it. */
-export interface ServedFile {
-  readonly file: string;
-  readonly target: string;
-  readonly name: EndpointName;
-}
-
 /** The manifest of a project folder's current release. */
 export function readManifest(root: string): Manifest {
   return Manifest.parse(JSON.parse(readFileSync(join(root, 'dist/current/manifest.json'), 'utf8')));
 }
 
 /** All requestable files of the current release, uncompressed. */
-export function servedFiles(root: string): ServedFile[] {
+export function servedFiles(root: string) {
   return Object.keys(readManifest(root).files).flatMap((file) => {
     const target = /\.(?:gz|br)$/.test(file) ? undefined : matchFile(file)?.target;
     if (target === undefined) return [];
@@ -97,19 +90,11 @@ export function servedFiles(root: string): ServedFile[] {
 /** Values for parameters that do not select a file. */
 const parameters: Record<string, string> = { force: 'true', domain: 'example.com' };
 
-/** A valid request to an endpoint. */
-export interface EndpointRequest {
-  readonly method: string;
-  readonly target: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-}
-
 /** A request that the endpoint answers with 200, from the contract, the served release and the key. */
-export function requestOf(name: EndpointName, { root, key }: { root: string; key: string }): EndpointRequest {
+export function requestOf(name: EndpointName, { root, key }: { root: string; key: string }) {
   const { method, path, query, body, access, stored } = describeEndpoint(name);
   const headers: Record<string, string> = access ? { Authorization: `Bearer ${key}` } : {};
-  const given = body && { body: JSON.stringify(schemas.get(body.schema)!.example) };
+  const given: { body?: string } = body ? { body: JSON.stringify(schemas.get(body.schema)!.example) } : {};
   const usual = { method, headers, ...given };
   const [parameter] = Object.keys(query?.shape ?? {}).filter((one) => one in parameters);
   if (access || parameter !== undefined) {

@@ -93,22 +93,20 @@ describe('a URL', () => {
   });
 });
 
-describe('a TCP address', () => {
-  test('passes if it accepts the connection, which is closed at once', async () => {
-    const { address, sockets } = await createSilent();
-    expect(await probe({ tcp: address }, options)).toBeUndefined();
-    await until('the connection is closed', () => sockets[0]?.readableEnded === true || sockets[0]?.destroyed === true);
-  });
+test('a TCP address passes if it accepts the connection, which is closed at once', async () => {
+  const { address, sockets } = await createSilent();
+  expect(await probe({ tcp: address }, options)).toBeUndefined();
+  await until('the connection is closed', () => sockets[0]?.readableEnded === true || sockets[0]?.destroyed === true);
+});
 
-  test('fails for a closed port, an unknown host and an invalid address', async () => {
-    const { server, address } = await createSilent();
-    server.close();
-    await once(server, 'close');
-    expect(await probe({ tcp: address }, options)).toBe('ECONNREFUSED');
-    expect(await probe({ tcp: 'nowhere.invalid:1' }, options)).toMatch(/^E|^no answer/);
-    expect(await probe({ tcp: 'a:99999' }, options)).toBe('ERR_SOCKET_BAD_PORT');
-    expect(await probe({}, options)).toMatch(/^E/);
-  });
+test('a TCP address fails for a closed port, an unknown host and an invalid address', async () => {
+  const { server, address } = await createSilent();
+  server.close();
+  await once(server, 'close');
+  expect(await probe({ tcp: address }, options)).toBe('ECONNREFUSED');
+  expect(await probe({ tcp: 'nowhere.invalid:1' }, options)).toMatch(/^E|^no answer/);
+  expect(await probe({ tcp: 'a:99999' }, options)).toBe('ERR_SOCKET_BAD_PORT');
+  expect(await probe({}, options)).toMatch(/^E/);
 });
 
 test('an aborted check fails at once', async () => {

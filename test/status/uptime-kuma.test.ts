@@ -1,7 +1,84 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createUptimeKuma } from '../../server/status/uptime-kuma.ts';
 import { failureOf } from '../helpers/fault-suite.ts';
-import { detailOf, html, json, recorded, setUp, setUpMonitors, setUpRecording } from './uptime-kuma-harness.ts';
+import { readFileSync } from 'node:fs';
+import { createUpstream, until } from '../helpers/upstream.ts';
+import type { Answer, Fault, Upstream } from '../helpers/upstream.ts';
+
+/** The answers for a page and its heartbeats. */
+interface Recording {
+  readonly page: unknown;
+  readonly heartbeat: { readonly heartbeatList: Record<string, unknown[]> };
+}
+/** The answers of one version. */
+interface Recorded {
+  readonly main: Recording;
+  readonly later: Recording;
+  readonly empty: Recording;
+  readonly unknownSlugHeartbeat: unknown;
+  readonly unknownSlugPage?: unknown;
+  readonly unknownPath: string;
+}
+
+/** Recorded answers of real installations, with the last three heartbeats of each monitor. */
+const recorded = (version: string): Recorded =>
+  JSON.parse(readFileSync(`test/fixtures/uptime-kuma/${version}.json`, 'utf8')) as Recorded;
+
+/** An answer in JSON. */
+const json = (body: unknown): Answer => ({
+  status: 200,
+  headers: { 'content-type': 'application/json; charset=utf-8' },
+  body: JSON.stringify(body),
+});
+/** The HTML page of Uptime Kuma for unknown addresses. */
+const html: Answer = {
+  status: 200,
+  headers: { 'content-type': 'text/html; charset=utf-8' },
+  body: '<!DOCTYPE html>',
+};
+
+/** Creates an Uptime Kuma stand-in and the source for its page `main`. */
+async function setUp(page: Answer, heartbeat: Answer, { at = '2026-11-20T09:52:00Z', timeoutMs = 20_000 } = {}) {
+  const upstream = await createUpstream(({ path }) => (path.includes('/heartbeat/') ? heartbeat : page));
+  const source = createUptimeKuma({ url: upstream.url, page: 'main' }, { timeoutMs, now: () => Date.parse(at) });
+  onTestFinished(() => source.close());
+  return { upstream, source };
+}
+
+/** Creates both from a recording. */
+const setUpRecording = ({ page, heartbeat }: Recording, options?: { at?: string; timeoutMs?: number }) =>
+  setUp(json(page), json(heartbeat), options);
+
+/** Creates both for monitors with the statuses of their heartbeats, one per minute; the last is the current one. */
+const setUpMonitors = (monitors: readonly (readonly [name: string, ...statuses: unknown[]])[]) =>
+  setUp(
+    json({ publicGroupList: [{ monitorList: monitors.map(([name], id) => ({ id, name })) }] }),
+    json({
+      heartbeatList: Object.fromEntries(
+        monitors.map(([, ...statuses], id) => [
+          id,
+          statuses.map((status, index) => {
+            const at = Date.parse('2026-11-20T09:52:00Z') - (statuses.length - 1 - index) * 60_000;
+            return { status, time: new Date(at).toISOString().replace('T', ' ').replace('Z', '') };
+          }),
+        ]),
+      ),
+    }),
+  );
+
+/** The detail of an error, which only the log shows. */
+async function detailOf(reading: Promise<unknown>): Promise<string> {
+  const error = await failureOf(reading);
+  expect(error).toMatchObject({ code: 'provider_error' });
+  // The doctor prints it, so it must hold nothing of the answer.
+  expect([
+    'The request could not be completed',
+    'no monitor is on the page',
+    'no monitor has a beat of the last hour',
+    'not an answer of a status page',
+  ]).toContain((error as Error).message);
+  return String(error.cause);
+}
 
 describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
   const failing = ['Backup job (push)', 'Billing', 'Group: Panels', 'Old node (paused)', 'Panel EU-1'];
@@ -154,4 +231,53 @@ describe('the state', () => {
     await failureOf(source.read());
     expect(upstream.seen[0]!.path).toBe('/api/status-page/a%2F..%2Fb%3Fc');
   });
+});
+
+const requests: readonly (readonly [string, (request: { path: string }) => boolean])[] = [
+  ['the page', ({ path }) => !path.includes('/heartbeat/')],
+  ['the heartbeats', ({ path }) => path.includes('/heartbeat/')],
+];
+
+describe.each(requests)('is unknown if %s', (_, matches) => {
+  const faults: readonly (readonly [string, Fault])[] = [
+    ['is answered with 403', { status: 403, body: '{"status":"fail","msg":"no"}' }],
+    ['is answered with 404', { status: 404, body: '{"status":"fail","msg":"Status Page Not Found"}' }],
+    ['is answered with 500', { status: 500, body: 'Internal Server Error' }],
+    ['is answered with 503, as with a busy database', { status: 503, body: '{"status":"fail"}' }],
+    ['is answered by a proxy with 502 in HTML', { ...html, status: 502 }],
+    ['is HTML', html],
+    ['is empty', { status: 200, body: '' }],
+    ['is null', json(null)],
+    ['is JSON of another shape', json({ publicGroupList: {}, heartbeatList: [] })],
+    ['is JSON that is cut', { status: 200, body: '{"publicGroupList":[{"id":1' }],
+    ['redirects', { status: 302, headers: { location: '/elsewhere' } }],
+    ['drops the connection', 'drop'],
+    ['is cut in the body', 'cut'],
+    ['is no HTTP', 'garbage'],
+    ['has 50 MB', 'huge'],
+  ];
+  const check = async (fault: Fault, timeoutMs?: number): Promise<Upstream> => {
+    const { upstream, source } = await setUpRecording(recorded('v2.5.3').main, timeoutMs ? { timeoutMs } : {});
+    upstream.fail(fault, matches);
+    expect(await detailOf(source.read())).toContain(upstream.url);
+    upstream.fail(undefined);
+    if (!timeoutMs) expect(await source.read()).toMatchObject({ status: 'disrupted' });
+    return upstream;
+  };
+
+  test.each(faults)('%s, and recovers after it', async (_name, fault) => {
+    const upstream = await check(fault);
+    expect(upstream.seen.map(({ path }) => path)).not.toContain('/elsewhere');
+    if (fault === 'huge') await until('the answer is aborted', () => upstream.wasLeft());
+  });
+
+  test.each(['hang', 'stall'] as const)('%ss, until the timeout', async (fault) => {
+    expect((await check(fault, 300)).seen.length).toBeGreaterThan(0);
+  });
+});
+
+test('is unknown if the connection is refused', async () => {
+  const { upstream, source } = await setUpMonitors([['A', 1]]);
+  await upstream.stop();
+  expect(await detailOf(source.read())).toContain('ECONNREFUSED');
 });

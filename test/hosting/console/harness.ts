@@ -22,8 +22,7 @@ import { openClient } from '../../helpers/console-client.ts';
 import type { Message, TestClient } from '../../helpers/console-client.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createTestLog } from '../../helpers/upstream.ts';
-import { createTestClock } from './clock.ts';
-import type { TestClock } from './clock.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Different secrets of API keys, as their hashes. */
 export const [secretHash, newSecretHash] = ['a'.repeat(64), 'b'.repeat(64)];
@@ -176,4 +175,37 @@ export async function createClockedRelay(options: TestRelayOptions = {}) {
 export async function openTestStream(stream: StreamOptions = {}, options: TestRelayOptions = {}) {
   const { clock, relay } = await createClockedRelay(options);
   return { clock, relay, client: await relay.open(stream) };
+}
+
+/** A clock that a test advances. */
+export type TestClock = ReturnType<typeof createTestClock>;
+
+/** Creates a clock that starts at the current time. */
+export function createTestClock() {
+  const timers = new Map<symbol, { at: number; run: () => void }>();
+  let now = Math.ceil(Date.now() / 1000) * 1000;
+  const earliest = (until: number) =>
+    [...timers].filter(([, { at }]) => at <= until).toSorted(([, one], [, other]) => one.at - other.at)[0];
+  return {
+    now: () => now,
+    after(ms: number, run: () => void) {
+      const id = Symbol('timer');
+      timers.set(id, { at: now + ms, run });
+      return () => timers.delete(id);
+    },
+    /** Advances the clock and runs due timers in order; each gets a turn of the event loop. */
+    async advance(seconds: number) {
+      const until = now + seconds * 1000;
+      for (let due = earliest(until); due; due = earliest(until)) {
+        const [id, { at, run }] = due;
+        timers.delete(id);
+        now = Math.max(now, at);
+        run();
+        await nextTurn();
+      }
+      now = until;
+    },
+    /** The number of pending timers. */
+    pending: () => timers.size,
+  };
 }

@@ -4,26 +4,8 @@ import type { ConsoleEvents, ConsoleSource, GameProvider } from '../../../server
 import { readFrames } from '../../helpers/console-client.ts';
 import { until } from '../../helpers/upstream.ts';
 
-/** The recorded events of a console, in order. */
-export interface ConsoleRecord {
-  readonly events: readonly string[];
-  readonly lines: readonly string[];
-  readonly gaps: readonly string[];
-  /** How often the buffered lines were complete. */
-  readonly loads: number;
-  readonly states: readonly string[];
-  readonly ends: readonly string[];
-  readonly source: ConsoleSource;
-  /** Waits until the console reports a status, which means that it is followed. */
-  ready(): Promise<void>;
-  /** Waits for a line. */
-  received(line: string): Promise<void>;
-  /** Waits until the console ends, and returns the reason. */
-  ended(): Promise<string>;
-}
-
 /** Records one connection to a console until the test ends. Its loss is recorded as the gap that viewers see. */
-export function recordConsole(game: GameProvider, ref: string): ConsoleRecord {
+export function recordConsole(game: GameProvider, ref: string) {
   return createRecord((record, onLoaded) =>
     game.openConsole(ref, {
       line: (text) => record(`line: ${text}`),
@@ -37,11 +19,7 @@ export function recordConsole(game: GameProvider, ref: string): ConsoleRecord {
 }
 
 /** Records what a viewer of a console gets until the test ends: a lost connection is opened again after a short time. */
-export function recordViewer(
-  game: GameProvider,
-  ref: string,
-  backoff: { readonly firstMs: number; readonly maxMs: number },
-): ConsoleRecord {
+export function recordViewer(game: GameProvider, ref: string, backoff: { firstMs: number; maxMs: number }) {
   return createRecord((record, onLoaded) => {
     const refusals = new Set<string>();
     let source: ConsoleSource | undefined;
@@ -76,7 +54,8 @@ export function recordViewer(
   });
 }
 
-function createRecord(open: (record: (event: string) => void, onLoaded: () => void) => ConsoleSource): ConsoleRecord {
+/** The recorded events of a console, in order. */
+function createRecord(open: (record: (event: string) => void, onLoaded: () => void) => ConsoleSource) {
   const events: string[] = [];
   let loads = 0;
   const of = (kind: string): string[] =>
@@ -91,6 +70,7 @@ function createRecord(open: (record: (event: string) => void, onLoaded: () => vo
     get lines() {
       return of('line');
     },
+    /** How often the buffered lines were complete. */
     get loads() {
       return loads;
     },
@@ -104,8 +84,9 @@ function createRecord(open: (record: (event: string) => void, onLoaded: () => vo
       return of('ended');
     },
     source,
+    /** Waits until the console reports a status, which means that it is followed. */
     ready: () => until('the console reports its status', () => of('status').length > 0),
-    received: (line) => until(`the line ${line} is received`, () => events.includes(`line: ${line}`)),
+    received: (line: string) => until(`the line ${line} is received`, () => events.includes(`line: ${line}`)),
     async ended() {
       await until('the console has ended', () => of('ended').length > 0);
       return of('ended')[0]!;

@@ -11,17 +11,11 @@ import { createRdapUpstream } from '../../helpers/upstream-rdap.ts';
 import { createUpstream } from '../../helpers/upstream.ts';
 import type { OnEnd } from '../../helpers/upstream.ts';
 import { startProcess } from '../../server/process.ts';
-import type { Row } from './line.ts';
+import type { Row } from './rows.ts';
 import { exchange } from './wire.ts';
-import type { Recorded } from './wire.ts';
 
 /** A server with its API keys by their placeholders in the rows. */
-export interface Served {
-  readonly port: number;
-  readonly dataDir: string;
-  /** Creates new keys with full limits. */
-  readonly issueKeys: () => Promise<Readonly<Record<string, string>>>;
-}
+export type Served = Awaited<ReturnType<typeof serveTargets>>;
 
 function createFolder(onEnd: OnEnd): string {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
@@ -60,18 +54,18 @@ export const rowSettings = {
   MAX_FEEDBACK_BODY_BYTES: '64',
 } as const;
 
-/** Options of {@link serveTargets}. */
-interface ServeOptions {
-  /** The project. */
-  readonly root: string;
-  readonly settings: Readonly<Record<string, string>>;
-  /** Whether the upstreams fail. */
-  readonly fails?: boolean;
-  readonly onEnd: OnEnd;
-}
-
-/** Starts a server for a part of the table. */
-export async function serveTargets({ root, settings, fails = false, onEnd }: ServeOptions): Promise<Served> {
+/** Starts a server for a part of the table, whose upstreams may fail. */
+export async function serveTargets({
+  root,
+  settings,
+  fails = false,
+  onEnd,
+}: {
+  root: string;
+  settings: Readonly<Record<string, string>>;
+  fails?: boolean;
+  onEnd: OnEnd;
+}) {
   const folder = createFolder(onEnd);
   const world = await createHostingWorld(folder, { onEnd });
   const chat = await createUpstream(() => ({ status: fails ? 500 : 200, body: '{}' }), { onEnd });
@@ -97,7 +91,8 @@ export async function serveTargets({ root, settings, fails = false, onEnd }: Ser
   await world.store.servers.put({ server: 'game:idle', ...idle });
   await world.store.servers.put({ server: 'vps:idle', ...idle, provider: 'cloud', ref: '43' });
   const servers = ['game:mine', 'vps:mine', 'game:gone', 'vps:gone', 'game:idle', 'vps:idle'] as const;
-  const issueKeys = async () => ({
+  /** Creates new keys with full limits. */
+  const issueKeys = async (): Promise<Readonly<Record<string, string>>> => ({
     '{key}': await world.issueKey({ servers }),
     '{reader}': await world.issueKey({ servers, scopes: ['vps-power:read', 'game-logs:read'] }),
     '{unknown}': generateApiKey().text,
@@ -113,16 +108,10 @@ export function nextAddress(): string {
   return `127.1.${rows >> 7}.${(rows & 127) + 1}`;
 }
 
-/** The answer to a row, and whether its body is another in each build. */
-export interface RowAnswer {
-  readonly recorded: Recorded;
-  readonly isVolatile: boolean;
-}
-
-/** Sends the requests of a row in order and records the last answer. */
-export async function exchangeRow({ port, issueKeys }: Served, row: Row, send = exchange): Promise<RowAnswer> {
+/** Sends the requests of a row in order, records the last answer, and says whether its body is another in each build. */
+export async function exchangeRow({ port, issueKeys }: Served, row: Row, send = exchange) {
   const from = nextAddress();
-  const keys: Readonly<Record<string, string>> = await issueKeys();
+  const keys = await issueKeys();
   const fill = (text: string): string => text.replaceAll(/\{(?:key|reader|unknown)\}/g, (name) => keys[name]!);
   const ask = (line: string) => send(port, toBytes(fill(line)), from);
   const lines = typeof row === 'string' ? [row] : row;

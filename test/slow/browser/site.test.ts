@@ -187,45 +187,41 @@ describeChromium((browser) => {
     });
   });
 
-  describe('the lists of articles', () => {
-    test('show one category, and how many articles each has', async () => {
-      const site = await startExampleSite();
-      const page = await open(site, '/blog');
-      const categories = await read<{ name: string; count: number; slug: string }[]>(site, '/v1/blog/categories');
-      const links = page.getByRole('navigation', { name: 'Categories' }).getByRole('link');
-      const all = categories.reduce((sum, { count }) => sum + count, 0);
-      expect(await links.allInnerTexts()).toEqual([
-        `All (${all})`,
-        ...categories.map(({ name, count }) => `${name} (${count})`),
-      ]);
-      await page.getByRole('link', { name: 'Engineering' }).click();
-      await page.waitForURL(`${site.url}/blog?category=engineering`);
-      const count = categories.find(({ slug }) => slug === 'engineering')!.count;
-      await expect.poll(() => titles(page), eventually).toHaveLength(count);
-      expect(await page.locator('.categories [aria-current=page]').innerText()).toBe(`Engineering (${count})`);
-      const help = await open(site, '/knowledgebase?category=vps');
-      const guides = await read<Titled[]>(site, '/v1/kb/list?category=vps');
-      expect(await help.locator('.guides li').allInnerTexts()).toEqual(guides.map(({ title }) => title));
-    });
+  test('the lists of articles show one category, and how many articles each has', async () => {
+    const site = await startExampleSite();
+    const page = await open(site, '/blog');
+    const categories = await read<{ name: string; count: number; slug: string }[]>(site, '/v1/blog/categories');
+    const links = page.getByRole('navigation', { name: 'Categories' }).getByRole('link');
+    const all = categories.reduce((sum, { count }) => sum + count, 0);
+    expect(await links.allInnerTexts()).toEqual([
+      `All (${all})`,
+      ...categories.map(({ name, count }) => `${name} (${count})`),
+    ]);
+    await page.getByRole('link', { name: 'Engineering' }).click();
+    await page.waitForURL(`${site.url}/blog?category=engineering`);
+    const count = categories.find(({ slug }) => slug === 'engineering')!.count;
+    await expect.poll(() => titles(page), eventually).toHaveLength(count);
+    expect(await page.locator('.categories [aria-current=page]').innerText()).toBe(`Engineering (${count})`);
+    const help = await open(site, '/knowledgebase?category=vps');
+    const guides = await read<Titled[]>(site, '/v1/kb/list?category=vps');
+    expect(await help.locator('.guides li').allInnerTexts()).toEqual(guides.map(({ title }) => title));
   });
 
-  describe('the search of the knowledge base', () => {
-    test('finds guides in spite of a typing error, and can be linked', async () => {
-      const site = await startExampleSite();
-      const page = await open(site, '/knowledgebase');
-      const first = page.locator('#found li h2').first();
-      await page.getByRole('searchbox').pressSequentially('revrse dns');
-      await expect.poll(() => first.innerText(), eventually).toBe('Setting reverse DNS');
-      expect(await page.locator('.guides').isVisible()).toBe(false);
-      expect(page.url()).toBe(`${site.url}/knowledgebase?q=revrse+dns`);
-      await page.getByRole('searchbox').fill('zzzzqqq');
-      await page.getByText('No guides for “zzzzqqq”').waitFor();
-      await page.getByRole('searchbox').fill('');
-      await page.locator('.guides').waitFor();
-      const linked = await open(site, '/knowledgebase?q=snapshot');
-      await linked.getByRole('link', { name: 'Backups and snapshots of a VPS' }).first().click();
-      await linked.waitForURL(site.url + guide);
-    });
+  test('the search of the knowledge base finds guides in spite of a typing error, and can be linked', async () => {
+    const site = await startExampleSite();
+    const page = await open(site, '/knowledgebase');
+    const first = page.locator('#found li h2').first();
+    await page.getByRole('searchbox').pressSequentially('revrse dns');
+    await expect.poll(() => first.innerText(), eventually).toBe('Setting reverse DNS');
+    expect(await page.locator('.guides').isVisible()).toBe(false);
+    expect(page.url()).toBe(`${site.url}/knowledgebase?q=revrse+dns`);
+    await page.getByRole('searchbox').fill('zzzzqqq');
+    await page.getByText('No guides for “zzzzqqq”').waitFor();
+    await page.getByRole('searchbox').fill('');
+    await page.locator('.guides').waitFor();
+    const linked = await open(site, '/knowledgebase?q=snapshot');
+    await linked.getByRole('link', { name: 'Backups and snapshots of a VPS' }).first().click();
+    await linked.waitForURL(site.url + guide);
   });
 
   describe('an article', () => {
@@ -426,34 +422,32 @@ describeChromium((browser) => {
     });
   });
 
-  describe('the status', () => {
-    test('is on its page, and in the widget on every page', async () => {
-      const kuma = await createKumaUpstream();
-      kuma.monitors.set('Game panel', 0).set('Backup storage', 3);
-      const site = await startExampleSite(kuma.settings);
-      const page = await open(site, '/status');
-      const shown = await page.locator('#status').innerText();
-      expect(shown.split(/\n+/)).toEqual([
-        'Some services are disrupted',
-        'Disrupted',
-        'Game panel',
-        'Under maintenance',
-        'Backup storage',
-      ]);
-      for (const each of [page, await open(site, guide)]) {
-        await expect.poll(() => readWidget(each), eventually).toContain('Game panel');
-      }
-      // The widget reports a change this way.
-      await page.evaluate(() => document.dispatchEvent(new CustomEvent('statuschange', { detail: { status: 'up' } })));
-      await expect.poll(() => page.locator('#status').innerText(), eventually).toBe('All services are up');
-    });
+  test('the status is on its page, and in the widget on every page', async () => {
+    const kuma = await createKumaUpstream();
+    kuma.monitors.set('Game panel', 0).set('Backup storage', 3);
+    const site = await startExampleSite(kuma.settings);
+    const page = await open(site, '/status');
+    const shown = await page.locator('#status').innerText();
+    expect(shown.split(/\n+/)).toEqual([
+      'Some services are disrupted',
+      'Disrupted',
+      'Game panel',
+      'Under maintenance',
+      'Backup storage',
+    ]);
+    for (const each of [page, await open(site, guide)]) {
+      await expect.poll(() => readWidget(each), eventually).toContain('Game panel');
+    }
+    // The widget reports a change this way.
+    await page.evaluate(() => document.dispatchEvent(new CustomEvent('statuschange', { detail: { status: 'up' } })));
+    await expect.poll(() => page.locator('#status').innerText(), eventually).toBe('All services are up');
+  });
 
-    test('is unknown while its source does not answer', async () => {
-      const kuma = await createKumaUpstream();
-      kuma.fail({ status: 500 });
-      const page = await open(await startExampleSite(kuma.settings), '/status', { failures: [503] });
-      expect(await page.locator('#status').innerText()).toBe('The state of our services is not known at the moment.');
-    });
+  test('the status is unknown while its source does not answer', async () => {
+    const kuma = await createKumaUpstream();
+    kuma.fail({ status: 500 });
+    const page = await open(await startExampleSite(kuma.settings), '/status', { failures: [503] });
+    expect(await page.locator('#status').innerText()).toBe('The state of our services is not known at the moment.');
   });
 });
 

@@ -41,40 +41,38 @@ async function readActivity(url: string, key: string): Promise<string[]> {
   return activity.map(({ action, status }) => `${action} ${status}`).toReversed();
 }
 
-describe('curl.sh', () => {
-  test('makes the first calls, and never shows the key in the arguments of a process', async () => {
-    const { url, key } = await startDemo();
-    const result = await runScript('curl.sh', ['demo'], { API_URL: url, HOSTING_API_KEY: key });
-    expect(result).toMatchObject({ status: 0 });
-    const [caller, state, started, outcome, recent, log] = result.stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(caller).toMatchObject({ servers: ['game:demo', 'vps:demo'] });
-    expect(state).toMatchObject({ state: 'offline' });
-    expect(started).toMatchObject({ action: 'start', status: 'requested' });
-    expect(outcome).toMatchObject({ action: 'start', server: 'game:demo', status: 'accepted' });
-    expect(recent).toMatchObject({ activity: [{ request_id: outcome!['request_id'] }] });
-    expect(log).toMatchObject({ server_id: 'demo' });
-    expect(result.arguments).toMatch(/^Idempotency-Key: \d+-\d+$/m);
-  });
+test('curl.sh makes the first calls, and never shows the key in the arguments of a process', async () => {
+  const { url, key } = await startDemo();
+  const result = await runScript('curl.sh', ['demo'], { API_URL: url, HOSTING_API_KEY: key });
+  expect(result).toMatchObject({ status: 0 });
+  const [caller, state, started, outcome, recent, log] = result.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(caller).toMatchObject({ servers: ['game:demo', 'vps:demo'] });
+  expect(state).toMatchObject({ state: 'offline' });
+  expect(started).toMatchObject({ action: 'start', status: 'requested' });
+  expect(outcome).toMatchObject({ action: 'start', server: 'game:demo', status: 'accepted' });
+  expect(recent).toMatchObject({ activity: [{ request_id: outcome!['request_id'] }] });
+  expect(log).toMatchObject({ server_id: 'demo' });
+  expect(result.arguments).toMatch(/^Idempotency-Key: \d+-\d+$/m);
+});
 
-  test('says what is wrong', async () => {
-    const { url, key } = await startDemo();
-    const run = (server: string, env: Record<string, string>) => runScript('curl.sh', [server], env);
-    const noKey = 'The environment variable HOSTING_API_KEY needs your key, hk_...\n';
-    expect(await run('demo', { API_URL: url })).toMatchObject({ status: 1, stdout: '', stderr: noKey });
-    const wrong = await run('demo', { API_URL: url, HOSTING_API_KEY: `${key.slice(0, -1)}!` });
-    expect(wrong).toMatchObject({
-      status: 1,
-      stderr: expect.stringMatching(/^GET \/v1\/key was answered with 401: \{/m),
-    });
-    const other = await run('other', { API_URL: url, HOSTING_API_KEY: key });
-    expect(other.stderr).toMatch(/^GET \/v1\/hosting\/game\/power\/other was answered with 403: .*"forbidden"/m);
-    expect(other.status).toBe(1);
-    const nowhere = await run('demo', { API_URL: 'http://127.0.0.1:1', HOSTING_API_KEY: key });
-    expect(nowhere).toMatchObject({ status: 1, stderr: expect.stringContaining('There is no answer from http://127') });
+test('curl.sh says what is wrong', async () => {
+  const { url, key } = await startDemo();
+  const run = (server: string, env: Record<string, string>) => runScript('curl.sh', [server], env);
+  const noKey = 'The environment variable HOSTING_API_KEY needs your key, hk_...\n';
+  expect(await run('demo', { API_URL: url })).toMatchObject({ status: 1, stdout: '', stderr: noKey });
+  const wrong = await run('demo', { API_URL: url, HOSTING_API_KEY: `${key.slice(0, -1)}!` });
+  expect(wrong).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/^GET \/v1\/key was answered with 401: \{/m),
   });
+  const other = await run('other', { API_URL: url, HOSTING_API_KEY: key });
+  expect(other.stderr).toMatch(/^GET \/v1\/hosting\/game\/power\/other was answered with 403: .*"forbidden"/m);
+  expect(other.status).toBe(1);
+  const nowhere = await run('demo', { API_URL: 'http://127.0.0.1:1', HOSTING_API_KEY: key });
+  expect(nowhere).toMatchObject({ status: 1, stderr: expect.stringContaining('There is no answer from http://127') });
 });
 
 describe('restart.sh', () => {

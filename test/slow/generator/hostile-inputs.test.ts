@@ -222,19 +222,20 @@ const files = Object.fromEntries(
   ]),
 );
 
-describe('rendering in several threads', () => {
-  test('gives the same release to the byte with 1, 2 and 5', async () => {
-    const plain = await buildAndRead(createProject(files), { noCache: true });
-    for (const threads of [1, 2, 5]) {
-      expect(await buildAndRead(createProject(files), { noCache: true, threads })).toEqual(plain);
-    }
-  });
+test('rendering in several threads gives the same release to the byte with 1, 2 and 5', async () => {
+  const plain = await buildAndRead(createProject(files), { noCache: true });
+  for (const threads of [1, 2, 5]) {
+    expect(await buildAndRead(createProject(files), { noCache: true, threads })).toEqual(plain);
+  }
+});
 
-  test.each([
-    ['200 quotes', `fine\n\n${'> '.repeat(200)}deep\n`, { line: 11, hint: 'flatten them' }],
-    // Without a limit, a worker thread has four times the stack of the main thread.
-    ['3,000 elements', `fine\n\n${'<div>'.repeat(3000)}deep\n`, { line: 9, hint: 'flatten it' }],
-  ])('an article with %s inside each other is reported with its line', async (_, markdown, problem) => {
+test.each([
+  ['200 quotes', `fine\n\n${'> '.repeat(200)}deep\n`, { line: 11, hint: 'flatten them' }],
+  // Without a limit, a worker thread has four times the stack of the main thread.
+  ['3,000 elements', `fine\n\n${'<div>'.repeat(3000)}deep\n`, { line: 9, hint: 'flatten it' }],
+])(
+  'rendering in several threads an article with %s inside each other is reported with its line',
+  async (_, markdown, problem) => {
     const deep = { 'content/blog/news/deep.md': article({}, markdown) };
     const one = await buildProject(createProject({ ...files, ...deep }), { noCache: true, threads: 1 });
     expect(one.diagnostics).toMatchObject([problem]);
@@ -242,8 +243,8 @@ describe('rendering in several threads', () => {
     expect(two.diagnostics.map(({ line, message }) => [line, message])).toEqual(
       one.diagnostics.map(({ line, message }) => [line, message]),
     );
-  });
-});
+  },
+);
 
 describe('a render thread that ends during a build', () => {
   const preload = `--import=${new URL('./end-thread.ts', import.meta.url).href}`;

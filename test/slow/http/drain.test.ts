@@ -68,21 +68,19 @@ const idle: Readonly<Record<string, (client: Client) => Promise<void> | void>> =
   },
 };
 
-describe('a connection', () => {
-  test.each(Object.entries(idle))('%s does not delay the shutdown', async (_, prepare) => {
-    const server = await start();
-    const client = await open(server.port);
-    await prepare(client);
-    await settle(server.port);
-    const before = client.received();
-    const began = performance.now();
-    server.child.kill('SIGTERM');
-    expect(await server.ended()).toBe(0);
-    expect(performance.now() - began).toBeLessThan(soonMs);
-    await client.closed();
-    expect(client.received()).toBe(before);
-    expect(server.stderr()).toBe('');
-  });
+test.each(Object.entries(idle))('a connection %s does not delay the shutdown', async (_, prepare) => {
+  const server = await start();
+  const client = await open(server.port);
+  await prepare(client);
+  await settle(server.port);
+  const before = client.received();
+  const began = performance.now();
+  server.child.kill('SIGTERM');
+  expect(await server.ended()).toBe(0);
+  expect(performance.now() - began).toBeLessThan(soonMs);
+  await client.closed();
+  expect(client.received()).toBe(before);
+  expect(server.stderr()).toBe('');
 });
 
 /** Makes the panel slow for power actions. */

@@ -276,67 +276,65 @@ exec setpriv --reuid=10001 --regid=10001 --clear-groups --no-new-privs --boundin
 /** Makes the disk read-only for a process. */
 const freeze = ['unshare', '--mount', 'sh', '-ec', 'mount --make-rprivate / && mount -o remount,bind,ro /'] as const;
 
-describe('by the Dockerfile', () => {
-  test('the image starts on a read-only disk, without rights, with compiled code', async (context) => {
-    skipWithout(context, freeze);
-    const root = temporaryFolder();
-    for (const folder of [root, checkout]) chmodSync(folder, 0o755);
-    // Other tests ran here as root; the image is made without that.
-    rmSync(join(checkout, 'node_modules/.cache'), { recursive: true, force: true });
-    const place = (text: string): string =>
-      text
-        .replaceAll(/(?<![\w/.])\/(?:data|dist|tmp)\b/g, (path) => root + path)
-        .replaceAll('/opt/hosting-api', checkout);
-    const stage = readStage();
-    const [environment] = stage.filter(({ name }) => name === 'ENV');
-    const variables = place(environment!.text)
-      .split(' ')
-      .map((variable) => variable.split('='));
-    const port = await findFreePort();
-    const own = { PORT: String(port), HOST: '127.0.0.1', DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off' };
-    const env: Record<string, string> = { ...(Object.fromEntries(variables) as Record<string, string>), ...own };
-    env['PATH'] = env['PATH']!.replace('$PATH', '/usr/bin:/bin');
-    const command = (args: readonly string[], readOnly: boolean): [string, ...string[]] => [
-      'unshare',
-      '--mount',
-      'env',
-      `WRITABLE=${root}`,
-      `READ_ONLY=${readOnly ? 'yes' : ''}`,
-      'sh',
-      '-ec',
-      contain,
-      'sh',
-      ...args,
-    ];
-    const options = { cwd: checkout, env };
+test('by the Dockerfile the image starts on a read-only disk, without rights, with compiled code', async (context) => {
+  skipWithout(context, freeze);
+  const root = temporaryFolder();
+  for (const folder of [root, checkout]) chmodSync(folder, 0o755);
+  // Other tests ran here as root; the image is made without that.
+  rmSync(join(checkout, 'node_modules/.cache'), { recursive: true, force: true });
+  const place = (text: string): string =>
+    text
+      .replaceAll(/(?<![\w/.])\/(?:data|dist|tmp)\b/g, (path) => root + path)
+      .replaceAll('/opt/hosting-api', checkout);
+  const stage = readStage();
+  const [environment] = stage.filter(({ name }) => name === 'ENV');
+  const variables = place(environment!.text)
+    .split(' ')
+    .map((variable) => variable.split('='));
+  const port = await findFreePort();
+  const own = { PORT: String(port), HOST: '127.0.0.1', DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off' };
+  const env: Record<string, string> = { ...(Object.fromEntries(variables) as Record<string, string>), ...own };
+  env['PATH'] = env['PATH']!.replace('$PATH', '/usr/bin:/bin');
+  const command = (args: readonly string[], readOnly: boolean): [string, ...string[]] => [
+    'unshare',
+    '--mount',
+    'env',
+    `WRITABLE=${root}`,
+    `READ_ONLY=${readOnly ? 'yes' : ''}`,
+    'sh',
+    '-ec',
+    contain,
+    'sh',
+    ...args,
+  ];
+  const options = { cwd: checkout, env };
 
-    expect(await runProgram(['install', '-d', '-m', '1777', join(root, 'tmp')], options)).toMatchObject({ status: 0 });
-    const user = stage.findIndex(({ name }) => name === 'USER');
-    for (const [index, { name, text }] of stage.entries()) {
-      if (name !== 'RUN') continue;
-      const shell = ['sh', '-c', place(text)] as const;
-      const result = await runProgram(index < user ? [...shell] : command(shell, false), options);
-      expect([text, result]).toMatchObject([text, { status: 0 }]);
-    }
-    const compiled = () => globSync('node_modules/.cache/hosting-api/*-10001/*', { cwd: checkout }).toSorted();
-    const before = compiled();
-    expect(before.length).toBeGreaterThan(100);
+  expect(await runProgram(['install', '-d', '-m', '1777', join(root, 'tmp')], options)).toMatchObject({ status: 0 });
+  const user = stage.findIndex(({ name }) => name === 'USER');
+  for (const [index, { name, text }] of stage.entries()) {
+    if (name !== 'RUN') continue;
+    const shell = ['sh', '-c', place(text)] as const;
+    const result = await runProgram(index < user ? [...shell] : command(shell, false), options);
+    expect([text, result]).toMatchObject([text, { status: 0 }]);
+  }
+  const compiled = () => globSync('node_modules/.cache/hosting-api/*-10001/*', { cwd: checkout }).toSorted();
+  const before = compiled();
+  expect(before.length).toBeGreaterThan(100);
 
-    const list = (name: string): string[] =>
-      JSON.parse(stage.find((one) => one.name === name)!.text.replace(/^.*?CMD /, '')) as string[];
-    const health = () => runProgram(command(list('HEALTHCHECK'), true), options);
-    expect(await runProgram(command(['node', 'generator/main.js', 'build'], true), options)).toMatchObject({
-      status: 0,
-    });
-    const [program, ...args] = command(list('CMD'), true);
-    const server = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
-    const { ended, log } = await expectReady(server, port);
-    expect(await health()).toEqual({ status: 0, stdout: '', stderr: '' });
-    server.kill('SIGTERM');
-    expect([await ended, log()]).toEqual([[0, null], expect.not.stringMatching(/"level":"(?:warn|error)"|Warning/)]);
-    expect(await health()).toEqual({ status: 1, stdout: '', stderr: '' });
-    expect(compiled()).toEqual(before);
+  const list = (name: string): string[] =>
+    JSON.parse(stage.find((one) => one.name === name)!.text.replace(/^.*?CMD /, '')) as string[];
+  const health = () => runProgram(command(list('HEALTHCHECK'), true), options);
+  expect(await runProgram(command(['node', 'generator/main.js', 'build'], true), options)).toMatchObject({
+    status: 0,
   });
+  const [program, ...args] = command(list('CMD'), true);
+  const server = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { ended, log } = await expectReady(server, port);
+  expect(await health()).toEqual({ status: 0, stdout: '', stderr: '' });
+  server.kill('SIGTERM');
+  expect([await ended, log()]).toEqual([[0, null], expect.not.stringMatching(/"level":"(?:warn|error)"|Warning/)]);
+  expect(await health()).toEqual({ status: 1, stdout: '', stderr: '' });
+  expect(compiled()).toEqual(before);
 });
 
 test('what the programs import is a dependency, also where they load it late', () => {

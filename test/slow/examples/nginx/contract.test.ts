@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ErrorResponse } from '#contract/problem.ts';
-import { bytes } from '../../../http/targets/bytes.ts';
-import type { Row } from '../../../http/targets/line.ts';
+import { bytes, requestRows, targetRows } from '../../../http/targets/rows.ts';
+import type { Row } from '../../../http/targets/rows.ts';
 import { fileRows, media } from './file-rows.ts';
-import { requestRows } from '../../../http/targets/request-rows.ts';
 import {
   buildTargets,
   exchangeRow,
@@ -13,7 +12,6 @@ import {
   toCases,
 } from '../../../http/targets/serving.ts';
 import type { Served } from '../../../http/targets/serving.ts';
-import { targetRows } from '../../../http/targets/target-rows.ts';
 import { exchangeOnce, toRecord } from '../../../http/targets/wire.ts';
 import type { Recorded } from '../../../http/targets/wire.ts';
 import { siteUrls } from '../../../helpers/project.ts';

@@ -1,5 +1,5 @@
-import { first } from '../../../http/targets/line.ts';
-import type { Line } from '../../../http/targets/line.ts';
+import { first } from '../../../http/targets/rows.ts';
+import type { Line } from '../../../http/targets/rows.ts';
 
 /** Media that are longer than a line, for parts of them. */
 export const media = {

@@ -5,11 +5,10 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import type { TestClient } from '../../../helpers/console-client.ts';
-import { createTestClock } from '../../../hosting/console/clock.ts';
+import { createTestClock, createTestRelay, pollOptions } from '../../../hosting/console/harness.ts';
 import { createCounter } from '../../../hosting/console/count.ts';
 import type { Count } from '../../../hosting/console/count.ts';
 import type { Report } from './flood-viewers.ts';
-import { createTestRelay, pollOptions } from '../../../hosting/console/harness.ts';
 import type { TestRelay } from '../../../hosting/console/harness.ts';
 
 const mebibyte = 1024 * 1024;

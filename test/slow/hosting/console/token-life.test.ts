@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { linesOf } from '../../../helpers/console-client.ts';
 import type { TestClient } from '../../../helpers/console-client.ts';
-import { createTestClock } from '../../../hosting/console/clock.ts';
-import { createTestRelay } from '../../../hosting/console/harness.ts';
+import { createTestClock, createTestRelay } from '../../../hosting/console/harness.ts';
 import type { TestRelay } from '../../../hosting/console/harness.ts';
 
 /** Prints a line on the console and waits until a viewer receives it; other viewers were sent it before. */

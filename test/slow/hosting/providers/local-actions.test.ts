@@ -128,32 +128,30 @@ describe('while a server is stopping', () => {
   });
 });
 
-describe('while the last output of a server is read', () => {
-  test('a kill cancels a start, and is shown as a status', async () => {
-    const { game, supervisor, program, record } = await prepareRecorded();
-    program.send('spawn-detached', 'holder');
-    await supervisor.started('holder');
-    const signals = spyOnSignals();
-    program.send('exit', '0');
-    await until('its group is gone', signals.isGroupGone);
-    await game.power('demo', 'start');
-    await game.power('demo', 'kill');
-    await until('it is offline', () => record.states.includes('offline'));
-    expect(record.states).toEqual(['running', 'stopping', 'offline']);
-  });
+test('while the last output of a server is read a kill cancels a start, and is shown as a status', async () => {
+  const { game, supervisor, program, record } = await prepareRecorded();
+  program.send('spawn-detached', 'holder');
+  await supervisor.started('holder');
+  const signals = spyOnSignals();
+  program.send('exit', '0');
+  await until('its group is gone', signals.isGroupGone);
+  await game.power('demo', 'start');
+  await game.power('demo', 'kill');
+  await until('it is offline', () => record.states.includes('offline'));
+  expect(record.states).toEqual(['running', 'stopping', 'offline']);
+});
 
-  test('a reset starts it afterwards', async () => {
-    const { supervisor, signals, power } = await prepareVps();
-    await power('start');
-    const program = await supervisor.started('box');
-    program.send('spawn-detached', 'holder');
-    await supervisor.started('holder');
-    program.send('exit', '0');
-    await until('its group is gone', signals.isGroupGone);
-    await power('reset');
-    await supervisor.started('box', 2);
-    expect(signals.sent()).toEqual([]);
-  });
+test('while the last output of a server is read a reset starts it afterwards', async () => {
+  const { supervisor, signals, power } = await prepareVps();
+  await power('start');
+  const program = await supervisor.started('box');
+  program.send('spawn-detached', 'holder');
+  await supervisor.started('holder');
+  program.send('exit', '0');
+  await until('its group is gone', signals.isGroupGone);
+  await power('reset');
+  await supervisor.started('box', 2);
+  expect(signals.sent()).toEqual([]);
 });
 
 test('a closed provider refuses actions that would start a server', async () => {

@@ -65,29 +65,27 @@ describe('lines', () => {
   });
 });
 
-describe('commands', () => {
-  test('to a server that does not read stdin are refused and do not accumulate', async () => {
-    const { game, program } = await prepareRunning();
-    program.send('pause-input');
-    const outcomes: string[] = [];
-    while (outcomes.at(-1) !== 'refused') {
-      const command = game.command('demo', 'x'.repeat(1000)).then(() => 'sent');
-      outcomes.push(await command.catch((error: unknown) => (error as { outcome: string }).outcome));
-    }
-    // The pipe fills up, then one write has an unknown outcome, then writes are refused.
-    expect(outcomes.slice(-2)).toEqual(['unknown', 'refused']);
-    expect(outcomes.length).toBeLessThan(500);
-  });
+test('commands to a server that does not read stdin are refused and do not accumulate', async () => {
+  const { game, program } = await prepareRunning();
+  program.send('pause-input');
+  const outcomes: string[] = [];
+  while (outcomes.at(-1) !== 'refused') {
+    const command = game.command('demo', 'x'.repeat(1000)).then(() => 'sent');
+    outcomes.push(await command.catch((error: unknown) => (error as { outcome: string }).outcome));
+  }
+  // The pipe fills up, then one write has an unknown outcome, then writes are refused.
+  expect(outcomes.slice(-2)).toEqual(['unknown', 'refused']);
+  expect(outcomes.length).toBeLessThan(500);
+});
 
-  test('to a server that is stopping are refused with the reason', async () => {
-    const { game, program } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
-    await game.power('demo', 'stop');
-    expect(await failureOf(game.command('demo', 'list'))).toMatchObject({
-      message: 'The server must be online to receive commands',
-      outcome: 'refused',
-    });
-    expect(program.inputs).toEqual([]);
+test('commands to a server that is stopping are refused with the reason', async () => {
+  const { game, program } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
+  await game.power('demo', 'stop');
+  expect(await failureOf(game.command('demo', 'list'))).toMatchObject({
+    message: 'The server must be online to receive commands',
+    outcome: 'refused',
   });
+  expect(program.inputs).toEqual([]);
 });
 
 describe('the log', () => {
