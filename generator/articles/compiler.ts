@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { basename } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { fileOf, toJsonText } from '#contract/endpoints.ts';
 import { sizePlaceholder } from '../markdown/plugins/trusted.ts';
 import type { Rendered } from '../markdown/render.ts';
@@ -56,7 +57,9 @@ export function createArticleCompiler(options: ArticlesOptions) {
   const open = (folder: CategoryFolder, file: SourceFile) => {
     const found = cache.read(articleKey(file)) as ArticleMetadata | undefined;
     const hasFile = !compressor || found?.encodings?.compression === compressor.name;
-    const cached = found && hasFile && hasCurrentSizes(found, pictures) ? found : undefined;
+    // The HTML of an article says the sizes that its pictures had.
+    const hasSizes = found?.pictures.every(({ path, size }) => isDeepStrictEqual(size, pictures.get(path)));
+    const cached = hasFile && hasSizes ? found : undefined;
     const source = cached ? undefined : read(folder, file);
     const text = source?.fields?.category;
     const declared = text === undefined ? cached?.declared : { text, ...source!.place(['category']) };
@@ -197,13 +200,5 @@ function fillSizes({ html, pictures }: Rendered, sizes: PictureSizes): string {
       return length === undefined ? '' : ` ${of}="${length}"`;
     };
     return scale('width', 'height') + scale('height', 'width');
-  });
-}
-
-/** Whether the pictures of an article still have the sizes that its HTML says. */
-function hasCurrentSizes({ pictures }: ArticleMetadata, sizes: PictureSizes): boolean {
-  return pictures.every(({ path, size }) => {
-    const current = sizes.get(path);
-    return current?.width === size?.width && current?.height === size?.height;
   });
 }

@@ -19,9 +19,7 @@ async function refresh(): Promise<void> {
   hideAgain();
 }
 
-function overlay(): HTMLElement | null {
-  return document.querySelector<HTMLElement>('.overlay');
-}
+const overlay = (): HTMLElement | null => document.querySelector<HTMLElement>('.overlay');
 
 /** Keeps the overlay hidden while its problems are the same. */
 function hideAgain(): void {
@@ -30,8 +28,7 @@ function hideAgain(): void {
 }
 
 function hide(): void {
-  const shown = overlay();
-  hidden = shown?.textContent ?? '';
+  hidden = overlay()?.textContent ?? '';
   hideAgain();
 }
 
