@@ -76,7 +76,7 @@ export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'>, Pick<
 export async function compile(
   options: CompileOptions,
 ): Promise<BuildResult & { readonly articles: readonly Article[]; readonly hasVanished: boolean }> {
-  const { sources, diagnostics, online, urls = {} } = options;
+  const { sources, diagnostics, online, now, urls = {} } = options;
   const content = groupContent(sources.content.files, diagnostics);
   const catalog = readCatalog(sources.catalog, diagnostics);
   const pictures = checkMediaFiles(content, options.cache, diagnostics);
@@ -85,7 +85,7 @@ export async function compile(
   const aliases = collectAliases(articles, diagnostics);
   const removed = readRemoved(sources.content, diagnostics);
   const authors = readAuthors(sources.content, diagnostics);
-  const site = { articles, content, aliases, pictures, authors, removed };
+  const site = { now, articles, content, aliases, pictures, authors, removed };
   checkSite(site, diagnostics);
 
   const listOf = (collection: AnyCollection): Article[] =>

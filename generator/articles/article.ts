@@ -48,6 +48,7 @@ export interface ArticleMetadata {
   /** The field that decides about publication: `draft` if it is true, else the date. */
   readonly publication: Position;
   readonly title: string;
+  readonly titlePlace: Position;
   readonly item: ListedArticle;
   readonly author?: Located | undefined;
   readonly cover?: Located | undefined;
@@ -104,6 +105,7 @@ export function toMetadata(
     due: value?.date,
     publication: place([draft ? 'draft' : 'date']),
     title,
+    titlePlace: place(['title']),
     item: value ? collection.toListed(value, { path, category, words: rendered?.words ?? 0 }) : { path },
     author: locate(author, 'author'),
     cover: locate(cover, 'cover'),

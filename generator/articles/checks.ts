@@ -1,3 +1,4 @@
+import { distance } from 'fastest-levenshtein';
 import type { Aliases, Authors } from '#contract/articles.ts';
 import { findSimilar, suggest } from '../common/suggest.ts';
 import { copyIt, findSitePath, idPrefix, toSafeId } from '../markdown/plugins/links.ts';
@@ -15,6 +16,8 @@ import { mediaKindOf } from './media.ts';
 
 /** The site that a build makes: all that a reference can lead to. */
 export interface Site {
+  /** The day of the build, YYYY-MM-DD. */
+  readonly now: string;
   readonly articles: readonly Article[];
   readonly content: Content;
   readonly aliases: Aliases;
@@ -38,9 +41,10 @@ const coverSize = { width: 1200, height: 630 };
 
 /**
  * Checks that every link, anchor, image and cover of the articles and every picture of an author has a target in the
- * release, and that the authors of articles are in the list.
+ * release, and that the authors of articles are in the list; and their dates, titles and categories.
  */
-export function checkSite({ articles, content, aliases, pictures, authors }: Site, diagnostics: Diagnostics): void {
+export function checkSite(site: Site, diagnostics: Diagnostics): void {
+  const { articles, content, aliases, pictures, authors } = site;
   const byPath = new Map(articles.map((article) => [article.path, article]));
   const folders = new Set(
     content.categories.flatMap(({ collection, slug }) => [`/${collection.folder}`, `/${collection.folder}/${slug}`]),
@@ -130,6 +134,41 @@ export function checkSite({ articles, content, aliases, pictures, authors }: Sit
   }
   for (const [name, { picture }] of Object.entries(authors?.value ?? {})) {
     if (picture !== undefined) checkMedia(picture, 'picture', reportAt(authors!.place([name, 'picture'])));
+  }
+  checkNames(site, diagnostics);
+}
+
+/** Warns of dates, titles and names of categories that are probably mistyped or copied. */
+function checkNames({ articles, content, now }: Site, diagnostics: Diagnostics): void {
+  const inTwoYears = `${Number(now.slice(0, 4)) + 2}${now.slice(4)}`;
+  const byTitle = new Map<string, Article>();
+  for (const article of articles) {
+    const { path, file, metadata } = article;
+    const { draft, due, publication, title, titlePlace } = metadata;
+    if (draft) continue;
+    if (due !== undefined && (due < '2000' || due > inTwoYears)) {
+      const hint = 'write the day of publication, or draft: true until it is known';
+      const when = due < '2000' ? 'before the year 2000' : 'more than two years ahead';
+      diagnostics.warning(placeOf(file, publication.line, publication.column), `"date" is ${when}`, hint);
+    }
+    const key = `${folderOf(path)} ${title}`;
+    const first = byTitle.get(key);
+    byTitle.set(key, first ?? article);
+    if (!first || title === '') continue;
+    const message = `${first.file.display} has the same title`;
+    diagnostics.warning(placeOf(file, titlePlace.line, titlePlace.column), message, 'say in one of them what differs');
+  }
+  for (const { collection, slug, name, articles: files } of content.categories) {
+    if (name !== undefined || !files[0]) continue;
+    const similar = content.categories.find((other) => {
+      const isRarer = files.length < other.articles.length || (files.length === other.articles.length && other.name);
+      // Short words are codes of languages and countries.
+      const own = slug.split('-').find((word) => !other.slug.split('-').includes(word));
+      return isRarer && other.collection === collection && own && own.length > 3 && distance(slug, other.slug) === 1;
+    });
+    if (!similar) continue;
+    const hint = `move its articles to ${similar.slug}/, or say its name in category.yaml`;
+    diagnostics.warning(placeOf(files[0]), `the category ${slug} is one letter from ${similar.slug}`, hint);
   }
 }
 

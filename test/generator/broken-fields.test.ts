@@ -146,7 +146,7 @@ describe('a text that YAML cuts off at a # is a warning', () => {
   testFields({
     'title: We are #1 choice': `2:15  ${cut('title', '#1 choice', '"We are #1 choice"')}`,
     'title: Our "best" #1': `2:19  ${cut('title', '#1', `'Our "best" #1'`)}`,
-    'title: "We are" #foo': [],
+    'title: "They are" #foo': [],
     'description: Tags such as #foo': `3:27  ${cut('description', '#foo', '"Tags such as #foo"')}`,
     'author: Marit #2': `5:15  ${cut('author', '#2', '"Marit #2"')}`,
     'author: Marit # an editor': [],
@@ -158,7 +158,7 @@ describe('a text that YAML cuts off at a # is a warning', () => {
     // An error, as nothing is left.
     'title: #1 choice':
       '2:8  "title" must be text, not empty (YAML reads what follows # as a comment; write "#1 choice")',
-    'title: We are #1; date: soon': [`2:15  ${cut('title', '#1', '"We are #1"')}`, `4:7  "date" ${noDate}`],
+    'title: I am #1; date: soon': [`2:13  ${cut('title', '#1', '"I am #1"')}`, `4:7  "date" ${noDate}`],
   });
   const plan = 'name: Plan #1\n    ram: 1\n    storage: 1\n    price: 1 #eur\n    soldOut: false';
   testProjects({
@@ -269,6 +269,43 @@ describe('authors.yaml is refused with', () => {
     'Marit:\n': '1:7  "Marit" must be a mapping of fields, not empty',
     'Marit: {}\nMarit: {}\n': '2:1  "Marit" is given twice (keep one of the two)',
     '- Marit\n': '1:1  the YAML must be a mapping of fields, not a list',
+  });
+});
+
+describe('what is probably mistyped or copied is a warning, with a form that is silent:', () => {
+  const news = 'content/blog/news';
+  const first = `${news}/first.md`;
+  testProjects({
+    'a date before 2000 or more than two years ahead': [
+      {
+        [`${news}/old.md`]: article({ date: '0206-01-02' }, 'Text.\n'),
+        [`${news}/far.md`]: article({ date: '2028-11-21' }, 'Text.\n'),
+        [`${news}/near.md`]: article({ date: '2028-11-20' }, 'Text.\n'),
+        [`${news}/draft.md`]: article({ date: '2062-01-02', draft: 'true' }, 'Text.\n'),
+      },
+      `${news}/far.md:4:7  warning: "date" is more than two years ahead (write the day of publication, or draft: true until it is known)`,
+      `${news}/old.md:4:7  warning: "date" is before the year 2000 (write the day of publication, or draft: true until it is known)`,
+    ],
+    'the title of another article of its category': [
+      {
+        [`${news}/again.md`]: article({ title: 'First' }, 'Text.\n'),
+        [`${news}/draft.md`]: article({ title: 'First', draft: 'true' }, 'Text.\n'),
+        'content/blog/more/first.md': article({ title: 'First' }, 'Text.\n'),
+      },
+      `${first}:2:8  warning: ${news}/again.md has the same title (say in one of them what differs)`,
+    ],
+    'a category one letter from another': [
+      { 'content/blog/newws/a.md': article({}, 'Text.\n'), 'content/blog/new/b.md': article({}, 'Text.\n') },
+      'content/blog/newws/a.md:1:1  warning: the category newws is one letter from news (move its articles to news/, or say its name in category.yaml)',
+    ],
+    'but not one with a name, nor a language': [
+      {
+        'content/blog/newws/a.md': article({}, 'Text.\n'),
+        'content/blog/newws/category.yaml': 'name: Newws\n',
+        'content/blog/ruby-en/a.md': article({}, 'Text.\n'),
+        'content/blog/ruby-es/a.md': article({}, 'Text.\n'),
+      },
+    ],
   });
 });
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { build } from '../../generator/build.ts';
 import type { BuildOptions, BuildResult } from '../../generator/compile.ts';
@@ -84,8 +84,11 @@ export function sharedFolder(onEnd = (): void => undefined): string {
 export function writeFiles(root: string, files: Files): void {
   for (const [path, content] of Object.entries(files)) {
     if (content === undefined) continue;
-    mkdirSync(dirname(join(root, path)), { recursive: true });
-    writeFileSync(join(root, path), content);
+    const file = join(root, path);
+    mkdirSync(dirname(file), { recursive: true });
+    // Two articles of one category with the same title are a warning.
+    const own = (line: string): string => (path.endsWith('/first.md') ? line : `${line} of ${basename(path, '.md')}`);
+    writeFileSync(file, typeof content === 'string' ? content.replace(/^title: (?:A title|Uses)$/m, own) : content);
   }
 }
 
