@@ -50,11 +50,14 @@ export function createContext(command: string, process: ProcessContext) {
         `\`hosting-api ${command} ...\`, which has the settings of ${installed}`,
     );
   };
-  const printNote = (line: string): void => void err.write(`${escapeLines(line)}\n`);
+  /** Names commands as the operators of an installation run them. */
+  const toText = (text: string): string =>
+    escapeLines(existsSync(installed) ? text.replaceAll(/\bnpm run (?:-s )?(\w+)(?: --)?/g, 'hosting-api $1') : text);
+  const printNote = (line: string): void => void err.write(`${toText(line)}\n`);
   const print = (text: string): Promise<void> =>
     new Promise((done, fail) => {
       // Names and labels may come from outside; JSON may hold characters that a terminal acts on.
-      out.write(`${escapeLines(text)}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
+      out.write(`${toText(text)}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
     });
   const onFailure = (error: unknown): void =>
     printNote(`warning: the end of this change is not in the audit log: ${(error as Error).message}`);

@@ -110,6 +110,10 @@ test('on a machine with an installation, a command without its settings names th
   const DATA_DIR = join(temporaryFolder(), 'data');
   expect(await runHere(create, { DATA_DIR }, { installed })).toMatchObject({ status: 0 });
   expect(await runHere(['keys', '--help'], env, { installed })).toMatchObject({ status: 0 });
+  // Advice names commands as they are run there.
+  const { stdout } = await runHere(['doctor'], { DATA_DIR, DIST_DIR: temporaryFolder() }, { installed });
+  expect(stdout).toContain('run `hosting-api build`, or `hosting-api releases rollback`');
+  expect(stdout).not.toContain('npm run');
 });
 
 test('a command that adds nothing creates no store', async () => {
