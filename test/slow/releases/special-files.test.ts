@@ -28,7 +28,7 @@ import type { ServerProcess } from '../../server/process.ts';
 import { eventually } from '../../server/shared.ts';
 
 /** The longest time for any response, also while the server reads a release. */
-const promptMs = 1_000;
+const promptMs = 5_000;
 /** The longest time until a release is refused. */
 const refusalMs = 15_000;
 /** Far more than any file of the valid project, and far less than an endless device gives. */
