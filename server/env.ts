@@ -159,18 +159,21 @@ const Settings = z
       rateLimits.client.refill,
       'Requests a second for each client IP (IPv6: each /64) over all `/v1` endpoints.',
     ),
-    RATELIMIT_BURST: rate(rateLimits.client.burst, 'Requests at once for each client IP.'),
+    RATELIMIT_BURST: rate(rateLimits.client.burst, 'The burst of requests for each client IP.'),
     POWER_RATELIMIT_RPS: rate(rateLimits.actions.refill, 'Actions and console commands a second for each API key.'),
-    POWER_RATELIMIT_BURST: rate(rateLimits.actions.burst, 'Actions and console commands at once for each API key.'),
+    POWER_RATELIMIT_BURST: rate(
+      rateLimits.actions.burst,
+      'The burst of actions and console commands for each API key.',
+    ),
     READ_RATELIMIT_RPS: rate(
       rateLimits.reads.refill,
       'GET requests with an API key a second: logs, console addresses, states, actions, and the key itself.',
     ),
-    READ_RATELIMIT_BURST: rate(rateLimits.reads.burst, 'GET requests at once for each API key.'),
+    READ_RATELIMIT_BURST: rate(rateLimits.reads.burst, 'The burst of GET requests for each API key.'),
     FEEDBACK_RATELIMIT_WINDOW_SECONDS: integer(1, 86_400)
       .default(rateLimits.feedback.seconds)
       .describe('Seconds after which a client IP may vote once more.'),
-    FEEDBACK_RATELIMIT_BURST: rate(rateLimits.feedback.burst, 'Votes at once for each client IP.'),
+    FEEDBACK_RATELIMIT_BURST: rate(rateLimits.feedback.burst, 'The burst of votes for each client IP.'),
     MAX_FEEDBACK_BODY_BYTES: integer(1, 1_048_576).default(bodyLimits.feedback).describe('The largest vote, in bytes.'),
     CHAT_FEEDBACK_WEBHOOK_URL: WebhookUrl.optional().describe(
       'The webhook of the chat that gets votes. It is a secret.',
@@ -179,7 +182,7 @@ const Settings = z
       .default('discord')
       .describe('The chat of the webhook: `discord`, `slack` or `mattermost`.'),
     DOMAIN_RATELIMIT_RPS: rate(rateLimits.domains.refill, 'Domain searches a second for each client IP.'),
-    DOMAIN_RATELIMIT_BURST: rate(rateLimits.domains.burst, 'Domain searches at once for each client IP.'),
+    DOMAIN_RATELIMIT_BURST: rate(rateLimits.domains.burst, 'The burst of domain searches for each client IP.'),
     DOMAIN_PRICES: oneOf('catalog', 'whmcs', 'fossbilling')
       .default('catalog')
       .describe('Where domain prices come from: `catalog`, `whmcs` or `fossbilling`.'),

@@ -46,7 +46,7 @@ try {
   outputs.push(stdout);
   const log = createLog({ level: env.LOG_LEVEL, format, destination: stdout });
   const droppedLines = (): number => stdout.dropped();
-  // Never beside configured providers or in production.
+  // Never with configured providers or in production.
   const demo = isDemo && env.PROVIDERS_FILE === undefined && process.env.NODE_ENV !== 'production';
   const starting = startServer(env, log, { environment: process.env, demo, preview, droppedLines });
   let isDraining = false;

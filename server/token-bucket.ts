@@ -6,7 +6,7 @@ export interface TokenBucketOptions {
   /** The name in the RateLimit headers, under which refusals are published; one without limits no request. */
   readonly name?: string;
   readonly rps: number;
-  /** The capacity: how many tokens can be consumed at once. */
+  /** The capacity, in tokens. */
   readonly burst: number;
   /** Retry-After after a refusal; default the time until the next token. */
   readonly retryAfterSeconds?: number;

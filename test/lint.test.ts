@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 
-// `npm run lint` as tests, so that it runs beside the other tests and not before them.
+// `npm run lint` as tests, so that it runs with the other tests and not before them.
 
 const repository = resolve(import.meta.dirname, '..');
 const env = { ...process.env, PATH: `${resolve(repository, 'node_modules/.bin')}:${process.env.PATH}` };

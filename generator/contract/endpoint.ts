@@ -198,7 +198,7 @@ const byClient = { seconds: 1, countedFor: 'each client address' };
 const byKey = { seconds: 1, countedFor: 'each API key' };
 
 /**
- * The rate limits of a service whose operator has set no others: `burst` requests at once, and then `refill` more in `seconds`.
+ * The rate limits of a service whose operator has set no others: a burst of requests, and then `refill` more in `seconds`.
  * An IPv6 client is counted by its /64 network. What counts, and for whom, is in words for people.
  */
 export const rateLimits = {

@@ -9,7 +9,7 @@ const instant = z.iso.datetime();
 
 const RateLimit = z.strictObject({
   requests_per_second: z.number().positive().describe('How many requests are added each second.'),
-  burst: z.int().positive().describe('How many requests can be made at once.'),
+  burst: z.int().positive().describe('The burst: how many requests may come without a pause.'),
 });
 
 export const KeyResponse = object(

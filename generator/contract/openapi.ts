@@ -26,7 +26,7 @@ export type Operation = ReturnType<typeof renderOperation>;
 /** The description as this program writes it. */
 export type OpenApiDocument = ReturnType<typeof renderOpenApi>;
 
-/** What the release has beside content. */
+/** What the release has besides content. */
 interface GeneratedFiles {
   readonly widgetVersion: string;
   /** The script and the style sheet, by media type. */

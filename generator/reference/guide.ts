@@ -173,7 +173,7 @@ const tables = {
   },
   rates: () =>
     toTable(
-      ['Requests', 'At once', 'Then', 'Counted for'],
+      ['Requests', 'Burst', 'Then', 'Counted for'],
       Object.values(rateLimits).map(({ requests, burst, refill, seconds, countedFor }) => [
         requests,
         String(burst),

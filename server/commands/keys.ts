@@ -207,7 +207,7 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
     });
 }
 
-/** What the JSON of a key has beside its id. */
+/** What the JSON of a key has besides its id. */
 function valuesOf({ label, servers, scopes, expiresAt }: ApiKeyRecord) {
   return { label, servers, scopes, expires: toIso(expiresAt) };
 }

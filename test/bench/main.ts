@@ -9,7 +9,7 @@ import { multiplyContent, writeCatalog, writeCorpus } from './corpus.ts';
 import { runDev } from './dev.ts';
 import { runGenerator } from './generator.ts';
 import { runServer } from './server.ts';
-import { runStart, runTakeUp } from './start.ts';
+import { runStart, runNewRelease } from './start.ts';
 import { formatSection, parseChoice } from './table.ts';
 import type { Section } from './table.ts';
 import { formatJudgements, judge } from './targets.ts';
@@ -93,7 +93,7 @@ async function measureSections(options: BenchOptions): Promise<Section[]> {
       return measured.section;
     });
     await measure(() => runStart(options, served, recording));
-    await measure(() => runTakeUp(options, served));
+    await measure(() => runNewRelease(options, served));
   }
   return sections;
 }

@@ -32,7 +32,7 @@ const startColumns: readonly Column[] = [
   { head: 'ms/before', figure: 'latencyMilliseconds', digits: 2, base: toBefore },
   { head: 'resident/before', figure: 'residentMegabytes', digits: 2, base: toBefore },
 ];
-const takeUpColumns: readonly Column[] = [
+const newReleaseColumns: readonly Column[] = [
   { head: 'p99 ms', figure: 'p99Milliseconds', digits: 1 },
   { head: '±', figure: 'p99Milliseconds', digits: 0, isSpread: true },
   { head: 'p99/before', figure: 'p99Milliseconds', digits: 2, base: toBefore },
@@ -129,16 +129,16 @@ function readAll(dist: string) {
  * Requests an article at a steady rate while `current` is switched to a release in which this article has changed.
  * Throws if the new release is not served in the end.
  */
-export async function runTakeUp(options: BenchOptions, served: readonly Served[]): Promise<Section> {
+export async function runNewRelease(options: BenchOptions, served: readonly Served[]): Promise<Section> {
   const { work, rounds, chosen, report } = options;
   const target = findTarget(served[0]!.dist);
-  const changedContent = join(work, 'selected-up-content');
+  const changedContent = join(work, 'changed-content');
   copyFolder(join(work, 'content'), changedContent);
   appendFileSync(join(changedContent, `${new URL(target, 'http://x').searchParams.get('path')}.md`), '\nIt changed.\n');
   const turns = served.flatMap(({ checkout, dist }) => {
     const link = join(dist, 'current');
     const first = readlinkSync(link);
-    report(`take-up: building the second release of ${checkout.name}`);
+    report(`new release: building the second release of ${checkout.name}`);
     buildRelease(checkout, options, dist, changedContent);
     const second = readlinkSync(link);
     const toTurn = (name: string, release?: string): Turn & { reset: () => void } => ({
@@ -152,14 +152,14 @@ export async function runTakeUp(options: BenchOptions, served: readonly Served[]
   });
   const selected = turns.filter(({ name }) => chosen(name));
   const rows = await measureInTurn(selected, rounds, async (turn, round) => {
-    report(`take-up, round ${round + 1} of ${rounds}: ${turn.name}`);
+    report(`new release, round ${round + 1} of ${rounds}: ${turn.name}`);
     turn.reset();
     return measureTurn(turn);
   });
   const notes = [
     'p99: an article with gzip, 500 requests/s; from the switch to the first response of the new release.',
   ];
-  return { name: 'take-up', columns: takeUpColumns, rows, notes };
+  return { name: 'new release', columns: newReleaseColumns, rows, notes };
 }
 
 const loadSteadily =

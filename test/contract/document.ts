@@ -1,7 +1,7 @@
 import { renderOpenApi } from '#contract/openapi.ts';
 import type { OpenApiDocument } from '#contract/openapi.ts';
 
-/** What a release has beside content. */
+/** What a release has besides content. */
 export const files = {
   widgetVersion: '0123456789abcdef',
   texts: { 'application/javascript': '(()=>{})();\n', 'text/css': '.markdown-body {}\n' },

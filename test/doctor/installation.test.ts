@@ -182,7 +182,7 @@ const faults: Readonly<Record<string, Fault>> = {
     },
     finds: ['release age', 'no build made or confirmed it for a day', /timer/],
   },
-  'a DNS that answers nobody': {
+  'a DNS that does not answer': {
     make: () => ({ DNS_SERVERS: '127.0.0.1:9' }),
     finds: ['DNS', 'no resolver answers, so that domain searches fail', /DNS_SERVERS/],
   },

@@ -48,7 +48,7 @@ test("45 log reads by one key leave another's kill and stop their part of the pa
   expect(reads).toContain(429);
 });
 
-test('a key has one limit for its reads, beside the one for its actions', async () => {
+test('a key has one limit for its reads, and another for its actions', async () => {
   const { app, issueKey } = await serve({ READ_RATELIMIT_RPS: '1', READ_RATELIMIT_BURST: '3' });
   const [key, other] = [await issueKey(), await issueKey()];
   const first = await askWith(app, key, log('mine'));

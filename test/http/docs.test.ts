@@ -125,7 +125,7 @@ describe.each(pages)('%s', (target) => {
 const withoutVersion = (name: string): string => name.replace(/[\d.a-f-]{6,}(?=\.\w+$)/, '-');
 const byName = (one: string, other: string): number => (withoutVersion(one) < withoutVersion(other) ? -1 : 1);
 
-describe('what is beside the pages', () => {
+describe('what comes with the pages', () => {
   const assetsOf = async (): Promise<string[]> => {
     const files = Object.keys(readManifest(await sharedProject()).files);
     const own = files.filter((file) => /^public\/docs\/.+\.(?:js|css|txt)$/.test(file));
@@ -202,7 +202,7 @@ describe('the examples', () => {
     expect(readStart()).not.toMatch(/localhost|api\.example\.com/);
   });
 
-  test('are of a service with the name and the help of SITE_NAME and SUPPORT_URL, and else name nobody', async () => {
+  test('are of a service with the name and the help of SITE_NAME and SUPPORT_URL, and else name none', async () => {
     const root = createProject();
     const readPublic = (file: string) => readFileSync(join(root, 'dist/current/public', file), 'utf8');
     const infoOf = () => (JSON.parse(readPublic('v1/openapi.json')) as OpenApiDocument).info;

@@ -233,7 +233,7 @@ describeInstalled(prometheusProgram, (commands) => {
     await expectFiring(prometheus, [], () => Promise.all(Array.from({ length: 100 }, () => ask('/v1/plans'))));
   });
 
-  test('an upstream, searches and a status that nobody answers are alerts, until they are answered', long, async () => {
+  test('an upstream, searches and a status without an answer are alerts, until they are answered', long, async () => {
     const kuma = await createKumaUpstream();
     kuma.fail('drop');
     const { world, ask, prometheus } = await watchInstances(commands(), {

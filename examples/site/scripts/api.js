@@ -15,7 +15,7 @@ export class ApiError extends Error {
   }
 }
 
-/** After this time nobody waits any longer: the page offers another try. */
+/** After this time the page offers another try. */
 const maxMs = 8000;
 
 /**
