@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Article } from './articles/article.ts';
 import { openArticleCache } from './articles/cache.ts';
@@ -34,7 +34,7 @@ export interface DevOptions extends Strictness, Pick<BuildOptions, 'content' | '
 /** A build of a preview. */
 export interface PreviewBuild {
   readonly result: BuildResult;
-  /** All articles, also those that a failed build did not publish. */
+  /** All articles, also those that a failed build did not publish; of one that it could not read, what it was before. */
   readonly articles: readonly Article[];
   /** The changes that it builds; none for the first build. */
   readonly files: Changes['files'];
@@ -73,6 +73,7 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
   let sources: Sources | undefined;
   let previews: PreviousRelease[] = [];
   let previousFiles: BuildResult['staticFiles'];
+  let shown: readonly Article[] = [];
   const writeStaticFiles = createStaticFilesWriter(maxTextLength);
 
   const make = (from: Sources, diagnostics: Diagnostics) =>
@@ -104,7 +105,10 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
     const { articles, ...result } = await make(loaded, diagnostics);
     const isMissing = options.isServed && !result.release && previews.length === 0;
     const { release } = isMissing ? await make(nothing, anyway) : result;
-    report({ result, articles, files, ms: performance.now() - started });
+    // An editor may be in the middle of a save: an open page must not say that its article is gone.
+    const built = new Set(articles.map(({ path }) => path));
+    shown = [...articles, ...shown.filter(({ path, file }) => !built.has(path) && existsSync(file.absolute))];
+    report({ result, articles: shown, files, ms: performance.now() - started });
     if (!release) return;
     previousFiles = result.staticFiles;
     // Its files are not checked: a missing one cannot be linked.

@@ -72,6 +72,25 @@ test('an article with errors shows them with the line of the source, and no file
   expect(list.text).not.toContain('PNG binary');
 });
 
+test('an article keeps its page while its file is half written, until the file is removed', async () => {
+  const { ask, root } = await preview({});
+  const page = async () => {
+    const { status, text } = await ask('/preview/blog/news/first');
+    return `${status} ${text}`;
+  };
+  // Some editors empty a file before they write the new text.
+  for (const [text, problem] of [
+    ['', 'there is no front matter'],
+    ['---\ntitle: A', 'the front matter is not closed'],
+  ] as const) {
+    writeFiles(root, { 'content/blog/news/first.md': text });
+    await expect.poll(page, { timeout: 10_000 }).toContain(problem);
+    expect(await page()).toMatch(/^200 [^]*<h1>First<\/h1>/);
+  }
+  rmSync(join(root, 'content/blog/news/first.md'));
+  await expect.poll(page, { timeout: 10_000 }).toMatch(/^404/);
+});
+
 test('a picture in the preview has another address after each change of its file', async () => {
   const { ask, root } = await preview({
     'content/blog/news/first.md': article({}, '## Details\n\n![x](/media/kb/map.svg)\n'),
