@@ -173,6 +173,14 @@ describe('what readers would not see, or see as it was written, is reported with
       '> 1. One\n>    - two\n> 2. Three\n',
       '10:5  warning: this list is not in the item above it (begin its lines with 3 spaces, or with none)',
     ],
+    '1. One\n  1. two\n  2. three\n2. Four\n': [
+      '1. One\n   1. two\n   2. three\n2. Four\n',
+      '10:3  warning: this list is not in the item above it (begin its lines with 3 spaces, or with none)',
+    ],
+    '10. One\n   1. two\n': [
+      '10. One\n 11. two\n',
+      '10:4  warning: this list is not in the item above it (begin its lines with 4 spaces, or with none)',
+    ],
     'One:\n\n• two\n• three\n': [
       'One:\n\n- two\n- three\n',
       '11:1  warning: "•" begins no list (write "- " at the beginning of its lines)',

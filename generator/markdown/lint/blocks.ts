@@ -1,4 +1,4 @@
-import type { Blockquote, Code, Nodes, Root, Table } from 'mdast';
+import type { Blockquote, Code, ListItem, Nodes, Root, Table } from 'mdast';
 import { suggest } from '#common/suggest.ts';
 import { mergeConflict } from '../../common/finding.ts';
 import { languageNames, loadHighlighter, parseFenceMeta } from '../plugins/code.ts';
@@ -114,15 +114,21 @@ export function checkCells({ align, children }: Table, { warn }: Linted): void {
   }
 }
 
-/** Finds lists that were meant to be in an item of the list of numbers above them, and are not indented far enough. */
-export function checkSublists({ children }: Extract<Nodes, { children: unknown }>, { warn }: Linted): void {
-  for (const [index, list] of children.entries()) {
-    const above = children[index - 1];
-    if (list.type !== 'list' || above?.type !== 'list' || !above.ordered || !list.position || !above.position) continue;
-    const indent = list.position.start.column - above.position.start.column;
-    if (indent <= 0) continue;
-    const item = above.children.at(-1)!.children[0]?.position?.start.column;
-    const spaces = (item ?? above.position.start.column + 3) - above.position.start.column;
+/**
+ * Finds lists that were meant to be in an item of the list of numbers above them, and are not indented far enough: a list of
+ * bullets then stands below that list, and one of numbers goes on with it, which its first number shows.
+ */
+export function checkSublists(parent: Extract<Nodes, { children: unknown }>, { source, warn }: Linted): void {
+  const numberOf = (node: Nodes): number => parseInt(source.slice(node.position!.start.offset), 10);
+  for (const [index, list] of parent.children.entries()) {
+    const above = parent.children[index - 1];
+    if (!above || !list.position || !above.position) continue;
+    const isBelow = list.type === 'list' && above.type === 'list' && above.ordered;
+    const goesOn = list.type === 'listItem' && above.type === 'listItem' && numberOf(list) <= numberOf(above);
+    const { column } = above.position.start;
+    if (!(isBelow || goesOn) || list.position.start.column <= column) continue;
+    const [content] = (isBelow ? above.children.at(-1)! : (above as ListItem)).children;
+    const spaces = (content?.position?.start.column ?? column + 3) - column;
     warn(startOf(list), 'this list is not in the item above it', `begin its lines with ${spaces} spaces, or with none`);
   }
 }
