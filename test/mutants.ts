@@ -258,7 +258,7 @@ async function recordReach(tree: string, mutants: readonly Mutant[]): Promise<re
     `import { appendFileSync } from 'node:fs';
 const seen = new Set();
 globalThis.reachTest = (name) => { seen.clear(); appendFileSync('${folder}/' + process.pid, name + '\\n'); };
-export const reach = (id) => {
+export const recordReached = (id) => {
   if (seen.has(id)) return;
   seen.add(id);
   appendFileSync('${folder}/' + (/vitest/.test(process.argv[1]) ? process.pid : process.ppid), id + '\\n');
@@ -276,7 +276,7 @@ export const reach = (id) => {
       ...places.map(({ id, start, end, isStatement }) => ({
         at: start,
         order: -end,
-        text: isStatement ? `{ reach(${id}); ` : `(reach(${id}), `,
+        text: isStatement ? `{ recordReached(${id}); ` : `(recordReached(${id}), `,
       })),
       ...places.map(({ start, end, isStatement }) => ({
         at: end,
@@ -290,7 +290,10 @@ export const reach = (id) => {
       text += source.slice(done, at) + inserted;
       done = at;
     }
-    writeFileSync(join(tree, file), `import { reach } from ${JSON.stringify(recorder)};\n${text}${source.slice(done)}`);
+    writeFileSync(
+      join(tree, file),
+      `import { recordReached } from ${JSON.stringify(recorder)};\n${text}${source.slice(done)}`,
+    );
   }
   appendFileSync(
     join(tree, 'test/setup.ts'),
