@@ -27,6 +27,7 @@ export const serverActions = [
   'command',
   'log',
 ] as const;
+export type ServerAction = (typeof serverActions)[number];
 
 /** The kinds of customer server. */
 export const serverKinds = ['vps', 'game'] as const;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { json, plain } from '#contract/endpoint.ts';
 import type { Endpoint, ServedFile, StaticFile } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
-import { HttpsUrl, IsoDate, Line, MediaPath, Slug, list, object, schemas, success } from '#contract/primitives.ts';
+import { HttpsUrl, IsoDate, Line, MediaPath, Slug, named, object, success, text } from '#contract/primitives.ts';
 import { searchFiles } from '#contract/search.ts';
 
 /** The kinds of articles: the first segments of their paths and addresses, and their names in texts. */
@@ -65,8 +65,6 @@ export type BlogFrontMatter = z.infer<typeof BlogFrontMatter>;
 export const KnowledgeBaseFrontMatter = frontMatterOf(kinds.knowledgeBase, {});
 export type KnowledgeBaseFrontMatter = z.infer<typeof KnowledgeBaseFrontMatter>;
 
-const removedPath = /^\/(?:blog|knowledgebase)(?:\/[A-Za-z0-9._-]+)+$/;
-
 /** The sources in content/: front matter, `category.yaml`, `removed.yaml` and `authors.yaml`. */
 export const articleSources = {
   blog: BlogFrontMatter,
@@ -74,10 +72,11 @@ export const articleSources = {
   category: z.strictObject({ name: Line.describe('Display name of the category.') }),
   removed: z
     .array(
-      z
-        .string()
-        .regex(removedPath, 'must be a path that begins with /blog/ or /knowledgebase/')
-        .describe('Path of a former article, which begins with /blog/ or /knowledgebase/.'),
+      text(
+        'Path of a former article, which begins with /blog/ or /knowledgebase/.',
+        /^\/(?:blog|knowledgebase)(?:\/[A-Za-z0-9._-]+)+$/,
+        'must be a path that begins with /blog/ or /knowledgebase/',
+      ),
     )
     .describe('Paths that were online and are gone for good.'),
   authors: z
@@ -93,35 +92,19 @@ export const articleSources = {
 export type Authors = z.infer<typeof articleSources.authors>;
 
 const listedOf = ({ path, folder }: Kind) => ({
-  title: z.string().describe('Title of the article.'),
-  description: z.string().describe('One or two sentences for lists and search engines.'),
+  title: text('Title of the article.'),
+  description: text('One or two sentences for lists and search engines.'),
   path: path.describe(`Path of the article, for /v1/${folder}/article and for links.`),
-  category: z.string().describe('Display name of the category.'),
+  category: text('Display name of the category.'),
 });
-const text = {
-  body: z.string().describe('The article in Markdown, without its front matter.'),
-  html: z.string().describe('The article as safe HTML, with an id for each heading.'),
-};
-
 export const ContentItem = object('ContentItem', 'A blog article in the list.', {
   ...listedOf(kinds.blog),
   date: IsoDate.describe('Day of publication, YYYY-MM-DD.'),
-  author: z.string().describe('Name of the author.'),
-  readTime: z
-    .string()
-    .regex(/^[1-9][0-9]* min read$/)
-    .describe('Time to read the article, in whole minutes.'),
+  author: text('Name of the author.'),
+  readTime: text('Time to read the article, in whole minutes.', /^[1-9][0-9]* min read$/),
   cover,
 });
 export type ContentItem = z.infer<typeof ContentItem>;
-
-export const ContentArticle = object(
-  'ContentArticle',
-  'A blog article, with Markdown in body and rendered HTML in html.',
-  { ...ContentItem.shape, ...text },
-  kinds.blog.article,
-);
-export type ContentArticle = z.infer<typeof ContentArticle>;
 
 export const KnowledgeBaseSummary = object(
   'KnowledgeBaseSummary',
@@ -130,24 +113,29 @@ export const KnowledgeBaseSummary = object(
 );
 export type KnowledgeBaseSummary = z.infer<typeof KnowledgeBaseSummary>;
 
-export const KnowledgeBaseArticle = object(
-  'KnowledgeBaseArticle',
-  'A knowledge base article, with Markdown in body and rendered HTML in html.',
-  { ...KnowledgeBaseSummary.shape, ...text },
-  kinds.knowledgeBase.article,
-);
+const content = {
+  body: text('The article in Markdown, without its front matter.'),
+  html: text('The article as safe HTML, with an id for each heading.'),
+};
+const withContent = <Shape extends z.ZodRawShape>(id: string, { shape }: z.ZodObject<Shape>, { name, article }: Kind) =>
+  object(id, `A ${name} article, with Markdown in body and rendered HTML in html.`, { ...shape, ...content }, article);
+
+export const ContentArticle = withContent('ContentArticle', ContentItem, kinds.blog);
+export type ContentArticle = z.infer<typeof ContentArticle>;
+
+export const KnowledgeBaseArticle = withContent('KnowledgeBaseArticle', KnowledgeBaseSummary, kinds.knowledgeBase);
 export type KnowledgeBaseArticle = z.infer<typeof KnowledgeBaseArticle>;
 
-const KnowledgeBaseList = list(
+const KnowledgeBaseList = named(
   'KnowledgeBaseList',
   'Knowledge base articles, sorted by title.',
-  KnowledgeBaseSummary,
+  z.array(KnowledgeBaseSummary),
   examples.listKnowledgeBaseArticles,
 );
 
 export const CategoryItem = object('CategoryItem', 'A category that has articles.', {
   slug: Slug.describe('Its part of the paths of its articles, and the value of the parameter category.'),
-  name: z.string().describe('Display name of the category.'),
+  name: text('Display name of the category.'),
   count: z.int().min(1).describe('Number of its articles.'),
 });
 export type CategoryItem = z.infer<typeof CategoryItem>;
@@ -172,18 +160,19 @@ export const BlogIndexItem = indexItemOf(kinds.blog);
 export const KnowledgeBaseIndexItem = indexItemOf(kinds.knowledgeBase);
 
 export const AuthorItem = object('AuthorItem', 'An author of blog articles.', {
-  name: z.string().describe('Name of the author, as in the articles.'),
+  name: text('Name of the author, as in the articles.'),
   picture: MediaPath.nullable().describe('Path of a picture, starting with /media/; null if there is none.'),
   url: HttpsUrl.nullable().describe('A page about the author; null if there is none.'),
   count: z.int().min(1).describe('Number of articles.'),
 });
 
 /** Maps former article paths to current ones. */
-export const Aliases = z.record(z.string(), z.string()).register(schemas, {
-  id: 'Redirects',
-  description: 'The present path of each former path of an article.',
-  example: examples.listRedirects,
-});
+export const Aliases = named(
+  'Redirects',
+  'The present path of each former path of an article.',
+  z.record(z.string(), z.string()),
+  examples.listRedirects,
+);
 export type Aliases = z.infer<typeof Aliases>;
 
 export const KBFeedbackRequest = object(
@@ -218,10 +207,17 @@ export const mediaTypes: Readonly<Record<string, string>> = {
   webp: 'image/webp',
 };
 
+/** The slug of one category, as a parameter. */
+const categoryOf = ({ root, category }: Kind) =>
+  z.string().meta({
+    description: `The slug of one category: the path segment after /${root}/.`,
+    example: category,
+  });
+
 /** The file of an article; a kind of article has three operations of its own, the others are below. */
-const articleOf = <One extends Kind>({ folder, root, tag, name, article }: One) =>
+const articleOf = ({ folder, root, tag, name, article }: Kind) =>
   ({
-    file: `public/v1/${folder as One['folder']}/article/{category}/{slug}.json`,
+    file: `public/v1/${folder}/article/{category}/{slug}.json`,
     path: `/v1/${folder}/article`,
     target: `/v1/${folder}/article?path=/${root}/{category}/{slug}`,
     tag,
@@ -241,48 +237,37 @@ const articleOf = <One extends Kind>({ folder, root, tag, name, article }: One) 
     absent: 'article_not_found',
   }) as const satisfies ServedFile;
 
-const categoriesOf = ({ folder, tag, id, name }: Kind, example: unknown) =>
-  ({
+const categoriesOf = ({ folder, tag, id, name }: Kind, example: unknown) => {
+  const description = `The categories of the ${name} that have articles, sorted by name.`;
+  return {
     file: `public/v1/${folder}/categories.json`,
     path: `/v1/${folder}/categories`,
     tag,
     summary: `The categories of the ${name}, sorted by name`,
     description: 'Only those that have articles.',
-    schema: list(
-      `${id}Categories`,
-      `The categories of the ${name} that have articles, sorted by name.`,
-      CategoryItem,
-      example,
-    ),
+    schema: named(`${id}Categories`, description, z.array(CategoryItem), example),
     reply: 'The categories.',
-  }) as const satisfies ServedFile;
+  } as const satisfies ServedFile;
+};
 
-const indexOf = <One extends Kind>(kind: One, item: z.ZodType, example: unknown) =>
-  ({
-    file: `public/v1/${kind.folder as One['folder']}/index/{category}.json`,
-    path: `/v1/${kind.folder}/index`,
-    target: `/v1/${kind.folder}/index?category={category}`,
-    tag: kind.tag,
+const indexOf = (kind: Kind, item: z.ZodType, example: unknown) => {
+  const { folder, tag, id, name, order } = kind;
+  const description = `What surrounds each article of a ${name} category, ${order}.`;
+  return {
+    file: `public/v1/${folder}/index/{category}.json`,
+    path: `/v1/${folder}/index`,
+    target: `/v1/${folder}/index?category={category}`,
+    tag,
     summary: 'Neighbours, related articles, tags and days of changes of the articles of one category',
     description: 'The order is that of the list. Tags and days of changes are here, not in the bodies of articles.',
-    query: z.object({
-      category: z.string().meta({
-        description: `The slug of one category: the path segment after /${kind.root}/.`,
-        example: kind.category,
-      }),
-    }),
-    missing: { code: 'validation_error', message: 'Query parameter category is required' },
-    schema: list(
-      `${kind.id}Index`,
-      `What surrounds each article of a ${kind.name} category, ${kind.order}.`,
-      item,
-      example,
-    ),
+    query: z.object({ category: categoryOf(kind) }),
+    schema: named(`${id}Index`, description, z.array(item), example),
     reply: 'The index; it is empty if the category does not exist.',
     problems: ['validation_error'],
     messages: { validation_error: 'Query parameter category is required' },
     absent: 'empty_list',
-  }) as const satisfies ServedFile;
+  } as const satisfies ServedFile;
+};
 
 /** The static files of articles and of what a website needs with them, and the operation on the feedback of readers. */
 export const articleEntries = {
@@ -302,7 +287,7 @@ export const articleEntries = {
     tag: 'Blog',
     summary: 'All blog articles, newest first',
     description: 'Articles of the same day are sorted by path. The text of an article is at /v1/blog/article.',
-    schema: list('ContentList', 'All blog articles, newest first.', ContentItem, examples.listBlogArticles),
+    schema: named('ContentList', 'All blog articles, newest first.', z.array(ContentItem), examples.listBlogArticles),
     reply: 'The list.',
   },
   getBlogArticle: { ...articleOf(kinds.blog), schema: ContentArticle },
@@ -312,12 +297,7 @@ export const articleEntries = {
     tag: 'Knowledge base',
     summary: 'Knowledge base articles, sorted by title',
     description: 'All articles, or those of one category. The text of an article is at /v1/kb/article.',
-    query: z.object({
-      category: z.string().optional().meta({
-        description: 'The slug of one category: the path segment after /knowledgebase/.',
-        example: kinds.knowledgeBase.category,
-      }),
-    }),
+    query: z.object({ category: categoryOf(kinds.knowledgeBase).optional() }),
     schema: KnowledgeBaseList,
     reply: 'The list; it is empty if the category does not exist.',
     problems: ['validation_error'],
@@ -381,7 +361,12 @@ export const articleEntries = {
     tag: 'Blog',
     summary: 'The authors of blog articles, sorted by name',
     description: 'Those that have articles, each with a picture and a page where there is one.',
-    schema: list('AuthorList', 'The authors of blog articles, sorted by name.', AuthorItem, examples.listBlogAuthors),
+    schema: named(
+      'AuthorList',
+      'The authors of blog articles, sorted by name.',
+      z.array(AuthorItem),
+      examples.listBlogAuthors,
+    ),
     reply: 'The authors.',
   },
   listRedirects: {

@@ -9,8 +9,6 @@ export const streamLimits = {
   historyLines: 150,
   historySeconds: 1,
   statsSeconds: 2,
-  messageBurst: 20,
-  messagesPerSecond: 5,
   messageBytes: 16 * 1024,
   referenceLength: 64,
 } as const;
@@ -46,144 +44,130 @@ export const CommandReference = z
 interface Argument {
   readonly name: string;
   readonly description: string;
+  readonly example: string;
   readonly optional?: true;
   /** The meaning of each value, if there are only some. */
   readonly values?: Readonly<Record<string, string>>;
   /** The shape, if the text is JSON. */
   readonly json?: z.ZodObject;
 }
+type Details = Pick<Argument, 'optional' | 'values' | 'json'>;
+const argument = <More extends Details>(name: string, description: string, example: string, more?: More) =>
+  ({ name, description, example, ...more }) as Argument & More;
+const reason = (example: string) => argument('reason', 'The reason, in a sentence for people.', example);
+const reference = argument('reference', 'The reference of the command, unchanged.', 'cmd-17');
 
-/** An event from one side: what it means, its arguments, an example of them, and the scope that the key of the stream needs. */
-const eventsFrom =
-  <Side extends 'client' | 'service'>(from: Side) =>
-  <const Args extends readonly Argument[]>(
-    description: string,
-    args: Args,
-    example: readonly string[] = [],
-    scope?: Scope,
-  ) => ({ from, description, args, example, scope });
-const client = eventsFrom('client');
-const service = eventsFrom('service');
-
-const reason = { name: 'reason', description: 'The reason, in a sentence for people.' } as const;
-const reference = { name: 'reference', description: 'The reference of the command, unchanged.' } as const;
+/** An event that clients send, with the scope that the key of the stream needs. */
+const client = <Args extends readonly Argument[]>(scope: Scope | null, description: string, ...args: Args) => {
+  return { from: 'client' as const, description, scope, args };
+};
+const service = <Args extends readonly Argument[]>(description: string, ...args: Args) => {
+  return { from: 'service' as const, description, scope: null, args };
+};
 
 /** All events of a console stream. A message is a JSON text frame `{"event": "...", "args": ["..."]}`. */
 export const streamEvents = {
   auth: client(
+    null,
     `Opens the stream, or renews its token on the same socket. The first one must come within ${streamLimits.authSeconds} seconds. The answer is auth success or jwt error.`,
-    [{ name: 'token', description: 'The token that came with the address of the stream.' }],
-    ['tHt7xeqzoN2sxJz4lJQZ5cVqGC4lQ0XlN4Jd2mYbE1s'],
+    argument(
+      'token',
+      'The token that came with the address of the stream.',
+      'tHt7xeqzoN2sxJz4lJQZ5cVqGC4lQ0XlN4Jd2mYbE1s',
+    ),
   ),
   'send logs': client(
-    `Asks for the last ${streamLimits.historyLines} lines, at most once a second: an earlier request is answered with daemon error. They come as console output, and logs end follows.`,
-    [],
-    [],
     'game-console:read',
+    `Asks for the last ${streamLimits.historyLines} lines, at most once a second: an earlier request is answered with daemon error. They come as console output, and logs end follows.`,
   ),
   'send stats': client(
-    `Asks for what the server uses now. The answer is stats, at most one in ${streamLimits.statsSeconds} seconds: an earlier request waits, and several that wait have one answer.`,
-    [],
-    [],
     'game-console:read',
+    `Asks for what the server uses now. The answer is stats, at most one in ${streamLimits.statsSeconds} seconds: an earlier request waits, and several that wait have one answer.`,
   ),
   'send command': client(
-    'Sends one command, after the commands sent before it. With a reference, the answer is command accepted or command refused. Without one, nothing follows if it is accepted, and permission denied or daemon error if not.',
-    [
-      {
-        name: 'command',
-        description: 'The command, of 1 to 1,024 characters; at least one is visible, and none is a control character.',
-      },
-      {
-        name: 'reference',
-        description: `Any text of 1 to ${streamLimits.referenceLength} characters without control characters, by which you find the answer.`,
-        optional: true,
-      },
-    ],
-    ['say Hello', 'cmd-17'],
     'game-console:read_write',
+    'Sends one command, after the commands sent before it. With a reference, the answer is command accepted or command refused. Without one, nothing follows if it is accepted, and permission denied or daemon error if not.',
+    argument(
+      'command',
+      'The command, of 1 to 1,024 characters; at least one is visible, and none is a control character.',
+      'say Hello',
+    ),
+    argument(
+      'reference',
+      `Any text of 1 to ${streamLimits.referenceLength} characters without control characters, by which you find the answer.`,
+      'cmd-17',
+      { optional: true },
+    ),
   ),
-  'auth success': service('The token is accepted: the output of the console follows.', []),
+  'auth success': service('The token is accepted: the output of the console follows.'),
   'console output': service(
     'A line of the console, with its ANSI colour codes.',
-    [{ name: 'line', description: 'The line, of at most 64 Ki characters.' }],
-    ['[12:00:00] [Server thread/INFO]: Done (4.2s)! For help, type "help"'],
+    argument(
+      'line',
+      'The line, of at most 64 Ki characters.',
+      '[12:00:00] [Server thread/INFO]: Done (4.2s)! For help, type "help"',
+    ),
   ),
-  'logs end': service('The lines that send logs asked for are complete; what follows is new.', []),
+  'logs end': service('The lines that send logs asked for are complete; what follows is new.'),
   status: service(
     'The state of the server: after auth success, as soon as it is known, and at each change.',
-    [
-      {
-        name: 'status',
-        description: 'The state.',
-        values: {
-          running: 'The server runs.',
-          starting: 'The server starts.',
-          stopping: 'The server stops.',
-          offline: 'The server does not run.',
-        },
+    argument('status', 'The state.', 'running', {
+      values: {
+        running: 'The server runs.',
+        starting: 'The server starts.',
+        stopping: 'The server stops.',
+        offline: 'The server does not run.',
       },
-    ],
-    ['running'],
+    }),
   ),
   stats: service(
     'The answer to send stats. A value that the system behind the server does not know is null; if the console cannot be read now, all are.',
-    [{ name: 'stats', description: 'A JSON text.', json: ConsoleStats }],
-    [
+    argument(
+      'stats',
+      'A JSON text.',
       '{"cpu":37.5,"memory_bytes":1610612736,"disk_bytes":5368709120,"network_rx_bytes":81920,"network_tx_bytes":245760}',
-    ],
+      { json: ConsoleStats },
+    ),
   ),
   'command accepted': service(
     'The command was handed to the server. What it prints comes as console output.',
-    [reference],
-    ['cmd-17'],
+    reference,
   ),
   'command refused': service(
     'The command was not handed to the server. Only if the code is failed, it may have been.',
-    [
-      reference,
-      {
-        name: 'code',
-        description: 'The reason, for programs.',
-        values: {
-          offline: 'The server must be online to receive commands.',
-          rate_limited: 'Too many commands or messages: wait before you send it again.',
-          not_permitted: 'The token or the key is read-only or expired, or the server takes no commands.',
-          invalid: 'The command or its reference is not valid.',
-          failed:
-            'It failed on the way, or its outcome is unknown: it may have been run. Look at the console before you send it again.',
-        },
+    reference,
+    argument('code', 'The reason, for programs.', 'offline', {
+      values: {
+        offline: 'The server must be online to receive commands.',
+        rate_limited: 'Too many commands or messages: wait before you send it again.',
+        not_permitted: 'The token or the key is read-only or expired, or the server takes no commands.',
+        invalid: 'The command or its reference is not valid.',
+        failed:
+          'It failed on the way, or its outcome is unknown: it may have been run. Look at the console before you send it again.',
       },
-    ],
-    ['cmd-17', 'offline'],
+    }),
   ),
   'token expiring': service(
     `The token ends in ${streamLimits.expiringSeconds} seconds, or in a quarter of its life if that is shorter: fetch a new one, and send auth again.`,
-    [],
   ),
   'token expired': service(
     `The token has ended: no output follows until a new auth, and the stream is closed after ${streamLimits.expiredSeconds} seconds.`,
-    [],
   ),
   'jwt error': service(
     'The token of auth is refused. The fifth one in a row closes the stream.',
-    [reason],
-    ['The token has expired'],
+    reason('The token has expired'),
   ),
   'permission denied': service(
     'The stream may not send this event, or there is no such event.',
-    [{ name: 'event', description: 'The event, cut to 64 characters.' }],
-    ['send command'],
+    argument('event', 'The event, cut to 64 characters.', 'send command'),
   ),
   gap: service(
     'Lines may be missing here: the client read too slowly, or the console was lost for a time and opened again.',
-    [reason],
-    ['12 lines were dropped: read too slowly'],
+    reason('12 lines were dropped: read too slowly'),
   ),
   'daemon error': service(
     'Something failed: a message, or the console. The stream stays open.',
-    [reason],
-    ['The history is sent at most once a second'],
+    reason('The history is sent at most once a second'),
   ),
 };
 
@@ -266,18 +250,18 @@ export function summarizeStream(): string {
 
 /** The tables as plain data, for pages. */
 export function describeStream() {
-  const events = Object.entries<Event>(streamEvents).map(([event, { args, scope, ...rest }]) => ({
+  const events = Object.entries<Event>(streamEvents).map(([event, { args, ...rest }]) => ({
     event,
     ...rest,
-    scope: scope ?? null,
+    example: args.map(({ example }) => example),
     args: args.map(({ name, description, optional = false, values = {}, json }) => ({
       name,
       description,
       optional,
       values: Object.entries(values).map(([value, meaning]) => ({ value, meaning })),
-      fields: Object.entries(json?.shape ?? {}).map(([field, schema]) => ({
+      fields: Object.entries<z.ZodType>(json?.shape ?? {}).map(([field, schema]) => ({
         name: field,
-        description: (schema as z.ZodType).description ?? '',
+        description: schema.description ?? '',
       })),
     })),
   }));

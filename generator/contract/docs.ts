@@ -33,18 +33,16 @@ export interface Presentation {
 }
 
 /** The part `info` of the document of a host. */
-export function toInfo({ name, support }: Presentation): Info {
+export function toInfo({ name, support }: Presentation) {
   const { title, ...others } = head.info;
   return { title: name ?? title, ...others, ...(support && { contact: { name: 'Customer support', url: support } }) };
 }
-
-type Info = typeof head.info & { readonly contact?: { readonly name: string; readonly url: string } };
 
 export const OpenApiDocument = object(
   'OpenApiDocument',
   'An OpenAPI 3.1 document, with only the parts that this one uses.',
   {
-    openapi: text(/^3\.1\.\d+$/).describe('Version of OpenAPI.'),
+    openapi: text('Version of OpenAPI.', /^3\.1\.\d+$/),
     info: Part.describe('What this document describes.'),
     servers: z.array(Part).describe('Where the API is.'),
     tags: z.array(Part).describe('The resources of the API.'),

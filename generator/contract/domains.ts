@@ -5,15 +5,15 @@ import examples from '#contract/examples.json' with { type: 'json' };
 import { HostPort, HttpUrl, HttpsUrl, Price, object, success, text } from '#contract/primitives.ts';
 
 export const DomainPricing = object('DomainPricing', 'The prices of a domain for one term.', {
-  currency: z.string().describe('Currency code of ISO 4217, always EUR.'),
+  currency: text('Currency code of ISO 4217, always EUR.'),
   term: z.int().describe('Length of the term, always 1.'),
-  period: z.string().describe('Unit of the term, always year.'),
+  period: text('Unit of the term, always year.'),
   register: z.number().describe('Price to register the domain.'),
   renew: z.number().describe('Price to renew the domain.'),
   transfer: z.number().describe('Price to transfer the domain to us.'),
 });
 
-const tld = text(/^\./).describe('The TLD, with its leading dot; an internationalised one in its xn-- form.');
+const tld = text('The TLD, with its leading dot; an internationalised one in its xn-- form.', /^\./);
 
 export const DomainTLD = object('DomainTLD', 'A TLD for sale.', {
   tld,
@@ -33,9 +33,7 @@ export const DomainSearchResponse = object(
   'Whether a domain is available, and its prices.',
   {
     success,
-    domain: z
-      .string()
-      .describe('The domain that was searched, in lower case; an internationalised one in its xn-- form.'),
+    domain: text('The domain that was searched, in lower case; an internationalised one in its xn-- form.'),
     tld,
     available: z.boolean().describe('Whether the domain can be registered; true only on proof of its registry.'),
     pricing: DomainPricing,
@@ -66,8 +64,8 @@ const CatalogTLD = z.strictObject({
   active: z.boolean().optional().describe('false hides the TLD.'),
   prices: z
     .record(
-      text(/^[A-Z]{3}$/, 'must be a currency code of three capital letters'),
-      z.record(text(/^[1-9][0-9]?$/, 'must be a number of years'), TermPrices),
+      z.string().regex(/^[A-Z]{3}$/, 'must be a currency code of three capital letters'),
+      z.record(z.string().regex(/^[1-9][0-9]?$/, 'must be a number of years'), TermPrices),
     )
     .optional()
     .describe('Prices by currency and by term in years.'),
@@ -81,10 +79,12 @@ const CatalogTLD = z.strictObject({
 export const DomainCatalog = z.strictObject({
   order_url: HttpsUrl.optional().describe('URL to order a domain; {domain} is replaced by its name.'),
   tlds: z.record(
-    text(
-      /^(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/,
-      'must be a TLD with its leading dot, in lower case (an internationalised one in its xn-- form)',
-    ),
+    z
+      .string()
+      .regex(
+        /^(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/,
+        'must be a TLD with its leading dot, in lower case (an internationalised one in its xn-- form)',
+      ),
     CatalogTLD,
   ),
 });

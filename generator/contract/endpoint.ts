@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Scope, ServerKind, serverActions } from '#contract/api-keys.ts';
+import type { Scope, ServerAction, ServerKind } from '#contract/api-keys.ts';
 import { schemas } from '#contract/primitives.ts';
 import { keyProblems, problems } from '#contract/problem.ts';
 import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
@@ -61,16 +61,12 @@ export interface Endpoint {
   /** An additional rate limit by client address. */
   readonly limit?: LimitName;
   /** What needs an API key: an action on a server, by the kind of server in the path and a scope of the key, or any valid key. */
-  readonly access?:
-    | 'any_key'
-    | { readonly kind: ServerKind; readonly scope: Scope; readonly action: (typeof serverActions)[number] };
+  readonly access?: 'any_key' | { readonly kind: ServerKind; readonly scope: Scope; readonly action: ServerAction };
   /** Successful responses by status. */
   readonly replies: Readonly<Record<number, Reply>>;
   /** Errors in addition to 405, the 429 of {@link isLimited}, the 401 and 403 of {@link access}, and {@link failure}. */
   readonly problems: readonly ProblemCode[];
-  /**
-   * The messages of errors, if not the defaults of their codes: sent if an error is thrown without one, and shown as an example.
-   */
+  /** The messages of errors that are not the defaults of their codes: those of errors that are thrown without one. */
   readonly messages?: Readonly<Partial<Record<ProblemCode, string>>>;
   /** The message of a 502 if the action may have been done, with `{request_id}` for the ID of its request. */
   readonly unknownOutcome?: string;

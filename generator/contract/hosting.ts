@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Scope, serverActions, serverKinds } from '#contract/api-keys.ts';
+import type { ServerAction, ServerKind } from '#contract/api-keys.ts';
 import { summarizeStream } from '#contract/console-stream.ts';
 import { describeConfirmation, json, plain } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
@@ -16,8 +17,8 @@ export const KeyResponse = object(
   'KeyResponse',
   'An API key: what it may do, for which servers, and how often.',
   {
-    id: z.string().describe('ID of the key: the part of its text after hk_. It is not secret.'),
-    label: z.string().describe('The name that the operator gave the key.'),
+    id: text('ID of the key: the part of its text after hk_. It is not secret.'),
+    label: text('The name that the operator gave the key.'),
     scopes: z.array(Scope).describe('What it may do; read_write includes read of the same name.'),
     servers: z.array(z.string()).describe('The servers that it opens, each as game: or vps: and the ID.'),
     created_at: instant.describe('When it was created, in UTC.'),
@@ -45,24 +46,24 @@ export const ForceRequest = object(
   { force: true },
 );
 
-const vpsId = z.string().describe('ID of the VPS.');
-const serverId = z.string().describe('ID of the game server.');
+const vps_id = text('ID of the VPS.');
+const server_id = text('ID of the game server.');
 const requested = {
-  status: z.string().describe('Always requested: the action was accepted.'),
-  message: z.string().describe('What was done, in a sentence for people.'),
+  status: text('Always requested: the action was accepted.'),
+  message: text('What was done, in a sentence for people.'),
 };
 
 export const VPSPowerResponse = object('VPSPowerResponse', 'A VPS power action was accepted.', {
   success,
   action: z.enum(['start', 'stop', 'reset']).describe('The action.'),
-  vps_id: vpsId,
+  vps_id,
   ...requested,
 });
 
 export const GamePowerResponse = object('GamePowerResponse', 'A game server power action was accepted.', {
   success,
   action: z.enum(['start', 'stop', 'restart', 'kill']).describe('The action.'),
-  server_id: serverId,
+  server_id,
   ...requested,
 });
 
@@ -79,14 +80,14 @@ const running = { state: 'running', checked_at: '2026-03-01T12:00:00.000Z' };
 export const VPSStateResponse = object(
   'VPSStateResponse',
   'The power state of a VPS.',
-  { success, vps_id: vpsId, ...power },
+  { success, vps_id, ...power },
   { success: true, vps_id: 'demo', ...running },
 );
 
 export const GameStateResponse = object(
   'GameStateResponse',
   'The power state of a game server.',
-  { success, server_id: serverId, ...power },
+  { success, server_id, ...power },
   { success: true, server_id: 'demo', ...running },
 );
 
@@ -104,7 +105,7 @@ export const GameConsoleCommandRequest = object(
   'GameConsoleCommandRequest',
   'A console command.',
   {
-    command: text(commandPattern, commandRule).describe('The command, as one would type it on the console.'),
+    command: text('The command, as one would type it on the console.', commandPattern, commandRule),
   },
   { command: 'say Hello' },
 );
@@ -112,7 +113,7 @@ export const GameConsoleCommandRequest = object(
 export const GameConsoleCommandResponse = object(
   'GameConsoleCommandResponse',
   'A console command was sent.',
-  { success, server_id: serverId, status: z.string().describe('Always sent.') },
+  { success, server_id, status: text('Always sent.') },
   { success: true, server_id: 'demo', status: 'sent' },
 );
 
@@ -121,10 +122,10 @@ export const GameConsoleWebsocketResponse = object(
   'The address of a console stream and a short-lived token for it.',
   {
     success,
-    server_id: serverId,
+    server_id,
     websocket: part('How to open the stream.', {
       socket_url: z.url({ protocol: /^wss?$/ }).describe('Address of the stream, a websocket.'),
-      token: z.string().describe('Token for the first message on the stream; it expires after some minutes.'),
+      token: text('Token for the first message on the stream; it expires after some minutes.'),
     }),
   },
   {
@@ -142,9 +143,9 @@ export const GameLatestLogResponse = object(
   'The latest log of a game server.',
   {
     success,
-    server_id: serverId,
+    server_id,
     empty: z.boolean().describe('Whether the log has no content.'),
-    content: z.string().describe('The log: at most its last 1 MiB, from the start of a line, without colour codes.'),
+    content: text('The log: at most its last 1 MiB, from the start of a line, without colour codes.'),
   },
   { success: true, server_id: 'demo', empty: false, content: '[12:00:00] Server started\n' },
 );
@@ -154,9 +155,9 @@ export const HostingActionResponse = object(
   'What became of an action on a server.',
   {
     success,
-    request_id: z.string().describe('The X-Request-Id of the request.'),
-    action: z.string().describe('The action: start, stop, reset, restart, kill or command.'),
-    server: z.string().describe('The server: game: or vps:, and its ID.'),
+    request_id: text('The X-Request-Id of the request.'),
+    action: text('The action: start, stop, reset, restart, kill or command.'),
+    server: text('The server: game: or vps:, and its ID.'),
     status: z
       .enum(['running', 'accepted', 'failed', 'unknown'])
       .describe(
@@ -189,7 +190,7 @@ export const HostingActivityResponse = object(
   },
 );
 
-const path = z.string().describe('The path of the endpoint.');
+const path = text('The path of the endpoint.');
 
 export const HostingServersResponse = object(
   'HostingServersResponse',
@@ -199,8 +200,8 @@ export const HostingServersResponse = object(
     servers: z
       .array(
         z.strictObject({
-          server: z.string().describe('The server, as keys and actions name it: game: or vps:, and its ID.'),
-          id: z.string().describe('The ID of the server in paths.'),
+          server: text('The server, as keys and actions name it: game: or vps:, and its ID.'),
+          id: text('The ID of the server in paths.'),
           kind: z.enum(serverKinds).describe('The kind of the server.'),
           actions: z
             .array(z.enum(serverActions))
@@ -245,55 +246,67 @@ export const HostingServersResponse = object(
   },
 );
 
-const idempotency = { validation_error: 'Idempotency-Key must be 1 to 255 visible ASCII characters' } as const;
-const stateDescription =
-  'After an action it is never a state from before: while none is known, it is unknown. Poll at most every 5 seconds.';
-
 const vps = {
   ...plain,
   method: 'POST',
   errorStyle: 'json',
   tag: 'VPS',
   problems: ['server_unavailable', 'provider_error'],
-  messages: { ...idempotency, forbidden: 'You do not have access to this VPS' },
+  messages: {
+    validation_error: 'Idempotency-Key must be 1 to 255 visible ASCII characters',
+    forbidden: 'You do not have access to this VPS',
+  },
 } as const;
 const game = {
   ...vps,
   tag: 'Game servers',
   problems: ['provider_error'],
-  messages: { ...idempotency, forbidden: 'You do not have access to this game server' },
+  messages: { ...vps.messages, forbidden: 'You do not have access to this game server' },
 } as const;
 const gameConsole = {
   ...game,
   messages: { ...game.messages, provider_error: 'The console or log request failed' },
 } as const;
 
-/** An action on the power of a server. */
-const powerOf =
-  (shared: typeof vps | typeof game, base: string, kind: 'vps' | 'game', schema: z.ZodType) =>
-  (action: (typeof serverActions)[number], summary: string, description: string) => {
-    const [name, id] = kind === 'vps' ? ['VPS', 'vps_id'] : ['game server', 'server_id'];
-    const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
-    const example = { success: true, action, [id]: 'demo', status: 'requested', message };
-    return {
+/** The operations on the power of a kind of server: its state, and its actions. */
+const powerOf = (kind: ServerKind, base: string, state: z.ZodType, accepted: z.ZodType) => {
+  const [shared, name, id] = kind === 'vps' ? [vps, 'VPS', 'vps_id'] : [game, 'game server', 'server_id'];
+  return {
+    state: {
       ...shared,
-      path: `${base}/${action}`,
-      summary,
-      description,
-      access: { kind, scope: `${kind}-power:read_write`, action },
-      replies: { 200: json(`The action was accepted; the ${name} may need more time.`, schema, example) },
-      messages: { ...shared.messages, provider_error: 'Failed to send the power action' },
-      unknownOutcome: 'The power action may have been done; see /v1/hosting/actions/{request_id}',
-    } as const satisfies Endpoint;
+      method: 'GET',
+      path: base,
+      summary: `The power state of a ${name}`,
+      description:
+        'After an action it is never a state from before: while none is known, it is unknown. Poll at most every 5 seconds.',
+      access: { kind, scope: `${kind}-power:read`, action: 'state' },
+      replies: { 200: json('The state.', state) },
+      messages: { ...shared.messages, provider_error: 'The state could not be read' },
+    } as const satisfies Endpoint,
+    act(action: ServerAction, summary: string, description: string) {
+      const message = `${action.charAt(0).toUpperCase()}${action.slice(1)} action sent`;
+      const example = { success: true, action, [id]: 'demo', status: 'requested', message };
+      return {
+        ...shared,
+        path: `${base}/${action}`,
+        summary,
+        description,
+        access: { kind, scope: `${kind}-power:read_write`, action },
+        replies: { 200: json(`The action was accepted; the ${name} may need more time.`, accepted, example) },
+        messages: { ...shared.messages, provider_error: 'Failed to send the power action' },
+        unknownOutcome: 'The power action may have been done; see /v1/hosting/actions/{request_id}',
+      } as const satisfies Endpoint;
+    },
   };
-const vpsPower = powerOf(vps, '/v1/hosting/cloud/vps-custom/{id}', 'vps', VPSPowerResponse);
-const gamePower = powerOf(game, '/v1/hosting/game/power/{server_id}', 'game', GamePowerResponse);
+};
+const vpsPower = powerOf('vps', '/v1/hosting/cloud/vps-custom/{id}', VPSStateResponse, VPSPowerResponse);
+const gamePower = powerOf('game', '/v1/hosting/game/power/{server_id}', GameStateResponse, GamePowerResponse);
 
 /** Only `true` confirms; any other text is a missing confirmation, not an invalid parameter. */
 const force = z.string().meta({ type: 'boolean', description: 'Must be true to confirm the action.', example: true });
 
 /** Adds to a power action, which cannot be undone, that it needs a confirmation. */
-const confirmed = (endpoint: ReturnType<typeof vpsPower>, confirmation: NonNullable<Endpoint['confirmation']>) =>
+const confirmed = (endpoint: ReturnType<typeof vpsPower.act>, confirmation: NonNullable<Endpoint['confirmation']>) =>
   ({
     ...endpoint,
     query: z.object({ force: confirmation.needs === 'both' ? force : force.optional() }),
@@ -304,7 +317,7 @@ const confirmed = (endpoint: ReturnType<typeof vpsPower>, confirmation: NonNulla
   }) as const satisfies Endpoint;
 
 /** The form of a cursor: 30 bytes in base64url. */
-const Cursor = text(/^[A-Za-z0-9_-]{40}$/, 'must be the next of an earlier page of this key');
+const Cursor = z.string().regex(/^[A-Za-z0-9_-]{40}$/, 'must be the next of an earlier page of this key');
 
 /** From 1 to 100. */
 const Limit = z
@@ -335,45 +348,31 @@ export const hostingEntries = {
     description: 'Answers every key that is neither revoked nor expired, whatever its scopes. It never has the secret.',
     replies: { 200: json('The key of this request.', KeyResponse) },
   },
-  getVpsState: {
-    ...vps,
-    method: 'GET',
-    path: '/v1/hosting/cloud/vps-custom/{id}',
-    summary: 'The power state of a VPS',
-    description: stateDescription,
-    access: { kind: 'vps', scope: 'vps-power:read', action: 'state' },
-    replies: { 200: json('The state.', VPSStateResponse) },
-    messages: { forbidden: vps.messages.forbidden, provider_error: 'The state could not be read' },
-  },
-  startVps: vpsPower('start', 'Start a VPS', 'Switches the VPS on.'),
-  stopVps: vpsPower('stop', 'Stop a VPS', 'Stops the VPS, by a shutdown or by power off, as its operator has set it.'),
+  getVpsState: vpsPower.state,
+  startVps: vpsPower.act('start', 'Start a VPS', 'Switches the VPS on.'),
+  stopVps: vpsPower.act(
+    'stop',
+    'Stop a VPS',
+    'Stops the VPS, by a shutdown or by power off, as its operator has set it.',
+  ),
   resetVps: confirmed(
-    vpsPower(
+    vpsPower.act(
       'reset',
       'Reset a VPS (power cycle); requires force=true in the query and in the body',
       'Cuts the power and starts again: what was not written to disk is lost.',
     ),
     { action: 'Reset', needs: 'both' },
   ),
-  getGameServerState: {
-    ...game,
-    method: 'GET',
-    path: '/v1/hosting/game/power/{server_id}',
-    summary: 'The power state of a game server',
-    description: stateDescription,
-    access: { kind: 'game', scope: 'game-power:read', action: 'state' },
-    replies: { 200: json('The state.', GameStateResponse) },
-    messages: { ...game.messages, provider_error: 'The state could not be read' },
-  },
-  startGameServer: gamePower('start', 'Start a game server', 'Starts the game server.'),
-  stopGameServer: gamePower('stop', 'Stop a game server', 'Asks the game to end, so that it can save its world.'),
-  restartGameServer: gamePower(
+  getGameServerState: gamePower.state,
+  startGameServer: gamePower.act('start', 'Start a game server', 'Starts the game server.'),
+  stopGameServer: gamePower.act('stop', 'Stop a game server', 'Asks the game to end, so that it can save its world.'),
+  restartGameServer: gamePower.act(
     'restart',
     'Restart a game server',
     'Asks the game to end, so that it can save its world, and starts it again.',
   ),
   killGameServer: confirmed(
-    gamePower(
+    gamePower.act(
       'kill',
       'Kill a game server; requires force=true in the query or in the body',
       'Ends the game at once: what was not saved is lost.',

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { head, toInfo } from '#contract/docs.ts';
 import type { Presentation } from '#contract/docs.ts';
 import { isLimited, messagesOf, takesIdempotencyKey } from '#contract/endpoint.ts';
-import type { Endpoint, Reply } from '#contract/endpoint.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { schemas } from '#contract/primitives.ts';
-import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
+import { ErrorResponse, errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 
 type JsonSchema = Record<string, unknown>;
@@ -61,8 +61,11 @@ const apiKey = {
 
 function renderOperation(operationId: string, endpoint: Endpoint, files: GeneratedFiles) {
   const responses: Record<string, Response> = {};
-  for (const [status, reply] of Object.entries(endpoint.replies)) {
-    responses[status] = renderReply(endpoint, reply, status, files);
+  for (const [status, { description, mediaType, schema, example }] of Object.entries(endpoint.replies)) {
+    // Without a schema it is a text or, of any type, bytes.
+    const shape = schema ? toRef(schema) : mediaType === '*/*' ? {} : text;
+    const content = { [mediaType]: { schema: shape, example: example ?? files.texts[mediaType] } };
+    responses[status] = { description, headers: headersOf(endpoint, status), content };
   }
   if (endpoint.stored) responses['304'] = { description: 'Not modified.', headers: headersOf(endpoint, '304') };
   for (const [status, group] of Map.groupBy(codesOf(endpoint), (code) => problems[code].status)) {
@@ -97,19 +100,9 @@ function codesOf(endpoint: Endpoint): Set<ProblemCode> {
   return codes.add(endpoint.failure);
 }
 
-function renderReply(endpoint: Endpoint, reply: Reply, status: string, files: GeneratedFiles): Response {
-  const { description, mediaType, schema } = reply;
-  const content = {
-    // Without a schema it is a text or, of any type, bytes.
-    schema: schema ? toRef(schema) : mediaType === '*/*' ? {} : { type: 'string' },
-    example: reply.example ?? files.texts[mediaType],
-  };
-  return { description, headers: headersOf(endpoint, status), content: { [mediaType]: content } };
-}
-
 function renderProblems(endpoint: Endpoint, codes: readonly ProblemCode[]): Response {
   const { errorStyle } = endpoint;
-  const schema = errorStyle === 'json' ? { $ref: '#/components/schemas/ErrorResponse' } : { type: 'string' };
+  const schema = errorStyle === 'json' ? toRef(ErrorResponse) : text;
   const messages = codes.flatMap((code) => messagesOf(endpoint, code).map((message, at) => ({ code, message, at })));
   const examples = messages.map(({ code, message, at }) => {
     const body = renderProblem(errorStyle, code, message);
@@ -142,23 +135,21 @@ function renderSchemas(): Record<string, JsonSchema> {
 const text: JsonSchema = { type: 'string' };
 const seconds: JsonSchema = { type: 'integer', minimum: 1 };
 
-const idempotencyKey = {
-  name: 'Idempotency-Key',
-  in: 'header' as const,
-  required: false,
-  description: 'For 24 hours, a request with the same key gets the first response again and does not act again.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 } as JsonSchema,
-  example: 'restart-2026-03-01-a',
+const inHeader = (name: string, description: string, schema: JsonSchema, example: string) => {
+  return { name, in: 'header' as const, required: false, description, schema, example };
 };
-
-const range = {
-  name: 'Range',
-  in: 'header' as const,
-  required: false,
-  description: 'The part of the file to send, such as bytes=0-1023 or bytes=-500. Of several parts, all of it is sent.',
-  schema: text,
-  example: 'bytes=0-99',
-};
+const idempotencyKey = inHeader(
+  'Idempotency-Key',
+  'For 24 hours, a request with the same key gets the first response again and does not act again.',
+  { ...text, minLength: 1, maxLength: 255 },
+  'restart-2026-03-01-a',
+);
+const range = inHeader(
+  'Range',
+  'The part of the file to send, such as bytes=0-1023 or bytes=-500. Of several parts, all of it is sent.',
+  text,
+  'bytes=0-99',
+);
 
 /** What the names in paths stand for. */
 const inPaths: Readonly<Record<string, { readonly description: string; readonly example: string }>> = {
@@ -191,33 +182,32 @@ function renderParameters(endpoint: Endpoint, widgetVersion: string) {
   return [...inPath, ...inQuery, ...inHeaders];
 }
 
-const header = (description: string, schema: JsonSchema) => ({ description, required: true, schema });
-const optional = (description: string, schema: JsonSchema) => ({ description, required: false, schema });
+const header = (description: string, schema = text) => ({ description, required: true, schema });
+const optional = (description: string, schema = text) => ({ description, required: false, schema });
 
 /** The headers of responses, by the name of their component. */
 const headers = {
-  'X-Request-Id': header('The ID of this request in our logs.', text),
-  ETag: header('The version of this response, for If-None-Match.', text),
-  'Cache-Control': header('How long the response may be cached.', text),
-  'Content-Location': optional('The present address of the article, if the request has a former path.', text),
-  'RateLimit-Policy': header('The rate limit, as in IETF draft-ietf-httpapi-ratelimit-headers.', text),
-  RateLimit: header('The remaining quota, as in the same draft.', text),
+  'X-Request-Id': header('The ID of this request in our logs.'),
+  ETag: header('The version of this response, for If-None-Match.'),
+  'Cache-Control': header('How long the response may be cached.'),
+  'Content-Location': optional('The present address of the article, if the request has a former path.'),
+  'RateLimit-Policy': header('The rate limit, as in IETF draft-ietf-httpapi-ratelimit-headers.'),
+  RateLimit: header('The remaining quota, as in the same draft.'),
   'Retry-After': header('Seconds to wait before the next request.', seconds),
   'Store-Retry-After': optional('Seconds to wait before the next request, if our store does not answer.', seconds),
-  'WWW-Authenticate': optional('The required authentication and scope, as in RFC 6750.', text),
-  'Idempotent-Replayed': optional('true if this is the stored response of an earlier request.', text),
-  'Idempotent-Request-Id': optional('The X-Request-Id of the first request with this Idempotency-Key.', text),
+  'WWW-Authenticate': optional('The required authentication and scope, as in RFC 6750.'),
+  'Idempotent-Replayed': optional('true if this is the stored response of an earlier request.'),
+  'Idempotent-Request-Id': optional('The X-Request-Id of the first request with this Idempotency-Key.'),
   'Action-Outcome': optional('Of a failed action: not_sent, or unknown if it may have been done. Every 502 has it.', {
-    type: 'string',
+    ...text,
     enum: ['not_sent', 'unknown'],
   }),
   'X-Domain-Unicode': optional(
     'An internationalised name as people write it (U-labels), percent-encoded UTF-8; `domain` has its A-labels.',
-    text,
   ),
-  'Accept-Ranges': header('bytes: a part can be requested with Range.', text),
-  'Content-Range': header('The part, and the size of the file: bytes 0-99/1000, or bytes */1000 with 416.', text),
-  Allow: header('The methods that the endpoint supports.', text),
+  'Accept-Ranges': header('bytes: a part can be requested with Range.'),
+  'Content-Range': header('The part, and the size of the file: bytes 0-99/1000, or bytes */1000 with 416.'),
+  Allow: header('The methods that the endpoint supports.'),
 };
 type HeaderName = keyof typeof headers;
 

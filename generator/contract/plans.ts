@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ServedFile } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
-import { HttpsUrl, Line, Price, object } from '#contract/primitives.ts';
+import { HttpsUrl, Line, Price, object, text } from '#contract/primitives.ts';
 
 export const CatalogPlan = object('CatalogPlan', 'One plan that can be ordered.', {
   name: Line.describe('Plan name.'),
@@ -16,7 +16,7 @@ export type CatalogPlan = z.infer<typeof CatalogPlan>;
 const catalogShape = {
   name: Line.describe('Display name.'),
   soldOut: z.boolean().describe('Whether the whole service or game is sold out.'),
-  soldOutMessage: z.string().describe('Text shown while sold out; may be empty.'),
+  soldOutMessage: text('Text shown while sold out; may be empty.'),
   plans: z.array(CatalogPlan).describe('The plans, in the order in which they are shown.'),
 };
 

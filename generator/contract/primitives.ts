@@ -11,14 +11,15 @@ export interface SchemaMeta {
 /** The named schemas of the contract, which become `components.schemas` in OpenAPI. */
 export const schemas = z.registry<SchemaMeta>();
 
-/** Creates the named schema of an object, with what it is; fields that the shape does not have are refused. */
-export function object<Shape extends z.ZodRawShape>(id: string, description: string, shape: Shape, example?: unknown) {
-  return z.strictObject(shape).register(schemas, { id, description, example });
+/** Gives a schema its name in the OpenAPI document, and says what it is. */
+export function named<Schema extends z.ZodType>(id: string, description: string, schema: Schema, example?: unknown) {
+  schemas.add(schema, { id, description, example });
+  return schema;
 }
 
-/** Creates the named schema of a list. */
-export function list<Item extends z.ZodType>(id: string, description: string, item: Item, example: unknown) {
-  return z.array(item).register(schemas, { id, description, example });
+/** Creates the named schema of an object; fields that the shape does not have are refused. */
+export function object<Shape extends z.ZodRawShape>(id: string, description: string, shape: Shape, example?: unknown) {
+  return named(id, description, z.strictObject(shape), example);
 }
 
 /** Creates the schema of a part of a named one; fields that the shape does not have are refused. */
@@ -26,13 +27,13 @@ export function part<Shape extends z.ZodRawShape>(description: string, shape: Sh
   return z.strictObject(shape).describe(description);
 }
 
-/** Creates the schema of a text of a form. */
-export function text(form: RegExp, message?: string) {
-  return z.string().regex(form, message);
+/** Creates the schema of a text: what it is, and the form that it must have. */
+export function text(description: string, form?: RegExp, message?: string) {
+  return (form ? z.string().regex(form, message) : z.string()).describe(description);
 }
 
 /** One segment of a content path: lower-case ASCII letters, digits and hyphens. */
-export const Slug = text(/^[a-z0-9-]+$/, 'must contain only lower-case letters, digits and hyphens');
+export const Slug = z.string().regex(/^[a-z0-9-]+$/, 'must contain only lower-case letters, digits and hyphens');
 
 /** The key of a catalog entry. It contains a letter, since JavaScript objects order integer keys first. */
 export const CatalogKey = Slug.regex(/[a-z]/, 'must contain at least one letter')
@@ -79,26 +80,21 @@ export function describeUnsafe(url: unknown): string | undefined {
 }
 
 /** Creates a schema of URLs that are published as written: what a URL parser would change is refused. */
-function urlOf(pattern: RegExp, message: string) {
+function urlOf(scheme: string, message: string) {
   const error = ({ input }: { readonly input?: unknown }): string => describeUnsafe(input) ?? message;
   // In a union, a check that aborts would hide its message.
   return z
     .string()
-    .regex(pattern, { error })
+    .regex(new RegExp(String.raw`^${scheme}:\/\/[^\s\x00-\x1F\x7F-\x9F<>"]+$`), { error })
     .refine((url) => URL.canParse(url), { error, when: ({ issues }) => issues.length === 0 })
     .meta({ format: 'uri' });
 }
 
 /** An http or https URL. */
-// oxlint-disable-next-line no-control-regex
-export const HttpUrl = urlOf(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\x00-\x1F\x7F-\x9F<>"]+$/, 'must be an http or https URL');
+export const HttpUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]?', 'must be an http or https URL');
 
 /** An https URL for links. */
-export const HttpsUrl = urlOf(
-  // oxlint-disable-next-line no-control-regex
-  /^[Hh][Tt][Tt][Pp][Ss]:\/\/[^\s\x00-\x1F\x7F-\x9F<>"]+$/,
-  'must be a URL that begins with https://',
-);
+export const HttpsUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]', 'must be a URL that begins with https://');
 
 /** An amount of money: not negative, at most two decimals. */
 export const Price = z
@@ -108,7 +104,9 @@ export const Price = z
   .refine((price) => Math.abs(price * 100 - Math.round(price * 100)) < 1e-6, 'must have at most two decimals');
 
 /** A host name, with an optional port: `whois.nic.uk` or `whois.nic.uk:43`. */
-export const HostPort = text(
-  /^(?=.{1,259}$)[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5]))?$/,
-  'must be a host name, with an optional :port',
-);
+export const HostPort = z
+  .string()
+  .regex(
+    /^(?=.{1,259}$)[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5]))?$/,
+    'must be a host name, with an optional :port',
+  );

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { object } from '#contract/primitives.ts';
+import { object, text } from '#contract/primitives.ts';
 
 /** Why a request has no valid API key. Only who has the secret of a key learns that it has ended. */
 export const keyProblems = {
@@ -126,8 +126,8 @@ export const ErrorResponse = object(
   'An error, with a machine-readable code and a human-readable message.',
   {
     success: z.literal(false).describe('Always false.'),
-    error: z.string().describe('The code of the error, for programs.'),
-    message: z.string().describe('The reason, in a sentence for people.'),
+    error: text('The code of the error, for programs.'),
+    message: text('The reason, in a sentence for people.'),
   },
 );
 export type ErrorResponse = z.infer<typeof ErrorResponse>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ServedFile } from '#contract/endpoint.ts';
-import { object, part } from '#contract/primitives.ts';
+import { object, part, text } from '#contract/primitives.ts';
 
 /** How an index changes words into terms, for websites: JSON cannot hold functions. */
 export const processTerm = "(term) => term.normalize('NFKD').replace(/\\p{M}/gu, '').toUpperCase().toLowerCase()";
@@ -14,7 +14,7 @@ export const KnowledgeBaseSearch = object(
   'KnowledgeBaseSearch',
   'A MiniSearch index of the knowledge base, with its options.',
   {
-    minisearch: z.string().describe('Version of MiniSearch that wrote the index.'),
+    minisearch: text('Version of MiniSearch that wrote the index.'),
     hasText: z.boolean().describe('Whether the text of articles is in the index; if not, the file would be too large.'),
     processTerm: z
       .literal(processTerm)

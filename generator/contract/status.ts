@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { json, plain } from '#contract/endpoint.ts';
 import type { Endpoint, ServedFile, StaticFile } from '#contract/endpoint.ts';
-import { HostPort, HttpUrl, Line, describeUnsafe, object } from '#contract/primitives.ts';
+import { HostPort, HttpUrl, Line, describeUnsafe, object, text } from '#contract/primitives.ts';
 
 export const StatusResponse = object(
   'StatusResponse',
@@ -20,16 +20,16 @@ export const StatusResponse = object(
 export const StatusErrorResponse = object(
   'StatusErrorResponse',
   'The state of the platform is unknown.',
-  { status: z.string().describe('Always error.') },
+  { status: text('Always error.') },
   { status: 'error' },
 );
 
-const version = z.string().describe('The running version of the service.');
+const version = text('The running version of the service.');
 
 export const HealthResponse = object(
   'HealthResponse',
   'Whether the process is running, with its version.',
-  { status: z.string().describe('Always healthy.'), version },
+  { status: text('Always healthy.'), version },
   { status: 'healthy', version: '1.4.0' },
 );
 
@@ -99,7 +99,7 @@ export const StatusCatalog = z.strictObject({
           .describe('Names of the affected monitors.'),
         start: localTime.describe('Start, as local time in `timezone`.'),
         end: localTime.describe('End, as local time in `timezone`.'),
-        timezone: z.string().describe('IANA name, for example Europe/Berlin.'),
+        timezone: text('IANA name, for example Europe/Berlin.'),
       }),
     )
     .default([]),
