@@ -9,12 +9,16 @@ export type Row = Readonly<Record<string, unknown>>;
 /** Runs a statement with parameters `$1`, `$2`; safe integers are returned as numbers. Throws a {@link StoreError}. */
 export type Query = (sql: string, values?: readonly Value[]) => Promise<Row[]>;
 
-/** An open database with the tables of this version, or of a later one that only added to them. */
-export interface Database {
-  /** The versions of the tables before and after the start. */
-  readonly versions: { readonly from: number; readonly to: number };
+/** An open connection to a database, whose tables may have any version. */
+export interface Connection {
   readonly query: Query;
   readonly close: () => Promise<void>;
+}
+
+/** An open database with the tables of this version, or of a later one that only added to them. */
+export interface Database extends Connection {
+  /** The versions of the tables before and after the start. */
+  readonly versions: { readonly from: number; readonly to: number };
 }
 
 /** The differences between the SQL of SQLite and PostgreSQL; all other statements work on both. */
@@ -45,6 +49,16 @@ export class StoreUnreachableError extends StoreError {
     super(message);
     Error.stackTraceLimit = stackTraceLimit;
   }
+}
+
+/** An integer of a database as a number, if it is exact. */
+export const toSafeNumber = (integer: bigint | string): bigint | string | number =>
+  Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
+
+/** A short reason for an operator: the code of a failed system call, or the message of a library. */
+export function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === undefined || code.startsWith('ERR_') ? message : code;
 }
 
 /** The settings of the store, named as their environment variables. */
@@ -79,6 +93,16 @@ export function openTable<Schema extends z.ZodType>(
       throw new StoreError(`the record ${JSON.stringify(id)} of ${name} is corrupted`);
     }
   };
+  const change = async (sql: string, values: readonly Value[]): Promise<boolean> =>
+    (await query(`${sql} RETURNING ${key[0]}`, values)).length > 0;
+  const insert = (fields: Readonly<Record<string, Value | readonly Value[]>>, onConflict = ''): Promise<boolean> => {
+    const columns = Object.keys(fields).map(toColumn);
+    const values = Object.values(fields).map((value) =>
+      value !== null && typeof value === 'object' ? JSON.stringify(value) : value,
+    );
+    const marks = values.map((_, at) => `$${at + 1}`);
+    return change(`INSERT INTO ${name} (${columns.join(', ')}) VALUES (${marks.join(', ')}) ${onConflict}`, values);
+  };
   return {
     parse,
     /** Selects records; `rest` follows the table name in the SELECT statement. */
@@ -90,16 +114,13 @@ export function openTable<Schema extends z.ZodType>(
       return row && parse(row);
     },
     /** Runs a statement; false if it changes nothing. */
-    async change(sql: string, values: readonly Value[]): Promise<boolean> {
-      return (await query(`${sql} RETURNING ${key[0]}`, values)).length > 0;
-    },
-    async insert(fields: Readonly<Record<string, Value | readonly Value[]>>): Promise<void> {
-      const columns = Object.keys(fields).map(toColumn);
-      const values = Object.values(fields).map((value) =>
-        value !== null && typeof value === 'object' ? JSON.stringify(value) : value,
-      );
-      const marks = values.map((_, at) => `$${at + 1}`);
-      await query(`INSERT INTO ${name} (${columns.join(', ')}) VALUES (${marks.join(', ')})`, values);
+    change,
+    /** Adds a record; false if the clause for a conflict leaves it out. */
+    insert,
+    /** Adds a record, or changes these fields of the one with its key; false if a condition on that one is not met. */
+    put(fields: Parameters<typeof insert>[0], condition = 'true'): Promise<boolean> {
+      const set = Object.keys(fields).map((field) => `${toColumn(field)} = excluded.${toColumn(field)}`);
+      return insert(fields, `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${set.join(', ')} WHERE ${condition}`);
     },
   };
 }

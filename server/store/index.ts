@@ -8,7 +8,7 @@ import { prepareFolder } from '../settings.ts';
 import { withTimeout } from '../timeout.ts';
 import { createAuditRecords } from './audit.ts';
 import { StoreError, StoreUnreachableError, Time, openTable } from './database.ts';
-import type { Query, StoreSettings } from './database.ts';
+import type { Query, Row, StoreSettings, Value } from './database.ts';
 import { openSqlite } from './sqlite.ts';
 
 /** The state that instances share: each operation is atomic, and seen by the next call. Throws if it cannot be read. */
@@ -34,27 +34,24 @@ export async function openStore(
   if (url === undefined) prepareFolder('DATA_DIR', DATA_DIR, 0o700);
   const postgres = url === undefined ? undefined : await import('./postgres.ts');
   const database = postgres ? await postgres.openPostgres(url!) : await openSqlite(sqliteFileIn(DATA_DIR));
-  const run: Query = async (sql, values) => {
+  let nextWriteAt = 0;
+  const run = async (sql: string, values?: readonly Value[], onFailure = onUnreachable): Promise<Row[]> => {
     const startedAt = performance.now();
     let error: unknown;
     try {
       return await database.query(sql, values);
     } catch (thrown) {
       error = thrown;
+      if (thrown instanceof StoreUnreachableError) {
+        nextWriteAt = 0;
+        onFailure(thrown);
+      }
       throw thrown;
     } finally {
-      if (endedQueries.hasSubscribers) endedQueries.publish({ sql, ms: performance.now() - startedAt, error });
+      endedQueries.publish({ sql, ms: performance.now() - startedAt, error });
     }
   };
-  let nextWriteAt = 0;
-  const query: Query = (sql, values) =>
-    run(sql, values).catch((error: unknown) => {
-      if (error instanceof StoreUnreachableError) {
-        nextWriteAt = 0;
-        onUnreachable(error);
-      }
-      throw error;
-    });
+  const query: Query = (sql, values) => run(sql, values);
   return {
     apiKeys: createApiKeyRecords(query),
     servers: createServerRecords(query),
@@ -66,14 +63,13 @@ export async function openStore(
     limits: postgres?.createLimits(query, url!),
     /** Reads a row; every 10 s, and after a failure, writes one, which a database may refuse. Throws then. */
     async check(): Promise<void> {
-      if (performance.now() < nextWriteAt) return void (await run('SELECT version FROM hosting_migrations LIMIT 1'));
-      nextWriteAt = 0;
-      await run(
-        `INSERT INTO hosting_health (id, written_at) VALUES (1, $1)
-          ON CONFLICT (id) DO UPDATE SET written_at = excluded.written_at`,
-        [Date.now()],
-      );
-      nextWriteAt = performance.now() + writeEveryMs;
+      const isWrite = performance.now() >= nextWriteAt;
+      const read = 'SELECT version FROM hosting_migrations LIMIT 1';
+      const write = `INSERT INTO hosting_health (id, written_at) VALUES (1, $1)
+        ON CONFLICT (id) DO UPDATE SET written_at = excluded.written_at`;
+      // The caller counts the failure of a check.
+      await run(isWrite ? write : read, isWrite ? [Date.now()] : [], () => undefined);
+      if (isWrite) nextWriteAt = performance.now() + writeEveryMs;
     },
     versions: database.versions,
     close: database.close,
@@ -83,10 +79,7 @@ export async function openStore(
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 
 const jsonList = <Item extends z.ZodType>(item: Item) =>
-  z
-    .string()
-    .transform((text): unknown => JSON.parse(text))
-    .pipe(z.array(item).readonly());
+  z.preprocess((text): unknown => JSON.parse(String(text)), z.array(item).readonly());
 
 const ApiKey = z
   .object({
@@ -123,41 +116,33 @@ const touchTimeoutMs = 200;
 export function createApiKeyRecords(query: Query) {
   const keys = openTable(query, 'hosting_api_keys', ['id'], ApiKey);
   const touched = new LRUCache<string, number>({ max: 10_000 });
-  const findActive = (label: string, now: number): Promise<ApiKeyRecord | undefined> =>
+  const findActive = (label: string, now: number) =>
     keys.find(`WHERE label = $1 AND ${isActiveSql} ORDER BY created_at, id`, [label, now]);
   return {
     /** Finds the oldest key with a label that is neither revoked nor expired. */
     findActive,
-    create: (key: ApiKeyRecord): Promise<void> => keys.insert(key),
+    create: (key: ApiKeyRecord) => keys.insert(key),
     /** Finds a key by id and, if given, the hash of a secret: an unknown id and a wrong secret take the same time. */
-    find: (id: string, secretHash?: string): Promise<ApiKeyRecord | undefined> =>
+    find: (id: string, secretHash?: string) =>
       secretHash === undefined
         ? keys.find('WHERE id = $1', [id])
         : keys.find('WHERE id = $1 AND $2 IN (secret_hash, previous_hash)', [id, secretHash]),
-    list: (): Promise<ApiKeyRecord[]> => keys.select('ORDER BY created_at, id'),
+    list: () => keys.select('ORDER BY created_at, id'),
     /** Creates a key unless an active one has its label, which is returned. Of several callers, one creates it. */
-    async createIfAbsent({ servers, scopes, ...key }: ApiKeyRecord): Promise<ApiKeyRecord | undefined> {
-      const { id, secretHash, label, createdAt: now, expiresAt } = key;
+    async createIfAbsent(key: ApiKeyRecord): Promise<ApiKeyRecord | undefined> {
+      const { label, createdAt: now } = key;
       // The key that exists may end between the statements, but hardly ten times.
       for (let attempt = 0; attempt < 10; attempt += 1) {
+        const existing = await findActive(label, now);
+        if (existing) return existing;
         // A key that has ended, or that has another label by now, gives up its claim.
         await query(
           `UPDATE hosting_api_keys SET claimed_label = NULL
             WHERE claimed_label = $1 AND NOT (label = $1 AND ${isActiveSql})`,
           [label, now],
         );
-        const isCreated = await keys.change(
-          `INSERT INTO hosting_api_keys
-              (id, secret_hash, label, servers, scopes, created_at, expires_at, claimed_label)
-            SELECT CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($1 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT),
-              CAST($2 AS BIGINT), CAST($7 AS BIGINT), CAST($1 AS TEXT)
-            WHERE NOT EXISTS (SELECT 1 FROM hosting_api_keys WHERE label = $1 AND ${isActiveSql})
-            ON CONFLICT (claimed_label) DO NOTHING`,
-          [label, now, id, secretHash, JSON.stringify(servers), JSON.stringify(scopes), expiresAt],
-        );
-        if (isCreated) return undefined;
-        const existing = await findActive(label, now);
-        if (existing) return existing;
+        const claim = { ...key, claimedLabel: label };
+        if (await keys.insert(claim, 'ON CONFLICT (claimed_label) DO NOTHING')) return undefined;
       }
       throw new StoreError('a key with this label is created and ended again and again');
     },
@@ -175,13 +160,13 @@ export function createApiKeyRecords(query: Query) {
       return await keys.change(sql, [id, ...changed.map(([, value]) => value!)]);
     },
     /** Gives a key a new secret, and keeps the old one until `previousUntil`; false if there is no such key. */
-    rotate: (id: string, secretHash: string, previousUntil: number): Promise<boolean> =>
+    rotate: (id: string, secretHash: string, previousUntil: number) =>
       keys.change(
         `UPDATE hosting_api_keys SET previous_hash = secret_hash, previous_until = $3, secret_hash = $2 WHERE id = $1`,
         [id, secretHash, previousUntil],
       ),
     /** Revokes a key for good; false if there is no such key, true even if it was already revoked. */
-    revoke: (id: string, at: number): Promise<boolean> =>
+    revoke: (id: string, at: number) =>
       keys.change('UPDATE hosting_api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1', [id, at]),
     /** Stores the last use of a key once a minute. It waits at most 200 ms; later failures are not reported. */
     async touch(id: string, at: number): Promise<void> {
@@ -223,17 +208,11 @@ export function createServerRecords(query: Query) {
   const servers = openTable(query, 'hosting_servers', ['server'], Server);
   return {
     /** Adds or replaces a server. A suspended one stays so. Throws if another that is not shared is the same one. */
-    async put({ server, provider, ref, logFile, shared = 'no' }: NewServer): Promise<void> {
-      await query(
-        `INSERT INTO hosting_servers (server, provider, ref, log_file, shared) VALUES ($1, $2, $3, $4, $5)
-          ON CONFLICT (server) DO UPDATE
-          SET provider = excluded.provider, ref = excluded.ref, log_file = excluded.log_file, shared = excluded.shared`,
-        [server, provider, ref, logFile, shared],
-      );
-    },
+    put: ({ server, provider, ref, logFile, shared = 'no' }: NewServer) =>
+      servers.put({ server, provider, ref, logFile, shared }),
     findTwin: ({ server, provider, ref }: Pick<ServerRecord, 'server' | 'provider' | 'ref'>) =>
       servers.find('WHERE provider = $1 AND ref = $2 AND server <> $3 ORDER BY server', [provider, ref, server]),
-    find: (server: ServerName): Promise<ServerRecord | undefined> => servers.find('WHERE server = $1', [server]),
+    find: (server: ServerName) => servers.find('WHERE server = $1', [server]),
     /** Finds which of some servers exist and are not suspended. */
     async findOpen(names: readonly ServerName[]): Promise<ReadonlySet<string>> {
       const marks = ['NULL', ...names.map((_, at) => `$${at + 1}`)].join(', ');
@@ -241,19 +220,18 @@ export function createServerRecords(query: Query) {
       return new Set(open.map(({ server }) => server));
     },
     /** All servers, or those of a kind, ordered by name. */
-    list: (kind?: ServerKind): Promise<ServerRecord[]> =>
+    list: (kind?: ServerKind) =>
       servers.select('WHERE server LIKE $1 ORDER BY server', [kind === undefined ? '%' : `${kind}:%`]),
     /** Suspends a server; false if there is none, true even if it was already suspended. */
-    suspend: (server: ServerName, at: number): Promise<boolean> =>
+    suspend: (server: ServerName, at: number) =>
       servers.change('UPDATE hosting_servers SET suspended_at = COALESCE(suspended_at, $2) WHERE server = $1', [
         server,
         at,
       ]),
     /** Ends the suspension of a server; false if there is no such server. */
-    resume: (server: ServerName): Promise<boolean> =>
+    resume: (server: ServerName) =>
       servers.change('UPDATE hosting_servers SET suspended_at = NULL WHERE server = $1', [server]),
-    remove: (server: ServerName): Promise<boolean> =>
-      servers.change('DELETE FROM hosting_servers WHERE server = $1', [server]),
+    remove: (server: ServerName) => servers.change('DELETE FROM hosting_servers WHERE server = $1', [server]),
   };
 }
 
@@ -288,8 +266,7 @@ function createStreamTokenRecords(query: Query) {
       );
     },
     /** Finds a token by its hash, also an expired one that is not purged yet. */
-    find: (tokenHash: string): Promise<StreamTokenRecord | undefined> =>
-      tokens.find('WHERE token_hash = $1', [tokenHash]),
+    find: (tokenHash: string) => tokens.find('WHERE token_hash = $1', [tokenHash]),
     async purge(before: number): Promise<void> {
       await query('DELETE FROM hosting_stream_tokens WHERE expires_at < $1', [before]);
     },
@@ -340,14 +317,9 @@ function createIdempotencyRecords(query: Query) {
     async begin({ apiKeyId, key, fingerprint, requestId, now, deadline }: IdempotentClaim) {
       // The record may be released between the two statements, but hardly ten times.
       for (let attempt = 0; attempt < 10; attempt += 1) {
-        const isBegun = await states.change(
-          `INSERT INTO hosting_idempotency (api_key_id, idempotency_key, fingerprint, begun_at, deadline, request_id)
-            VALUES ($1, $2, $3, $4, $5, $6)
-            ON CONFLICT (api_key_id, idempotency_key) DO UPDATE
-            SET fingerprint = excluded.fingerprint, begun_at = excluded.begun_at, deadline = excluded.deadline,
-              request_id = excluded.request_id, status = NULL, body = NULL
-            WHERE hosting_idempotency.begun_at < $7`,
-          [apiKeyId, key, fingerprint, now, deadline, requestId, now - dayMs],
+        const isBegun = await states.put(
+          { apiKeyId, idempotencyKey: key, fingerprint, begunAt: now, deadline, requestId, status: null, body: null },
+          `hosting_idempotency.begun_at < excluded.begun_at - ${dayMs}`,
         );
         if (isBegun) return { state: 'begun' } as const;
         const state = await states.find('WHERE api_key_id = $1 AND idempotency_key = $2', [apiKeyId, key]);

@@ -142,31 +142,39 @@ export async function migrate(
   const from = exists ? await readVersion(query, list.length) : 0;
   let version = from;
   while (version < list.length) {
-    for (const statement of dialect.beginMigration) await query(statement);
-    try {
+    version = await inTransaction(query, dialect, async () => {
       await query(
         `CREATE TABLE IF NOT EXISTS hosting_migrations (
           version ${dialect.integer} NOT NULL PRIMARY KEY,
           applied_at ${dialect.integer} NOT NULL
         )${dialect.tableEnd}`,
       );
-      version = await readVersion(query, list.length);
-      const next = list[version];
-      if (next) {
-        for (const statement of next(dialect)) await query(statement);
-        version += 1;
-        await query('INSERT INTO hosting_migrations (version, applied_at) VALUES ($1, $2)', [version, now()]);
-        if (next.minVersion !== undefined) {
-          await query('UPDATE hosting_migrations SET min_version = $2 WHERE version = $1', [version, next.minVersion]);
-        }
+      const before = await readVersion(query, list.length);
+      const next = list[before];
+      // Another process has migrated the tables in the meantime.
+      if (!next) return before;
+      for (const statement of next(dialect)) await query(statement);
+      await query('INSERT INTO hosting_migrations (version, applied_at) VALUES ($1, $2)', [before + 1, now()]);
+      if (next.minVersion !== undefined) {
+        await query('UPDATE hosting_migrations SET min_version = $2 WHERE version = $1', [before + 1, next.minVersion]);
       }
-      await query('COMMIT');
-    } catch (error) {
-      await query('ROLLBACK').catch(() => undefined);
-      throw error;
-    }
+      return before + 1;
+    });
   }
   return { from, to: version };
+}
+
+/** Runs work in a transaction, which waits for others of its kind; it is rolled back if the work fails. */
+export async function inTransaction<Result>(query: Query, dialect: Dialect, work: () => Promise<Result>) {
+  for (const statement of dialect.beginMigration) await query(statement);
+  try {
+    const result = await work();
+    await query('COMMIT');
+    return result;
+  } catch (error) {
+    await query('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
 }
 
 /** Reads the version of the tables; throws a {@link StoreError} if a program that supports `supported` cannot use it. */

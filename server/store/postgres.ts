@@ -3,8 +3,8 @@ import { promisify } from 'node:util';
 import { Client, Pool, types } from 'pg';
 import type { ClientConfig } from 'pg';
 import { z } from 'zod';
-import type { Database, Dialect, Query } from './database.ts';
-import { StoreError, StoreUnreachableError } from './database.ts';
+import type { Connection, Database, Dialect, Query } from './database.ts';
+import { StoreError, StoreUnreachableError, toSafeNumber } from './database.ts';
 import { migrate } from './migrations.ts';
 
 const connections = 8;
@@ -39,7 +39,7 @@ export async function openPostgres(url: string): Promise<Database> {
 }
 
 /** Connects to a database for reading alone. Throws a {@link StoreError}. */
-export async function readPostgres(url: string): Promise<Pick<Database, 'query' | 'close'>> {
+export async function readPostgres(url: string): Promise<Connection> {
   const client = await connect(url, statementMs);
   const query = createQuery(client);
   try {
@@ -86,9 +86,7 @@ function settings(url: string, timeoutMs: number): ClientConfig {
 
 /** The parsers of `pg`, except for BIGINT, which `pg` returns as text. */
 const getTypeParser: typeof types.getTypeParser = (...[id, format]: Parameters<typeof types.getTypeParser>) =>
-  id === types.builtins.INT8
-    ? (text: string) => (Number.isSafeInteger(Number(text)) ? Number(text) : text)
-    : types.getTypeParser(id, format);
+  id === types.builtins.INT8 ? toSafeNumber : types.getTypeParser(id, format);
 
 function createQuery(connection: Pick<Client, 'query'>): Query {
   return async (sql, values = []) => {

@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createFolder } from '#common/files.ts';
 import pLimit from 'p-limit';
-import type { Database, Dialect, Query, Row, Value } from './database.ts';
-import { StoreError, StoreUnreachableError } from './database.ts';
+import type { Connection, Database, Dialect, Query, Row, Value } from './database.ts';
+import { StoreError, StoreUnreachableError, reasonOf, toSafeNumber } from './database.ts';
 import { migrate } from './migrations.ts';
 
 /** How long a call waits for a lock of another process, with the wait for the calls before it. */
@@ -40,7 +40,7 @@ export async function openSqlite(file: string): Promise<Database> {
 }
 
 /** Opens a file without migrating it; throws a {@link StoreError}. */
-export async function connectSqlite(file: string): Promise<Omit<Database, 'versions'>> {
+export async function connectSqlite(file: string): Promise<Connection> {
   const connection = open(file);
   let identity: string | undefined;
   const assertSame = (): void => {
@@ -75,13 +75,13 @@ export async function connectSqlite(file: string): Promise<Omit<Database, 'versi
 }
 
 /** Opens an existing file for reading alone, without leaving -wal and -shm files. Throws a {@link StoreError}. */
-export function readSqlite(file: string): Pick<Database, 'query' | 'close'> {
+export function readSqlite(file: string): Connection {
   const url = pathToFileURL(file);
   // Without a WAL, no other process has it open.
   if (!existsSync(`${file}-wal`)) url.searchParams.set('immutable', '1');
   try {
     const connection = new DatabaseSync(url, { readOnly: true, readBigInts: true, timeout: 0 });
-    return { query: createQuery(connection, file, () => undefined), close: async () => connection.close() };
+    return { query: createQuery(connection, file), close: async () => connection.close() };
   } catch (error) {
     throw toStoreError(error, file);
   }
@@ -123,25 +123,27 @@ export function createOwnFile(file: string): void {
   closeSync(descriptor);
 }
 
-function createQuery(connection: DatabaseSync, file: string, assertSame: () => void): Query {
+function createQuery(connection: DatabaseSync, file: string, assertSame?: () => void): Query {
   const statements = new Map<string, StatementSync>();
-  /** Runs a statement; returns its error while another connection holds the lock. */
-  const attempt = (sql: string, values: readonly Value[]): Row[] | StoreError => {
+  /** Runs a statement; undefined while another connection holds the lock. */
+  const attempt = (sql: string, values: readonly Value[]): Row[] | undefined => {
     try {
-      assertSame();
+      assertSame?.();
       let statement = statements.get(sql);
       if (!statement) statements.set(sql, (statement = connection.prepare(sql)));
-      return statement.all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]))).map(toRow);
+      return runNow(statement, values);
     } catch (error) {
-      if (isBusy(error)) return toStoreError(error, file);
+      const { errcode = 0 } = error as { errcode?: number };
+      // SQLITE_BUSY or SQLITE_LOCKED, the low byte of the extended code.
+      if ([5, 6].includes(errcode & 0xff)) return undefined;
       throw toStoreError(error, file);
     }
   };
   const runWhenFree = async (sql: string, values: readonly Value[], deadline: number): Promise<Row[]> => {
     for (;;) {
-      const result = attempt(sql, values);
-      if (!(result instanceof StoreError)) return result;
-      if (performance.now() > deadline) throw result;
+      const rows = attempt(sql, values);
+      if (rows) return rows;
+      if (performance.now() > deadline) throw toStoreError(new Error('database is locked'), file);
       // Random, so that waiting processes do not retry at the same time.
       await delay(5 + Math.random() * 20);
     }
@@ -151,31 +153,24 @@ function createQuery(connection: DatabaseSync, file: string, assertSame: () => v
   return async (sql, values = []) => {
     const deadline = performance.now() + waitMs;
     // In WAL mode a read does not wait for writes.
-    const result = sql.startsWith('SELECT ') ? attempt(sql, values) : undefined;
-    if (Array.isArray(result)) return result;
+    const rows = sql.startsWith('SELECT ') ? attempt(sql, values) : undefined;
+    if (rows) return rows;
     if (queue.pendingCount >= maxWaiting) throw toStoreError(new Error('too many calls wait for its lock'), file);
     return queue(runWhenFree, sql, values, deadline);
   };
 }
 
-function toRow(record: Record<string, unknown>): Row {
-  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, toNumber(value)]));
-}
-
-const toNumber = (value: unknown): unknown =>
-  typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value;
-
-/** Whether another connection holds the lock: SQLITE_BUSY or SQLITE_LOCKED, the low byte of the extended code. */
-function isBusy(error: unknown): boolean {
-  const code = (error as { errcode?: number }).errcode;
-  return code !== undefined && [5, 6].includes(code & 0xff);
+/** Runs a statement, in which `$1` is the name of a parameter. Throws the error of SQLite. */
+export function runNow(statement: StatementSync, values: readonly Value[] = []): Row[] {
+  const rows = statement.all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value])));
+  const toValue = (value: unknown): unknown => (typeof value === 'bigint' ? toSafeNumber(value) : value);
+  return rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toValue(value)])));
 }
 
 /** SQLite's messages name tables and columns, never what is in them. */
 function toStoreError(error: unknown, file: string): StoreError {
-  const { code, message, errcode = 0 } = error as NodeJS.ErrnoException & { errcode?: number };
-  const reason = code === undefined || code.startsWith('ERR_') ? message : code;
-  const text = `the database ${file} cannot be used: ${reason}`;
+  const { errcode = 0 } = error as { errcode?: number };
+  const text = `the database ${file} cannot be used: ${reasonOf(error)}`;
   // SQLITE_ERROR, _CONSTRAINT, _MISMATCH and _RANGE: the database works, but the statement does not fit its tables.
   return [1, 19, 20, 25].includes(errcode & 0xff) ? new StoreError(text) : new StoreUnreachableError(text);
 }
