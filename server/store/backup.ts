@@ -154,7 +154,8 @@ async function restorePostgres(file: string, url: string, environment: Environme
     throw new Error(`it holds the ${entry}, which this program does not know`);
   }
   const find = String.raw`SELECT tablename AS name FROM pg_tables WHERE tablename LIKE 'hosting\_%' LIMIT 1`;
-  const [found] = await withNewDatabase(url, (query) => query(find));
+  await createDatabase(url);
+  const [found] = await withConnection(url, (query) => query(find));
   if (found) {
     throw new StoreError(`the PostgreSQL database has tables already (${String(found['name'])}): name an empty one`);
   }
@@ -167,10 +168,10 @@ async function restorePostgres(file: string, url: string, environment: Environme
 const ownEntry =
   /^(?:TABLE|TABLE DATA|SEQUENCE|SEQUENCE SET|SEQUENCE OWNED BY|DEFAULT|CONSTRAINT|INDEX|ACL) \S+ (?:TABLE |SEQUENCE )?hosting_\w+ /;
 
-/** Runs work on the database of a URL, which is created if the server does not have it. */
-async function withNewDatabase<Result>(url: string, work: (query: Query) => Promise<Result>): Promise<Result> {
+/** Creates the database of a URL if the server does not have it. */
+async function createDatabase(url: string): Promise<void> {
   try {
-    return await withConnection(url, work);
+    return await withConnection(url, () => Promise.resolve());
   } catch (error) {
     if (!(error instanceof StoreError && error.message.endsWith('(3D000)'))) throw error;
   }
@@ -185,7 +186,6 @@ async function withNewDatabase<Result>(url: string, work: (query: Query) => Prom
     const command = `createdb ${quoted.join(' ')}`;
     throw new StoreError(`the server has no database ${name}, and its user may not create one: run ${command}`);
   }
-  return await withConnection(url, work);
 }
 
 /** Runs a program of PostgreSQL. The password goes by the environment: every user of the machine can read arguments. */
@@ -200,9 +200,9 @@ async function runPostgres(
   address.password = '';
   address.search = address.search.replace(/(?<=[?&])password=[^&]*&?/, '');
   const env = { ...environment, PGCONNECT_TIMEOUT: '10', ...(password !== '' && { PGPASSWORD: password }) };
-  const database = options[0] === '--list' ? [] : [`--dbname=${address.href}`];
   try {
-    return (await promisify(execFile)(program, [...options, ...database], { env, maxBuffer: 2 ** 26 })).stdout;
+    return (await promisify(execFile)(program, [...options, `--dbname=${address.href}`], { env, maxBuffer: 2 ** 26 }))
+      .stdout;
   } catch (error) {
     const { code, stderr = '' } = error as { code?: string | number; stderr?: string };
     if (code === 'ENOENT') throw new StoreError(`${program} is not installed here: apt-get install postgresql-client`);

@@ -11,14 +11,15 @@ const repeatMs = 30_000;
 /** An outage ends after this time without a failure: most checks only read, and may be answered while writes fail. */
 const quietMs = 5000;
 
+const secondsSince = (since: number): number => Math.round((Date.now() - since) / 1000);
+
 /** Creates the health of a store. Failures are logged once for all calls: at first, every 30 s, and at their end. */
-export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>, now: () => number = Date.now) {
+export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
   let answers = true;
   let outage: { since: number; failures: number; lastFailureAt: number; loggedAt: number } | undefined;
   let timer: NodeJS.Timeout | undefined;
-  const secondsSince = (since: number): number => Math.round((now() - since) / 1000);
   const onFailure = (error: Error): void => {
-    const at = now();
+    const at = Date.now();
     outage ??= { since: at, failures: 0, lastFailureAt: at, loggedAt: -Infinity };
     outage.failures += 1;
     outage.lastFailureAt = at;
@@ -31,7 +32,7 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>, now: () =
   };
   const onAnswer = (): void => {
     answers = true;
-    if (!outage || now() - outage.lastFailureAt < quietMs) return;
+    if (!outage || Date.now() - outage.lastFailureAt < quietMs) return;
     log.info({ failures: outage.failures, seconds: secondsSince(outage.since) }, 'the store answers again');
     outage = undefined;
   };

@@ -160,10 +160,11 @@ function createQuery(connection: DatabaseSync, file: string, assertSame?: () => 
   };
 }
 
+const toValue = (value: unknown): unknown => (typeof value === 'bigint' ? toSafeNumber(value) : value);
+
 /** Runs a statement, in which `$1` is the name of a parameter. Throws the error of SQLite. */
 export function runNow(statement: StatementSync, values: readonly Value[] = []): Row[] {
   const rows = statement.all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value])));
-  const toValue = (value: unknown): unknown => (typeof value === 'bigint' ? toSafeNumber(value) : value);
   return rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toValue(value)])));
 }
 
