@@ -255,8 +255,5 @@ export function toExistingName(tld: string, source: Source | undefined): string 
   if (zone) return zone.existing;
   const hostname = source ? toHostname(source) : '';
   if (!hostname.endsWith(`.${tld}`)) return `nic.${tld}`;
-  return `${hostname
-    .slice(0, -tld.length - 1)
-    .split('.')
-    .at(-1)}.${tld}`;
+  return hostname.slice(hostname.lastIndexOf('.', hostname.length - tld.length - 2) + 1);
 }

@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer';
 import { connect } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { announceUpstream, collect } from '../../upstream/client.ts';
-import type { CallOutcome } from '../../upstream/client.ts';
 import { isAllowedHost, lookupPublic } from '../../upstream/address.ts';
 import type { DomainName } from '../names.ts';
 import { retry } from './query.ts';
@@ -10,8 +9,15 @@ import type { Availability, Deadline, QueryContext, RegistryLimits } from './que
 
 const ports = { whois: 43, das: 4343 };
 
-/** What each answer means for those who count; a free name is one that is not found. */
-const outcomes = { taken: 'ok', free: 'not_found', refused: 'rate_limited', unknown: 'invalid' } as const;
+/** What each answer means for those who count, and what is wrong with the host. A free name is one that is not found. */
+const meanings = {
+  taken: { outcome: 'ok', anomaly: undefined },
+  free: { outcome: 'not_found', anomaly: undefined },
+  refused: { outcome: 'rate_limited', anomaly: 'refused the query' },
+  unknown: { outcome: 'invalid', anomaly: 'sent an unknown response' },
+  incomplete: { outcome: 'broken', anomaly: 'sent an incomplete response' },
+  unreachable: { outcome: 'unreachable', anomaly: 'could not be reached' },
+} as const;
 
 /**
  * Creates the WHOIS (RFC 3912) and DAS query of a domain at `host` or `host:port`. There is no status code: the markers
@@ -22,61 +28,54 @@ export function createWhois({ limiter, limits, onAnomaly }: QueryContext) {
   return async (
     kind: 'whois' | 'das',
     server: string,
-    { name, tld }: DomainName,
+    domain: DomainName,
     deadline: Deadline,
   ): Promise<Availability> => {
     const [hostname = '', port = String(ports[kind])] = server.split(':');
     if (!isAllowedHost(hostname)) return 'unknown';
     const host = `${hostname}:${port}`;
-    const dialect = findDialect(kind, tld);
-    const label = name.slice(0, -tld.length - 1);
-    const line = (dialect.query ?? '<name>').replace('<name>', name).replace('<label>', label);
-
     const exchange = async (): Promise<Availability | typeof retry> => {
       const startedAt = performance.now();
-      const report = (outcome: CallOutcome): void => publish[kind](outcome, performance.now() - startedAt);
-      const reply = await ask({ host: hostname, port: Number(port) }, line, limits, deadline.signal);
-      if (typeof reply !== 'string') {
-        report(reply.isConnected ? 'broken' : 'unreachable');
-        onAnomaly(host, reply.isConnected ? 'sent an incomplete response' : 'could not be reached');
-        return reply.isConnected ? 'unknown' : retry;
-      }
-      const answer = toAvailability(reply, dialect, name, label);
-      report(outcomes[answer]);
+      const answer = await ask({ host: hostname, port: Number(port) }, kind, domain, limits, deadline.signal);
+      const { outcome, anomaly } = meanings[answer];
+      publish[kind](outcome, performance.now() - startedAt);
+      if (anomaly !== undefined) onAnomaly(host, anomaly);
       if (answer === 'refused') limiter.backOff(host, limits.backOffMs);
-      if (answer === 'refused') onAnomaly(host, 'refused the query');
-      if (answer === 'unknown') onAnomaly(host, 'sent an unknown response');
-      return answer === 'refused' ? 'unknown' : answer;
+      if (answer === 'unreachable') return retry;
+      return answer === 'taken' || answer === 'free' ? answer : 'unknown';
     };
     return (await limiter.run(host, deadline, exchange)) ?? 'unknown';
   };
 }
 
-/** Reads the response to a line, which ends with the connection; else returns whether there was one. */
+/** Sends a line and reads the response, which ends with the connection. */
 async function ask(
   address: { readonly host: string; readonly port: number },
-  line: string,
+  kind: 'whois' | 'das',
+  { name, tld }: DomainName,
   { answerMs, maxBytes }: RegistryLimits,
   signal: AbortSignal,
-) {
+): Promise<keyof typeof meanings> {
+  const dialect = findDialect(kind, tld);
+  const label = name.slice(0, -tld.length - 1);
+  const line = (dialect.query ?? '<name>').replace('<name>', name).replace('<label>', label);
   const ends = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
   const socket = connect({ ...address, lookup: lookupPublic, signal: ends });
-  let isConnected = false;
-  socket.once('connect', () => (isConnected = true));
+  let failure: 'unreachable' | 'incomplete' = 'unreachable';
+  socket.once('connect', () => (failure = 'incomplete'));
   try {
     socket.write(`${line}\r\n`);
     const bytes = await collect(socket, maxBytes);
-    if (!bytes) return { isConnected };
     // The protocol has no charset. The markers are ASCII; only displayed names are not.
-    return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
+    return bytes ? toAvailability(bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1'), dialect, name, label) : failure;
   } catch {
-    return { isConnected };
+    return failure;
   } finally {
     socket.destroy();
   }
 }
 
-/** Common refusals, for servers without a refusal marker or with a changed one. */
+/** Refusals that several servers word alike. The one of .fr contains "No entries found" too. */
 const refusal = /too many (?:requests|queries)|(?:limit|quota) (?:has been )?exceeded|temporarily unavailable/i;
 
 /** Lines that name the subject of a response. */
@@ -86,15 +85,13 @@ const subjects = /^domain(?: ?name|-ace)?:\s*(\S+)$|^no match for (?:domain )?"(
 function toAvailability(received: string, markers: Dialect, name: string, label: string): Availability | 'refused' {
   const lines = received.split(/\r?\n/).map((line) => line.replaceAll(/\s+/g, ' ').trim());
   const text = lines.join('\n');
-  const find = (marker: Exclude<keyof Dialect, 'query'>): RegExpExecArray | null | undefined => {
-    const pattern = markers[marker]?.source.replaceAll('<name>', name.replaceAll('.', String.raw`\.`));
-    return pattern === undefined ? undefined : new RegExp(pattern, 'im').exec(text);
-  };
-  if (refusal.test(text) || find('refused')) return 'refused';
+  const find = ({ source }: RegExp): RegExpExecArray | null =>
+    new RegExp(source.replaceAll('<name>', name.replaceAll('.', String.raw`\.`)), 'im').exec(text);
+  if (refusal.test(text) || (markers.refused && find(markers.refused))) return 'refused';
   const about = Array.from(text.matchAll(subjects), ([, domain, missed = '']) => toName(domain ?? missed));
   if (about.length > 0 && !about.includes(name) && !about.includes(label)) return 'unknown';
-  if (find('taken') ?? find('reserved')) return 'taken';
-  const free = find('free');
+  if (find(markers.taken)) return 'taken';
+  const free = find(markers.free);
   if (!free) return 'unknown';
   // The last line may be truncated, so it counts only if the marker covers it.
   const rest = text.slice(free.index + free[0].length);
@@ -110,15 +107,14 @@ interface Dialect {
   /** The query line, in which `<label>` stands for the name without its TLD; default the name. */
   readonly query?: string;
   readonly refused?: RegExp;
-  readonly taken?: RegExp;
-  /** Not registered, but not available either: reserved, blocked, in quarantine. */
-  readonly reserved?: RegExp;
+  /** Registered, or not available either: reserved, blocked, in quarantine. */
+  readonly taken: RegExp;
   readonly free: RegExp;
 }
 
 const verisign: Dialect = {
   query: 'domain <name>',
-  refused: /quota exceeded|database is currently down/,
+  refused: /database is currently down/,
   taken: /^domain name: <name>$/,
   free: /^no match for (?:domain )?"<name>"\./,
 };
@@ -134,9 +130,7 @@ const object = /^domain(?: ?name)?:\s(?:name: )?<name>$/;
 
 /** The dialect of generic TLDs, and of those that are not in the table below. */
 const generic: Dialect = {
-  refused: /limit exceeded/,
-  taken: /^domain name: <name>$/,
-  reserved: /reserved by registry/,
+  taken: /^domain name: <name>$|reserved by registry/,
   free: /^(?:domain )?not found\.?$|^(?:the queried )?object does not exist\b/,
 };
 
@@ -147,58 +141,43 @@ const generic: Dialect = {
 const whois: Readonly<Record<string, Dialect>> = {
   com: verisign,
   net: verisign,
-  at: { refused: /quota exceeded/, taken: /^domain: <name>$/, free: /^% nothing found$/ },
-  be: {
-    refused: /^-[123]:/,
-    taken: /^status: not available$/,
-    reserved: /^status: not allowed\b/,
-    free: /^status: available$/,
-  },
+  at: { taken: /^domain: <name>$/, free: /^% nothing found$/ },
+  be: { refused: /^-[123]:/, taken: /^status: not (?:available$|allowed\b)/, free: /^status: available$/ },
   ch: swiss,
   cz: { taken: object, free: /^(?:%error:101: )?no entries found\b/ },
   de: {
     // Without these flags the response format differs, and names are not ASCII.
     query: '-T dn,ace <name>',
     refused: /55000000002|access control limit/,
-    taken: /^status: (?:connect|failed|redemptionperiod)$/,
-    reserved: /^status: invalid$/,
+    taken: /^status: (?:connect|failed|redemptionperiod|invalid)$/,
     free: /^status: free$/,
   },
-  dk: { taken: object, reserved: /^status: reserved$/, free: /^(?:# )?no entries found\b/ },
+  dk: {
+    taken: /^domain(?: ?name)?:\s(?:name: )?<name>$|^status: reserved$/,
+    free: /^(?:# )?no entries found\b/,
+  },
   ee: { taken: object, free: /^domain not found\.?$/ },
   eu: {
     refused: /^-\d+:/,
-    taken: /^(?:name servers|registrar):/,
-    reserved: /^status: (?!available$)\S/,
+    taken: /^(?:name servers|registrar):|^status: (?!available$)\S/,
     free: /^status: available$/,
   },
   fi: { taken: object, free: /^domain not found\.?$/ },
-  fr: {
-    // Its throttle message contains "No entries found" too.
-    refused: /too many requests/,
-    taken: /^domain: <name>$/,
-    reserved: /^status: blocked$/,
-    free: /^(?:%% ?)?(?:not found|no entries found)\b/,
-  },
+  fr: { taken: /^domain: <name>$|^status: blocked$/, free: /^(?:%% ?)?(?:not found|no entries found)\b/ },
   hu: { taken: object, free: /^(?:% ?)?no match\b/ },
-  it: { refused: /temporarily unavailable/, taken: /^status: (?!available$)\S/, free: /^status: available$/ },
+  it: { taken: /^status: (?!available$)\S/, free: /^status: available$/ },
   li: swiss,
   lt: { taken: /^status: registered$/, free: /^status: available$/ },
   lu: { taken: object, free: /^(?:% ?)?no such domain\b/ },
   nl: {
     query: 'is <name>',
     refused: /only 1 request per second|daily whois-limit|too busy/,
-    taken: /^status: active\b|^<name> is active$/,
-    reserved: /^(?:<name> is|status:) (?:in quarantine|excluded)\b/,
+    taken: /^status: active\b|^<name> is active$|^(?:<name> is|status:) (?:in quarantine|excluded)\b/,
     free: /^<name> is free$/,
   },
   no: { taken: object, free: /^(?:% ?)?no match\b/ },
   nu: swedish,
-  pl: {
-    refused: /request limit exceeded/,
-    taken: /^domain name: <name>$/,
-    free: /^no information available about domain name <name>(?: |\.?$)/,
-  },
+  pl: { taken: /^domain name: <name>$/, free: /^no information available about domain name <name>(?: |\.?$)/ },
   pt: { taken: object, free: /^(?:<name> - )?no match\b/ },
   ro: { taken: object, free: /^(?:% ?)?no entries found\b/ },
   se: swedish,
@@ -206,8 +185,7 @@ const whois: Readonly<Record<string, Dialect>> = {
   sk: { taken: object, free: /^(?:domain )?not found\.?$/ },
   uk: {
     refused: /query quota.*exceeded/,
-    taken: /^registration status:/,
-    reserved: /cannot be registered/,
+    taken: /^registration status:|cannot be registered/,
     free: /^this domain name has not been registered\b/,
   },
 };
@@ -216,22 +194,19 @@ const whois: Readonly<Record<string, Dialect>> = {
 const das: Readonly<Record<string, Dialect>> = {
   be: {
     refused: /^rc: -/,
-    taken: /^status: not available$/,
-    reserved: /^status: not allowed$/,
+    taken: /^status: not (?:available|allowed)$/,
     free: /^rc: 0$[^]*^status: available$/,
   },
   eu: {
     query: 'get 1.0 <label>',
     refused: /^-\d+:/,
-    taken: /^status: registered$/,
-    reserved: /^status: (?:reserved|blocked|not allowed|quarantined?|withdrawn|on[ _]hold)$/,
+    taken: /^status: (?:registered|reserved|blocked|not allowed|quarantined?|withdrawn|on[ _]hold)$/,
     free: /^status: free$/,
   },
 };
 const genericDas: Dialect = {
   refused: /^rc: -/,
-  taken: /^status: (?:not available|registered)$/,
-  reserved: /^status: (?:not allowed|reserved|blocked)$/,
+  taken: /^status: (?:not available|registered|not allowed|reserved|blocked)$/,
   free: /^status: (?:available|free)$/,
 };
 

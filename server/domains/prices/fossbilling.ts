@@ -9,7 +9,7 @@ const Currency = z.object({ error: z.null(), result: z.object({ code: z.string()
 const Tlds = z.object({ error: z.null(), result: z.array(z.unknown()) });
 
 /** The database driver determines whether numbers and booleans are strings. */
-const One = z.union([z.literal(true), z.literal(1), z.literal('1')]);
+const One = z.union([z.literal(true), z.literal([1, '1'])]);
 
 /** A TLD on sale for one year; with a longer minimum term there is no price for one year. */
 const Entry = z

@@ -20,11 +20,10 @@ export type PriceSettings = { readonly UPSTREAM_TIMEOUT_SECONDS: number } & (
 
 /** Creates the configured source of domain prices; undefined if the catalog has them. */
 export function createPriceSource(env: PriceSettings, log: Logger): PriceSource | undefined {
-  const { DOMAIN_PRICES: prices } = env;
-  const warn = (message: string): void => log.warn({ prices }, message);
+  if (env.DOMAIN_PRICES === 'catalog') return undefined;
+  const warn = (message: string): void => log.warn({ prices: env.DOMAIN_PRICES }, message);
   const options = { timeoutMs: env.UPSTREAM_TIMEOUT_SECONDS * 1000, warn };
   if (env.DOMAIN_PRICES === 'fossbilling') return createFossBilling({ url: env.FOSSBILLING_URL }, options);
-  if (env.DOMAIN_PRICES === 'catalog') return undefined;
   const { WHMCS_URL: url, WHMCS_IDENTIFIER: identifier, WHMCS_SECRET: secret } = env;
   return createWhmcs({ url, identifier, secret }, options);
 }

@@ -26,8 +26,7 @@ export const Amount = z.union([
   z
     .string()
     .regex(/^\d+(?:\.\d+)?$/)
-    .transform(Number)
-    .pipe(z.number()),
+    .pipe(z.coerce.number()),
 ]);
 
 /** Options of a price source. */
