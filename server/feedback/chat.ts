@@ -14,11 +14,12 @@ export interface FeedbackMessage {
 
 /** The message format of a kind of chat. */
 interface ChatKind {
+  /** In UTF-16 units, after escaping. */
   readonly maxText: number;
   /** Escapes a character, so that it cannot start formatting, a mention or a link. */
   readonly escape: (character: string) => string;
-  /** The URL to post to, from the webhook URL of the operator. */
-  toUrl(url: string): string;
+  /** The URL to post to, if it is not the webhook URL of the operator. */
+  toUrl?(url: string): string;
   /** Builds the body of a message from fields with escaped values. */
   toBody(fields: readonly (readonly [name: string, value: string])[], helpful: boolean, time: string): object;
 }
@@ -54,7 +55,6 @@ const slack: ChatKind = {
   // A field has at most 2000 characters, its name included (Slack, section block).
   maxText: 1900,
   escape: (character) => entities[character] ?? character,
-  toUrl: (url) => url,
   toBody(fields, _helpful, time) {
     const texts = fields.map(([name, value]) => ({ type: 'plain_text', emoji: false, text: `${name}: ${value}` }));
     return {
@@ -73,7 +73,6 @@ const mattermost: ChatKind = {
   maxText: 1024,
   // Mentions cannot be turned off, so a zero-width space follows each @.
   escape: (character) => (character === '@' ? '@\u200B' : discord.escape(character)),
-  toUrl: (url) => url,
   toBody(fields, helpful, footer) {
     const color = helpful ? '#2e7d32' : '#c62828';
     const texts = fields.map(([title, value]) => ({ title, value, short: title === 'Helpful' }));
@@ -97,8 +96,8 @@ const Limited = z.object({ retry_after: z.number().nonnegative() });
 
 /** Creates a client of the team's chat. It retries once after a 429 with a Retry-After of 2 s or less. */
 export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions) {
-  const chat = chatKinds[kind];
-  const { origin, pathname, search } = new URL(chat.toUrl(url));
+  const chat: ChatKind = chatKinds[kind];
+  const { origin, pathname, search } = new URL(chat.toUrl?.(url) ?? url);
   const parts = [pathname, search, ...pathname.split('/'), ...new URLSearchParams(search).values()];
   const client = createClient({
     baseUrl: origin,
@@ -110,15 +109,14 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
     // The URL is the credential.
     credentialStatuses: [401, 403, 404],
   });
-  const toText = (text = ''): string => escapeCut(toPlainLine(text), chat.maxText, chat.escape);
   return {
     /** Sends a message; throws a ProviderError unless it certainly arrived. */
     async send({ article, path, helpful, at }: FeedbackMessage, trace?: Trace): Promise<void> {
       const end = performance.now() + timeoutMs;
       const signal = AbortSignal.timeout(timeoutMs);
       const fields = [
-        ['Article', toText(article) || 'Untitled article'],
-        ['Path', toText(path) || 'Unknown path'],
+        ['Article', toText(chat, article) || 'Untitled article'],
+        ['Path', toText(chat, path) || 'Unknown path'],
         ['Helpful', helpful ? 'Yes' : 'No'],
       ] as const;
       const body = { ...chat.toBody(fields, helpful, at.toISOString()) };
@@ -143,17 +141,12 @@ function toRetryAfterMs({ text, headers }: Reply): number {
 /** Characters that break or reorder displayed text: control characters, bidi overrides and isolates, BOM. */
 const invisible = /[\p{Cc}\p{Cs}\u061C\u200E\u200F\u2028\u2029\u202A-\u202E\u2066-\u2069\uFEFF]/gu;
 
-/** A visitor's text as one line without invisible characters. */
-function toPlainLine(text: string): string {
-  return text.replace(/\s+/gu, ' ').replace(invisible, '').trim();
-}
-
-/** Truncates a text to a number of UTF-16 units, never inside an escape sequence or a surrogate pair. */
-function escapeCut(text: string, limit: number, escape: (character: string) => string): string {
+/** A visitor's text as one escaped line, which is never cut inside an escape sequence or a surrogate pair. */
+function toText({ maxText, escape }: ChatKind, text = ''): string {
   let escaped = '';
-  for (const character of text) {
+  for (const character of text.replace(/\s+/gu, ' ').replace(invisible, '').trim()) {
     const next = escape(character);
-    if (escaped.length + next.length > limit - 1) return `${escaped}…`;
+    if (escaped.length + next.length > maxText - 1) return `${escaped}…`;
     escaped += next;
   }
   return escaped;

@@ -23,13 +23,11 @@ export function generateApiKey(options: { readonly id?: string; readonly randomB
 }
 
 /** Creates a key and its record; the text must be shown only once. */
-export function createApiKey(
-  { label, servers, scopes, expiresAt }: Pick<ApiKeyRecord, 'label' | 'servers' | 'scopes' | 'expiresAt'>,
-  createdAt: number = Date.now(),
-): { record: ApiKeyRecord; text: string } {
+export function createApiKey(fields: Pick<ApiKeyRecord, 'label' | 'servers' | 'scopes' | 'expiresAt'>) {
   const { id, hash: secretHash, text } = generateApiKey();
   const past = { previousHash: null, previousUntil: null, revokedAt: null, lastUsedAt: null };
-  return { record: { id, secretHash, label, servers, scopes, expiresAt, createdAt, ...past }, text };
+  const record: ApiKeyRecord = { id, secretHash, ...fields, createdAt: Date.now(), ...past };
+  return { record, text };
 }
 
 /** Parses the text of a key; undefined if the format or the checksum is wrong. */
@@ -64,15 +62,14 @@ function randomText(length: number, randomBytes: RandomBytes): string {
 /** Finds the API key of a request. Throws 401, with the reason, unless it is valid and active. */
 export type Authenticate = ReturnType<typeof createAuthenticate>;
 
-interface AuthenticateOptions {
+/** Creates {@link Authenticate}. If the last use of a key cannot be stored, the key counts all the same. */
+export function createAuthenticate(options: {
   readonly apiKeys: Store['apiKeys'];
   readonly onTouchFailure: (error: unknown) => void;
   readonly now?: () => number;
-}
-
-/** Creates {@link Authenticate}. If the last use of a key cannot be stored, the key counts all the same. */
-export function createAuthenticate({ apiKeys, onTouchFailure, now = Date.now }: AuthenticateOptions) {
-  return async (headers: IncomingHttpHeaders): Promise<{ readonly key: ApiKeyRecord; readonly secretHash: string }> => {
+}) {
+  const { apiKeys, onTouchFailure, now = Date.now } = options;
+  return async (headers: IncomingHttpHeaders) => {
     const { id, secretHash } = readKey(headers);
     const key = await findKey(apiKeys, id, secretHash, now());
     await apiKeys.touch(key.id, now()).catch(onTouchFailure);
@@ -122,8 +119,9 @@ function readKey(headers: IncomingHttpHeaders) {
   const { authorization, 'x-api-key': other } = headers;
   // RFC 6750 3.1: a request without a key, or with another scheme, gets no error parameter.
   if (authorization === undefined || !/^Bearer(?: |$)/i.test(authorization)) {
-    const mistake = authorization === undefined ? (other === undefined ? 'missing' : 'otherHeader') : 'noScheme';
-    throw new Problem('unauthorized', keyProblems[mistake], { headers: challenge('realm="hosting"') });
+    const missing = other === undefined ? 'missing' : 'otherHeader';
+    const message = keyProblems[authorization === undefined ? missing : 'noScheme'];
+    throw new Problem('unauthorized', message, { headers: challenge('realm="hosting"') });
   }
   const [, text = ''] = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization) ?? [];
   // A mistyped or made-up key fails its checksum here, without a store query.
@@ -149,9 +147,6 @@ export interface ConsoleClaim {
   readonly mode: 'read' | 'read_write';
 }
 
-/** Checks the current access of a secret to a console. Rejects if it cannot be checked. */
-export type CheckAccess = (claim: ConsoleClaim) => Promise<Access>;
-
 /** How and when a key ended; undefined while it is active. `isActiveSql` of the store says the same in a statement. */
 function endOf(key: ApiKeyRecord, now: number) {
   const { revokedAt, expiresAt } = key;
@@ -160,9 +155,7 @@ function endOf(key: ApiKeyRecord, now: number) {
 }
 
 /** Whether a key is neither revoked nor expired. */
-export function isActive(key: ApiKeyRecord, now: number): boolean {
-  return endOf(key, now) === undefined;
-}
+export const isActive = (key: ApiKeyRecord, now: number): boolean => endOf(key, now) === undefined;
 
 /** Whether a secret is the current one of a key, or the previous one before its end. */
 function isSecretOf(key: ApiKeyRecord, secretHash: string, now: number): boolean {
@@ -172,9 +165,12 @@ function isSecretOf(key: ApiKeyRecord, secretHash: string, now: number): boolean
   return current || (previous && key.previousUntil !== null && now < key.previousUntil);
 }
 
+/** Checks the current access of a secret to a console. Rejects if it cannot be checked. */
+export type CheckAccess = ReturnType<typeof createCheckAccess>;
+
 /** Creates {@link CheckAccess}. */
-export function createCheckAccess({ apiKeys, servers }: Pick<Store, 'apiKeys' | 'servers'>): CheckAccess {
-  return async ({ server, keyId, secretHash, mode }) => {
+export function createCheckAccess({ apiKeys, servers }: Pick<Store, 'apiKeys' | 'servers'>) {
+  return async ({ server, keyId, secretHash, mode }: ConsoleClaim): Promise<Access> => {
     try {
       const key = await findKey(apiKeys, keyId, secretHash, Date.now());
       authorize(key, 'game-console:read', server);
