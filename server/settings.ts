@@ -6,6 +6,9 @@ import { readVariable } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
 import { createFolder } from '#common/files.ts';
 
+/** The settings of the installation of a machine, as docs/install.md has it; `credentials/` is next to them. */
+export const installedSettings = '/etc/hosting-api/settings.env';
+
 /** Invalid settings; the message has a line for each, and never holds a value. */
 export class EnvError extends Error {
   override readonly name = 'EnvError';

@@ -9,7 +9,7 @@ import { suggest } from '#common/suggest.ts';
 import { escapeControls, escapeLines } from '#common/terminal.ts';
 import { createAuditedChange } from '../hosting/audit.ts';
 import type { Change } from '../hosting/audit.ts';
-import { EnvError, readSettings } from '../settings.ts';
+import { EnvError, installedSettings, readSettings } from '../settings.ts';
 import { StoreSettings } from '../store/database.ts';
 import { openStore, sqliteFileIn } from '../store/index.ts';
 import type { Store } from '../store/types.ts';
@@ -39,7 +39,7 @@ export class OutputError extends Error {
 
 /** Creates the context of one command, whose name is needed to say how it is run. */
 export function createContext(command: string, process: ProcessContext) {
-  const { out, err, installed = '/etc/hosting-api/settings.env' } = process;
+  const { out, err, installed = installedSettings } = process;
   /** Throws where the settings of an installation are not those of this process: it would act on a store of its own. */
   const settings = (): Environment => {
     const environment = process.settings();
@@ -63,6 +63,7 @@ export function createContext(command: string, process: ProcessContext) {
     printNote(`warning: the end of this change is not in the audit log: ${(error as Error).message}`);
   return {
     settings,
+    installed,
     /** Writes a line to stderr, apart from the result. */
     printNote,
     /** Writes lines of the result to stdout, and waits until they are written; throws an {@link OutputError}. */

@@ -19,7 +19,7 @@ catalog/domains.yaml; without one, the server of the list of IANA or of the buil
  * Adds `domains doctor`, which checks the sources of the domain search, and `doctor`, which looks at this installation, or at
  * a running service as its clients see it. What they look at is loaded for them alone.
  */
-export function addDoctorCommands(program: Command, { settings, show }: Context): void {
+export function addDoctorCommands(program: Command, { settings, installed, show }: Context): void {
   program
     .command('domains')
     .description('What the domain search depends on.')
@@ -53,7 +53,7 @@ export function addDoctorCommands(program: Command, { settings, show }: Context)
     .option('--running', 'a server that does not run is a fault')
     .option('--before-start', 'it is none yet, nor is one of another version, in spite of --running')
     .option('--json', 'print a JSON array')
-    .action(async ({ url, keyFile, running = false, beforeStart = false, json }) => {
+    .action(async ({ url, keyFile, json, ...expected }) => {
       if (url === undefined && keyFile !== undefined) throw new CommandError('--key-file needs --url');
       const base = url === undefined ? undefined : parseBase(url);
       const key = keyFile === undefined ? undefined : readKey(keyFile);
@@ -61,7 +61,7 @@ export function addDoctorCommands(program: Command, { settings, show }: Context)
         ? await (await import('../doctor/visit.ts')).examine(base, { key })
         : await (
             await import('../doctor/local.ts')
-          ).examineInstallation(settings(), beforeStart ? 'not yet' : running ? 'running' : 'any');
+          ).examineInstallation(settings(), { settingsFile: installed, ...expected });
       await show(json, findings, toText(findings));
       const faults = findings.filter(({ state }) => state === 'fault').length;
       if (faults > 0) throw new CommandError(`${faults} of ${findings.length} checks found a fault`);

@@ -1,5 +1,5 @@
 import { request as requestHttp } from 'node:http';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,18 +9,13 @@ import { WebSocket } from 'ws';
 import { fault, ok } from './run.ts';
 import type { Outcome } from './run.ts';
 
-/** Sends one request and reads the answer; throws if there is none. `family` is the version of IP, default any. */
-export type Visit = (target: string, request?: VisitRequest) => Promise<Seen>;
-
-interface VisitRequest {
-  readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
-  readonly family?: 4 | 6;
-}
+/** Sends one request and reads the answer; throws if there is none. */
+export type Visit = ReturnType<typeof createVisit>;
 
 /** An answer as it was on the wire. */
 export type Seen = Awaited<ReturnType<typeof readAnswer>>;
+
+type VisitOptions = Pick<RequestOptions, 'method' | 'headers' | 'family'> & { readonly body?: string };
 
 /** For all visits of a check: longer than the service takes; a proxy in between has given up, or sends byte after byte. */
 const timeoutMs = 30_000;
@@ -34,13 +29,12 @@ const maxOutputLength = 16 * 1024 * 1024;
  * Creates the client of a check, whose visits may take 30 s together. It follows no redirect, decodes nothing, and
  * keeps repeated headers apart, since what proxies do to these is what the checks look for.
  */
-export function createVisit(base: URL, lookup?: LookupFunction, rejectUnauthorized = true): Visit {
+export function createVisit(base: URL, lookup?: LookupFunction, rejectUnauthorized = true) {
   const request = base.protocol === 'https:' ? requestHttps : requestHttp;
   let deadline = performance.now() + timeoutMs;
-  const send: Visit = (target, { method = 'GET', headers = {}, body, family } = {}) =>
-    new Promise((resolve, reject) => {
-      const path = pathOf(base, target);
-      const options = { method, headers, agent: false, family, lookup, path, rejectUnauthorized } as const;
+  const send = (target: string, { body, ...given }: VisitOptions) =>
+    new Promise<Seen>((resolve, reject) => {
+      const options = { ...given, path: pathOf(base, target), agent: false, lookup, rejectUnauthorized };
       const sent = request(base, options, (response) => void readAnswer(response).then(resolve, reject));
       const giveUp = (): void => {
         reject(new Error(`no whole answer within ${timeoutMs / 1000} s`));
@@ -50,7 +44,7 @@ export function createVisit(base: URL, lookup?: LookupFunction, rejectUnauthoriz
       sent.on('error', reject).on('close', () => clearTimeout(timer));
       sent.end(body);
     });
-  return async (target, options) => {
+  return async (target: string, options: VisitOptions = {}): Promise<Seen> => {
     const seen = await send(target, options);
     const wait = Number(seen.header('retry-after'));
     if (seen.status !== 429 || !(wait <= maxWaitSeconds)) return seen;
@@ -61,12 +55,10 @@ export function createVisit(base: URL, lookup?: LookupFunction, rejectUnauthoriz
 }
 
 /** The path of a target below a base, which may have a path of its own. */
-export function pathOf(base: URL, target: string): string {
-  return `${base.pathname.replace(/\/$/, '')}${target}`;
-}
+export const pathOf = (base: URL, target: string): string => base.pathname.replace(/\/$/, '') + target;
 
 async function readAnswer(response: IncomingMessage) {
-  const { statusCode: status = 0, rawHeaders } = response;
+  const { statusCode: status = 0, headersDistinct } = response;
   const socket = response.socket as Partial<TLSSocket>;
   /** The version of TLS, and the end of the certificate; undefined without TLS. */
   const tls = socket.getPeerCertificate && {
@@ -83,16 +75,14 @@ async function readAnswer(response: IncomingMessage) {
   /** The body as it was sent, perhaps compressed. */
   const bytes = Buffer.concat(chunks);
   /** The values of a header, one for each time that it was sent. */
-  const all = (name: string): string[] =>
-    rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]!.toLowerCase() === name);
+  const all = (name: string): string[] => headersDistinct[name] ?? [];
   /** The values of a header, joined by commas; empty if it is missing. */
   const header = (name: string): string => all(name).join(', ');
-  const decoded = decode(bytes, header('content-encoding'));
-  const text = (): string => decoded.toString();
+  const text = decode(bytes, header('content-encoding')).toString();
   /** The body as JSON; undefined if it is not JSON. */
-  const json = (): unknown => parseJson(text());
+  const json = parseJson(text);
   /** The fields of a JSON object; none if the body is something else. */
-  const fields = (): Readonly<Record<string, unknown>> => ({ ...(json() as object | undefined) });
+  const fields: Readonly<Record<string, unknown>> = { ...(json as object | undefined) };
   return { status, tls, all, header, bytes, text, json, fields };
 }
 
@@ -131,6 +121,9 @@ export async function readSkew(visit: Visit, target: string): Promise<number> {
   return Date.parse(header('date')) - (asked + Date.now()) / 2;
 }
 
+/** A Date header has whole seconds, and may come from a cache. */
+export const maxSkewMs = 30_000;
+
 /** What to do about a clock that is wrong. */
 export const setClock = 'set the clock by NTP (timedatectl set-ntp true), and see that it starts with the machine';
 
@@ -150,25 +143,27 @@ export function judgeCertificate({ tls }: Seen): Outcome {
   return fault(`the certificate ends in ${days} days`, 'renew it, and see why it was not renewed by itself');
 }
 
-/** Opens a websocket and sends a token; resolves with what it does then, for instance `answers auth success`. */
-export function openStream(address: URL, token: string): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = new WebSocket(address, { handshakeTimeout: 10_000 });
-    const end = (seen: string): void => {
-      clearTimeout(timer);
-      socket.terminate();
-      resolve(seen);
-    };
-    const timer = setTimeout(() => end('does not answer within 15 s'), 15_000);
-    socket.on('unexpected-response', (_request, { statusCode }) => end(`is answered ${statusCode}`));
-    socket.on('error', (error) => end(`fails: ${codeOf(error)}`));
-    socket.on('close', (code) => end(`is closed with ${code}`));
-    socket.on('open', () => socket.send(JSON.stringify({ event: 'auth', args: [token] })));
-    socket.on('message', (data: Buffer) => {
-      const message = parseJson(data.toString()) as { event?: unknown } | undefined;
-      end(message ? `answers ${String(message.event)}` : 'answers something else than JSON');
-    });
+/** The outcome for a websocket that gets a token, and must answer with an event. */
+export async function judgeStream(address: URL, token: string, event: string, means: string): Promise<Outcome> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const socket = new WebSocket(address, { handshakeTimeout: 10_000 });
+  const timer = setTimeout(() => resolve('does not answer within 15 s'), 15_000);
+  socket.on('unexpected-response', (_request, { statusCode }) => resolve(`is answered ${statusCode}`));
+  socket.on('error', (error) => resolve(`fails: ${codeOf(error)}`));
+  socket.on('close', (code) => resolve(`is closed with ${code}`));
+  socket.on('open', () => socket.send(JSON.stringify({ event: 'auth', args: [token] })));
+  socket.on('message', (data: Buffer) => {
+    const message = parseJson(data.toString()) as { event?: unknown } | undefined;
+    resolve(message ? `answers ${String(message.event)}` : 'answers something else than JSON');
   });
+  const seen = await promise;
+  clearTimeout(timer);
+  socket.terminate();
+  if (seen === `answers ${event}`) return ok(means);
+  const advice =
+    'pass on the websocket handshake (nginx: proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; ' +
+    'proxy_set_header Connection "upgrade"), and let streams be silent for a minute (proxy_read_timeout 90s)';
+  return fault(`the websocket ${seen}`, advice);
 }
 
 /** Describes a failed request by its code, since messages of Node.js repeat the address. */
@@ -179,9 +174,6 @@ export function codeOf(error: unknown): string {
 
 /** Whether a certificate is refused for its dates, which the clock of this machine decides. */
 export const isDateError = (code: string): boolean => /CERT_(?:HAS_EXPIRED|NOT_YET_VALID)/.test(code);
-
-/** A Date header has whole seconds, and may come from a cache. */
-export const maxSkewMs = 30_000;
 
 /** Whether a request failed since clients refuse the certificate. */
 export const isCertificateError = (code: string): boolean => /CERT|SELF_SIGNED|VERIFY|ALTNAME/.test(code);

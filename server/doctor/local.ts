@@ -7,35 +7,28 @@ import { isDelegated } from '../domains/lookup/dns.ts';
 import { createPriceSource } from '../domains/prices/index.ts';
 import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
-import { ProvidersError } from '../hosting/providers.ts';
 import { findRecordProblem, readProviders } from '../hosting/records.ts';
 import { isActive } from '../keys/authorize.ts';
-import { ReleaseError } from '../releases/files.ts';
 import { EnvError } from '../settings.ts';
 import { createUptimeKuma } from '../status/uptime-kuma.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { isLoopback } from '../upstream/address.ts';
-import {
-  askTime,
-  codeOf,
-  createVisit,
-  isCertificateError,
-  isDateError,
-  judgeCertificate,
-  judgeSkew,
-  maxSkewMs,
-  setClock,
-} from './client.ts';
-import { createSilentLog, findExisting, isFree, isWritable, openInstallation, visitHere } from './installation.ts';
+import { askTime, codeOf, createVisit, isCertificateError, isDateError } from './client.ts';
+import { judgeCertificate, judgeSkew, maxSkewMs, setClock } from './client.ts';
+import { createSilentLog, findExisting, isFree, isWritable, openInstallation, toSkipped } from './installation.ts';
+import { visitHere } from './installation.ts';
 import type { Expected, Installation } from './installation.ts';
-import { check, fault, hint, ok, runChecks, skipped, watched } from './run.ts';
-import type { Check, Finding, Outcome } from './run.ts';
+import { fault, hint, ok, runChecks, skipped } from './run.ts';
+import type { Checks, Finding, Outcome } from './run.ts';
 
 /**
  * Checks this installation for what visitors would notice, whether the server runs or not. It writes
  * no file, and sends no action or message.
  */
-export async function examineInstallation(environment: Environment, expected: Expected): Promise<readonly Finding[]> {
+export async function examineInstallation(
+  environment: Environment,
+  options: Expected & Pick<Installation, 'settingsFile'>,
+): Promise<readonly Finding[]> {
   let env: Env;
   try {
     env = readEnv(environment);
@@ -46,18 +39,37 @@ export async function examineInstallation(environment: Environment, expected: Ex
     return [...problems, { check: 'all others', ...skipped('the server does not start with these settings') }];
   }
   await using opened = new AsyncDisposableStack();
-  const installation = openInstallation(env, environment, opened, expected);
-  return await runChecks(checks, () => installation, toSkipped);
+  const installation = openInstallation(env, environment, { ...options, opened });
+  const findings = await runChecks(checks, () => installation, toSkipped);
+  return await Promise.all(findings.map((finding) => blameClock(finding, installation)));
 }
 
-/** Without the message of the error: it may hold a path, an address or a value. */
-function toSkipped(error: unknown): Outcome {
-  const { code, name } = error as NodeJS.ErrnoException;
-  return skipped(`the check failed (${code ?? name})`);
+/** A finding, unless it is only that a wrong clock, which is a fault of its own, refuses the certificate of an upstream. */
+async function blameClock({ url, ...finding }: Outcome & Finding, installation: Installation): Promise<Finding> {
+  if (!url?.startsWith('https:')) return finding;
+  const code = await createVisit(new URL(url))('/').then(() => '', codeOf);
+  if (!isDateError(code) || !(Math.abs((await readUpstreamSkew(installation)) ?? 0) > maxSkewMs)) return finding;
+  return { check: finding.check, ...skipped(`the clock is wrong (${code})`) };
+}
+
+/** How far an upstream is ahead of this machine, in milliseconds: NaN if none says it, undefined if none is configured. */
+async function readUpstreamSkew({ env, providers }: Installation): Promise<number | undefined> {
+  const { value: reports = [] } = await providers();
+  const urlsOf = (isAnswering: boolean) =>
+    reports.filter(({ answers }) => answers === isAnswering).map(({ url }) => url);
+  // Those that answer first: others may take their whole time.
+  const silent = urlsOf(false).filter((url) => url?.startsWith('https:'));
+  let skewMs: number | undefined;
+  for (const url of [...urlsOf(true), env.UPTIME_KUMA_URL, ...silent]) {
+    if (url === undefined) continue;
+    // oxlint-disable-next-line no-await-in-loop
+    skewMs = await askTime(new URL(url), '/');
+    if (!Number.isNaN(skewMs)) break;
+  }
+  return skewMs;
 }
 
 const hourMs = 3_600_000;
-const mebibyte = 1024 ** 2;
 const gibibyte = 1024 ** 3;
 
 /** The most names in one finding. */
@@ -75,9 +87,9 @@ const secretField = /^(?:token|read_only_token|token_secret)$/;
 /** The path of Discord's webhooks; `/slack` at its end takes messages of Slack. */
 const discordPath = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[^/]+(?!.*\/slack$)/;
 
-/** What visitors would notice of an installation; a running server repeats those that are watched. */
-export const checks: readonly Check<Installation>[] = [
-  watched('settings', ({ env, environment }) => {
+/** What visitors would notice of an installation. */
+export const checks = {
+  settings({ env, environment }) {
     const { HOST: host, PUBLIC_URL: url, TRUSTED_PROXIES: trusted } = env;
     const found = findMisspeltSettings(environment).map((one) =>
       fault(describeMisspelt(one), `rename ${one.name}, or remove it`),
@@ -108,52 +120,44 @@ export const checks: readonly Check<Installation>[] = [
       found.push(hint('pages of localhost may use API keys', 'unset ALLOW_LOCAL_ORIGINS, which is for development'));
     if (found.some(({ state }) => state === 'fault')) return found;
     return [ok(`valid; version ${env.SERVICE_VERSION}`), ...found];
-  }),
-  watched('clock', async ({ env, now }) => {
+  },
+  async clock({ env, now }) {
     // A machine without a battery starts in the past.
     const built = await readBuildTime(env);
     if (built === undefined) return skipped('there is no release whose time could be compared');
     if (built - now() <= hourMs) return ok('after the release was built');
     return fault(`it is ${Math.round((built - now()) / hourMs)} h before the release was built`, setClock);
-  }),
-  check('clock of an upstream', async (all) => {
-    const skewMs = await readUpstreamSkew(all);
+  },
+  async 'clock of an upstream'(installation) {
+    const skewMs = await readUpstreamSkew(installation);
     if (skewMs === undefined) return skipped('no upstream is configured');
     if (Number.isNaN(skewMs)) return skipped('no upstream answers with the time');
     return judgeSkew('an upstream', skewMs, maxSkewMs);
-  }),
-  watched('disk', async ({ env }) => checkDisks(env)),
-  watched('rights', async ({ env: { DATA_DIR, PROVIDERS_FILE: providers }, environment }) => {
-    const files = Object.entries(environment).filter(
-      ([name]) => name.endsWith('_FILE') && secretName.test(name.slice(0, -'_FILE'.length)),
-    );
-    const settings = Object.entries(parseEnv(await readFile('.env', 'utf8').catch(() => '')));
+  },
+  disk: ({ env }) => checkDisks(env),
+  async rights({ env: { DATA_DIR, PROVIDERS_FILE: providers }, environment }) {
+    /** The names of files with a secret, by their paths. */
+    const files = new Map<string, string>();
     // Not the path of a secret, or how long one lasts.
-    if (settings.some(([name, value]) => secretName.test(name) && value !== '')) files.push(['.env', '.env']);
-    if (providers !== undefined && holdsSecret(providers)) files.push(['PROVIDERS_FILE', providers]);
-    const faults: Outcome[] = [];
-    if (await isOpen(DATA_DIR, 0o007)) {
-      const folder = resolve(DATA_DIR);
-      faults.push(fault(`other users can look into DATA_DIR (${folder})`, await closeTo(folder, '700')));
-    }
-    for (const [name, path = ''] of files) {
-      // oxlint-disable-next-line no-await-in-loop
-      if (!(await isOpen(path, 0o004))) continue;
-      faults.push(fault(`every user can read ${name}, which holds a secret`, await closeTo(resolve(path), '640')));
-    }
+    for (const [name, path] of Object.entries(environment))
+      if (path && name.endsWith('_FILE') && secretName.test(name.slice(0, -'_FILE'.length))) files.set(path, name);
+    const dotenv = Object.entries(parseEnv(await readFile('.env', 'utf8').catch(() => '')));
+    if (dotenv.some(([name, value]) => secretName.test(name) && value !== '')) files.set('.env', '.env');
+    if (providers !== undefined && holdsSecret(providers)) files.set(providers, 'PROVIDERS_FILE');
+    const folder = resolve(DATA_DIR);
+    const found = await Promise.all([
+      checkClosed(folder, '700', `other users can look into DATA_DIR (${folder})`),
+      ...[...files].map(([path, name]) =>
+        checkClosed(path, '640', `every user can read ${name}, which holds a secret`),
+      ),
+    ]);
+    const faults = found.flat();
     return faults.length > 0 ? faults : ok('no other user of this machine can read what is secret');
-  }),
-  check('store', async ({ store }) => (await store()).outcomes),
-  check('release', async ({ release }) => {
-    try {
-      return ok(`${(await release()).id} is whole`);
-    } catch (error) {
-      if (!(error instanceof ReleaseError)) throw error;
-      return fault(error.message, 'run `npm run build`, or `npm run releases -- rollback` to the release before');
-    }
-  }),
-  watched('release age', async ({ env, release, now }) => {
-    const current = await release().catch(() => undefined);
+  },
+  store: async ({ store }) => (await store()).outcomes,
+  release: async ({ release }) => (await release()).outcomes,
+  async 'release age'({ env, release, now }) {
+    const { value: current } = await release();
     if (!current) return [];
     const { nextChangeAt: next } = current;
     const advice = 'run `npm run build`, and see why the timer that builds after midnight UTC did not';
@@ -165,8 +169,8 @@ export const checks: readonly Check<Installation>[] = [
     if (isPublic(env) && built !== undefined && now() - built > 25 * hourMs)
       return fault('no build made or confirmed it for a day', advice);
     return ok(next === null ? 'no article is scheduled' : `the next scheduled article is of ${next}`);
-  }),
-  check('rollback', async ({ env: { DIST_DIR: dist } }) => {
+  },
+  async rollback({ env: { DIST_DIR: dist } }) {
     const link = await lstat(join(dist, 'current')).catch(() => undefined);
     if (link && !link.isSymbolicLink()) {
       const advice = 'copy releases/ with its folder and then the link: rsync -a keeps it';
@@ -177,15 +181,14 @@ export const checks: readonly Check<Installation>[] = [
     if (others > 0) return ok(`${others} earlier ${others === 1 ? 'release' : 'releases'} to go back to`);
     const advice = 'keep some: `npm run releases -- prune --keep 3` leaves three';
     return hint('there is no earlier release to go back to', advice);
-  }),
-  check('server', async ({ server }) => (await server()).outcome),
-  check('PUBLIC_URL', async (all) => {
-    const { PUBLIC_URL: url } = all.env;
+  },
+  server: async ({ server }) => (await server()).outcomes,
+  async PUBLIC_URL({ env: { PUBLIC_URL: url }, server }) {
     if (url === undefined) return [];
-    if (!(await all.server()).isRunning) return skipped('the server does not run');
+    if (!(await server()).value) return skipped('the server does not run');
     try {
       const health = await createVisit(new URL(url))('/health');
-      if (health.fields()['status'] === 'healthy') return judgeCertificate(health);
+      if (health.fields.status === 'healthy') return judgeCertificate(health);
       const advice = 'set PUBLIC_URL to where clients reach this one, or its proxy right';
       return fault('another service answers there', advice);
     } catch (error) {
@@ -193,36 +196,23 @@ export const checks: readonly Check<Installation>[] = [
       if (!isCertificateError(code)) return skipped(`this machine does not reach it (${code})`);
       const renew = 'renew it, for this name and with its intermediate ones';
       const advice = code === 'CERT_NOT_YET_VALID' ? `if it is not new, ${setClock}` : renew;
-      return await unlessClock(all, url, fault(`clients refuse its certificate (${code})`, advice));
+      return { ...fault(`clients refuse its certificate (${code})`, advice), url };
     }
-  }),
-  check('metrics', async ({ env: { METRICS_PORT: port, HOST: host }, server }) => {
+  },
+  async metrics({ env: { METRICS_PORT: port, HOST: host }, server }) {
     if (port === undefined) return skipped('METRICS_PORT is not set');
     if (port === 0) return skipped('METRICS_PORT is 0, so its port is not known');
-    const { isRunning } = await server();
+    const { value: isRunning } = await server();
     const found = await visitHere(host, port)('/metrics').catch(codeOf);
     if (isFree(found) && !isRunning) return ok('its port is free');
     if (isFree(found))
       return fault(`the server has no metrics on port ${port}`, 'restart it, so that it reads METRICS_PORT');
     if (isRunning && typeof found === 'object' && found.status === 200) return ok('the server answers with them');
     return fault(`another program listens on METRICS_PORT ${port}`, 'set another METRICS_PORT, or end the program');
-  }),
-  watched('providers', async (all) => {
-    try {
-      const reports = await all.providers();
-      if (!reports) return skipped('PROVIDERS_FILE is not set: there are no servers');
-      const found = reports.flatMap(({ outcomes, url, answers }) =>
-        outcomes.map(async (outcome) => (answers ? outcome : await unlessClock(all, url, outcome))),
-      );
-      return await Promise.all(found);
-    } catch (error) {
-      if (!(error instanceof ProvidersError)) throw error;
-      const advice = 'correct the file; docs/reference.md has an example of each type';
-      return error.message.split('\n').map((line) => fault(line, advice));
-    }
-  }),
-  watched('servers', async ({ env: { PROVIDERS_FILE: file }, store }) => {
-    const { records } = await store();
+  },
+  providers: async ({ providers }) => (await providers()).outcomes,
+  async servers({ env: { PROVIDERS_FILE: file }, store }) {
+    const { value: records } = await store();
     if (!records) return skipped('the store cannot be read');
     // The demo servers are those of `npm start` alone.
     const real = records.servers.filter(({ provider }) => file !== undefined || provider !== 'demo');
@@ -233,33 +223,29 @@ export const checks: readonly Check<Installation>[] = [
     }
     const written = readProviders(file);
     if (!written) return skipped('PROVIDERS_FILE cannot be read');
-    const wrong = real.flatMap((record) => {
-      const problem = findRecordProblem(record, written);
-      if (problem === undefined) return [];
-      const advice = `correct it: \`npm run servers -- add ${record.server} --provider NAME --ref REF --replace\``;
-      return fault(`${record.server} leads nowhere: ${problem}`, advice);
-    });
+    const wrong = real.filter((record) => findRecordProblem(record, written) !== undefined);
     if (wrong.length === 0) return ok(`each of ${real.length} has a provider`);
-    const [shown, more] = [wrong.slice(0, maxNames), wrong.length - maxNames];
-    const last = shown.pop()!;
-    return [...shown, more > 0 ? { ...last, seen: `${last.seen}; ${more} more are wrong` } : last];
-  }),
-  watched('shared servers', async ({ store }) => {
-    const { servers = [] } = (await store()).records ?? {};
+    const more = wrong.length - maxNames;
+    return wrong.slice(0, maxNames).map((record, at) => {
+      const others = more > 0 && at === maxNames - 1 ? `; ${more} more are wrong` : '';
+      const seen = `${record.server} leads nowhere: ${findRecordProblem(record, written)}${others}`;
+      return fault(seen, `correct it: \`npm run servers -- add ${record.server} --provider NAME --ref REF --replace\``);
+    });
+  },
+  async 'shared servers'({ store }) {
+    const { servers = [] } = (await store()).value ?? {};
     return servers.flatMap(({ server, provider, ref, shared }) => {
-      const isTwin = (other: (typeof servers)[number]): boolean =>
-        other.server !== server && other.provider === provider && other.ref === ref;
-      const twin = shared === 'unconfirmed' ? servers.find(isTwin) : undefined;
-      if (!twin) return [];
+      const twin = servers.find((one) => one.server !== server && one.provider === provider && one.ref === ref);
+      if (shared !== 'unconfirmed' || !twin) return [];
       const add = `\`npm run servers -- add ${server} --provider ${provider} --ref ${ref} --replace --shared\``;
       return fault(`${server} is the server that ${twin.server} is`, `correct one of them, or confirm it: ${add}`);
     });
-  }),
-  check('refs', async ({ store, providers }) => {
-    const { records } = await store();
-    const reports = (await providers().catch(() => undefined)) ?? [];
+  },
+  async refs({ store, providers }) {
+    const { servers = [] } = (await store()).value ?? {};
+    const { value: reports = [] } = await providers();
     const found = reports.map(async ({ name, provider, answers }): Promise<Outcome[]> => {
-      const own = records?.servers.filter((record) => record.provider === name) ?? [];
+      const own = servers.filter((record) => record.provider === name);
       if (own.length === 0 || !provider.listRefs) return [];
       const named = (outcome: Outcome): Outcome[] => [{ ...outcome, check: `refs of ${name}` }];
       if (!answers) return named(skipped('it does not answer'));
@@ -273,9 +259,9 @@ export const checks: readonly Check<Installation>[] = [
       return named(fault(seen, 'see whether they were deleted there, and whether the user of the token may use them'));
     });
     return (await Promise.all(found)).flat();
-  }),
-  check('API keys', async ({ store, now }) => {
-    const { records } = await store();
+  },
+  async 'API keys'({ store, now }) {
+    const { value: records } = await store();
     if (!records) return [];
     const known = new Set<string>(records.servers.map(({ server }) => server));
     const valid = records.apiKeys.filter((key) => isActive(key, now()));
@@ -290,11 +276,10 @@ export const checks: readonly Check<Installation>[] = [
         : ok(`${valid.length} are valid`),
       ...(old.length > 0 ? [hint(seen, 'revoke what is not renewed: `npm run keys -- revoke ID`')] : []),
     ];
-  }),
-  check('status source', async (all) => {
-    const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = all.env;
+  },
+  async 'status source'({ env: { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page }, release }) {
     if (url === undefined || page === undefined) {
-      const current = await all.release().catch(() => undefined);
+      const { value: current } = await release();
       if (!current) return skipped('there is no release, which has the monitors');
       const count = current.status.monitors.length;
       if (count > 0) return ok(`${count} of catalog/status.yaml`);
@@ -309,17 +294,17 @@ export const checks: readonly Check<Installation>[] = [
       if (!(error instanceof ProviderError)) throw error;
       const advice =
         'see in a browser that the page is published and has monitors, and that this machine may connect to it';
-      return await unlessClock(all, url, fault(`Uptime Kuma: ${error.message}`, advice));
+      return { ...fault(`Uptime Kuma: ${error.message}`, advice), url };
     } finally {
       await kuma.close();
     }
-  }),
-  check('STATUS_FILE', async ({ env: { STATUS_FILE: file }, server, now }) => {
+  },
+  async STATUS_FILE({ env: { STATUS_FILE: file }, server, now }) {
     if (file === undefined) return [];
     const folder = resolve(dirname(file));
-    if (!(await isWritable(folder)))
+    if (!isWritable(folder))
       return fault(`this user cannot write to ${folder}`, 'create the folder, and let the user of the server own it');
-    const { isRunning } = await server();
+    const { value: isRunning } = await server();
     const found = await stat(file).catch(() => undefined);
     if (found && !found.isFile()) return fault('it is not a regular file', 'name a file, in a folder that exists');
     const advice = 'see the log of the server for STATUS_FILE and for the status of the platform';
@@ -330,9 +315,8 @@ export const checks: readonly Check<Installation>[] = [
     if (!isRunning || ageMs <= 120_000) return ok(`written ${Math.round(ageMs / 1000)} s ago`);
     // A running server writes it every 15 s while it knows the status.
     return fault(`the server wrote it ${Math.round(ageMs / 60_000)} minutes ago`, advice);
-  }),
-  check('webhook', async (all) => {
-    const { CHAT_FEEDBACK_WEBHOOK_URL: text, CHAT_FEEDBACK_WEBHOOK_KIND: kind } = all.env;
+  },
+  async webhook({ env: { CHAT_FEEDBACK_WEBHOOK_URL: text, CHAT_FEEDBACK_WEBHOOK_KIND: kind } }) {
     if (text === undefined) return skipped('CHAT_FEEDBACK_WEBHOOK_URL is not set: votes are only counted');
     const { origin, pathname } = new URL(text);
     const isDiscord = discordPath.test(pathname);
@@ -352,11 +336,10 @@ export const checks: readonly Check<Installation>[] = [
       // Not the message of the error: it may hold the URL, which is a secret.
       const { code = 'no answer' } = error as NodeJS.ErrnoException;
       const advice = 'see that this machine resolves its name and may connect to it';
-      return await unlessClock(all, origin, fault(`the chat cannot be reached (${code})`, advice));
+      return { ...fault(`the chat cannot be reached (${code})`, advice), url: origin };
     }
-  }),
-  check('domain prices', async (all) => {
-    const { env } = all;
+  },
+  async 'domain prices'({ env }) {
     const source = createPriceSource(env, createSilentLog());
     if (!source) return skipped('they are in catalog/domains.yaml');
     const advice = `see that the ${env.DOMAIN_PRICES} settings are right, and that it allows the address of this machine`;
@@ -366,43 +349,20 @@ export const checks: readonly Check<Installation>[] = [
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       const url = env.DOMAIN_PRICES === 'fossbilling' ? env.FOSSBILLING_URL : env.WHMCS_URL;
-      return await unlessClock(all, url, fault('the billing system does not answer as it should', advice));
+      return { ...fault('the billing system does not answer as it should', advice), url: url! };
     } finally {
       await source.close();
     }
-  }),
-  check('DNS', async ({ env: { DNS_SERVERS: servers } }) => {
+  },
+  async DNS({ env: { DNS_SERVERS: servers } }) {
     if (servers === 'off') return skipped('DNS_SERVERS is off');
     // A TLD that is always there: a resolver that answers nothing for it makes searches fail.
     const signal = AbortSignal.timeout(10_000);
     if (await isDelegated('com', { servers, timeoutMs: 3000, signal })) return ok('a resolver answers');
     return fault('no resolver answers, so that domain searches fail', 'correct DNS_SERVERS, or /etc/resolv.conf');
-  }),
-  check('domain look-ups', () => skipped('`npm run domains -- doctor` asks the registry of each TLD')),
-];
-
-/** How far an upstream is ahead of this machine, in milliseconds: NaN if none says it, undefined if none is configured. */
-async function readUpstreamSkew({ env, providers }: Installation): Promise<number | undefined> {
-  const reports = (await providers().catch(() => undefined)) ?? [];
-  const silent = reports.map(({ answers, url }) => (answers || !url?.startsWith('https:') ? undefined : url));
-  // Those that answer first: others may take their whole time.
-  const urls = [...reports.map(({ answers, url }) => (answers ? url : undefined)), env.UPTIME_KUMA_URL, ...silent];
-  let skewMs: number | undefined;
-  for (const url of urls.filter((one) => one !== undefined)) {
-    // oxlint-disable-next-line no-await-in-loop
-    skewMs = await askTime(new URL(url), '/');
-    if (!Number.isNaN(skewMs)) return skewMs;
-  }
-  return skewMs;
-}
-
-/** The outcome for what cannot be reached, unless the clock is to blame, which is a fault of its own: it refuses certificates. */
-async function unlessClock(all: Installation, url: string | undefined, outcome: Outcome): Promise<Outcome> {
-  if (outcome.state !== 'fault' || !url?.startsWith('https:')) return outcome;
-  const code = await createVisit(new URL(url))('/').then(() => '', codeOf);
-  if (!isDateError(code) || !(Math.abs((await readUpstreamSkew(all)) ?? 0) > maxSkewMs)) return outcome;
-  return { ...(outcome.check !== undefined && { check: outcome.check }), ...skipped(`the clock is wrong (${code})`) };
-}
+  },
+  'domain look-ups': () => skipped('`npm run domains -- doctor` asks the registry of each TLD'),
+} satisfies Checks<Installation>;
 
 /** Checks what is left where folders are that are written or that grow: one outcome for each file system. */
 export async function checkDisks(env: Pick<Env, 'DATA_DIR' | 'DIST_DIR' | 'STATUS_FILE'>): Promise<Outcome[]> {
@@ -414,16 +374,15 @@ export async function checkDisks(env: Pick<Env, 'DATA_DIR' | 'DIST_DIR' | 'STATU
   const disks = [...Map.groupBy(found, ({ device }) => device).values()].map(async (same) => {
     // There are no inodes, free or not, on file systems that have no fixed number.
     const { bavail, blocks, bsize, ffree: inodes, files: allInodes } = await statfs(same[0]!.folder);
+    const check = `disk of ${same.map(({ name }) => name).join(', ')}`;
     const left = `${formatBytes(bavail * bsize)} of ${formatBytes(blocks * bsize)} left`;
-    let outcome = ok(left);
     if (isScarce(bavail * bsize, blocks * bsize, gibibyte)) {
       const prune = '`npm run releases -- prune --keep 3` removes old releases';
-      outcome = fault(left, `make room: ${prune}; look for logs and backups too`);
-    } else if (isScarce(inodes, allInodes, 20_000)) {
-      const advice = 'remove small files: old releases have most of them';
-      outcome = fault(`${inodes} of ${allInodes} inodes left`, advice);
+      return { check, ...fault(left, `make room: ${prune}; look for logs and backups too`) };
     }
-    return { check: `disk of ${same.map(({ name }) => name).join(', ')}`, ...outcome };
+    if (!isScarce(inodes, allInodes, 20_000)) return { check, ...ok(left) };
+    const advice = 'remove small files: old releases have most of them';
+    return { check, ...fault(`${inodes} of ${allInodes} inodes left`, advice) };
   });
   return await Promise.all(disks);
 }
@@ -432,7 +391,7 @@ export async function checkDisks(env: Pick<Env, 'DATA_DIR' | 'DIST_DIR' | 'STATU
 const isScarce = (left: number, all: number, few: number): boolean => left < few && left < all * 0.1;
 
 const formatBytes = (bytes: number): string =>
-  bytes < gibibyte ? `${Math.floor(bytes / mebibyte)} MiB` : `${(bytes / gibibyte).toFixed(1)} GiB`;
+  bytes < gibibyte ? `${Math.floor(bytes / 1024 ** 2)} MiB` : `${(bytes / gibibyte).toFixed(1)} GiB`;
 
 /** Whether clients reach the service from other machines. */
 const isPublic = ({ PUBLIC_URL: url }: Env): boolean => url !== undefined && !isLoopback(new URL(url).hostname);
@@ -447,23 +406,21 @@ function holdsSecret(file: string): boolean {
   return fields.some(([name, value]) => secretField.test(name) && !/^\$\{\w+\}$/.test(String(value)));
 }
 
-/** The command that keeps other users from a path, and leaves this one, who runs the service, what it may do now. */
-async function closeTo(path: string, mode: '640' | '700'): Promise<string> {
+/** The fault of a path that is open to other users. Its command leaves this one, who runs the service, what it may do now. */
+async function checkClosed(path: string, mode: '640' | '700', seen: string): Promise<Outcome[]> {
+  if (!(await isOpen(path, mode === '640' ? 0o004 : 0o007))) return [];
   const { uid, username } = userInfo();
   const isOwn = (await stat(path)).uid === uid;
-  if (mode === '700') return `${isOwn ? '' : `chown ${username}: ${path} && `}chmod 700 ${path}`;
-  return isOwn ? `chmod o-rwx ${path}` : `chown root:$(id -gn ${username}) ${path} && chmod 640 ${path}`;
+  const file = resolve(path);
+  if (mode === '700') return [fault(seen, `${isOwn ? '' : `chown ${username}: ${file} && `}chmod 700 ${file}`)];
+  return [fault(seen, isOwn ? `chmod o-rwx ${file}` : `chown root:$(id -gn ${username}) ${file} && chmod 640 ${file}`)];
 }
 
 /** Whether others have one of these rights on a path, and may enter all folders above it. False for a missing one. */
 async function isOpen(path: string, rights: number): Promise<boolean> {
   const target = path && (await realpath(path).catch(() => ''));
   if (target === '' || !((await stat(target)).mode & rights)) return false;
-  for (let folder = dirname(target); ; folder = dirname(folder)) {
-    // oxlint-disable-next-line no-await-in-loop
-    if (!((await stat(folder)).mode & 0o001)) return false;
-    if (folder === dirname(folder)) return true;
-  }
+  return target === '/' || (await isOpen(dirname(target), 0o001));
 }
 
 function list(names: readonly string[]): string {

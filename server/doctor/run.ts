@@ -12,7 +12,11 @@ export interface Finding {
 }
 
 /** A finding that has the name of its check, unless it has one of its own. */
-export type Outcome = Omit<Finding, 'check'> & { readonly check?: string };
+export type Outcome = Omit<Finding, 'check'> & {
+  readonly check?: string;
+  /** What did not answer: a clock that is wrong may be the reason, as it refuses certificates. */
+  readonly url?: string;
+};
 
 /** The outcome of a check that found no fault, perhaps with something to consider. */
 export const ok = (seen: string): Outcome => ({ state: 'ok', seen });
@@ -24,33 +28,21 @@ export const fault = (seen: string, advice: string): Outcome => ({ state: 'fault
 /** The outcome of a check that cannot be made. */
 export const skipped = (seen: string): Outcome => ({ state: 'skipped', seen });
 
-/** A row of a table of checks: something to look at, by the name that its findings have. */
-export interface Check<Subject> {
-  readonly name: string;
-  readonly run: (subject: Subject) => Outcome | readonly Outcome[] | Promise<Outcome | readonly Outcome[]>;
-  /** Whether a running server repeats it. */
-  readonly isWatched?: true;
-}
-
-/** Creates a row of a table of checks. */
-export const check = <Subject>(name: string, run: Check<Subject>['run']): Check<Subject> => ({ name, run });
-
-/** Creates a row whose check a running server repeats. */
-export const watched = <Subject>(...row: Parameters<typeof check<Subject>>): Check<Subject> => ({
-  ...check(...row),
-  isWatched: true,
-});
+/** A table of checks, by the names that their findings have. */
+export type Checks<Subject> = Readonly<
+  Record<string, (subject: Subject) => Outcome | readonly Outcome[] | Promise<Outcome | readonly Outcome[]>>
+>;
 
 /** Makes checks, `parallel` at a time, and returns all findings in order; one that throws has the one of `onError`. */
 export async function runChecks<Subject>(
-  checks: readonly Check<Subject>[],
+  checks: Checks<Subject>,
   toSubject: () => Subject,
   onError: (error: unknown) => Outcome | Promise<Outcome>,
   parallel = Infinity,
-): Promise<readonly Finding[]> {
-  const findings = await pLimit(parallel).map(checks, async ({ name, run }) => {
+) {
+  const findings = await pLimit(parallel).map(Object.entries(checks), async ([check, run]) => {
     const found = await (async () => run(toSubject()))().catch(onError);
-    return [found].flat().map((outcome): Finding => ({ check: name, ...outcome }));
+    return [found].flat().map((outcome) => ({ check, ...outcome }));
   });
   return findings.flat();
 }

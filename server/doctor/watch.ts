@@ -3,6 +3,7 @@ import type { Env } from '../env.ts';
 import type { Provider } from '../hosting/providers/types.ts';
 import type { Logger } from '../log.ts';
 import type { Release } from '../releases/service.ts';
+import { installedSettings } from '../settings.ts';
 import type { Store } from '../store/types.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { askProviders } from './installation.ts';
@@ -32,6 +33,11 @@ const lookMs = 5 * 60_000;
 /** While a fault lasts, it is logged again after this time. */
 const repeatMs = 24 * 3_600_000;
 
+const repeated = [
+  ...(['settings', 'clock', 'disk', 'rights'] as const),
+  ...(['release age', 'providers', 'servers', 'shared servers'] as const),
+];
+
 /** Logs each fault when it begins, once a day while it lasts, and when it ends; returns a function that stops this. */
 export function watchInstallation(watched: Watched): () => void {
   const { env, environment, log, store, releases, providers, isPreview, pauseMs = lookMs } = watched;
@@ -43,22 +49,24 @@ export function watchInstallation(watched: Watched): () => void {
   const here: Installation = {
     env,
     environment,
+    settingsFile: installedSettings,
     now: () => readClocks().wall,
-    release: async () => releases.current(),
-    store: async () => ({ outcomes: [], records: { servers: await store.servers.list(), apiKeys: [] } }),
-    server: async () => ({ isRunning: true, outcome: skipped('it looks itself') }),
+    release: async () => ({ value: releases.current(), outcomes: [] }),
+    store: async () => ({ value: { servers: await store.servers.list(), apiKeys: [] }, outcomes: [] }),
+    server: async () => ({ value: true, outcomes: [] }),
     async providers() {
       const isFirst = isStart;
       isStart = false;
-      const reports = await askProviders(providers);
-      // What is right is logged once.
-      const good = reports.flatMap(({ outcomes }) => outcomes.filter(({ state }) => state === 'ok'));
-      if (isFirst && !isStopped) for (const { check, seen } of good) log.info({ check }, seen);
-      // Later, an upstream that does not answer says nothing about its credential.
-      return reports.map((report) => {
-        const silent = [{ check: `provider ${report.name}`, ...skipped('its upstream does not answer') }];
-        return isFirst || report.answers ? report : { ...report, outcomes: silent };
+      const { value: reports } = await askProviders(providers);
+      const outcomes = reports.flatMap((report) => {
+        // Later, an upstream that does not answer says nothing about its credential.
+        if (isFirst || report.answers) return report.outcomes;
+        return { check: `provider ${report.name}`, ...skipped('its upstream does not answer') };
       });
+      // What is right is logged once.
+      const good = outcomes.filter(({ state }) => isFirst && !isStopped && state === 'ok');
+      for (const { check, seen } of good) log.info({ check }, seen);
+      return { outcomes };
     },
   };
 
@@ -94,11 +102,13 @@ export function watchInstallation(watched: Watched): () => void {
     log.debug({ err: error }, 'a check of the installation could not be made');
     return skipped('the check failed');
   };
-  const repeated = checks.filter(({ name, isWatched }) => (isPreview ? name === 'settings' : isWatched));
   const poller = createPoller({
     async read() {
       // Each by itself: a provider that does not answer must not delay what the others found.
-      await Promise.all(repeated.map(async (one) => note(await runChecks([one], () => here, onError))));
+      const looks = (isPreview ? (['settings'] as const) : repeated).map((name) =>
+        runChecks({ [name]: checks[name] }, () => here, onError).then(note),
+      );
+      await Promise.all(looks);
     },
     everyMs: () => pauseMs,
   });
