@@ -135,9 +135,19 @@ export const checks = {
     return judgeSkew('an upstream', skewMs, maxSkewMs);
   },
   disk: ({ env }) => checkDisks(env),
-  async rights({ env: { DATA_DIR, PROVIDERS_FILE: providers }, environment }) {
+  async rights({ env: { DATA_DIR, PROVIDERS_FILE: providers }, environment, settingsFile }) {
     /** The names of files with a secret, by their paths. */
     const files = new Map<string, string>();
+    // systemd loads these for the service (LoadCredential=). Others may open by its name what they cannot list.
+    const credentials = resolve(dirname(settingsFile), 'credentials');
+    const named = Object.keys(environment).map((name) =>
+      name
+        .replace(/_FILE$/, '')
+        .toLowerCase()
+        .replaceAll('_', '-'),
+    );
+    for (const name of [...named, ...(await readdir(credentials).catch(() => []))])
+      files.set(join(credentials, name), join(credentials, name));
     // Not the path of a secret, or how long one lasts.
     for (const [name, path] of Object.entries(environment))
       if (path && name.endsWith('_FILE') && secretName.test(name.slice(0, -'_FILE'.length))) files.set(path, name);

@@ -445,14 +445,20 @@ test('keys that expired long ago are a hint, and no fault', async () => {
   });
 });
 
-/** What the doctor says of the rights, in a folder with this .env that every user can read. */
-async function examineRights(dotenv: string, env: Record<string, string>, context: TestContext) {
-  const cwd = temporaryFolder();
-  writeFiles(cwd, { '.env': `${dotenv}\n` });
-  chmodSync(join(cwd, '.env'), 0o644);
-  for (let folder = cwd; folder.startsWith(tmpdir()) && folder !== tmpdir(); folder = dirname(folder)) {
+/** Creates a folder that every user may enter, below that of temporary files. */
+function createOpenFolder(): string {
+  const created = temporaryFolder();
+  for (let folder = created; folder.startsWith(tmpdir()) && folder !== tmpdir(); folder = dirname(folder)) {
     chmodSync(folder, 0o755);
   }
+  return created;
+}
+
+/** What the doctor says of the rights, in a folder with this .env that every user can read. */
+async function examineRights(dotenv: string, env: Record<string, string>, context: TestContext) {
+  const cwd = createOpenFolder();
+  writeFiles(cwd, { '.env': `${dotenv}\n` });
+  chmodSync(join(cwd, '.env'), 0o644);
   const places = { DIST_DIR: join(cwd, 'dist'), DATA_DIR: join(cwd, 'data') };
   const { stdout } = await runCommand(['doctor', '--json'], { cwd, env: { ...places, ...env } });
   expect(stdout).not.toContain('hunter2');
@@ -504,6 +510,45 @@ test.for<[string, boolean]>([
   const own = 'every user can read .env, which holds a secret';
   const none = 'no other user of this machine can read what is secret';
   expect((await examineRights(line, {}, context)).map(({ seen }) => seen)).toEqual([isSecret ? own : none]);
+});
+
+test.each([
+  ['is found by its name', 0o755, 0o644],
+  ['is found in a folder that others may enter, and not list', 0o711, 0o644],
+  ['is no fault in a folder that nobody else may enter', 0o700, 0o644],
+  ['is no fault if it is closed itself', 0o755, 0o640],
+])('a credential that systemd loads for the service %s', async (_name, folderMode, mode) => {
+  const etc = createOpenFolder();
+  writeFiles(etc, { 'settings.env': '', 'credentials/panel-token': 'hunter2\n', 'credentials/closed': 'hunter2\n' });
+  const file = join(etc, 'credentials/panel-token');
+  chmodSync(file, mode);
+  chmodSync(join(etc, 'credentials/closed'), 0o600);
+  chmodSync(dirname(file), folderMode);
+  const settings = { DATA_DIR: join(etc, 'data'), DIST_DIR: join(etc, 'dist'), PANEL_TOKEN: 'hunter2' };
+  const { stdout } = await runHere(['doctor', '--json'], settings, { installed: join(etc, 'settings.env') });
+  expect(stdout).not.toContain('hunter2');
+  const found = (JSON.parse(stdout) as Finding[]).filter(({ check }) => check === 'rights');
+  expect(found.map(({ seen, advice }) => [seen, advice])).toEqual([
+    folderMode === 0o700 || mode === 0o640
+      ? ['no other user of this machine can read what is secret', undefined]
+      : [`every user can read ${file}, which holds a secret`, `chmod o-rwx ${file}`],
+  ]);
+});
+
+test('the advice for a credential of another owner leaves the service its right to read it', async (context) => {
+  if (process.getuid!() !== 0) context.skip('only root can give a file away');
+  const etc = createOpenFolder();
+  writeFiles(etc, { 'settings.env': '', 'credentials/panel-token': 'hunter2\n' });
+  const file = join(etc, 'credentials/panel-token');
+  chmodSync(dirname(file), 0o755);
+  chmodSync(file, 0o644);
+  chownSync(file, 65_534, 65_534);
+  const settings = { DATA_DIR: join(etc, 'data'), DIST_DIR: join(etc, 'dist') };
+  const { stdout } = await runHere(['doctor', '--json'], settings, { installed: join(etc, 'settings.env') });
+  expect((JSON.parse(stdout) as Finding[]).find(({ check }) => check === 'rights')).toMatchObject({
+    seen: `every user can read ${file}, which holds a secret`,
+    advice: `chown root:$(id -gn root) ${file} && chmod 640 ${file}`,
+  });
 });
 
 test('a server that has not written STATUS_FILE yet is a hint, and no fault', async () => {
