@@ -1,9 +1,29 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { MessageChannel } from 'node:worker_threads';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createSharedBuckets } from '../../server/limits.ts';
 import { openStore } from '../../server/store/index.ts';
 import { describePostgres, withClient } from '../helpers/postgres.ts';
 
 const minute = { name: 'votes', rps: 1 / 60, burst: 50 };
+
+test('an answer of the database that arrived in time counts, also if the process was too busy to read it', async () => {
+  const { port1: answers, port2: database } = new MessageChannel();
+  onTestFinished(() => answers.close());
+  const failures: unknown[] = [];
+  const consume = () => {
+    const answer = new Promise<{ allowed: boolean; fullUs: number }>((resolve) => answers.once('message', resolve));
+    // oxlint-disable-next-line require-post-message-target-origin -- not a window
+    database.postMessage({ allowed: false, fullUs: 0 });
+    return answer;
+  };
+  const limits = { consume, purge: () => Promise.resolve() };
+  const buckets = createSharedBuckets({ limits, onFailure: (error) => failures.push(error) });
+  onTestFinished(buckets.close);
+  const answer = buckets.create(minute).consume('192.0.2.1');
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250);
+  expect((await answer).allowed).toBe(false);
+  expect(failures).toEqual([]);
+});
 
 describePostgres((server) => {
   /** Instances on one database, each with a clock of its own. */
@@ -16,18 +36,25 @@ describePostgres((server) => {
       const failures: unknown[] = [];
       const onFailure = (error: unknown): void => void failures.push(error);
       const now = () => performance.now() + elapsed;
-      const buckets = createSharedBuckets({ limits: store.limits!, onFailure, now });
+      const limits = store.limits!;
+      const consume = vi.spyOn(limits, 'consume');
+      const buckets = createSharedBuckets({ limits, onFailure, now });
       onTestFinished(buckets.close);
       // The first call waits for the secret of the hashes.
-      await store.limits!.consume('first', 'first', rateOf({ rps: 1000, burst: 1000 }));
-      return { ...buckets, limits: store.limits!, failures, advance: (ms: number) => (elapsed += ms) };
+      await limits.consume('first', 'first', rateOf({ rps: 1000, burst: 1000 }));
+      /** How often the database was asked. */
+      const asked = () => consume.mock.calls.length;
+      return { ...buckets, limits, failures, asked, advance: (ms: number) => (elapsed += ms) };
     };
     const instances = [];
     for (let at = 0; at < count; at += 1) instances.push(await create());
+    // On a busy machine the database takes longer than a request waits for it.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     return { url, instances };
   }
 
-  test('two instances admit exactly the burst of 400 requests at once', { retry: 3 }, async () => {
+  test('two instances admit exactly the burst of 400 requests at once', async () => {
     const { instances } = await createInstances(2);
     const buckets = instances.map(({ create }) => create(minute));
     const results = await Promise.all(
@@ -62,24 +89,30 @@ describePostgres((server) => {
     expect([await consume(), await consume(), await consume()]).toEqual([true, true, false]);
   });
 
-  test('a stalled database delays a request by 200 ms, and then none for 10 s', { retry: 3 }, async () => {
+  test('a stalled database delays a request by 200 ms, and then none for 10 s', async () => {
     const { instances, url } = await createInstances(1);
-    const [{ create, advance, failures }] = instances as [(typeof instances)[0]];
+    const [{ create, advance, failures, asked }] = instances as [(typeof instances)[0]];
     const bucket = create({ name: 'votes', rps: 1 / 60, burst: 3 });
     await withClient(url, async (client) => {
       await client.query('BEGIN');
       await client.query('LOCK TABLE hosting_limits IN ACCESS EXCLUSIVE MODE');
-      const started = performance.now();
-      expect((await bucket.consume('a')).left).toBe(2);
-      expect(performance.now() - started).toBeGreaterThan(190);
-      const alone = performance.now();
+      const before = asked();
+      const delayed = bucket.consume('a');
+      await vi.advanceTimersByTimeAsync(199);
+      await client.query('SELECT 1');
+      expect(failures).toEqual([]);
+      await vi.advanceTimersByTimeAsync(1);
+      expect((await delayed).left).toBe(2);
       expect((await bucket.consume('a')).left).toBe(1);
       expect((await bucket.consume('a')).left).toBe(0);
       expect((await bucket.consume('a')).allowed).toBe(false);
-      expect(performance.now() - alone).toBeLessThan(100);
+      expect(asked()).toBe(before + 1);
       expect(failures.map(String)).toEqual(['Error: the database did not answer within 200 ms']);
       advance(10_000);
-      await bucket.consume('a');
+      const again = bucket.consume('a');
+      await vi.advanceTimersByTimeAsync(200);
+      await again;
+      expect(asked()).toBe(before + 2);
       expect(failures).toHaveLength(1);
       await client.query('ROLLBACK');
     });
