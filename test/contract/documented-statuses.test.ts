@@ -9,7 +9,8 @@ import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer, Question } from '../server/ask.ts';
-import { copyProject, serveHosting, serveShared, sharedApp, stopClock } from '../server/shared.ts';
+import { stopClock } from '../helpers/clock.ts';
+import { copyProject, serveHosting, serveShared, sharedApp } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 import {
   describeEndpoint,

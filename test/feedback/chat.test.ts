@@ -2,7 +2,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { readEnv } from '../../server/env.ts';
 import { chatKinds, createChat } from '../../server/feedback/chat.ts';
 import type { ChatOptions, FeedbackMessage } from '../../server/feedback/chat.ts';
-import { createUpstream } from '../helpers/upstream.ts';
+import { stopClock, stopTimeouts } from '../helpers/clock.ts';
+import { createUpstream, until } from '../helpers/upstream.ts';
 import type { Answer, Fault } from '../helpers/upstream.ts';
 import { failureOf } from '../helpers/fault-suite.ts';
 
@@ -164,6 +165,8 @@ describe('a message', () => {
 
   test('is not sent again if the timeout is too short for the wait', async () => {
     const { upstream, chat } = await prepare({ timeoutMs: 1000 });
+    stopClock();
+    stopTimeouts();
     upstream.fail(limited(1.5));
     await failureOf(chat.send(message));
     expect(upstream.seen).toHaveLength(1);
@@ -181,7 +184,11 @@ describe('a message', () => {
   test('without an answer times out', async () => {
     const { upstream, chat } = await prepare({ timeoutMs: 300 });
     upstream.fail('hang');
-    expect(String((await failureOf(chat.send(message))).cause)).not.toContain(token);
+    const advance = stopTimeouts();
+    const failure = failureOf(chat.send(message));
+    await until('it arrives', () => upstream.seen.length > 0);
+    advance(300);
+    expect(String((await failure).cause)).not.toContain(token);
     expect(upstream.seen).toHaveLength(1);
   });
 });

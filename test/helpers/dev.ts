@@ -27,7 +27,7 @@ export async function startDev(files: Files = {}, args: readonly string[] = ['--
     await closed;
   });
   await expect
-    .poll(() => printed, { timeout: 45_000, interval: 10 })
+    .poll(() => printed, { timeout: 120_000, interval: 10 })
     .toContain('watching content and catalog; press Ctrl-C to stop\n');
   return {
     root,

@@ -140,9 +140,9 @@ async function writeHuge(response: ServerResponse): Promise<boolean> {
   );
 }
 
-/** Waits until a condition holds; throws after 45 s. */
+/** Waits until a condition holds; throws after 120 s. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const end = performance.now() + 45_000; !holds();) {
+  for (const end = performance.now() + 120_000; !holds();) {
     if (performance.now() > end) throw new Error(`timed out waiting until ${what}`);
     await sleep(5);
   }

@@ -4,7 +4,8 @@ import { readEnv } from '../../server/env.ts';
 import { createIdentify } from '../../server/http/request.ts';
 import { ask } from '../server/ask.ts';
 import { createTestApp } from '../helpers/app.ts';
-import { eventually, serveShared, sharedProject, stopClock } from '../server/shared.ts';
+import { stopClock } from '../helpers/clock.ts';
+import { eventually, serveShared, sharedProject } from '../server/shared.ts';
 
 function findClient(trusted: string, socket: string | undefined, forwardedFor?: string | string[]) {
   const identify = createIdentify(readEnv({ TRUSTED_PROXIES: trusted }).TRUSTED_PROXIES);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { sharedApp, stopClock } from '../server/shared.ts';
+import { stopClock } from '../helpers/clock.ts';
+import { sharedApp } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 import { describeEndpoint, endpointNames, keyedNames, requestOf } from '../server/targets.ts';
 

@@ -3,7 +3,8 @@ import { describeNearest } from '#contract/endpoint.ts';
 import { errorMediaTypes, renderProblem } from '#contract/problem.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { serveShared, sharedApp, stopClock } from '../server/shared.ts';
+import { stopClock } from '../helpers/clock.ts';
+import { serveShared, sharedApp } from '../server/shared.ts';
 import { describeEndpoint, endpointNames, limitedNames, methodsOf, requestOf, storedNames } from '../server/targets.ts';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

@@ -3,7 +3,8 @@ import { renderProblem } from '#contract/problem.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Question } from '../server/ask.ts';
-import { sharedApp, stopClock } from '../server/shared.ts';
+import { stopClock } from '../helpers/clock.ts';
+import { sharedApp } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 import { describeEndpoint, limitedNames, methodsOf, requestOf, unlimitedNames } from '../server/targets.ts';
 

@@ -8,7 +8,8 @@ import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { serveShared, sharedApp, sharedHosting, stopClock } from '../server/shared.ts';
+import { stopClock } from '../helpers/clock.ts';
+import { serveShared, sharedApp, sharedHosting } from '../server/shared.ts';
 import {
   describeEndpoint,
   endpointNames,

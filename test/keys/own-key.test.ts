@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { scopes } from '#contract/api-keys.ts';
 import { ask } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { borrowHosting, serveShared, sharedApp, sharedHosting, stopClock } from '../server/shared.ts';
+import { stopClock } from '../helpers/clock.ts';
+import { borrowHosting, serveShared, sharedApp, sharedHosting } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
 function askKey(app: SharedApp, key: string, method = 'GET', headers: Record<string, string> = {}): Promise<Answer> {

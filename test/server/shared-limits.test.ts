@@ -1,6 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { waitMs } from '../../server/limits.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { createTestApp } from '../helpers/app.ts';
+import { stopTimers } from '../helpers/clock.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { describePostgres, withClient } from '../helpers/postgres.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -27,7 +29,10 @@ describePostgres((server) => {
     );
     const feedback = { FEEDBACK_RATELIMIT_WINDOW_SECONDS: '3600', FEEDBACK_RATELIMIT_BURST: '4' };
     const start = () => createTestApp({ root, settings: { ...settings, ...limits, ...feedback } });
-    return { databaseUrl, panel, key: await issueKey(), apps: [await start(), await start()] as const };
+    const world = { databaseUrl, panel, key: await issueKey(), apps: [await start(), await start()] as const };
+    // On a busy machine the database takes longer than a request waits for it.
+    stopTimers(waitMs);
+    return world;
   }
 
   /** Sends eight requests, to the two instances in turn. The statuses in order of time. */
@@ -37,8 +42,7 @@ describePostgres((server) => {
     return answers;
   }
 
-  // Again, if the database takes over 200 ms on a busy machine.
-  test('two instances have one limit for votes', { retry: 3 }, async () => {
+  test('two instances have one limit for votes', async () => {
     const { apps } = await serveTwice();
     const vote = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"helpful":true}' };
     expect(await statuses(apps, '/v1/kb/feedback', vote)).toEqual([202, 202, 202, 202, 429, 429, 429, 429]);
@@ -47,7 +51,7 @@ describePostgres((server) => {
     expect(headers.ratelimit).toContain('"feedback";r=0;t=');
   });
 
-  test('two instances have one limit for actions, reads and searches', { retry: 3 }, async () => {
+  test('two instances have one limit for actions, reads and searches', async () => {
     const { apps, key } = await serveTwice();
     const headers = { Authorization: `Bearer ${key}` };
     const rows = [
@@ -65,24 +69,20 @@ describePostgres((server) => {
     }
   });
 
-  test(
-    'the pace of registries and the budgets of a panel are in the database, without addresses and ids',
-    { retry: 3 },
-    async () => {
-      const { apps, key, databaseUrl } = await serveTwice();
-      const headers = { Authorization: `Bearer ${key}` };
-      await ask(apps[0], '/v1/domains/search?domain=example.com');
-      const { text } = await ask(apps[0], bootstrap, { headers });
-      const { websocket } = JSON.parse(text) as { websocket: { socket_url: string; token: string } };
-      const client = await openClient(websocket.socket_url);
-      onTestFinished(() => client.socket.terminate());
-      await client.auth(websocket.token);
-      await client.until('status');
-      const rows = await withClient(databaseUrl, (database) => database.query('SELECT * FROM hosting_limits'));
-      const names = new Set(rows.rows.map(({ name }: { name: string }) => name));
-      expect([...names].toSorted()).toEqual(['domains', 'panel', 'reads', 'registry']);
-      expect(JSON.stringify(rows.rows)).not.toMatch(/127\.0\.0\.1|hk_/);
-      expect(JSON.stringify(rows.rows)).not.toContain(key.split('_')[1]);
-    },
-  );
+  test('the pace of registries and the budgets of a panel are in the database, without addresses and ids', async () => {
+    const { apps, key, databaseUrl } = await serveTwice();
+    const headers = { Authorization: `Bearer ${key}` };
+    await ask(apps[0], '/v1/domains/search?domain=example.com');
+    const { text } = await ask(apps[0], bootstrap, { headers });
+    const { websocket } = JSON.parse(text) as { websocket: { socket_url: string; token: string } };
+    const client = await openClient(websocket.socket_url);
+    onTestFinished(() => client.socket.terminate());
+    await client.auth(websocket.token);
+    await client.until('status');
+    const rows = await withClient(databaseUrl, (database) => database.query('SELECT * FROM hosting_limits'));
+    const names = new Set(rows.rows.map(({ name }: { name: string }) => name));
+    expect([...names].toSorted()).toEqual(['domains', 'panel', 'reads', 'registry']);
+    expect(JSON.stringify(rows.rows)).not.toMatch(/127\.0\.0\.1|hk_/);
+    expect(JSON.stringify(rows.rows)).not.toContain(key.split('_')[1]);
+  });
 });

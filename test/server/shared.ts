@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished, vi } from 'vitest';
+import { onTestFinished } from 'vitest';
 import type { ApiKeyRecord } from '../../server/store/types.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
@@ -15,18 +15,7 @@ import type { OnEnd } from '../helpers/upstream.ts';
 import { buildProject, siteUrls, validProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
 
 /** The `expect.poll` options for short waits; the timeout only limits failing tests. */
-export const eventually = { timeout: 45_000, interval: 10 };
-
-/**
- * Stops the clock of the limits until the test ends, so that a slow machine is allowed no more requests. Returns a
- * function that advances it.
- */
-export function stopClock(): (ms: number) => void {
-  let now = performance.now();
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
-  onTestFinished(() => clock.mockRestore());
-  return (ms) => void (now += ms);
-}
+export const eventually = { timeout: 120_000, interval: 10 };
 
 /** A server on the shared project, with an API key with all scopes for `game:mine` and `vps:mine`. */
 export interface SharedApp extends TestApp {

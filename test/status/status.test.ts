@@ -6,6 +6,7 @@ import { UndecidedError } from '../../server/status/platform.ts';
 import type { PlatformStatus } from '../../server/status/platform.ts';
 import { createStatus } from '../../server/status/service.ts';
 import type { Status, StatusOptions } from '../../server/status/service.ts';
+import { stopTimeouts } from '../helpers/clock.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { createUpstream, until } from '../helpers/upstream.ts';
 
@@ -195,9 +196,12 @@ describe('the state', () => {
   test('is unknown if Uptime Kuma hangs, with one request for all', async () => {
     const upstream = await createUpstream(() => ({ status: 200 }));
     upstream.fail('hang');
+    const advance = stopTimeouts();
     const source = createUptimeKuma({ url: upstream.url, page: 'main' }, { timeoutMs: 1000 });
     const { status } = createWorld({ source });
     const answers = Array.from({ length: 100 }, () => status.read());
+    await until('it is requested', () => upstream.seen.length > 0);
+    advance(1000);
     expect(new Set(await Promise.all(answers))).toEqual(new Set([undefined]));
     expect(await status.read()).toBeUndefined();
     expect(upstream.seen).toHaveLength(1);

@@ -1,11 +1,11 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createClient } from '../../server/upstream/client.ts';
 import type { Client, ClientOptions, Reply } from '../../server/upstream/client.ts';
+import { stopClock } from '../helpers/clock.ts';
 import { createUpstream, until } from '../helpers/upstream.ts';
 import type { Answer } from '../helpers/upstream.ts';
 import { failureOf } from '../helpers/fault-suite.ts';
@@ -147,10 +147,11 @@ test('a request that waits long for a connection is confirmed again, and sent on
   const connections = Array.from({ length: 32 }, () => client.request('GET', '/hang').catch(() => 'failed'));
   await until('all connections are taken', () => upstream.seen.length === 32);
   let confirmed = 0;
+  const advance = stopClock();
   const confirm = async () => void (confirmed += 1);
   const waiting = client.request('POST', '/action', { confirm });
   await until('it is confirmed', () => confirmed === 1);
-  await sleep(600);
+  advance(501);
   upstream.fail(undefined);
   upstream.server.closeAllConnections();
   expect(await waiting).toMatchObject({ status: 200 });

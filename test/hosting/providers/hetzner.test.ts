@@ -37,7 +37,7 @@ testFaults(
   })),
   async () => {
     const upstream = await createHetznerUpstream();
-    const create = (timeoutMs: number) => openProvider(upstream.settings, { timeoutMs }).provider;
+    const create = () => openProvider(upstream.settings).provider;
     return { upstream, create, secrets: [hetznerToken] };
   },
 );

@@ -58,7 +58,7 @@ testFaults(
   async () => {
     const upstream = await createPanelUpstream({ uuid });
     upstream.wings.become('running');
-    const create = (timeoutMs: number) => openProvider(upstream.settings, { timeoutMs }).provider;
+    const create = () => openProvider(upstream.settings).provider;
     return { upstream, create, secrets: [panelKeys.write] };
   },
 );

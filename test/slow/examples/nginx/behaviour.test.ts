@@ -13,7 +13,8 @@ import { describeRunNginx, runExample } from '../../../helpers/nginx.ts';
 import type { Places } from '../../../helpers/nginx.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../../../helpers/project.ts';
 import { ask, askEndpoint } from '../../../server/ask.ts';
-import { copyProject, eventually, serveShared, stopClock } from '../../../server/shared.ts';
+import { stopClock } from '../../../helpers/clock.ts';
+import { copyProject, eventually, serveShared } from '../../../server/shared.ts';
 import type { SharedApp } from '../../../server/shared.ts';
 import { describeEndpoint, endpointNames, limitedNames, requestOf } from '../../../server/targets.ts';
 

@@ -1,0 +1,44 @@
+import { onTestFinished, vi } from 'vitest';
+
+/**
+ * Stops the clock of the limits until the test ends, so that a slow machine is allowed no more requests. Returns a
+ * function that advances it.
+ */
+export function stopClock(): (ms: number) => void {
+  let now = performance.now();
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  onTestFinished(() => clock.mockRestore());
+  return (ms) => void (now += ms);
+}
+
+/**
+ * Stops the clock of `AbortSignal.timeout` until the test ends, so that no request times out before it has arrived.
+ * Returns a function that advances it.
+ */
+export function stopTimeouts(): (ms: number) => void {
+  let running: { readonly controller: AbortController; left: number }[] = [];
+  const clock = vi.spyOn(AbortSignal, 'timeout').mockImplementation((left) => {
+    const controller = new AbortController();
+    running.push({ controller, left });
+    return controller.signal;
+  });
+  onTestFinished(() => clock.mockRestore());
+  return (ms) => {
+    for (const timeout of running) timeout.left -= ms;
+    const ended = running.filter(({ left }) => left <= 0);
+    running = running.filter(({ left }) => left > 0);
+    for (const { controller } of ended) controller.abort(new DOMException('It takes too long', 'TimeoutError'));
+  };
+}
+
+/** Stops the timers of these durations until the test ends. */
+export function stopTimers(...stoppedMs: readonly number[]): void {
+  const start = globalThis.setTimeout;
+  const longest = 2 ** 31 - 1;
+  globalThis.setTimeout = Object.assign(
+    (...[run, ms, ...args]: Parameters<typeof start>) =>
+      start(run, stoppedMs.includes(ms ?? 0) ? longest : ms, ...args),
+    start,
+  );
+  onTestFinished(() => void (globalThis.setTimeout = start));
+}
