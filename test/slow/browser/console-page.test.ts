@@ -9,7 +9,7 @@ import { describeChromium, findBarriers, openPage, screens } from './chromium.ts
 import type { OpenOptions } from './chromium.ts';
 
 const script = resolve(import.meta.dirname, '../../../examples/clients/browser/serve.ts');
-const patient = { timeout: 60_000 };
+const patient = { timeout: 120_000 };
 
 /** Starts the page in its own process, for a demo whose game server runs. */
 async function startPage(changes: Record<string, string> = {}) {

@@ -175,7 +175,7 @@ describeChromium((browser) => {
       await page.route('**/v1/openapi.json', (route) => route.fulfill({ status: 429, body: 'rate limit exceeded\n' }));
       await page.goto(`${url}/docs`);
       await expect
-        .poll(() => page.locator('#viewer').innerText(), { timeout: 60_000 })
+        .poll(() => page.locator('#viewer').innerText())
         .toBe('The reference cannot be shown: /v1/openapi.json answered 429');
     });
   });
@@ -254,7 +254,7 @@ describeChromium((browser) => {
       onTestFinished(() => void child.kill());
       let printed = '';
       child.stdout.on('data', (chunk: Buffer) => (printed += String(chunk)));
-      await expect.poll(() => printed, { timeout: 60_000 }).toMatch(/console output .+/);
+      await expect.poll(() => printed).toMatch(/console output .+/);
       expect(printed).toContain('auth success');
     });
 
@@ -280,7 +280,7 @@ describeChromium((browser) => {
         const folder = temporaryFolder();
         writeFileSync(join(folder, file), [named.replace(/^echo .*\n/, ''), ...calls].join('\n'));
         writeFileSync(join(folder, '.key'), `Authorization: Bearer ${key}\n`);
-        const { stdout } = await promisify(execFile)(program, [file], { cwd: folder, timeout: 60_000 });
+        const { stdout } = await promisify(execFile)(program, [file], { cwd: folder });
         expect(stdout).toContain(answer);
         expect(stdout).toContain('stop-4711');
         expect(stdout).not.toContain('"success":false');

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Browser, BrowserContextOptions, Request } from 'playwright-core';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { expect, onTestFinished, vi } from 'vitest';
 import { compileStatusWidget } from '../../../generator/release/status-widget.ts';
 import { listen } from '../../helpers/free-port.ts';
@@ -36,7 +35,31 @@ export async function openStage(
   return stage;
 }
 
-/** Starts both servers and opens a page until the test ends. The clock of the page runs, and can be advanced. */
+/** The `vi.waitFor` options of what happens soon; the timeout only limits failing tests. */
+export const eventually = { timeout: 120_000, interval: 20 };
+
+/** What the clock of a page says when it opens. */
+export const pageTime = Date.UTC(2026, 10, 20);
+
+/** Counts the requests of a page whose answers its scripts have not seen. Each ends in a task after that of the answer. */
+const countFetches = `
+  Object.assign(window, { fetching: 0 });
+  const { fetch, setTimeout } = window;
+  const end = () => void setTimeout(() => (window.fetching -= 1));
+  window.fetch = async (...request) => {
+    window.fetching += 1;
+    try {
+      const response = await fetch(...request);
+      const read = response.json.bind(response);
+      response.json = () => read().finally(end);
+      return response;
+    } catch (error) {
+      end();
+      throw error;
+    }
+  };`;
+
+/** Starts both servers and opens a page until the test ends. The clock of the page stands, and is advanced. */
 export async function createStage(browser: Browser, options: BrowserContextOptions = {}) {
   const { script } = await compileStatusWidget();
   let answer: Answer = { status: 'up' };
@@ -66,20 +89,17 @@ export async function createStage(browser: Browser, options: BrowserContextOptio
   const page = await context.newPage();
   // At 0.5, the jitter of ±15 % is zero, so that every delay is exactly the interval.
   await context.addInitScript('Math.random = () => 0.5');
-  await page.clock.install();
+  await context.addInitScript(`{${countFetches}}`);
+  await page.clock.install({ time: pageTime - 3_600_000 });
+  await page.clock.pauseAt(pageTime);
 
-  const pending = new Set<Request>();
-  page.on('request', (request) => pending.add(request));
-  page.on('requestfinished', (request) => pending.delete(request));
-  page.on('requestfailed', (request) => pending.delete(request));
-  // An open request would look like a hanging API when the clock is advanced again.
   const settle = async (expected: number): Promise<void> => {
-    await vi.waitFor(() => {
+    await vi.waitFor(async () => {
       if (requestCount < expected) throw new Error(`${requestCount} requests instead of ${expected}`);
-      if (answer !== 'hang' && pending.size > 0) throw new Error('there are requests without a response');
-    }, 5000);
-    // The widget renders a moment after the last byte.
-    await delay(20);
+      // An open request would look like a hanging API when the clock is advanced again.
+      if (answer !== 'hang' && (await page.evaluate('fetching')) !== 0)
+        throw new Error('there are requests without a response');
+    }, eventually);
   };
 
   const advance = async (ms: number, times = 0): Promise<void> => {
@@ -109,6 +129,7 @@ export async function createStage(browser: Browser, options: BrowserContextOptio
       [html, headers] = [next, added];
       const expected = requestCount + times;
       await page.goto(site);
+      await page.clock.runFor(1);
       await settle(expected);
     },
     /** Advances the clock of the page, and waits until the API has answered `times` more requests. */
@@ -153,7 +174,7 @@ export async function createStage(browser: Browser, options: BrowserContextOptio
 
 /** Expects the toast to show this text soon. */
 export async function expectToast(stage: Stage, text: string): Promise<void> {
-  await vi.waitFor(async () => expect((await stage.toast()).text).toBe(text), 5000);
+  await vi.waitFor(async () => expect((await stage.toast()).text).toBe(text), eventually);
 }
 
 interface DomNode {

@@ -107,6 +107,6 @@ describeChromium((browser) => {
     await expect.poll(reload, eventually).toBe('First');
     writeFiles(dev.root, { 'content/blog/news/first.md': article({ title: 'Renewed' }, '## Details\n\nText.\n') });
     await expect.poll(() => dev.read('public/v1/blog/article/news/first.json'), eventually).toContain('Renewed');
-    await expect.poll(reload, { timeout: 5000, interval: 100 }).toBe('Renewed');
+    await expect.poll(reload, { timeout: 120_000, interval: 100 }).toBe('Renewed');
   });
 });

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseFragment, serialize } from 'parse5';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { serveExampleSite, startExampleSite, startSampleApi } from '../../helpers/example-site.ts';
 import type { ExampleSite } from '../../helpers/example-site.ts';
 import { findFreePort, listen } from '../../helpers/free-port.ts';
@@ -12,7 +12,6 @@ import { eventually } from '../../server/shared.ts';
 import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';
 
 // Each opens several pages in a real browser.
-vi.setConfig({ testTimeout: 180_000 });
 
 const guide = '/knowledgebase/vps/backups-and-snapshots';
 const post = '/blog/company-news/rotterdam-location';

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
 import { compileStatusWidget } from '../../../generator/release/status-widget.ts';
 import { describeChromium } from './chromium.ts';
-import { createStage, embed, expectToast, openStage } from './fixture.ts';
+import { createStage, embed, eventually, expectToast, openStage } from './fixture.ts';
 
 const web = { status: 'disrupted', disrupted: ['Web'] };
 const trouble = 'Some services are disrupted';
@@ -81,7 +81,7 @@ describeChromium((browser) => {
     expect(hit).not.toBe('service-status');
     // The observer does report a real layout shift.
     await stage.page.evaluate(() => document.body.prepend(document.createElement('hr')));
-    await vi.waitFor(async () => expect(await shifts()).toHaveLength(1), 5000);
+    await vi.waitFor(async () => expect(await shifts()).toHaveLength(1), eventually);
   });
 
   test('the accessibility tree names the widget and its parts, also before there is text', async () => {
