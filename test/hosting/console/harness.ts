@@ -58,7 +58,7 @@ export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limi
 }
 
 /** The `expect.poll` options for short waits; long enough for a busy machine. */
-export const pollOptions = { timeout: 20_000 };
+export const pollOptions = { timeout: 120_000 };
 
 /** Starts a relay with fake consoles that allows every access and accepts every command. */
 export async function createTestRelay(options: TestRelayOptions = {}) {
@@ -152,6 +152,8 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
     token,
     connect,
     stop,
+    /** How many bytes of clients were read. */
+    bytesRead: () => [...connections].reduce((sum, { bytesRead }) => sum + bytesRead, 0),
     /** Ends all connections without a close frame. */
     terminate: () => connections.forEach((socket) => socket.destroy()),
     /** Opens an authenticated stream; `auth success` is already read. */

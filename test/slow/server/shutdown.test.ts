@@ -90,18 +90,16 @@ test('SIGTERM during an action ends the server within the grace, and the outcome
   const world = await createHostingWorld(temporaryFolder());
   const key = await world.issueKey();
   const { settings } = await createServable();
-  const all = { ...settings, ...world.settings, SHUTDOWN_GRACE_SECONDS: '1' };
+  // The server does not wait for the upstream: that would take longer than this test may.
+  const all = { ...settings, ...world.settings, SHUTDOWN_GRACE_SECONDS: '1', UPSTREAM_TIMEOUT_SECONDS: '600' };
   const first = startProcess(all);
   const app = { port: await first.listening(), key } as SharedApp;
   world.panel.fail('hang', isPower);
   const headers = { 'Idempotency-Key': 'order-4711' };
   const lost = askEndpoint(app, 'startGameServer', { headers }).catch(() => 'cut');
   await expect.poll(() => world.panel.seen.filter(isPower).length, eventually).toBe(1);
-  const signalled = performance.now();
   first.child.kill('SIGTERM');
   expect(await first.ended()).toBe(0);
-  // The upstream timeout is 20 s and the grace 1 s; the rest allows for a busy machine.
-  expect(performance.now() - signalled).toBeLessThan(10_000);
   expect(await lost).toBe('cut');
   expect((await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome)).toEqual([
     null,
