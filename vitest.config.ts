@@ -1,8 +1,5 @@
 import { defineConfig } from 'vitest/config';
 
-/** A test waits for conditions: a timeout only ends one that would wait forever, also on a busy machine. */
-const patient = { testTimeout: 300_000, hookTimeout: 300_000 };
-
 export default defineConfig({
   test: {
     reporters: ['default', './test/reporter.ts'],
@@ -10,9 +7,10 @@ export default defineConfig({
     setupFiles: ['test/setup.ts'],
     // Node runs TypeScript itself, and no test mocks a module. Vite's module runner takes an eighth of the CPU of the fast tests.
     experimental: { viteModuleRunner: false },
-    // Real processes, disks and sockets: slower than units, and slower still on a busy machine.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // A test waits for conditions: a timeout only ends one that would wait forever, also on a busy machine.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 120_000, interval: 20 } },
     // By default one core is left free. The scripts use more workers than cores, since most tests wait for a process or a timer.
     maxWorkers: '100%',
     projects: [
@@ -29,10 +27,10 @@ export default defineConfig({
       // Load, timing, kills, broken disks, browsers and real seconds.
       {
         extends: true,
-        test: { name: 'slow', include: ['test/slow/**/*.test.ts'], exclude: ['**/node_modules/**'], ...patient },
+        test: { name: 'slow', include: ['test/slow/**/*.test.ts'], exclude: ['**/node_modules/**'] },
       },
       // What takes minutes by nature: test/README.md lists it.
-      { extends: true, test: { name: 'nightly', include: ['test/nightly/**/*.test.ts'], ...patient } },
+      { extends: true, test: { name: 'nightly', include: ['test/nightly/**/*.test.ts'] } },
     ],
     coverage: {
       provider: 'v8',

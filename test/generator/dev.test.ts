@@ -84,11 +84,11 @@ test('an article keeps its page while its file is half written, until the file i
     ['---\ntitle: A', 'the front matter is not closed'],
   ] as const) {
     writeFiles(root, { 'content/blog/news/first.md': text });
-    await expect.poll(page, { timeout: 10_000 }).toContain(problem);
+    await expect.poll(page).toContain(problem);
     expect(await page()).toMatch(/^200 [^]*<h1>First<\/h1>/);
   }
   rmSync(join(root, 'content/blog/news/first.md'));
-  await expect.poll(page, { timeout: 10_000 }).toMatch(/^404/);
+  await expect.poll(page).toMatch(/^404/);
 });
 
 test('a picture in the preview has another address after each change of its file', async () => {
@@ -111,9 +111,7 @@ test('a picture in the preview has another address after each change of its file
   ]);
   const larger = '<svg xmlns="http://www.w3.org/2000/svg" width="80" height="60"/>\n';
   writeFiles(root, { 'content/media/kb/map.svg': larger });
-  await expect
-    .poll(addresses, { timeout: 10_000 })
-    .toEqual([cover, expect.not.stringMatching(map!.replace('?', '\\?'))]);
+  await expect.poll(addresses).toEqual([cover, expect.not.stringMatching(map!.replace('?', '\\?'))]);
   const [, next] = await addresses();
   expect((await ask(next!)).text).toBe(larger);
   expect((await ask('/preview/media/kb/none.svg')).status).toBe(404);
@@ -194,7 +192,7 @@ test('after each change, dev reports the problems that a first build reports', a
     });
     expect(fresh.diagnostics, what).toHaveLength(found);
     // oxlint-disable-next-line no-await-in-loop
-    await expect.poll(() => results.at(-1)!.diagnostics, { timeout: 10_000, message: what }).toEqual(fresh.diagnostics);
+    await expect.poll(() => results.at(-1)!.diagnostics, { message: what }).toEqual(fresh.diagnostics);
   }
   expect(failures).toEqual([]);
 });

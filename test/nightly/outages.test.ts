@@ -125,9 +125,7 @@ describePostgres((postgres) => {
         }
         // Everything works again.
         for (const { port } of deployment.instances) {
-          await expect
-            .poll(() => ask(`http://127.0.0.1:${port}/ready`), { timeout: 20_000 })
-            .toMatchObject({ status: 200 });
+          await expect.poll(() => ask(`http://127.0.0.1:${port}/ready`)).toMatchObject({ status: 200 });
         }
         expect(await ask(`${nginx().url}/v1/hosting/game/logs/mine/latest`, { key: world.key })).toMatchObject({
           status: 200,
@@ -291,7 +289,7 @@ async function publish({ root, bodies, nginx, instances }: Deployment, version: 
   expect(release).toBeDefined();
   for (const instance of instances) {
     await expect
-      .poll(async () => (await ask(`http://127.0.0.1:${instance.port}/v1/blog/list`)).text, { timeout: 20_000 })
+      .poll(async () => (await ask(`http://127.0.0.1:${instance.port}/v1/blog/list`)).text)
       .toContain(`First ${version}`);
   }
 }

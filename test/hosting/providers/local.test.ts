@@ -38,7 +38,7 @@ function open(dataDir: string) {
     },
     async stop(ref: string): Promise<void> {
       await vpsOf(ref).power(ref, 'stop');
-      await expect.poll(() => state(ref), { timeout: 20_000 }).toBe('offline');
+      await expect.poll(() => state(ref)).toBe('offline');
     },
   };
 }
@@ -108,7 +108,7 @@ test.runIf(process.platform === 'linux')(
     expect(await startAfter(text.replace(hostname(), 'elsewhere'))).toBe('none');
     expect(await startAfter('{"pid":')).toBe('none');
     child.kill('SIGKILL');
-    await expect.poll(() => startAfter(text), { timeout: 20_000 }).toBe('none');
+    await expect.poll(() => startAfter(text)).toBe('none');
   },
 );
 
@@ -120,7 +120,7 @@ test.runIf(process.platform === 'linux')('a server of a dead holder is unknown a
   writeFileSync(holderFile, text);
   expect([await other.state('a'), await other.state('b')]).toEqual(['unknown', 'offline']);
   child.kill('SIGKILL');
-  await expect.poll(() => other.state('a'), { timeout: 20_000 }).toBe('offline');
+  await expect.poll(() => other.state('a')).toBe('offline');
 });
 
 test('a folder that cannot be used is a refusal', async () => {

@@ -388,7 +388,7 @@ test('after every change, the preview equals a first build to the byte', async (
       scheduled,
       nextChangeAt,
     ];
-    await expect.poll(() => summarize(results.at(-1)!), { timeout: 45_000, message: what }).toEqual(summarize(fresh));
+    await expect.poll(() => summarize(results.at(-1)!), { message: what }).toEqual(summarize(fresh));
     if (!fresh.release) continue;
     const { 'manifest.json': _, ...expected } = readTree(join(root, 'fresh/current'));
     const plain = Object.entries(expected).filter(([file]) => !/\.(?:gz|br)$/.test(file));
@@ -397,7 +397,7 @@ test('after every change, the preview equals a first build to the byte', async (
       return { tree: withNamedArticles(tree), listed: Object.keys(results.at(-1)!.release!.files) };
     };
     await expect
-      .poll(read, { timeout: 45_000, message: what })
+      .poll(read, { message: what })
       .toEqual({ tree: withNamedArticles(Object.fromEntries(plain)), listed: plain.map(([file]) => file) });
   }
   expect(failures).toEqual([]);

@@ -286,6 +286,6 @@ describe('a render thread that ends during a build', () => {
   });
 });
 
-test('3,000 random combinations of texts are parsed as remark-gfm parses them', { timeout: 180_000 }, () => {
+test('3,000 random combinations of texts are parsed as remark-gfm parses them', () => {
   expect(findDifferences(3000, 2)).toEqual([]);
 });

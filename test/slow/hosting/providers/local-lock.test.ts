@@ -50,11 +50,11 @@ test('of two instances one runs a server, and the other says who does', async ()
   expect(supervisor.programs).toHaveLength(1);
   // The log is written after the answer.
   const refusals = () => logLines(second).filter((line) => line.includes(`process ${first.child.pid}`));
-  await expect.poll(() => refusals().length, { timeout: 45_000 }).toBeGreaterThan(0);
+  await expect.poll(() => refusals().length).toBeGreaterThan(0);
 
   expect(await first.power('stop')).toBe(200);
   await until('the second may start it', () => supervisor.alive('demo').length === 0);
-  await expect.poll(() => second.power('start'), { timeout: 45_000 }).toBe(200);
+  await expect.poll(() => second.power('start')).toBe(200);
   await supervisor.started('demo', 2);
   expect([await first.state(), await second.state()]).toEqual(['unknown', 'running']);
   expect(await first.power('start')).toBe(502);

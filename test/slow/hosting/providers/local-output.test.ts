@@ -101,7 +101,7 @@ describe('the log', () => {
     await record.received('second run');
     // Viewers get a line before it is in the file.
     const log = () => game.latestLog('demo', null);
-    await expect.poll(log, { timeout: 45_000 }).toBe('first run\nsaving\nsecond run\n');
+    await expect.poll(log).toBe('first run\nsaving\nsecond run\n');
     expect(statSync(logFile(folder)).mode & 0o777).toBe(0o600);
   });
 
