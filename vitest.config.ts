@@ -1,4 +1,22 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer } from 'vitest/node';
+import type { TestSpecification } from 'vitest/node';
+
+/** It bounds the memory of its process, which the files before it would have made larger. */
+const measured = 'test/slow/hosting/console/load.test.ts';
+
+/** Files that take long for their size. */
+const longFiles =
+  /test\/(?:lint|slow\/(?:server\/upstream-faults|releases\/switching|generator\/hostile-inputs|store\/(?:postgres|locked)|hosting\/(?:console|demo)|server\/loading))\.test\.ts$/;
+
+/** Without the times of an earlier run Vitest begins with the largest files: then a small one that takes long is the last, alone. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    // oxlint-disable-next-line unicorn/no-array-sort -- No array is sorted here.
+    const sorted = await super.sort(files);
+    return [true, false].flatMap((isLong) => sorted.filter(({ moduleId }) => longFiles.test(moduleId) === isLong));
+  }
+}
 
 export default defineConfig({
   test: {
@@ -13,6 +31,7 @@ export default defineConfig({
     expect: { poll: { timeout: 120_000, interval: 20 } },
     // By default one core is left free. The scripts use more workers than cores, since most tests wait for a process or a timer.
     maxWorkers: '100%',
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,
@@ -27,8 +46,14 @@ export default defineConfig({
       // Load, timing, kills, broken disks, browsers and real seconds.
       {
         extends: true,
-        test: { name: 'slow', include: ['test/slow/**/*.test.ts'], exclude: ['**/node_modules/**'] },
+        test: {
+          name: 'slow',
+          include: ['test/slow/**/*.test.ts'],
+          exclude: ['**/node_modules/**', measured],
+          isolate: false,
+        },
       },
+      { extends: true, test: { name: 'slow-alone', include: [measured] } },
       // What takes minutes by nature: test/README.md lists it.
       { extends: true, test: { name: 'nightly', include: ['test/nightly/**/*.test.ts'] } },
     ],

@@ -500,16 +500,11 @@ test('the advice for a file of another owner leaves the service its right to rea
   });
 });
 
-test.for<[string, boolean]>([
-  ['CONSOLE_TOKEN_TTL_SECONDS=60', false],
-  ['PANEL_TOKEN_FILE=/run/secrets/panel', false],
-  ['PANEL_TOKEN=', false],
-  ['MONKEY=1', false],
-  ['PANEL_TOKEN=hunter2', true],
-])('an .env that every user can read: %s is a secret: %s', async ([line, isSecret], context) => {
-  const own = 'every user can read .env, which holds a secret';
-  const none = 'no other user of this machine can read what is secret';
-  expect((await examineRights(line, {}, context)).map(({ seen }) => seen)).toEqual([isSecret ? own : none]);
+test('an .env that every user can read holds no secret in a duration, a file name or an empty value', async (context) => {
+  const lines = ['CONSOLE_TOKEN_TTL_SECONDS=60', 'PANEL_TOKEN_FILE=/run/secrets/panel', 'PANEL_TOKEN=', 'MONKEY=1'];
+  expect(await examineRights(lines.join('\n'), {}, context)).toMatchObject([
+    { state: 'ok', seen: 'no other user of this machine can read what is secret' },
+  ]);
 });
 
 test.each([
