@@ -11,9 +11,8 @@ import { EnvError, readSettings } from './settings.ts';
 import { StoreSettings } from './store/database.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
-const or = new Intl.ListFormat('en-GB', { type: 'disjunction' });
-
-const oneOf = <const Value extends string>(...values: Value[]) => z.enum(values, `must be ${or.format(values)}`);
+const oneOf = <const Value extends string>(...values: Value[]) =>
+  z.enum(values, `must be ${values.slice(0, -1).join(', ')} or ${values.at(-1)}`);
 
 const integer = (minimum: number, maximum: number) =>
   z

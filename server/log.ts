@@ -1,6 +1,5 @@
 import { constants, fstatSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import process from 'node:process';
 import { pino } from 'pino';
 import type { DestinationStream, Logger } from 'pino';
 import type PinoPretty from 'pino-pretty';

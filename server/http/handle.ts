@@ -259,15 +259,15 @@ const toWords: z.core.$ZodErrorMap = ({ code, input, expected }) => {
 };
 
 const maxNameLength = 40;
-const list = new Intl.ListFormat('en-GB');
 
 /** Says that names of a client are unknown: at most three of them. */
 function listUnknown(noun: string, names: readonly string[]): string {
   const more = names.length - 3;
-  const quoted = [...names.slice(0, 3).map(quote), ...(more > 0 ? [`${more} more`] : [])];
-  return quoted.length === 1
-    ? `the ${noun} ${quoted[0]} is unknown`
-    : `the ${noun}s ${list.format(quoted)} are unknown`;
+  const shown = [...names.slice(0, 3).map(quote), ...(more > 0 ? [`${more} more`] : [])];
+  const last = shown.pop();
+  return shown.length === 0
+    ? `the ${noun} ${last} is unknown`
+    : `the ${noun}s ${shown.join(', ')} and ${last} are unknown`;
 }
 
 /** Quotes a text of a client: its first 40 characters, without control, format and combining ones. */
