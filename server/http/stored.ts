@@ -147,19 +147,16 @@ function prepare(file: StoredFile, encoding: Encoding, isPreview: boolean): Prep
 }
 
 /** JSON for many responses, stored in memory with its gzip variant. */
-export function toStoredJson(json: unknown, cacheControl?: string): StoredFile {
+export function toStoredJson(json: unknown, cacheControl?: string) {
   const content = Buffer.from(`${JSON.stringify(json)}\n`);
-  const variants = { identity: toVariant(content), gzip: toVariant(gzipSync(content)) };
-  const inMemory = (variant: Variant): Buffer =>
-    (variant === variants.gzip ? variants.gzip : variants.identity).content;
   return {
     mediaType: 'application/json',
-    variants,
+    variants: { identity: toVariant(content), gzip: toVariant(gzipSync(content)) },
     ...(cacheControl !== undefined && { cacheControl }),
-    inMemory,
-    read: (variant) => Promise.resolve(inMemory(variant)),
+    inMemory: (variant) => variant.content,
+    read: (variant) => Promise.resolve(variant.content),
     prepared: {},
-  };
+  } satisfies StoredFile<ReturnType<typeof toVariant>>;
 }
 
 const toVariant = (content: Buffer) => ({ bytes: content.length, sha256: hash('sha256', content), content });

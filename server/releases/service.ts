@@ -13,7 +13,7 @@ import type { StatusCatalog } from '#contract/status.ts';
 import type { StoredFile } from '../http/stored.ts';
 import type { Base } from '../lifecycle.ts';
 import { createPoller } from '../upstream/poller.ts';
-import { ReleaseError, maxWholeBytes, readReleaseFile, streamReleaseFile, verifyReleaseFiles } from './files.ts';
+import { ReleaseError, readReleaseFile, streamReleaseFile, verifyReleaseFiles } from './files.ts';
 import type { ReleaseFile } from './files.ts';
 
 /** A verified release. */
@@ -37,19 +37,15 @@ export interface ServedFile extends StoredFile<ReleaseFile> {
 
 type Reader = Pick<ServedFile, 'inMemory' | 'read'>;
 
-/** How a release is checked and read. */
 interface LoadOptions {
   /** Throws if this machine cannot use the monitors and maintenance, for instance a time zone. */
   readonly checkStatus: (status: StatusCatalog) => void;
-  /** The readers of files; media have their own, since they may be long. */
-  readonly readers: { readonly default: Reader; readonly media: Reader };
+  readonly reader: Reader;
 }
 
-/** Options of the releases. */
-interface ReleasesOptions {
+interface ReleasesOptions extends Pick<LoadOptions, 'checkStatus'> {
   readonly dist: string;
   readonly cacheBytes: number;
-  readonly checkStatus: LoadOptions['checkStatus'];
   readonly onLoaded: (release: Release) => void;
   /** Called when a new release is rejected; the previous one is still served. */
   readonly onRejected: (error: unknown) => void;
@@ -84,8 +80,8 @@ export async function serveReleases(
 /** Loads the current release, and replaces it by a new one once that is verified. Throws a {@link ReleaseError}. */
 export async function openReleases({ dist, cacheBytes, checkStatus, onLoaded, onRejected }: ReleasesOptions) {
   const link = join(dist, 'current');
-  const readers = createReaders(cacheBytes);
-  const load = (): Promise<Release> => loadRelease(link, { checkStatus, readers });
+  const reader = createReader(cacheBytes);
+  const load = (): Promise<Release> => loadRelease(link, { checkStatus, reader });
   let seen = await identify(link);
   let release = await load();
   let loaded = seen;
@@ -142,27 +138,23 @@ async function identify(link: string): Promise<string | undefined> {
   }
 }
 
-/** The readers share one LRU cache, which outlives a switch of releases. */
-function createReaders(cacheBytes: number): LoadOptions['readers'] {
+/** Creates the reader of files, with a cache that outlives a switch of releases. */
+function createReader(cacheBytes: number): Reader {
   const cache = new LRUCache<string, Buffer, ReleaseFile>({
     // Zero would mean no limit.
     maxSize: Math.max(1, cacheBytes),
     sizeCalculation: ({ length }) => Math.max(1, length),
     fetchMethod: (_hash, _stale, { context }) => readReleaseFile(context),
   });
-  const inMemory = ({ sha256 }: ReleaseFile): Buffer | undefined => cache.get(sha256);
-  const read = async (file: ReleaseFile): Promise<Buffer> => (await cache.fetch(file.sha256, { context: file }))!;
   return {
-    default: { inMemory, read },
-    media: {
-      inMemory,
-      read: (file, range) => (file.bytes > maxWholeBytes ? streamReleaseFile(file, range) : read(file)),
-    },
+    inMemory: ({ sha256 }) => cache.get(sha256),
+    read: async (file, range) =>
+      file.segments ? await streamReleaseFile(file, range) : (await cache.fetch(file.sha256, { context: file }))!,
   };
 }
 
 /** Loads the release that `link` points to. Throws a {@link ReleaseError} that names the first wrong file. */
-export async function loadRelease(link: string, { checkStatus, readers }: LoadOptions): Promise<Release> {
+export async function loadRelease(link: string, { checkStatus, reader }: LoadOptions): Promise<Release> {
   const directory = await realpath(link).catch(() => {
     throw new ReleaseError(`DIST_DIR: there is no release at ${resolve(link)}; build one first`);
   });
@@ -171,7 +163,7 @@ export async function loadRelease(link: string, { checkStatus, readers }: LoadOp
   for await (const file of inSlices(Object.keys(manifest.files))) {
     files.set(file, { path: `${directory}/${file}`, ...manifest.files[file]! });
   }
-  for await (const _ of inSlices(verifyReleaseFiles(files.values())));
+  for await (const _ of inSlices(verifyReleaseFiles(files)));
   const parse = async <Value>(name: StaticFileName, check?: (value: Value) => void): Promise<Value> => {
     const { file, schema }: StaticFile = staticFiles[name];
     const found = files.get(file);
@@ -193,7 +185,7 @@ export async function loadRelease(link: string, { checkStatus, readers }: LoadOp
     parse('getPlans'),
     parse('getOpenApi'),
   ]);
-  const table = await toTable(directory, files, aliases, readers);
+  const table = await toTable(directory, files, aliases, reader);
   const { id, nextChangeAt } = manifest;
   return { id, nextChangeAt, domains, status, find: table.get.bind(table) };
 }
@@ -218,7 +210,7 @@ async function toTable(
   directory: string,
   files: ReadonlyMap<string, ReleaseFile>,
   aliases: Aliases,
-  readers: LoadOptions['readers'],
+  reader: Reader,
 ): Promise<Map<string, ServedFile>> {
   const table = new Map<string, ServedFile>();
   for await (const [file, identity] of inSlices(files)) {
@@ -230,7 +222,7 @@ async function toTable(
       ...describe(match.name, file),
       route,
       isLimited: isLimited(route),
-      ...(match.name === 'getMedia' ? { ...readers.media, hasRanges: true } : readers.default),
+      ...reader,
       variants: { identity, ...(gzip && { gzip }), ...(br && { br }) },
       prepared: {},
     });
@@ -270,12 +262,12 @@ const docsHeaders = [
 function describe(
   name: StaticFileName,
   file: string,
-): Pick<ServedFile, 'mediaType' | 'cacheControl' | 'documentHeaders'> {
+): Pick<ServedFile, 'mediaType' | 'cacheControl' | 'documentHeaders' | 'hasRanges'> {
   const { mediaType: types = 'application/json', isImmutable = false }: StaticFile = staticFiles[name];
   const mediaType = typeof types === 'string' ? types : (types[extname(file).slice(1)] ?? 'application/octet-stream');
   if (name === 'getMedia') {
     const policy = /^(?:audio|video)\//.test(mediaType) ? playerPolicy : mediaPolicy;
-    return { mediaType, documentHeaders: ['Content-Security-Policy', policy] };
+    return { mediaType, documentHeaders: ['Content-Security-Policy', policy], hasRanges: true };
   }
   // A page names scripts and styles that only its own release has, so that no cache may answer with an older page.
   if (mediaType.startsWith('text/html')) return { mediaType, documentHeaders: docsHeaders, cacheControl: 'no-cache' };

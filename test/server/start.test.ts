@@ -12,7 +12,7 @@ import { readManifest, servedFiles } from './targets.ts';
 
 const unread = { inMemory: () => undefined, read: () => Promise.reject(new Error('nothing is read')) };
 const checkStatus = ({ maintenance }: StatusCatalog) => void toWindows(maintenance);
-const loading = { readers: { default: unread, media: unread }, checkStatus };
+const loading = { reader: unread, checkStatus };
 const events = { cacheBytes: 1_000_000, checkStatus, onLoaded: () => undefined, onRejected: () => undefined };
 
 test('a release is loaded completely, with every requestable file', async () => {
