@@ -39,7 +39,6 @@ import type { Store } from './store/types.ts';
 /** The message for a request whose target no route may see. */
 const badTarget = 'The target of the request is not valid, or it has no Host';
 
-/** Dependencies of the app. */
 interface AppOptions {
   readonly routes: readonly Route[];
   /** In development: the origin where /preview is rendered, such as http://127.0.0.1:1. */
@@ -276,7 +275,6 @@ function append(event: H3Event, headers: readonly string[]): void {
   for (let at = 0; at < headers.length; at += 2) event.res.headers.append(headers[at]!, headers[at + 1]!);
 }
 
-/** What listening needs of the server. */
 interface ListenersBase extends Base<Env> {
   readonly releases: Releases;
   readonly store: Store;
@@ -338,8 +336,5 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
   opened.defer(async () => {
     await Promise.all([upgrades?.close(), server.drain(env.SHUTDOWN_GRACE_SECONDS)]);
   });
-  return {
-    url: server.url,
-    announce: () => server.announce(),
-  };
+  return { url: server.url, announce: server.announce };
 }

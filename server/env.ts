@@ -255,18 +255,17 @@ const Settings = z
       .describe('How long running requests may take after the port is closed.'),
   })
   .superRefine((env, context) => {
-    const require = (name: keyof typeof env, cause: string): void => {
-      if (env[name] !== undefined) return;
-      context.addIssue({ code: 'custom', path: [name], message: `must be set with ${cause}` });
-    };
-    if (env.METRICS_PORT === env.PORT && env.PORT !== 0) {
-      context.addIssue({ code: 'custom', path: ['METRICS_PORT'], message: 'must not be PORT' });
-    }
+    const refuse = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message });
+    if (env.METRICS_PORT === env.PORT && env.PORT !== 0) refuse(['METRICS_PORT'], 'must not be PORT');
     for (const { path } of PriceSettings.safeParse(env).error?.issues ?? []) {
-      context.addIssue({ code: 'custom', path, message: `must be set with DOMAIN_PRICES=${env.DOMAIN_PRICES}` });
+      refuse(path, `must be set with DOMAIN_PRICES=${env.DOMAIN_PRICES}`);
     }
-    if (env.UPTIME_KUMA_URL !== undefined) require('UPTIME_KUMA_STATUS_PAGE', 'UPTIME_KUMA_URL');
-    if (env.UPTIME_KUMA_STATUS_PAGE !== undefined) require('UPTIME_KUMA_URL', 'UPTIME_KUMA_STATUS_PAGE');
+    if (env.UPTIME_KUMA_URL !== undefined && env.UPTIME_KUMA_STATUS_PAGE === undefined) {
+      refuse(['UPTIME_KUMA_STATUS_PAGE'], 'must be set with UPTIME_KUMA_URL');
+    }
+    if (env.UPTIME_KUMA_STATUS_PAGE !== undefined && env.UPTIME_KUMA_URL === undefined) {
+      refuse(['UPTIME_KUMA_URL'], 'must be set with UPTIME_KUMA_STATUS_PAGE');
+    }
   });
 
 /** The validated settings of the server, named as their environment variables. */
@@ -340,9 +339,8 @@ function toPlain(name: string): string {
 
 /** Whether two neighbouring letters changed places. */
 function isSwap(one: string, other: string): boolean {
-  if (one.length !== other.length) return false;
-  const at = Array.from(one).findIndex((letter, index) => letter !== other[index]);
-  return at >= 0 && at < one.length - 1 && one.slice(0, at) + one[at + 1]! + one[at] + one.slice(at + 2) === other;
+  const swap = (at: number) => one.slice(0, at) + one.charAt(at + 1) + one.charAt(at) + one.slice(at + 2);
+  return Array.from(one).some((_, at) => swap(at) === other);
 }
 
 /** Says which setting a variable looks like, or that it was removed; never its value. */

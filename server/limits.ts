@@ -40,8 +40,7 @@ export function openLimits({ env, opened, store, report }: Base<Env> & { readonl
   return { limits, keyLimits, createBucket };
 }
 
-/** Options of the shared buckets. */
-export interface SharedBucketsOptions {
+interface SharedBucketsOptions {
   readonly limits: NonNullable<Store['limits']>;
   /** Called when the database does not count in time, at most every 30 s. */
   readonly onFailure: (error: unknown) => void;

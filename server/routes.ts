@@ -47,7 +47,8 @@ export function createRoutes(features: Features): Record<EndpointName, Route> {
     listDomainTlds: handle('listDomainTlds', async () => {
       const opened = await domains();
       await opened.ready();
-      return toTldsFile(opened.list(), (tlds) => ({ success: true, tlds }));
+      const tlds = opened.list();
+      return toTldsFile(tlds, { success: true, tlds });
     }),
     searchDomain: handle('searchDomain', async ({ query }) => {
       const opened = await domains();
@@ -78,11 +79,11 @@ const toTime = (at: number): string => new Date(at).toISOString();
 /** Short, and without stale-if-error: a CDN must not serve "up" for minutes while the status is unknown. */
 const statusCacheControl = 'public, max-age=5, stale-while-revalidate=30';
 
-/** Creates what renders a value when it changes, and serves it like a file. */
+/** Creates what renders a value as JSON when it changes, and serves it like a file. */
 function createStoredJson(cacheControl?: string) {
   let cached: { value: unknown; file: StoredFile } | undefined;
-  return <Value>(value: Value, toJson: (value: Value) => unknown = (same) => same): StoredFile => {
-    if (cached?.value !== value) cached = { value, file: toStoredJson(toJson(value), cacheControl) };
+  return (value: unknown, json = value): StoredFile => {
+    if (!cached || cached.value !== value) cached = { value, file: toStoredJson(json, cacheControl) };
     return cached.file;
   };
 }

@@ -42,7 +42,6 @@ interface AnsweredRequest {
 /** The answered requests: all but those that Node.js refuses are begun by {@link createRequests}. */
 export const answeredRequests = createEvent<AnsweredRequest>('request-answered');
 
-/** Options of {@link createRequests}. */
 interface RequestsOptions {
   readonly trustedProxies: BlockList;
   /** Called once, with the address of a socket that is not a trusted proxy but forwards for others. */
