@@ -28,12 +28,6 @@ interface MonitorsOptions {
   readonly random?: () => number;
 }
 
-/** What visitors see, undefined before any check; and the passes or, negative, failures of the target in a row. */
-interface MonitorState {
-  readonly up: boolean | undefined;
-  readonly streak: number;
-}
-
 /** Hundreds of hanging monitors must not use up the sockets. */
 const maxConcurrentChecks = 16;
 /** After passes of this time, a monitor is up, however many its threshold needs. */
@@ -56,21 +50,20 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
   const isInMaintenance = (name: string): boolean =>
     windows.some((window) => window.start <= now() && now() < window.end && window.monitors.has(name));
 
-  const createMonitor = (settings: MonitorSettings, initial: MonitorState) => {
+  const createMonitor = (settings: MonitorSettings, isUp: boolean | undefined, initialStreak: number) => {
     const { name, url, tcp, interval_seconds: interval = 60, timeout_seconds: timeout = 5, failures = 2 } = settings;
     const passesNeeded = Math.min(2 * failures + 1, Math.ceil(maxRecoveryMs / (interval * 1000)));
     const controller = new AbortController();
     const { signal } = controller;
-    let state = initial;
-
     const count = (reason: string | undefined): void => {
       const passed = reason === undefined;
-      const { up: before = true, streak: last } = state;
+      const { up: before = true, streak: last } = monitor;
       const streak = passed ? Math.max(last, 0) + 1 : Math.min(last, 0) - 1;
       // Visitors do not see a monitor in maintenance, so its recovery need not be steady.
-      const isUpAgain = passed && (streak >= passesNeeded || isInMaintenance(name));
-      const up = last === 0 ? passed : before ? passed || -streak < failures : isUpAgain;
-      state = { up, streak };
+      const isUpAgain = streak >= passesNeeded || (passed && isInMaintenance(name));
+      let up = passed;
+      if (last !== 0) up = before ? -streak < failures : isUpAgain;
+      Object.assign(monitor, { up, streak });
       if (up !== before) onChange?.(name, up, reason);
     };
     const run = async (): Promise<void> => {
@@ -83,15 +76,19 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
       });
     };
     const poller = createPoller({ read: run, everyMs: () => interval * 1000, random });
-    return {
+    const monitor = {
       settings,
-      state: () => state,
+      /** What visitors see; undefined before any check. */
+      up: isUp,
+      /** The passes or, negative, failures of the target in a row. */
+      streak: initialStreak,
       start: () => void poller.start(),
       end(): void {
         void poller.stop();
         controller.abort();
       },
     };
+    return monitor;
   };
 
   /** Applies a new catalog. Unchanged monitors continue, even in the middle of a check. */
@@ -106,15 +103,14 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
         const { name, url, tcp } = settings;
         const existing = former.get(name);
         if (existing && isDeepStrictEqual(existing.settings, settings)) return [name, existing];
-        const { up, streak } = existing?.state() ?? { up: undefined, streak: 0 };
-        const isSameTarget = existing?.settings.url === url && existing?.settings.tcp === tcp;
         // If its target changed, it keeps what visitors saw until a check decides.
-        return [name, createMonitor(settings, { up, streak: isSameTarget ? streak : 0 })];
+        const isSameTarget = existing?.settings.url === url && existing?.settings.tcp === tcp;
+        return [name, createMonitor(settings, existing?.up, existing && isSameTarget ? existing.streak : 0)];
       }),
     );
     for (const [name, monitor] of former) if (monitors.get(name) !== monitor) monitor.end();
     // A few new monitors are left out until they are checked; if all are new, a first round begins.
-    isRoundComplete &&= monitors.values().some((monitor) => monitor.state().up !== undefined);
+    isRoundComplete &&= monitors.values().some(({ up }) => up !== undefined);
     for (const monitor of monitors.values()) monitor.start();
   };
 
@@ -124,8 +120,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
     async read() {
       updateCatalog();
       if (closed || monitors.size === 0) throw new Error('no monitor has a result');
-      const parts = [...monitors].flatMap(([name, monitor]): Part[] => {
-        const { up } = monitor.state();
+      const parts = [...monitors].flatMap(([name, { up }]): Part[] => {
         if (isInMaintenance(name)) return [{ name, state: 'maintenance' }];
         return up === undefined ? [] : [{ name, state: up ? 'up' : 'disrupted' }];
       });
