@@ -26,20 +26,20 @@ export async function isDelegated(
   { servers = getServers(), timeoutMs, signal }: DelegationOptions,
 ): Promise<boolean> {
   const publish = announceUpstream('dns');
-  for (const server of servers.slice(0, 2)) {
+  const ask = async (send: typeof queryUdp, server: string): Promise<Reply> => {
     const questions = [{ type: 'NS' as const, name }];
     const query: Packet = { type: 'query', id: randomInt(0x10000), flags: RECURSION_DESIRED, questions };
-    for (const ask of [queryUdp, queryTcp]) {
-      const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-      const startedAt = performance.now();
-      const reply = await ask(toResolver(server), query, ends).catch(() => 'failed' as const);
-      const outcome = reply === 'failed' && ends.aborted ? 'timeout' : outcomes[reply];
-      publish(outcome, performance.now() - startedAt);
-      if (reply === 'delegated') return true;
-      if (reply === 'not delegated' || signal.aborted) return false;
-      // Only a truncated answer is asked for again over TCP.
-      if (reply === 'failed') break;
-    }
+    const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const startedAt = performance.now();
+    const reply = await send(toResolver(server), query, ends).catch(() => 'failed' as const);
+    publish(reply === 'failed' && ends.aborted ? 'timeout' : outcomes[reply], performance.now() - startedAt);
+    return reply;
+  };
+  for (const server of servers.slice(0, 2)) {
+    const first = await ask(queryUdp, server);
+    if (signal.aborted) return first === 'delegated';
+    const reply = first === 'truncated' ? await ask(queryTcp, server) : first;
+    if (reply !== 'failed' || signal.aborted) return reply === 'delegated';
   }
   return false;
 }
