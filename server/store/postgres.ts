@@ -2,7 +2,6 @@ import { createHmac, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
 import { Client, Pool, types } from 'pg';
 import type { ClientConfig } from 'pg';
-import { z } from 'zod';
 import type { Connection, Database, Dialect, Query } from './database.ts';
 import { StoreError, StoreUnreachableError, toSafeNumber } from './database.ts';
 import { migrate } from './migrations.ts';
@@ -119,8 +118,6 @@ function toStoreError(error: unknown): StoreError {
 /** Slow on purpose: a known address and its hash must not help to guess the password. */
 const deriveKey = promisify(scrypt);
 
-const Consumed = z.object({ allowed: z.boolean(), full_us: z.number() });
-
 /** The database's clock: read again where it is used, since a statement may wait for the row. */
 const nowUs = 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)';
 
@@ -155,13 +152,13 @@ export function createLimits(query: Query, url: string) {
   return {
     /** Consumes a token. `fullUs` is the time until the bucket is full again; all times are in microseconds. */
     async consume(name: string, key: string, { tokenUs, capacityUs }: { tokenUs: number; capacityUs: number }) {
-      const hmac = createHmac('sha256', await secret).update(key);
-      const keyHash = hmac.digest('base64url');
+      const keyHash = createHmac('sha256', await secret)
+        .update(key)
+        .digest('base64url');
       const [row] = await query(consumeSql, [name, keyHash, tokenUs, capacityUs]);
       // Another instance inserted the row first, and its burst is used up.
       if (!row) return { allowed: false, fullUs: capacityUs };
-      const { allowed, full_us: fullUs } = Consumed.parse(row);
-      return { allowed, fullUs };
+      return { allowed: row['allowed'] === true, fullUs: Number(row['full_us']) };
     },
     async purge(): Promise<void> {
       await query(`DELETE FROM hosting_limits WHERE full_at < ${nowUs}`);
