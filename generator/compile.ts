@@ -1,22 +1,20 @@
 import type { Manifest } from '#contract/release.ts';
 import { fileOf } from '#contract/endpoints.ts';
 import type { Article } from './articles/article.ts';
-import { checkRemoved, checkSite, checkUnusedMedia, checkVanished, collectAliases } from './articles/checks.ts';
-import { blog, knowledgeBase } from './articles/collections.ts';
-import type { AnyCollection } from './articles/collections.ts';
+import { checkMediaFiles, checkSite, checkUnusedMedia, checkVanished, collectAliases } from './articles/checks.ts';
 import { createArticleCompiler } from './articles/compiler.ts';
 import type { ArticlesOptions } from './articles/compiler.ts';
-import { groupContent } from './articles/content.ts';
+import { blog, groupContent, knowledgeBase } from './articles/content.ts';
+import type { AnyCollection } from './articles/content.ts';
 import { checkSitemap } from './articles/feed.ts';
 import type { SiteUrls } from './articles/feed.ts';
-import { checkMediaFiles } from './articles/media.ts';
 import type { Compression } from './release/compress.ts';
 import { findEmptied, findVanished } from './release/online.ts';
 import type { Online } from './release/online.ts';
 import type { Stage } from './release/publish.ts';
 import { readCatalog } from './source/catalog.ts';
 import type { Diagnostic, Diagnostics, Strictness } from './source/diagnostics.ts';
-import { displayIn, placeOf, readSource } from './source/load.ts';
+import { displayIn, readSource } from './source/load.ts';
 import type { Sources } from './source/load.ts';
 import { readAuthors, readRemoved } from './source/yaml.ts';
 import type { StaticFilesRecord, StaticFilesWriter } from './static-files.ts';
@@ -104,7 +102,6 @@ export async function compile(
     media: content.media.size,
   };
   checkSitemap(counts.blogArticles + counts.knowledgeBaseArticles, urls, sources.content, diagnostics);
-  checkRemoved(site, diagnostics);
   const isEmptied = online && !options.allowEmpty && checkEmptied(online, sources, counts, diagnostics);
   let vanished: string[] = [];
   if (!isEmptied && hasEveryArticle(articles, sources)) {
@@ -166,7 +163,7 @@ function checkEmptied(online: Online, sources: Sources, counts: Manifest['counts
     const number = online.counts[count];
     const were = number === 1 ? `1 ${noun} is` : `${number} ${noun}s are`;
     const message = `${were} online, and this build has none`;
-    diagnostics.error(placeOf({ display }), message, '--allow-empty builds it anyway');
+    diagnostics.error({ display }, message, '--allow-empty builds it anyway');
   }
   return emptied.length > 0;
 }

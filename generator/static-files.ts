@@ -93,12 +93,20 @@ function toCategories(articles: readonly Article[]): CategoryItem[] {
 function indexOf(select: (project: Project) => readonly Article[]) {
   return row(
     (project) =>
-      select(project).map(({ path, folder, metadata: { tags, updated = null } }) => ({
-        path,
-        category: folder.slug,
-        tags,
-        updated,
-      })),
+      select(project).map(
+        ({
+          path,
+          folder,
+          metadata: {
+            fields: { tags = [], updated = null },
+          },
+        }) => ({
+          path,
+          category: folder.slug,
+          tags,
+          updated,
+        }),
+      ),
     (articles) => {
       const related = findRelated(articles);
       const byFolder = Map.groupBy(articles.keys(), (at) => articles[at]!.category);

@@ -38,9 +38,7 @@ const damageCodes = new Set([1, 11, 26]);
 
 /**
  * Opens the cache in a file; without a file it is temporary. If it is read only, it is never created or written. Its entries
- * depend on the fingerprint of the generator; an article also depends on the sizes of its pictures, which its metadata
- * holds. An entry with a wrong checksum counts as missing. After a database error the cache is empty, which costs time but
- * never fails a build.
+ * depend on the fingerprint of the generator. After a database error the cache is empty, which never fails a build.
  */
 export function openArticleCache(
   file: string | undefined,

@@ -1,35 +1,36 @@
+import { basename, extname } from 'node:path';
 import { distance } from 'fastest-levenshtein';
+import { mediaTypes } from '#contract/articles.ts';
 import type { Aliases, Authors } from '#contract/articles.ts';
 import { findSimilar, suggest } from '../common/suggest.ts';
 import { copyIt, findSitePath, idPrefix, toSafeId } from '../markdown/plugins/links.ts';
 import type { Reference, ReferenceUse } from '../markdown/plugins/links.ts';
 import type { Online } from '../release/online.ts';
-import type { Diagnostics, Place } from '../source/diagnostics.ts';
-import { displayIn, placeOf } from '../source/load.ts';
-import type { PictureSizes } from '../source/media.ts';
-import { authorsFile, removedFile } from '../source/yaml.ts';
-import type { readAuthors } from '../source/yaml.ts';
+import type { Diagnostics, Hint, Place } from '../source/diagnostics.ts';
+import { displayIn, readSource } from '../source/load.ts';
+import type { SourceFile } from '../source/load.ts';
+import { formatOfEnding, formats, readMediaFacts } from '../source/media.ts';
+import type { MediaFacts, PictureSizes, Size } from '../source/media.ts';
+import { authorsFile, placeholderDescription, removedFile } from '../source/yaml.ts';
+import type { readAuthors, readRemoved } from '../source/yaml.ts';
 import type { Article } from './article.ts';
+import { mediaKey } from './cache.ts';
+import type { ArticleCache } from './cache.ts';
 import { pathOf } from './content.ts';
 import type { Content } from './content.ts';
-import { mediaKindOf } from './media.ts';
 
-/** The site that a build makes: all that a reference can lead to. */
-export interface Site {
-  /** The day of the build, YYYY-MM-DD. */
+/** The site that a build makes on a day: all that a reference can lead to. */
+interface Site {
   readonly now: string;
   readonly articles: readonly Article[];
   readonly content: Content;
   readonly aliases: Aliases;
   readonly pictures: PictureSizes;
-  /** The entries of `authors.yaml`; undefined if it has an error, or does not exist. */
   readonly authors: ReturnType<typeof readAuthors>;
-  /** The paths that are gone for good. */
-  readonly removed: ReadonlyMap<string, Place>;
+  readonly removed: ReturnType<typeof readRemoved>;
 }
 
-/** Reports why a reference is dead, with a hint or a search for a similar target. */
-type ReportDead = (message: string, hint?: string | (() => string | undefined)) => void;
+type ReportDead = (message: string, hint?: Hint) => void;
 
 const mailbox = /^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$/;
 /** No name of an article has a dot. */
@@ -39,12 +40,9 @@ const elsewhere = 'of another part of the website, write the whole address';
 /** Lists and link previews cut other shapes off. */
 const coverSize = { width: 1200, height: 630 };
 
-/**
- * Checks that every link, anchor, image and cover of the articles and every picture of an author has a target in the
- * release, and that the authors of articles are in the list; and their dates, titles and categories.
- */
+/** Checks references, covers, authors, dates, titles and categories of all articles, and that removed paths are gone. */
 export function checkSite(site: Site, diagnostics: Diagnostics): void {
-  const { articles, content, aliases, pictures, authors } = site;
+  const { articles, content, aliases, pictures, authors, removed } = site;
   const byPath = new Map(articles.map((article) => [article.path, article]));
   const folders = new Set(
     content.categories.flatMap(({ collection, slug }) => [`/${collection.folder}`, `/${collection.folder}/${slug}`]),
@@ -52,13 +50,6 @@ export function checkSite(site: Site, diagnostics: Diagnostics): void {
   /** The articles that have a source file, even one that does not compile. */
   const sources = new Set(content.categories.flatMap(({ articles: files }) => files.map(pathOf)));
   const suggestPath = createSuggester(() => [...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
-  const reportAt =
-    (place: Place, isDraft = false): ReportDead =>
-    (message, hint) => {
-      const findHint = (): string | undefined =>
-        (typeof hint === 'function' ? hint() : hint) ?? (isDraft ? 'until it exists, leave it out' : undefined);
-      diagnostics.deadReference(place, message, findHint, isDraft);
-    };
 
   const checkReference = (from: Article, { path, use, id, url }: Reference, dead: ReportDead): void => {
     if (url === '' && use === 'picture') return dead('the picture has no address', 'write it between the parentheses');
@@ -92,19 +83,19 @@ export function checkSite(site: Site, diagnostics: Diagnostics): void {
   const checkMedia = (path: string, use: ReferenceUse, dead: ReportDead): void => {
     if (!content.media.has(path)) return dead(`there is no ${path} in content/`, () => suggestPath(path));
     const kind = mediaKindOf(path);
+    const link = `[text](${path})`;
     if (use === 'picture' && kind !== 'image') {
-      const instead = kind === 'application' ? `[text](${path})` : `<${kind} src="${path}"></${kind}>`;
+      const instead = kind === 'application' ? link : `<${kind} src="${path}"></${kind}>`;
       dead(`${path} is not a picture`, `write ${instead}`);
     } else if (use === 'player' && kind !== 'video' && kind !== 'audio') {
-      const instead = kind === 'image' ? `![what it shows](${path})` : `[text](${path})`;
-      dead(`${path} is neither a video nor a sound`, `write ${instead}`);
+      dead(`${path} is neither a video nor a sound`, `write ${kind === 'image' ? `![what it shows](${path})` : link}`);
     }
     return undefined;
   };
 
   /** Larger covers of the same shape are sharper, and vector pictures have no size. */
   const checkCover = (path: string, place: Place): void => {
-    checkMedia(path, 'link', reportAt(place));
+    checkMedia(path, 'link', (...problem) => diagnostics.deadReference(place, ...problem));
     if (!content.media.has(path)) return;
     if (mediaKindOf(path) !== 'image') diagnostics.error(place, 'the cover is not a picture', 'use a picture');
     const size = pictures.get(path);
@@ -118,22 +109,38 @@ export function checkSite(site: Site, diagnostics: Diagnostics): void {
 
   for (const article of articles) {
     const { file, metadata } = article;
-    const { cover, placeholder, author, draft } = metadata;
-    const at = ({ line, column }: { line: number; column: number }): Place => placeOf(file, line, column);
-    if (cover) checkCover(cover.text, at(cover));
-    for (const reference of metadata.references) checkReference(article, reference, reportAt(at(reference), draft));
-    if (placeholder && !draft) {
+    const { places } = metadata;
+    const { cover, author, description, draft } = metadata.fields;
+    if (cover !== undefined) checkCover(cover, { ...file, ...places.cover });
+    for (const reference of metadata.references) {
+      checkReference(article, reference, (message, hint) => {
+        const place = { ...file, ...reference };
+        if (!draft) return diagnostics.deadReference(place, message, hint);
+        const findHint = typeof hint === 'function' ? hint : () => hint;
+        return diagnostics.warning(place, message, () => findHint() ?? 'until it exists, leave it out');
+      });
+    }
+    if (draft) continue;
+    if (description === placeholderDescription) {
       const hint = 'write one or two sentences for lists and search engines';
-      diagnostics.warning(at(placeholder), 'the description is the one of the template', hint);
+      diagnostics.warning({ ...file, ...places.description }, 'the description is the one of the template', hint);
     }
     // A warning: an author may be missing, and a mistake in a name harms no reader.
-    if (author && authors && !draft && !Object.hasOwn(authors.value, author.text)) {
-      const message = `the author ${author.text} is not in ${authorsFile}`;
-      diagnostics.warning(at(author), message, adviseAuthor(author.text, authors.value));
+    if (author !== undefined && authors && !Object.hasOwn(authors.value, author)) {
+      const message = `the author ${author} is not in ${authorsFile}`;
+      diagnostics.warning({ ...file, ...places.author }, message, adviseAuthor(author, authors.value));
     }
   }
   for (const [name, { picture }] of Object.entries(authors?.value ?? {})) {
-    if (picture !== undefined) checkMedia(picture, 'picture', reportAt(authors!.place([name, 'picture'])));
+    if (picture === undefined) continue;
+    const place = authors!.place([name, 'picture']);
+    checkMedia(picture, 'picture', (...problem) => diagnostics.deadReference(place, ...problem));
+  }
+  for (const [path, place] of removed) {
+    const alias = byPath.get(aliases[path] ?? '');
+    if (!alias && byPath.get(path)?.state !== 'published') continue;
+    const reason = alias ? `an alias in ${alias.file.display}` : 'an article';
+    diagnostics.warning(place, `${path} is ${reason}`, 'remove this line');
   }
   checkNames(site, diagnostics);
 }
@@ -144,19 +151,20 @@ function checkNames({ articles, content, now }: Site, diagnostics: Diagnostics):
   const byTitle = new Map<string, Article>();
   for (const article of articles) {
     const { path, file, metadata } = article;
-    const { draft, due, publication, title, titlePlace } = metadata;
-    if (draft) continue;
+    const { due, fields, places } = metadata;
+    const { title = '' } = fields;
+    if (fields.draft) continue;
     if (due !== undefined && (due < '2000' || due > inTwoYears)) {
       const hint = 'write the day of publication, or draft: true until it is known';
       const when = due < '2000' ? 'before the year 2000' : 'more than two years ahead';
-      diagnostics.warning(placeOf(file, publication.line, publication.column), `"date" is ${when}`, hint);
+      diagnostics.warning({ ...file, ...places.date }, `"date" is ${when}`, hint);
     }
     const key = `${folderOf(path)} ${title}`;
     const first = byTitle.get(key);
     byTitle.set(key, first ?? article);
     if (!first || title === '') continue;
     const message = `${first.file.display} has the same title`;
-    diagnostics.warning(placeOf(file, titlePlace.line, titlePlace.column), message, 'say in one of them what differs');
+    diagnostics.warning({ ...file, ...places.title }, message, 'say in one of them what differs');
   }
   for (const { collection, slug, name, articles: files } of content.categories) {
     if (name !== undefined || !files[0]) continue;
@@ -168,7 +176,7 @@ function checkNames({ articles, content, now }: Site, diagnostics: Diagnostics):
     });
     if (!similar) continue;
     const hint = `move its articles to ${similar.slug}/, or say its name in category.yaml`;
-    diagnostics.warning(placeOf(files[0]), `the category ${slug} is one letter from ${similar.slug}`, hint);
+    diagnostics.warning(files[0], `the category ${slug} is one letter from ${similar.slug}`, hint);
   }
 }
 
@@ -200,12 +208,10 @@ function checkTarget(from: Article, target: Article, id: string, dead: ReportDea
   );
 }
 
-/** Why a release does not contain a draft or a scheduled article. */
 function whyUnpublished({ state, metadata }: Article): string {
   return state === 'draft' ? 'is a draft' : `is not published before ${metadata.due}`;
 }
 
-/** The name of a file or article in its path. */
 const baseNameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 const kindOf = (path: string): string => path.split('/', 2)[1]!;
 const keyOf = (path: string, text: string): string => `${kindOf(path)} ${text}`;
@@ -233,12 +239,15 @@ function createSuggester(list: () => readonly string[]): (path: string) => strin
 /** Reports media that no article refers to, drafts and scheduled articles included, and that is no picture of an author. */
 export function checkUnusedMedia({ articles, content: { media }, authors }: Site, diagnostics: Diagnostics): void {
   const used = new Set([
-    ...articles.flatMap(({ metadata: { cover, references } }) => [cover?.text, ...references.map(({ path }) => path)]),
+    ...articles.flatMap(({ metadata: { fields, references } }) => [
+      fields.cover,
+      ...references.map(({ path }) => path),
+    ]),
     ...Object.values(authors?.value ?? {}).map(({ picture }) => picture),
   ]);
   for (const [path, file] of media) {
     if (used.has(path)) continue;
-    diagnostics.warning(placeOf(file), 'no article uses this file', 'remove it, or link it from an article');
+    diagnostics.warning(file, 'no article uses this file', 'remove it, or link it from an article');
   }
 }
 
@@ -247,31 +256,18 @@ export function collectAliases(articles: readonly Article[], diagnostics: Diagno
   const owners = new Map(articles.map(({ path, file }) => [path, file.display]));
   const aliases = new Map<string, string>();
   for (const { path, metadata, file, state, isIncluded } of articles) {
-    for (const { text: alias, line, column } of metadata.aliases) {
+    for (const [index, alias] of metadata.fields.aliases?.entries() ?? []) {
       const owner = owners.get(alias);
       if (owner !== undefined) {
-        diagnostics.error(placeOf(file, line, column), `the alias ${alias} is taken by ${owner}`);
+        diagnostics.error({ ...file, ...metadata.aliasPlaces[index] }, `the alias ${alias} is taken by ${owner}`);
         continue;
       }
       owners.set(alias, file.display);
       // A broken article is never released, but links to its former path are not dead.
-      if (isIncluded || (state === 'broken' && !metadata.draft)) aliases.set(alias, path);
+      if (isIncluded || (state === 'broken' && !metadata.fields.draft)) aliases.set(alias, path);
     }
   }
   return Object.fromEntries([...aliases].toSorted(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-/** Reports paths that are said to be gone for good, and that this build has. */
-export function checkRemoved({ articles, aliases, removed }: Site, diagnostics: Diagnostics): void {
-  if (removed.size === 0) return;
-  const byPath = new Map(articles.map((article) => [article.path, article]));
-  for (const [path, place] of removed) {
-    const target = Object.hasOwn(aliases, path) ? byPath.get(aliases[path]!) : undefined;
-    const isArticle = byPath.get(path)?.state === 'published';
-    if (!target && !isArticle) continue;
-    const reason = target ? `an alias in ${target.file.display}` : 'an article';
-    diagnostics.warning(place, `${path} is ${reason}`, 'remove this line');
-  }
 }
 
 /** Reports paths that are online, and neither in this build nor gone for good. */
@@ -279,7 +275,7 @@ export function checkVanished(
   vanished: readonly string[],
   { articles }: Site,
   online: Online,
-  folder: { readonly display: string },
+  folder: Place,
   diagnostics: Diagnostics,
 ): void {
   const total = online.articles.size + Object.keys(online.aliases).length;
@@ -287,7 +283,7 @@ export function checkVanished(
   if (vanished.length > 10 && vanished.length >= 0.9 * total) {
     const message = `${vanished.length} of the ${total} paths that are online are not in this build`;
     const hint = 'if this is another site, build it: the next build compares with this one; else look at CONTENT_DIR';
-    return diagnostics.warning(placeOf(folder), message, hint);
+    return diagnostics.warning(folder, message, hint);
   }
   const file = displayIn(folder, removedFile);
   const unpublished = new Map(
@@ -295,7 +291,7 @@ export function checkVanished(
       .filter(({ state }) => state !== 'published')
       .flatMap((article) => [
         [article.path, article] as const,
-        ...article.metadata.aliases.map(({ text }) => [text, article] as const),
+        ...(article.metadata.fields.aliases ?? []).map((alias) => [alias, article] as const),
       ]),
   );
   const findSuccessor = createSuccessorSearch(articles, online, vanished.length);
@@ -304,18 +300,18 @@ export function checkVanished(
     const article = unpublished.get(path);
     const successor = article ? undefined : findSuccessor(path);
     if (article) {
-      const { line, column } = article.metadata.publication;
       const reason = `its article ${whyUnpublished(article)}`;
       const hint = `if that is intended, add to ${file}: - ${path}`;
-      diagnostics.warning(placeOf(article.file, line, column), `${message}: ${reason}`, hint);
+      const position = article.metadata.places[article.state === 'draft' ? 'draft' : 'date'];
+      diagnostics.warning({ ...article.file, ...position }, `${message}: ${reason}`, hint);
     } else if (successor) {
-      const line = successor.metadata.aliases.length > 0 ? `to its aliases: ${path}` : `here: aliases: [${path}]`;
+      const line = successor.metadata.fields.aliases?.length ? `to its aliases: ${path}` : `here: aliases: [${path}]`;
       const hint = `if this article replaces it, add ${line}; if it is gone for good, add to ${file}: - ${path}`;
-      diagnostics.warning(placeOf(successor.file), message, hint);
+      diagnostics.warning(successor.file, message, hint);
     } else {
       const moved = `if it moved, add to the front matter of its article: aliases: [${path}]`;
       const hint = `if it is gone for good, add here: - ${path}; ${moved}`;
-      diagnostics.warning(placeOf({ display: file }), message, hint);
+      diagnostics.warning({ display: file }, message, hint);
     }
   }
 }
@@ -323,16 +319,13 @@ export function checkVanished(
 /** More comparisons of names would take seconds. */
 const maxComparisons = 1_000_000;
 
-/**
- * Creates a search for the published article that replaces a vanished path: the target of the alias, else an article that is
- * not online yet and has the same name, the same title or a similar name. An alias leads to an article of the same kind.
- */
+/** Creates a search for the article that replaces a path: the target of its alias, else a new one with its name or title. */
 function createSuccessorSearch(articles: readonly Article[], online: Online, vanished: number) {
   const published = articles.filter(({ state }) => state === 'published');
   const byPath = new Map(published.map((article) => [article.path, article]));
   const added = published.filter(({ path }) => !online.articles.has(path));
   const byName = new Map(added.map((article) => [keyOf(article.path, baseNameOf(article.path)), article]));
-  const byTitle = new Map(added.map((article) => [keyOf(article.path, article.metadata.title), article]));
+  const byTitle = new Map(added.map((article) => [keyOf(article.path, article.metadata.fields.title ?? ''), article]));
   return (path: string): Article | undefined => {
     const name = baseNameOf(path);
     const alias = Object.hasOwn(online.aliases, path) ? byPath.get(online.aliases[path]!) : undefined;
@@ -343,4 +336,51 @@ function createSuccessorSearch(articles: readonly Article[], online: Online, van
     const similar = findSimilar(name, names);
     return similar === undefined ? undefined : byName.get(keyOf(path, similar));
   };
+}
+
+/** Pages with larger pictures load slowly on phones. */
+const maxPictureBytes = 1_000_000;
+
+/** Reports media that browsers do not show, that are too large or not what their names say. Returns sizes of pictures. */
+export function checkMediaFiles({ media }: Content, cache: ArticleCache, diagnostics: Diagnostics): PictureSizes {
+  const sizes = new Map<string, Size>();
+  for (const [path, file] of media) {
+    const key = mediaKey(file);
+    let facts = cache.read(key) as MediaFacts | undefined;
+    if (!facts) {
+      const bytes = readSource(file, diagnostics);
+      if (!bytes) continue;
+      cache.write(key, (facts = readMediaFacts(bytes)));
+    }
+    checkMediaFile(file, facts, diagnostics);
+    if (facts.size) sizes.set(path, facts.size);
+  }
+  return sizes;
+}
+
+function checkMediaFile(file: SourceFile, { format, fault }: MediaFacts, diagnostics: Diagnostics): void {
+  const ending = extname(file.path);
+  const expected = formatOfEnding(ending.slice(1))!;
+  const { label: wanted, family } = formats[expected]!;
+  if (format === expected) {
+    if (fault) diagnostics.report(file, [fault]);
+    if (mediaKindOf(file.path) !== 'image' || file.bytes <= maxPictureBytes) return;
+    const message = `the picture has ${(file.bytes / 1e6).toFixed(1)} MB, more than 1 MB`;
+    diagnostics.warning(file, message, 'readers wait for it: make it smaller, or save it as WebP or AVIF');
+  } else if (format) {
+    const { label, endings, advice = 'remove it', ...actual } = formats[format]!;
+    const hint = endings[0] ? `rename it to "${basename(file.path, ending)}.${endings[0]}"` : advice;
+    // Browsers look at the bytes of pictures, and at those of videos and sounds.
+    const works = family !== 'other' && actual.family === family;
+    diagnostics[works ? 'warning' : 'error'](file, `the file is ${label}, not ${wanted}`, hint);
+  } else {
+    // Some players write sounds without a signature at the beginning.
+    const severity = family === 'player' ? 'warning' : 'error';
+    diagnostics[severity](file, `the file is not ${wanted}`, 'save it again, or remove it');
+  }
+}
+
+/** The kind of a media file by its ending: the first part of its media type. */
+function mediaKindOf(path: string): string | undefined {
+  return mediaTypes[extname(path).slice(1)]?.split('/')[0];
 }

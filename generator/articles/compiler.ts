@@ -10,16 +10,15 @@ import type { Stage } from '../release/publish.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import { parseArticle } from '../source/yaml.ts';
 import type { SourceArticle } from '../source/yaml.ts';
-import { placeOf, readText } from '../source/load.ts';
+import { readText } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import type { PictureSizes } from '../source/media.ts';
 import { toMetadata } from './article.ts';
 import type { Article, ArticleMetadata } from './article.ts';
 import { articleKey } from './cache.ts';
 import type { ArticleCache } from './cache.ts';
-import type { FrontMatter } from './collections.ts';
 import { pathOf, toTitleCase } from './content.ts';
-import type { CategoryFolder, Content } from './content.ts';
+import type { CategoryFolder, Content, FrontMatter } from './content.ts';
 
 /** Options of {@link createArticleCompiler}. */
 export interface ArticlesOptions {
@@ -30,11 +29,9 @@ export interface ArticlesOptions {
   readonly diagnostics: Diagnostics;
   readonly render: Render;
   readonly cache: ArticleCache;
-  /** The sizes of the pictures in content/media/. */
   readonly pictures: PictureSizes;
   /** Compresses the files of articles; left out if articles are only checked. */
   readonly compressor?: Compressor | undefined;
-  /** Called after each compiled article. */
   readonly progress?: ((done: number, total: number) => void) | undefined;
 }
 
@@ -44,12 +41,11 @@ type Source = SourceArticle<FrontMatter>;
 export function createArticleCompiler(options: ArticlesOptions) {
   const { now, withUnpublished = false, diagnostics, render, cache, pictures, compressor, progress } = options;
 
-  /** Reads and parses an article. Reports it and returns undefined if it cannot be read or split. */
   const read = ({ collection }: CategoryFolder, file: SourceFile): Source | undefined => {
     const text = readText(file, diagnostics);
     const source = text === undefined ? undefined : parseArticle(text, collection.frontMatter);
     if (!source || 'body' in source) return source;
-    diagnostics.report(file.display, [source]);
+    diagnostics.report(file, [source]);
     return undefined;
   };
 
@@ -61,31 +57,31 @@ export function createArticleCompiler(options: ArticlesOptions) {
     const hasSizes = found?.pictures.every(({ path, size }) => isDeepStrictEqual(size, pictures.get(path)));
     const cached = hasFile && hasSizes ? found : undefined;
     const source = cached ? undefined : read(folder, file);
-    const text = source?.fields?.category;
-    const declared = text === undefined ? cached?.declared : { text, ...source!.place(['category']) };
-    return cached || source ? [{ file, cached, source, declared }] : [];
+    const declared = (cached ?? source)?.fields?.category;
+    const place = { ...file, ...(cached ? cached.places.category : source?.place(['category'])) };
+    return cached || source ? [{ file, cached, source, declared, place }] : [];
   };
 
   /** The display name of a category. Reports each article that says another. */
   const nameOf = (folder: CategoryFolder, opened: ReturnType<typeof open>): string => {
     let { name } = folder;
     let origin = 'category.yaml';
-    for (const { file, declared } of opened) {
-      if (!declared) continue;
+    for (const { declared, place } of opened) {
+      if (declared === undefined) continue;
       if (name === undefined) {
-        name = declared.text;
-        origin = file.display;
-      } else if (declared.text !== name) {
+        name = declared;
+        origin = place.display;
+      } else if (declared !== name) {
         const message = `"category" must be the same in all of ${folder.slug}/`;
-        diagnostics.error(placeOf(file, declared.line, declared.column), message, `${origin} says "${name}"`);
+        diagnostics.error(place, message, `${origin} says "${name}"`);
       }
     }
     return name ?? toTitleCase(folder.slug);
   };
 
   const toArticle = (folder: CategoryFolder, file: SourceFile, metadata: ArticleMetadata): Article => {
-    const { draft, due } = metadata;
-    const state = draft ? 'draft' : due !== undefined && due > now ? 'scheduled' : 'published';
+    const { fields, due } = metadata;
+    const state = fields.draft ? 'draft' : due !== undefined && due > now ? 'scheduled' : 'published';
     const output = fileOf(folder.collection.articleFile, { category: folder.slug, slug: basename(file.path, '.md') });
     const isIncluded = withUnpublished || state === 'published';
     return { folder, file, path: pathOf(file), output, state, isIncluded, metadata };
@@ -120,10 +116,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
     cache.readEncodings(articleKey(file), metadata) ?? (await compileOne(folder, metadata.category, file))?.encodings;
 
   return {
-    /**
-     * Compiles the articles of content/, in the order of their files. Unchanged articles come from the cache; the others
-     * are rendered and added to it. Reports and omits articles that cannot be compiled.
-     */
+    /** Compiles the articles of content/, in the order of their files. Reports and omits those that cannot be compiled. */
     async compile({ categories }: Content): Promise<Article[]> {
       const total = categories.reduce((sum, { articles }) => sum + articles.length, 0);
       const articles: (Article | undefined)[] = [];
@@ -146,7 +139,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
         progress?.((done += 1), total);
       });
       const compiled = articles.filter((article) => article !== undefined);
-      for (const { file, metadata } of compiled) diagnostics.report(file.display, metadata.findings);
+      for (const { file, metadata } of compiled) diagnostics.report(file, metadata.findings);
       return compiled;
     },
 
@@ -172,10 +165,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
 /** Articles in progress at a time: enough for several threads, few enough to fit in memory. */
 const concurrency = 48;
 
-/**
- * Calls a function for each item, some at a time. Takes an item when it is its turn; p-limit would take all of them first,
- * with their texts. After an error, no call is running any more.
- */
+/** Calls a function for some items at a time. p-limit would take all first, with their texts. No call outlives an error. */
 async function forEach<Item>(items: Iterable<Item>, run: (item: Item) => Promise<void>): Promise<void> {
   const shared = Iterator.from(items);
   const work = Array.from({ length: concurrency }, async () => {
@@ -186,10 +176,7 @@ async function forEach<Item>(items: Iterable<Item>, run: (item: Item) => Promise
   await Promise.all(work);
 }
 
-/**
- * Fills the sizes of its pictures into the HTML of an article, so that a page does not move when they are loaded. A browser
- * needs both lengths; one that the author wrote decides about the other.
- */
+/** Fills in the sizes of pictures, so that a page does not move while they load; a written length decides the other. */
 function fillSizes({ html, pictures }: Rendered, sizes: PictureSizes): string {
   let index = 0;
   return html.replaceAll(sizePlaceholder, () => {

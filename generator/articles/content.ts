@@ -1,28 +1,80 @@
 import { basename, dirname, extname } from 'node:path';
-import { articleSources, mediaTypes } from '#contract/articles.ts';
+import type { z } from 'zod';
+import { BlogFrontMatter, KnowledgeBaseFrontMatter, articleSources, mediaTypes } from '#contract/articles.ts';
+import type { ContentItem, KnowledgeBaseSummary } from '#contract/articles.ts';
+import type { StaticFileName } from '#contract/endpoints.ts';
 import { MediaPath, Slug } from '#contract/primitives.ts';
+import { compareText } from '../source/diagnostics.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
-import { placeOf } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import { renameTo, toSlug } from '../source/slug.ts';
 import { suggest } from '../common/suggest.ts';
 import { authorsFile, readYaml, removedFile } from '../source/yaml.ts';
-import { collections } from './collections.ts';
-import type { AnyCollection } from './collections.ts';
 
-/** A folder of articles. */
+/** The front matter of any kind of article. */
+export type FrontMatter = KnowledgeBaseFrontMatter & Partial<Pick<BlogFrontMatter, 'date' | 'author' | 'cover'>>;
+
+/** An article in a list: a ContentItem or a KnowledgeBaseSummary. */
+export type ListedArticle = Pick<ContentItem, 'path'>;
+
+/** A kind of article: its folder, its front matter and its list items. */
+interface Collection<Fields extends FrontMatter, Item extends ListedArticle> {
+  /** Its folder in content/, and the first segment of its paths. */
+  readonly folder: string;
+  readonly frontMatter: z.ZodType<Fields>;
+  readonly articleFile: StaticFileName;
+  /** The list item; the article is the same with `body` and `html`. `words` is the number of words of prose. */
+  toListed(frontMatter: Fields, facts: { path: string; category: string; words: number }): Item;
+  /** The order of lists; no two articles compare as equal. */
+  compare(a: Item, b: Item): number;
+}
+
+/** Any kind of article. */
+export type AnyCollection = Collection<FrontMatter, ListedArticle>;
+
+const wordsPerMinute = 200;
+
+/** The blog: dated articles with an author and a cover, newest first. */
+export const blog: Collection<BlogFrontMatter, ContentItem> = {
+  folder: 'blog',
+  frontMatter: BlogFrontMatter,
+  articleFile: 'getBlogArticle',
+  toListed: ({ title, description, date, author, cover }, { path, category, words }) => ({
+    title,
+    description,
+    path,
+    category,
+    date,
+    author,
+    readTime: `${Math.max(1, Math.ceil(words / wordsPerMinute))} min read`,
+    cover,
+  }),
+  compare: (a, b) => compareText(b.date, a.date) || compareText(a.path, b.path),
+};
+
+/** The knowledge base: articles by title. */
+export const knowledgeBase: Collection<KnowledgeBaseFrontMatter, KnowledgeBaseSummary> = {
+  folder: 'knowledgebase',
+  frontMatter: KnowledgeBaseFrontMatter,
+  articleFile: 'getKnowledgeBaseArticle',
+  toListed: ({ title, description }, { path, category }) => ({ title, description, path, category }),
+  compare: (a, b) => compareText(a.title, b.title) || compareText(a.path, b.path),
+};
+
+/** Every kind of article. */
+export const collections: readonly AnyCollection[] = [blog, knowledgeBase];
+
+/** A folder of articles, with the name in its category.yaml. */
 export interface CategoryFolder {
   readonly collection: AnyCollection;
   readonly slug: string;
-  /** The name in its category.yaml, if there is one. */
   name?: string;
   readonly articles: SourceFile[];
 }
 
-/** The files of content/ by category and kind; only category.yaml files were read. */
+/** The files of content/: articles by category, media by site path. Only category.yaml files were read. */
 export interface Content {
   readonly categories: readonly CategoryFolder[];
-  /** Media by site path. */
   readonly media: ReadonlyMap<string, SourceFile>;
 }
 
@@ -36,10 +88,8 @@ const inMedia = 'images and other files for readers belong in media/';
 export function groupContent(files: readonly SourceFile[], diagnostics: Diagnostics): Content {
   const categories = new Map<string, CategoryFolder | undefined>();
   const media = new Map<string, SourceFile>();
-  const fail = (file: SourceFile, message: string, hint: string | undefined): void =>
-    diagnostics.error(placeOf(file), message, hint);
+  const { error: fail } = diagnostics;
 
-  /** Checks the slug of a category, or of an article whose name ends in `ending`. */
   const checkSlug = (slug: string, file: SourceFile, ending = ''): boolean => {
     const { success, error } = Slug.safeParse(slug);
     if (!success) fail(file, `"${slug}" ${error.issues[0]!.message}`, renameTo(toSlug(slug), ending));

@@ -2,21 +2,11 @@ import type { Authors, ContentItem } from '#contract/articles.ts';
 import { mediaTypes } from '#contract/articles.ts';
 import { staticFiles } from '#contract/endpoints.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
-import { placeOf } from '../source/load.ts';
 import type { SourceFolder } from '../source/load.ts';
 import type { Article, ReadText } from './article.ts';
 
-/** The addresses and the name that a release mentions; undefined if they are not set. */
-export interface SiteUrls {
-  /** The website, without a slash at the end. */
-  readonly site?: string | undefined;
-  /** This service, without a slash at the end. */
-  readonly service?: string | undefined;
-  /** The page where customers get help. */
-  readonly support?: string | undefined;
-  /** The name of the service. */
-  readonly name?: string | undefined;
-}
+/** What is set: website and service (no slash at the end), the page where customers get help, the name of the service. */
+export type SiteUrls = Readonly<Partial<Record<'site' | 'service' | 'support' | 'name', string | undefined>>>;
 
 /** What the feed is made from: its newest 30 articles. Undefined if an address of {@link SiteUrls} is not set. */
 export function selectFeed(blog: readonly Article[], authors: Authors, { site, service, name }: SiteUrls) {
@@ -27,11 +17,11 @@ export function selectFeed(blog: readonly Article[], authors: Authors, { site, s
     return {
       ...item,
       // An id never changes: a moved article keeps the one of its first path.
-      id: metadata.aliases[0]?.text ?? path,
+      id: metadata.fields.aliases?.[0] ?? path,
       updated: lastChanges[at]!,
       authorUrl: Object.hasOwn(authors, item.author) ? authors[item.author]!.url : undefined,
       categorySlug: folder.slug,
-      tags: metadata.tags,
+      tags: metadata.fields.tags ?? [],
       /** The hash of its text. */
       text: metadata.encodings!.identity,
     };
@@ -42,11 +32,11 @@ export function selectFeed(blog: readonly Article[], authors: Authors, { site, s
 type Feed = NonNullable<ReturnType<typeof selectFeed>>;
 
 /** The day of the last significant change of an article, else that of its publication, if there is one. */
-const lastChangeOf = ({ metadata: { updated, due } }: Article): string | undefined => updated ?? due;
+const lastChangeOf = ({ metadata: { fields, due } }: Article): string | undefined => fields.updated ?? due;
 
 /**
- * Renders the newest blog articles as an Atom feed (RFC 4287). Written by hand, since the package `feed` (6.0.0) keeps control
- * characters, so that a document is not well formed, and says that a title is HTML.
+ * Renders the newest blog articles as an Atom feed (RFC 4287). The package `feed` (6.0.0) keeps control characters, so that a
+ * document is not well formed, and says that a title is HTML.
  */
 export async function renderFeed(feed: Feed, readText: ReadText): Promise<string> {
   const { site, service, name, updated, entries } = feed;
@@ -63,7 +53,8 @@ export async function renderFeed(feed: Feed, readText: ReadText): Promise<string
   </feed>`);
 }
 
-function renderEntry(entry: Feed['entries'][number], html: string, { site, service }: Feed): Xml {
+function renderEntry(entry: Feed['entries'][number], html: string, feed: Feed): Xml {
+  const { site, service } = feed;
   const { cover, authorUrl } = entry;
   const type = mediaTypes[cover.slice(cover.lastIndexOf('.') + 1)];
   const page = site + entry.path;
@@ -79,7 +70,7 @@ function renderEntry(entry: Feed['entries'][number], html: string, { site, servi
     <category term="${entry.categorySlug}" label="${entry.category}"/>
     ${entry.tags.map((term) => xml`<category term="${term}"/>`)}
     <summary>${entry.description}</summary>
-    <content type="html">${toAbsoluteUrls(html, { page, site, service })}</content>
+    <content type="html">${toAbsoluteUrls(html, page, feed)}</content>
   </entry>`;
 }
 
@@ -107,15 +98,7 @@ const maxUrls = 50_000;
 export function checkSitemap(count: number, { site }: SiteUrls, content: SourceFolder, diagnostics: Diagnostics): void {
   if (site === undefined || count <= maxUrls) return;
   const message = `${count} articles are too many for /v1/sitemap.xml: search engines read ${maxUrls}`;
-  diagnostics.error(placeOf(content), message, 'unset SITE_URL, and let the website make its sitemaps');
-}
-
-/** The addresses that an article refers to without a host. */
-interface Bases {
-  /** The address of the page of the article. */
-  readonly page: string;
-  readonly site: string;
-  readonly service: string;
+  diagnostics.error(content, message, 'unset SITE_URL, and let the website make its sitemaps');
 }
 
 /** A start tag as rehype-stringify writes it: values are in double quotes, and `<` in text is escaped. */
@@ -123,8 +106,8 @@ const tag = /<[a-z][^\s>]*(?:\s+[^\s"'=<>]+(?:="[^"]*")?)+\s*\/?>/gi;
 const attribute = /(\s+[^\s"'=<>]+)="([^"]*)"/g;
 const holdsUrl = /^\s+(?:href|src|poster|cite|longdesc)$/i;
 
-/** Makes the URLs in the HTML of an article absolute: media are on the service, everything else is on the website. */
-function toAbsoluteUrls(html: string, { page, site, service }: Bases): string {
+/** Makes the URLs in the HTML of a page absolute: media are on the service, everything else is on the website. */
+function toAbsoluteUrls(html: string, page: string, { site, service }: Feed): string {
   const [pageUrl, siteUrl, serviceUrl] = [escapeXml(page), escapeXml(site), escapeXml(service)];
   const folder = pageUrl.slice(0, pageUrl.lastIndexOf('/') + 1);
   const toAbsolute = (url: string): string => {
@@ -147,21 +130,13 @@ function toAbsoluteUrls(html: string, { page, site, service }: Bases): string {
 /** Everything that XML 1.0 cannot hold, not even escaped: most control characters, and halves of characters. */
 const impossible = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu;
 
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  // A parser would read it as a line feed.
-  '\r': '&#13;',
-};
-
 /** Escapes text for XML, for content and for attributes in double quotes; removes what XML cannot hold. */
 function escapeXml(text: string): string {
-  return text.replace(impossible, '').replace(/[&<>"\r]/g, (character) => entities[character]!);
+  // A parser would read a carriage return as a line feed.
+  const entities: Partial<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', '\r': '#13' };
+  return text.replace(impossible, '').replace(/[&<>"\r]/g, (character) => `&${entities[character]};`);
 }
 
-/** A part of an XML document. */
 interface Xml {
   readonly xml: string;
 }

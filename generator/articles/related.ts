@@ -4,10 +4,7 @@ const maxRelated = 5;
 const maxCompared = 32;
 const reach = 6;
 
-/**
- * Finds the articles that are related to each one: those with most common tags, the nearest in the list first, and then its
- * neighbours in the category. The articles are in the order of their list.
- */
+/** For each article of a list, those with most common tags, the nearest first, and then its neighbours in the category. */
 export function findRelated(
   articles: readonly { readonly path: string; readonly category: string; readonly tags: readonly string[] }[],
 ): string[][] {

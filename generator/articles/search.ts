@@ -14,15 +14,15 @@ const maxGzipBytes = 1_000_000;
 /** Of longer texts it is never small enough: for 800 real articles it takes 0.16 bytes for each character. */
 export const maxTextLength = 8_000_000;
 
-/** What the index is made from; it has the texts of articles if they have at most `maxLength` characters together. */
+/** What the index is made from: with the texts of articles if they have at most `maxLength` characters together. */
 export function selectSearch(articles: readonly Article[], maxLength: number) {
   const hasText = articles.reduce((sum, { metadata }) => sum + metadata.textLength, 0) <= maxLength;
   // By path, so that a new title does not give all articles other numbers.
   const sorted = articles.toSorted((a, b) => compareText(a.path, b.path));
-  const entries = sorted.map(({ metadata: { item, headings, tags, encodings } }) => ({
+  const entries = sorted.map(({ metadata: { item, headings, fields, encodings } }) => ({
     ...(item as KnowledgeBaseSummary),
     headings: headings.join('\n'),
-    tags: tags.join(' '),
+    tags: fields.tags?.join(' ') ?? '',
     /** The hash by which the text is read. */
     text: hasText ? encodings!.identity : '',
   }));

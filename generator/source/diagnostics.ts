@@ -1,13 +1,15 @@
 import type { Finding, Position } from '../common/finding.ts';
 import { escapeControls } from '../common/terminal.ts';
 
-/** A position in a source file; `file` is a path that a terminal can open. */
-export interface Place extends Position {
-  readonly file: string;
+/** A source file or folder by the path that messages show, and a position in it; without one, its beginning. */
+export interface Place extends Partial<Position> {
+  readonly display: string;
 }
 
-/** A problem in a source file, with a hint how to fix it. */
-export interface Diagnostic extends Place, Finding {}
+/** A problem in a source file, with a hint how to fix it; `file` is a path that a terminal can open. */
+export interface Diagnostic extends Finding {
+  readonly file: string;
+}
 
 /** How diagnostics are printed: for people, for programs, or as GitHub workflow annotations. */
 export type DiagnosticFormat = 'text' | 'json' | 'github';
@@ -18,42 +20,45 @@ export interface Strictness {
   readonly strict?: boolean;
 }
 
+/** How to fix a problem; a function, if it takes time to find that out. */
+export type Hint = string | (() => string | undefined) | undefined;
+
+/** Reports a problem. */
+export type Report = (place: Place, message: string, hint?: Hint) => void;
+
 /** Collects all problems of a build, so that one run reports them together. */
 export type Diagnostics = ReturnType<typeof createDiagnostics>;
 
 /** Creates an empty collection. */
 export function createDiagnostics({ lenient = false, strict = false }: Strictness) {
   const found: Diagnostic[] = [];
-  const warning = strict ? 'error' : 'warning';
-  const reportAs = (severity: Finding['severity']) => (place: Place, message: string, hint?: string) => {
-    const { file, line, column } = place;
-    found.push({ severity, file, line, column, message, ...(hint && { hint }) });
-  };
-  return {
-    /** Reports an error; a build with errors makes no release. */
-    error: reportAs('error'),
-    /** Reports a probable mistake: a warning, or an error in a strict build. */
-    warning: reportAs(warning),
-    /** Reports a dead link or a missing image: an error, or a warning in a lenient build and in work in progress. */
-    deadReference(place: Place, message: string, findHint?: () => string | undefined, isInProgress = false): void {
-      const { file, line, column } = place;
-      const severity = lenient || isInProgress ? warning : 'error';
-      // Computed when read: the search for similar names is slow, and `dev` prints new problems only.
-      found.push({
+  const reportAs =
+    (severity: Finding['severity']): Report =>
+    ({ display: file, line = 1, column = 1 }, message, hint) =>
+      void found.push({
         severity,
         file,
         line,
         column,
         message,
+        // Computed when read: the search for similar names is slow, and `dev` prints new problems only.
         get hint() {
-          return findHint?.();
+          return (typeof hint === 'function' ? hint() : hint) || undefined;
         },
       });
-    },
+  const error = reportAs('error');
+  const warning = reportAs(strict ? 'error' : 'warning');
+  return {
+    /** Reports an error; a build with errors makes no release. */
+    error,
+    /** Reports a probable mistake: a warning, or an error in a strict build. */
+    warning,
+    /** Reports a dead link or a missing image: an error, or a warning in a lenient build. */
+    deadReference: lenient ? warning : error,
     /** Reports what was found in a file. */
-    report(file: string, findings: readonly Finding[]): void {
-      for (const { severity, message, hint, ...position } of findings) {
-        reportAs(severity === 'error' ? severity : warning)({ file, ...position }, message, hint);
+    report({ display }: Place, findings: readonly Finding[]): void {
+      for (const { severity, line, column, message, hint } of findings) {
+        (severity === 'error' ? error : warning)({ display, line, column }, message, hint);
       }
     },
     /** Whether an error was reported, or one in a file or folder. */

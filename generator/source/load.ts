@@ -4,31 +4,23 @@ import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, re
 import { basename, dirname, join, relative, sep } from 'node:path';
 import fastGlob from 'fast-glob';
 import { compareText } from './diagnostics.ts';
-import type { Diagnostics, Place } from './diagnostics.ts';
+import type { Diagnostics } from './diagnostics.ts';
 
-/** A regular file below content/ or catalog/. */
+/** A regular file below content/ or catalog/, as it was when the folder was listed; `display` is for messages. */
 export interface SourceFile {
   /** Path relative to the folder, with slashes. */
   readonly path: string;
   readonly absolute: string;
-  /** Path as shown in messages. */
   readonly display: string;
   readonly bytes: number;
-  /** The SHA-256 of its bytes when the folder was listed. */
   readonly sha256: string;
 }
 
-/** All sources of a build. */
-export interface Sources {
-  /** Articles and media. */
-  readonly content: SourceFolder;
-  /** Plans, domains and monitors. */
-  readonly catalog: SourceFolder;
-}
+/** All sources of a build: articles and media, and the catalog. */
+export type Sources = Readonly<Record<'content' | 'catalog', SourceFolder>>;
 
 /** A folder of sources and its files, ordered by path. */
 export interface SourceFolder {
-  /** Path as shown in messages. */
   readonly display: string;
   readonly files: readonly SourceFile[];
 }
@@ -38,11 +30,6 @@ const KIB = 1024;
 const maxTextBytes = 512 * KIB;
 const maxMediaBytes = 64 * KIB * KIB;
 
-/** A position in a file or folder; by default its beginning, for messages about the whole file. */
-export function placeOf({ display: file }: Pick<SourceFile, 'display'>, line = 1, column = 1): Place {
-  return { file, line, column };
-}
-
 /** Whether a file is a lock, backup or temporary file of an editor or a file manager, which is no content. */
 export function isEditorFile(path: string): boolean {
   const name = /^(?:#.*#|~\$.*|4913|Thumbs\.db|desktop\.ini|sed(?=\w*[A-Z\d])\w{6}|.*(?:~|\.tmp|\.orig))$/;
@@ -50,17 +37,14 @@ export function isEditorFile(path: string): boolean {
 }
 
 /**
- * Lists the regular files below a folder, ordered by path, each with its hash; skips dot files and those of editors. Reports symbolic links,
+ * Lists the regular files below a folder, each with its hash; skips dot files and those of editors. Reports symbolic links,
  * special files, unreadable files, files above the size limits, and paths that differ only in case or Unicode form.
  */
 export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder {
   const folder = { display: displayRoot(root), files: [] as SourceFile[] };
   if (!statSync(root, { throwIfNoEntry: false })?.isDirectory()) {
-    diagnostics.error(
-      placeOf(folder),
-      'the folder does not exist',
-      'name another with CONTENT_DIR and CATALOG_DIR, or --content and --catalog',
-    );
+    const hint = 'name another with CONTENT_DIR and CATALOG_DIR, or --content and --catalog';
+    diagnostics.error(folder, 'the folder does not exist', hint);
     return folder;
   }
   const entries = fastGlob.sync('**', { cwd: root, onlyFiles: false, followSymbolicLinks: false, objectMode: true });
@@ -72,10 +56,10 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
     const duplicate = byFoldedPath.get(folded);
     if (!dirent.isFile()) {
       const kind = dirent.isSymbolicLink() ? 'symbolic links are not followed' : 'this is not a regular file';
-      diagnostics.error(placeOf({ display }), kind, 'put a copy of the file here');
+      diagnostics.error({ display }, kind, 'put a copy of the file here');
     } else if (duplicate !== undefined) {
       const message = `the path differs from ${duplicate} only in case or Unicode form`;
-      diagnostics.error(placeOf({ display }), message, 'rename one of the two');
+      diagnostics.error({ display }, message, 'rename one of the two');
     } else {
       byFoldedPath.set(folded, display);
       const file = loadFile({ path, absolute: join(root, path), display }, diagnostics);
@@ -95,16 +79,16 @@ export function reloadFiles(
   return { ...folder, files: files.filter((file) => file !== undefined) };
 }
 
-/** Hashes a file. Reports it and returns undefined if it cannot be read or is above the size limit. */
+/** Hashes a file. Reports one that cannot be read or is above the size limit. */
 function loadFile(listed: Omit<SourceFile, 'bytes' | 'sha256'>, diagnostics: Diagnostics): SourceFile | undefined {
   const limit = /\.(?:md|yaml)$/.test(listed.path) ? maxTextBytes : maxMediaBytes;
   try {
     const { bytes, sha256 } = hashFile(listed.absolute, limit);
     if (sha256 !== undefined) return { ...listed, bytes, sha256 };
     const message = `the file has ${bytes} bytes, more than the limit of ${limit}`;
-    diagnostics.error(placeOf(listed), message, 'split it up');
+    diagnostics.error(listed, message, 'split it up');
   } catch (error) {
-    diagnostics.error(placeOf(listed), `the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    diagnostics.error(listed, `the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
   return undefined;
 }
@@ -129,7 +113,7 @@ function hashFile(path: string, limit: number): { bytes: number; sha256?: string
   }
 }
 
-/** Reads a whole file. Reports it and returns undefined if it has changed since it was listed. */
+/** Reads a whole file. Reports one that has changed since it was listed. */
 export function readSource(file: SourceFile, diagnostics: Diagnostics): Buffer | undefined {
   try {
     const bytes = readFileSync(file.absolute);
@@ -137,21 +121,18 @@ export function readSource(file: SourceFile, diagnostics: Diagnostics): Buffer |
   } catch {
     // A removed or locked file counts as changed.
   }
-  diagnostics.error(placeOf(file), 'the file was changed while the build read it', 'build once more');
+  diagnostics.error(file, 'the file was changed while the build read it', 'build once more');
   return undefined;
 }
 
-/**
- * Reads a text file as UTF-8, with line ends normalised to LF and without a byte order mark. Reports a file that is not
- * text or has changed since it was listed, and returns undefined for it.
- */
+/** Reads a UTF-8 file, with line ends as LF and without a byte order mark. Reports one that is not text or has changed. */
 export function readText(file: SourceFile, diagnostics: Diagnostics): string | undefined {
   const bytes = readSource(file, diagnostics);
   if (!bytes) return undefined;
   if (!isUtf8(bytes)) {
     const isUtf16 = ['fffe', 'feff'].includes(bytes.toString('hex', 0, 2));
     const hint = isUtf16 ? 'it looks like UTF-16; save it as UTF-8' : 'save it as UTF-8';
-    diagnostics.error(placeOf(file, firstBadLine(bytes)), 'the text is not valid UTF-8', hint);
+    diagnostics.error({ ...file, line: firstBadLine(bytes) }, 'the text is not valid UTF-8', hint);
     return undefined;
   }
   const text = bytes
@@ -161,7 +142,7 @@ export function readText(file: SourceFile, diagnostics: Diagnostics): string | u
   const nul = text.indexOf('\0');
   if (nul < 0) return text;
   const before = text.slice(0, nul).split('\n');
-  const place = placeOf(file, before.length, before.at(-1)!.length + 1);
+  const place = { ...file, line: before.length, column: before.at(-1)!.length + 1 };
   diagnostics.error(place, 'the text contains a NUL character', 'remove it');
   return undefined;
 }

@@ -1,25 +1,22 @@
 import { imageSize } from 'image-size';
 import { SaxesParser } from 'saxes';
 import type { Finding } from '../common/finding.ts';
-import { withTimeLimit } from '../common/time-limit.ts';
+import { mapWithTimeLimit } from '../common/time-limit.ts';
 
-/** What the bytes of a media file say. It is plain JSON, so that the cache can store it. */
+/** What the bytes of a media file say, in plain JSON. */
 export interface MediaFacts {
-  /** Undefined if the format is not known. */
-  readonly format?: FormatName;
-  /** The size of a picture as browsers show it; undefined if it is not known. */
+  /** A name in {@link formats}. */
+  readonly format?: string;
+  /** The size of a picture as browsers show it. */
   readonly size?: Size;
   /** An error if browsers certainly do not show the file. */
   readonly fault?: Finding;
 }
 
 /** The size of a picture in pixels. */
-export interface Size {
-  readonly width: number;
-  readonly height: number;
-}
+export type Size = Readonly<Record<'width' | 'height', number>>;
 
-/** The sizes of pictures in pixels, by site path. */
+/** The sizes of pictures, by site path. */
 export type PictureSizes = ReadonlyMap<string, Size>;
 
 /** The limit of CPU time; a real picture takes less than 1 ms. */
@@ -33,20 +30,22 @@ const maxPixels = 65_535;
 
 /** Reads what the bytes of a media file say. Never throws, whatever they are. */
 export function readMediaFacts(bytes: Uint8Array): MediaFacts {
-  let format: FormatName | undefined;
-  try {
-    return withTimeLimit(() => {
+  let format: string | undefined;
+  const read = (): MediaFacts | undefined => {
+    try {
       format = detectFormat(bytes);
       return { ...(format && { format, ...readPicture(format, bytes) }) };
-    }, maxMs);
-  } catch {
-    const message = 'the size of the picture cannot be read';
-    const hint = 'it may be damaged: save it again';
-    return { ...(format && { format }), fault: { severity: 'warning', line: 1, column: 1, message, hint } };
-  }
+    } catch {
+      return undefined;
+    }
+  };
+  const [facts] = mapWithTimeLimit([read], (run) => run(), maxMs);
+  const message = 'the size of the picture cannot be read';
+  const fault = { severity: 'warning', line: 1, column: 1, message, hint: 'it may be damaged: save it again' } as const;
+  return facts ?? { ...(format && { format }), fault };
 }
 
-function readPicture(format: FormatName, bytes: Uint8Array): MediaFacts {
+function readPicture(format: string, bytes: Uint8Array): MediaFacts {
   if (format === 'svg') return readSvg(bytes);
   if (!['png', 'jpeg', 'gif', 'webp', 'avif'].includes(format)) return {};
   // A copy: image-size reads past the end of a view, into what else is in its buffer.
@@ -63,8 +62,7 @@ function toFacts(width: number, height: number): MediaFacts {
 }
 
 /** What the bytes of a file are, whatever its name says. */
-export interface Format {
-  /** With its article, for messages. */
+interface Format {
   readonly label: string;
   /** What browsers do with it: they look at the bytes of pictures, and of videos and sounds, not at the type. */
   readonly family: 'picture' | 'player' | 'other';
@@ -72,7 +70,6 @@ export interface Format {
   readonly signature: RegExp;
   /** The endings of its names; none if it is not served. */
   readonly endings: readonly string[];
-  /** What to do with a file that is not served. */
   readonly advice?: string;
 }
 
@@ -86,7 +83,7 @@ const saveAs = 'browsers do not show it: save it as JPEG, PNG, WebP or AVIF';
 
 /* oxlint-disable no-control-regex -- Signatures contain such bytes. */
 /** All formats that are recognised; bytes that match several are the first of them. */
-export const formats = {
+export const formats: Readonly<Record<string, Format>> = {
   empty: unserved('empty', /^$/, 'save it again'),
   png: served('a PNG picture', 'picture', /^\x89PNG\r\n\x1a\n/, 'png'),
   jpeg: served('a JPEG picture', 'picture', /^\xff\xd8\xff/, 'jpg', 'jpeg'),
@@ -120,25 +117,22 @@ export const formats = {
   svg: served('an SVG picture', 'other', /^\s*<(?:[^]*<)?(?:[\w-]+:)?svg(?=[\s/>])/i, 'svg'),
   // Programs put other bytes before it, so that it comes last.
   pdf: served('a PDF document', 'other', /^[^]{0,1024}?%PDF-/, 'pdf'),
-} satisfies Record<string, Format>;
+};
 /* oxlint-enable no-control-regex */
 
-/** The name of a format. */
-export type FormatName = keyof typeof formats;
-
 /** The format that a name promises by its ending. */
-export function formatOfEnding(ending: string): FormatName | undefined {
+export function formatOfEnding(ending: string): string | undefined {
   return findFormat(({ endings }) => endings.includes(ending));
 }
 
-function findFormat(matches: (format: Format) => boolean): FormatName | undefined {
-  return (Object.keys(formats) as FormatName[]).find((name) => matches(formats[name]));
+function findFormat(matches: (format: Format) => boolean): string | undefined {
+  return Object.keys(formats).find((name) => matches(formats[name]!));
 }
 
 /** The first element of an SVG or a web page stands within this many bytes, after comments. */
 const headBytes = 16_384;
 
-function detectFormat(bytes: Uint8Array): FormatName | undefined {
+function detectFormat(bytes: Uint8Array): string | undefined {
   const head = bytes.subarray(0, headBytes);
   const encoding = byteOrderMarkOf(head);
   const text = encoding ? new TextDecoder(encoding).decode(head) : Buffer.from(head).toString('latin1');

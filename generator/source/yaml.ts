@@ -12,19 +12,24 @@ import type { Diagnostics, Place } from './diagnostics.ts';
 import { readText } from './load.ts';
 import type { SourceFile, SourceFolder } from './load.ts';
 
+/** The value of a file without an error. */
+export interface SourceYaml<Value> {
+  readonly value: Value;
+  /** The place of the value at a path of keys, or of its nearest ancestor. */
+  readonly place: (path: Path) => Place;
+}
+
 /** Reads and validates a file. Reports every problem; returns undefined if there is an error, or no file. */
 export function readYaml<Schema extends z.ZodType>(
   file: SourceFile | undefined,
   schema: Schema,
   diagnostics: Diagnostics,
-) {
+): SourceYaml<z.infer<Schema>> | undefined {
   const text = file && readText(file, diagnostics);
   if (text === undefined) return undefined;
   const { value, findings, place } = parseYaml(text, schema);
-  diagnostics.report(file!.display, findings);
-  return value === undefined
-    ? undefined
-    : { value, place: (path: Path): Place => ({ file: file!.display, ...place(path) }) };
+  diagnostics.report(file!, findings);
+  return value === undefined ? undefined : { value, place: (path) => ({ ...file!, ...place(path) }) };
 }
 
 /** The file in content/ with the pictures and pages of authors. */
@@ -74,7 +79,7 @@ const fail = (message: string, hint: string, line = 1): Finding => {
   return { severity: 'error', line, column: 1, message, hint };
 };
 
-/** Splits the text of an article and validates its front matter. Returns the error of a text that cannot be split. */
+/** Splits the text of an article and validates its front matter; returns the error of a text that cannot be split. */
 export function parseArticle<Schema extends z.ZodType>(
   text: string,
   schema: Schema,
