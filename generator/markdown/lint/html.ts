@@ -1,12 +1,22 @@
-import type { Element, ElementContent, Root } from 'hast';
-import type { Html } from 'mdast';
-import type { Position } from '../../common/finding.ts';
-import { walk } from '../plugins/walk.ts';
+import { distance } from 'fastest-levenshtein';
+import type { Element, ElementContent, Nodes as HtmlNodes, Root } from 'hast';
+import type { Definition, Html, Image, Link, Nodes } from 'mdast';
 import { safeHtml } from '../plugins/html.ts';
-import { isOwnMedia } from '../plugins/links.ts';
-import { startOf } from './linted.ts';
-import type { Linted } from './linted.ts';
-import { faultOf } from './links.ts';
+import { copyIt, isOwnMedia } from '../plugins/links.ts';
+import { walk } from '../plugins/walk.ts';
+
+/** The article that the checks read. Offsets count in its source. */
+export interface Linted {
+  readonly source: string;
+  readonly sitePath: string;
+  /** The source of a node. */
+  readonly sourceOf: (node: Nodes | HtmlNodes) => string;
+  /** Reports a probable mistake at an offset or a node. */
+  readonly warn: (place: number | Nodes | HtmlNodes, message: string, hint: string) => void;
+}
+
+/** The offset at which a node begins. */
+export const startOf = ({ position }: Nodes | HtmlNodes): number => position?.start.offset ?? 0;
 
 const kept = new Set(safeHtml.tagNames);
 const removed = new Set(safeHtml.strip);
@@ -36,28 +46,23 @@ const startTag = /<([a-z][^\s/>]*)(?:"[^"]*"|'[^']*'|[^'">])*>?/iy;
 export const curlyQuotes = 'curly quotes make no attributes';
 const h1 = 'the title is the only heading of level 1';
 
-/**
- * Checks the elements of an article, of Markdown and of its raw HTML: headings of level 1 and skipped levels, pictures without
- * a description, addresses, elements that are not closed, and what the sanitiser removes although readers would see it. `raw`
- * is the raw HTML at its offsets, with spaces between.
- */
+/** Checks the elements of Markdown and of raw HTML. `raw` is the raw HTML at its offsets, with spaces between. */
 export function checkElements(elements: Root, raw: string, { source, sourceOf, sitePath, warn }: Linted): void {
   let level: number | undefined;
   /** The elements that must be closed, by their offset: the parser opens some of them again in the next paragraph. */
   const open = new Map<number, Element>();
 
   const checkHeading = (node: Element, depth: number, isRaw: boolean): void => {
-    const at = node.position!.start;
     const next = (level ?? 1) + 1;
     if (depth === 1) {
       const hint = isRaw ? 'write <h2>' : sourceOf(node).startsWith('#') ? 'begin with ##' : 'underline it with ---';
-      const isFirst = !isRaw && source.slice(0, at.offset).trim() === '';
-      warn(at, h1, isFirst ? `delete it if it repeats the title, else ${hint}` : hint);
+      const isFirst = !isRaw && source.slice(0, startOf(node)).trim() === '';
+      warn(node, h1, isFirst ? `delete it if it repeats the title, else ${hint}` : hint);
     } else if (depth > next && !isRaw) {
       const message = level
         ? `the level of this heading is ${depth}, after a heading of level ${level}`
         : `the level of the first heading is ${depth}`;
-      warn(at, message, `write ${'#'.repeat(next)}${sourceOf(node).replace(/^#+/, '')}`);
+      warn(node, message, `write ${'#'.repeat(next)}${sourceOf(node).replace(/^#+/, '')}`);
     }
     level = depth;
   };
@@ -68,13 +73,13 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
     const hint = isRaw
       ? 'add alt="what it shows", or alt="" if it shows nothing'
       : `write what it shows: ${sourceOf(node).replace(/^!\[\s*\]/, '![text]')}`;
-    warn(node.position!.start, 'the picture has no description', hint);
+    warn(node, 'the picture has no description', hint);
   };
   const checkPlayer = (player: Element): void => {
-    const files: { readonly url: string; readonly at: Position; readonly isPlayed: boolean }[] = [];
+    const files: { readonly url: string; readonly at: HtmlNodes; readonly isPlayed: boolean }[] = [];
     walk(player, (node) => {
       if (node.type !== 'element' || (node !== player && node.tagName !== 'source')) return;
-      const at = node.position?.start ?? player.position!.start;
+      const at = node.position ? node : player;
       const { src, poster } = node.properties;
       if (typeof src === 'string') files.push({ url: src, at, isPlayed: true });
       if (typeof poster === 'string') files.push({ url: poster, at, isPlayed: false });
@@ -87,12 +92,14 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
     const url = foreign.find(({ isPlayed }) => isPlayed)?.url;
     const message = `<${player.tagName}> is removed with all that is in it: it plays no file of content/media/`;
     const hint = `save the file there${url ? `, or write a link: ${toLink(url)}` : ''}`;
-    warn(player.position!.start, message, hint);
+    warn(player, message, hint);
   };
-  const checkRemoved = ({ tagName: name, properties: { src }, position }: Element, isClosed: boolean): void => {
+  const checkRemoved = (node: Element, isClosed: boolean): void => {
+    const { tagName: name, properties } = node;
+    const { src } = properties;
     if (!isClosed && !needNoEnd.has(name)) {
       const message = `<${name}> is never closed: it is removed with the text after it`;
-      warn(position!.start, message, `write \`<${name}>\` in backticks to show it, else delete it`);
+      warn(node, message, `write \`<${name}>\` in backticks to show it, else delete it`);
       return;
     }
     const hint = ['svg', 'math', 'canvas'].includes(name)
@@ -100,16 +107,13 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
       : src && name !== 'script'
         ? `write a link: ${toLink(src)}`
         : 'delete it: articles are text and pictures';
-    warn(position!.start, `<${name}> is removed with all that is in it`, hint);
+    warn(node, `<${name}> is removed with all that is in it`, hint);
   };
 
   walk(elements, (node) => {
-    if (node.type !== 'element') return undefined;
+    if (node.type !== 'element' || !node.position) return undefined;
     const { tagName: name, properties } = node;
-    // The parser leaves out what it does not know, such as the end of an element that Markdown ends.
-    const { start, end }: Partial<NonNullable<Element['position']>> = node.position ?? {};
-    if (!start) return undefined;
-    const offset = (startTag.lastIndex = start.offset ?? 0);
+    const offset = (startTag.lastIndex = startOf(node));
     const [tag = '', written] = startTag.exec(raw) ?? [];
     const isRaw = written?.toLowerCase() === name;
     const [, depth] = /^h([1-6])$/.exec(name) ?? [];
@@ -118,19 +122,15 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
     if (!isRaw) return undefined;
     const url = name === 'img' ? properties.src : name === 'a' ? properties.href : undefined;
     const fault = url === undefined ? undefined : faultOf(url, name === 'img');
-    if (fault) warn(start, ...fault);
-    const [, last] = /<\/([^\s>]+)\s*>$/.exec(raw.slice(0, end?.offset ?? 0).slice(-80)) ?? [];
+    if (fault) warn(node, ...fault);
+    const [, last] = /<\/([^\s>]+)\s*>$/.exec(raw.slice(0, endOf(node) ?? 0).slice(-80)) ?? [];
     // An element without an end tag ends with its last child.
-    const hasEnd = last?.toLowerCase() === name && endOf(node.children.at(-1)) !== end?.offset;
+    const hasEnd = last?.toLowerCase() === name && endOf(node.children.at(-1)) !== endOf(node);
     const isClosed = hasEnd || tag.endsWith('/>');
-    if (hiding.has(name) || visible.has(name)) {
-      if (isClosed) open.delete(offset);
-      else open.set(offset, node);
-    }
-    if (/=\s*[“”„‘’]/.test(tag)) {
-      warn(start, curlyQuotes, 'write " around their values');
-    }
-    if (name === 'input') warn(start, '<input> becomes a task box', 'write "- [ ] text" for one, else delete it');
+    if (isClosed) open.delete(offset);
+    else if (hiding.has(name) || visible.has(name)) open.set(offset, node);
+    if (/=\s*[“”„‘’]/.test(tag)) warn(node, curlyQuotes, 'write " around their values');
+    if (name === 'input') warn(node, '<input> becomes a task box', 'write "- [ ] text" for one, else delete it');
     if (name === 'video' || name === 'audio') checkPlayer(node);
     else if (removed.has(name)) {
       checkRemoved(node, isClosed);
@@ -138,14 +138,17 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
     } else if (!kept.has(name) && !harmless.has(name) && !source.endsWith('{{', offset)) {
       // Hugo's `{{<note>}}` is reported as a template.
       const short = tag.replace(/\s[^]*/, ' ...>');
-      const hint = `write \`${short}\` in backticks to show it, else delete it`;
-      warn(start, `${short} is taken for HTML and removed`, hint);
+      warn(
+        node,
+        `${short} is taken for HTML and removed`,
+        `write \`${short}\` in backticks to show it, else delete it`,
+      );
     }
     return undefined;
   });
-  for (const { tagName: name, position } of open.values()) {
-    const effect = hiding.has(name) ? 'all text after it is hidden' : 'it also applies to the text after it';
-    warn(position!.start, `<${name}> is never closed: ${effect}`, `write </${name}> where it ends`);
+  for (const node of open.values()) {
+    const effect = hiding.has(node.tagName) ? 'all text after it is hidden' : 'it also applies to the text after it';
+    warn(node, `<${node.tagName}> is never closed: ${effect}`, `write </${node.tagName}> where it ends`);
   }
 }
 
@@ -168,6 +171,7 @@ export function checkRawHtml(node: Html, { source, sourceOf, warn }: Linted): vo
   else if (begin) warn(start, `"${begin}" is taken for HTML and removed up to ">"`, 'write it in backticks');
 }
 
+/** The parser leaves out an end that it does not know, such as that of an element that Markdown ends. */
 const endOf = (node: ElementContent | undefined): number | undefined =>
   (node?.position?.end as { readonly offset?: number } | undefined)?.offset;
 
@@ -179,3 +183,71 @@ const toLink = (url: string): string =>
       /^https?:\/\/(?:www\.)?youtube(?:-nocookie)?\.com\/embed\/([\w-]+).*/,
       'https://www.youtube.com/watch?v=$1',
     )})`;
+
+/** Finds an address that is empty, mistyped, or removed by the sanitiser. */
+export function checkAddress(node: Link | Image | Definition, { sourceOf, warn }: Linted): void {
+  const fault = node.position && faultOf(node.url, node.type === 'image');
+  if (!fault) return;
+  const source = sourceOf(node);
+  // The address follows the text, which may contain the same characters.
+  const index = node.url === '' ? source.lastIndexOf('(') + 1 : source.lastIndexOf(node.url);
+  warn(startOf(node) + Math.max(0, index), ...fault);
+}
+
+/** The message and hint for an address, if it is wrong. */
+type Fault = readonly [message: string, hint: string];
+
+/** What is wrong with an address, if it is. */
+function faultOf(url: string, isPicture: boolean): Fault | undefined {
+  // A picture without an address is a missing file, which is reported as an error.
+  if (url === '') return isPicture ? undefined : ['the link has no address', 'write it between the parentheses'];
+  if (url.startsWith('/')) return faultOfPath(url);
+  const [, scheme] = /^([a-z][a-z0-9+.-]*):/i.exec(url) ?? [];
+  if (scheme === undefined) return undefined;
+  const allowed = safeHtml.protocols?.[isPicture ? 'src' : 'href'] ?? [];
+  if (!allowed.includes(scheme.toLowerCase())) return faultOfScheme(url, scheme, isPicture);
+  if (!/^https?$/i.test(scheme)) return undefined;
+  const rest = url.slice(scheme.length + 1).replace(/^\/*/, '');
+  const [again = ''] = /^https?:?\/\//i.exec(rest) ?? [];
+  if (again) return [`the link "${url}" has two schemes`, didYouMean(`https://${rest.slice(again.length)}`)];
+  if (/^https?:\/\/[^/?#]/i.test(url)) return undefined;
+  return [`the link "${url}" has no host`, rest === '' ? 'write the whole address' : didYouMean(`${scheme}://${rest}`)];
+}
+
+/** Schemes that are no mistakes. */
+const otherSchemes = /^(?:s?ftps?|smtps?|tcp|udp|ssh|wss?|tel|sms)$/i;
+
+function faultOfScheme(url: string, scheme: string, isPicture: boolean): Fault {
+  const message = `${isPicture ? 'pictures' : 'links'} with "${scheme}:" are removed`;
+  if (/^(?:file|[a-z])$/i.test(scheme)) return [message, copyIt];
+  if (scheme === 'data') return [message, 'save the picture in content/media/'];
+  const rest = url.slice(scheme.length + 1);
+  const name = scheme.toLowerCase();
+  if (!otherSchemes.test(scheme)) {
+    // A host with a port looks like a scheme.
+    if (/^\d+(?:[/?#]|$)/.test(rest) && !/^\d{6}/.test(rest)) return [message, didYouMean(`http://${url}`)];
+    if (distance(name, 'https') <= 1) return [message, didYouMean(`https:${rest}`)];
+    if (rest.startsWith('//') && distance(name, 'http') <= 2) return [message, didYouMean(`http:${rest}`)];
+  }
+  return [message, 'write the address as text'];
+}
+
+const folders = ['blog', 'knowledgebase', 'media'];
+const synonyms = new Map([
+  ['kb', 'knowledgebase'],
+  ['knowledge', 'knowledgebase'],
+]);
+
+/** Whether the first folder of a path is a mistyped folder of content/; other pages of the site are not known here. */
+function faultOfPath(path: string): Fault | undefined {
+  const [, folder, rest = ''] = /^\/([^/?#]+)(\/.*)$/s.exec(path) ?? [];
+  if (folder === undefined || folders.includes(folder)) return undefined;
+  const name = folder.toLowerCase().replace(/[-_]|%20/g, '');
+  const meant =
+    synonyms.get(name) ?? folders.find((other) => distance(name, other) <= Math.max(1, Math.floor(other.length / 4)));
+  return meant === undefined
+    ? undefined
+    : [`there is no folder /${folder}/ in content/`, didYouMean(`/${meant}${rest}`)];
+}
+
+const didYouMean = (better: string): string => `did you mean "${better}"?`;
