@@ -1,7 +1,4 @@
-/**
- * Ends the process with one sentence if its Node.js is too old. This file is JavaScript, because an old Node.js reads it; for
- * the same reason, a main.js imports nothing by name that came after Node.js 20.
- */
+/** Ends an old Node.js. It reads JavaScript only, so a main.js imports no name that came after Node.js 20. */
 export function checkNode() {
   const { node } = process.versions;
   if (Number.parseInt(node, 10) >= 24) return;

@@ -7,10 +7,7 @@ export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-/**
- * Returns the value of a required option. commander checks `requiredOption` before unknown options, so it would answer
- * the typo `--proivder x` only with "--provider is missing".
- */
+/** The value of a required option. Of the typo `--proivder x` commander would only say "--provider is missing". */
 export function requireOption<Value>(value: Value | undefined, flag: string): Value {
   if (value === undefined) throw new CommandError(`${flag} is missing`);
   return value;
@@ -25,10 +22,7 @@ export function createProgram(name: string, description: string, output: OutputC
     .configureOutput({ ...output, outputError: () => undefined });
 }
 
-/**
- * Runs the command that the arguments name and returns the exit status. Prints an error that the user can fix as one line
- * on stderr and returns 1; throws any other error.
- */
+/** Runs a command and returns the exit status: 1 after a printed error that the user can fix. Throws any other error. */
 export async function runProgram(program: CommandUnknownOpts, args: readonly string[]): Promise<number> {
   program.hook('preAction', (_, command) => checkOptions(command, args));
   try {

@@ -4,10 +4,7 @@ import { escapeControls } from './terminal.ts';
 /** The environment of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/**
- * Reads a setting from an environment variable, or from the file that `<NAME>_FILE` names. An empty variable counts as not
- * set. Reports every problem, never with a value.
- */
+/** Reads a setting or the file that `<NAME>_FILE` names; an empty variable is not set. Reports problems, never a value. */
 export function readVariable(name: string, source: Environment, report: (problem: string) => void): string | undefined {
   const file = source[`${name}_FILE`];
   if (file && source[name]) report(`${name}: is set twice, directly and by ${name}_FILE`);
@@ -43,9 +40,6 @@ export function isSettingsFile(path: string): boolean {
   }
 }
 
-/** What {@link toBaseUrl} accepts. */
-export const baseUrlRule = 'must be an http or https URL without user, query and fragment';
-
 /** What {@link toPageUrl} accepts. */
 export const pageUrlRule = 'must be an http or https URL without a user';
 
@@ -55,10 +49,11 @@ export function toPageUrl(text: string): string | undefined {
   return url && /^https?:$/.test(url.protocol) && !url.username && !url.password ? url.href : undefined;
 }
 
+/** What {@link toBaseUrl} accepts. */
+export const baseUrlRule = 'must be an http or https URL without user, query and fragment';
+
 /** The address below which paths are added, without a slash at its end; undefined if the text is none. */
 export function toBaseUrl(text: string): string | undefined {
-  const url = URL.parse(text);
   // A query or fragment would stand before the path that is added.
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || /[?#]/.test(text)) return undefined;
-  return (url.origin + url.pathname).replace(/\/+$/, '');
+  return /[?#]/.test(text) ? undefined : toPageUrl(text)?.replace(/\/+$/, '');
 }

@@ -3,10 +3,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/**
- * Replaces a file atomically: writes a temporary file in the same folder and renames it. A reader sees the old or the new
- * content, never a part. With `flush` the bytes are on disk before the rename, so a power loss cannot leave an empty file.
- */
+/** Replaces a file atomically. With `flush` its bytes are on disk first, so a power loss cannot leave an empty file. */
 export async function replaceFile(
   path: string,
   content: string,
@@ -22,10 +19,7 @@ export async function replaceFile(
   }
 }
 
-/**
- * Creates a folder and its missing parents. It replaces the recursive mkdir of Node.js, which never returns below /proc:
- * there mkdir fails with ENOENT although the parent exists.
- */
+/** Creates a folder and its parents. Node's recursive mkdir never returns below /proc, where mkdir fails with ENOENT. */
 export function createFolder(path: string, mode?: number): void {
   if (isFolder(path)) return;
   const parent = dirname(path);

@@ -1,9 +1,6 @@
 const dayMs = 86_400_000;
 
-/**
- * The instant of a local time, `YYYY-MM-DDTHH:MM[:SS]`, in an IANA time zone, by RFC 5545 3.3.5: an ambiguous time is the
- * first of the two, and a skipped one uses the offset before the change.
- */
+/** The instant of a local time, by RFC 5545 3.3.5: of two it is the first, and a skipped time uses the offset before it. */
 export function toInstant(local: string, timezone: string): number {
   const shown = Date.parse(`${local}Z`);
   const offsetAt = offsetsOf(timezone);

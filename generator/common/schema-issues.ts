@@ -5,14 +5,12 @@ import { findSimilar, suggest } from './suggest.ts';
 /** A path of keys to a value. */
 export type Path = readonly PropertyKey[];
 
-/** A value that does not match its schema. */
+/** A value that does not match its schema, or a key (`atKey`). */
 interface Mismatch {
   readonly path: Path;
   readonly message: string;
   readonly hint?: string | undefined;
-  /** Whether the problem is the key rather than its value. */
   readonly atKey?: boolean;
-  /** The invalid value, if the value is the problem. */
   readonly input?: unknown;
   readonly isMissing?: boolean;
   /** The path of the field that an unknown one was meant to be. */
@@ -157,10 +155,7 @@ const readings: readonly { write: (text: string) => string[]; read?: (text: stri
   { write: toLists, read: parse },
 ];
 
-/**
- * Finds what was probably meant by an invalid value, as a hint such as "write 3.50". Suggests only values that `isAccepted`
- * allows; two if the value can be read in two ways.
- */
+/** Finds what was probably meant by an invalid value, as a hint such as "write 3.50"; two if it can be read in two ways. */
 function findCorrection(
   value: string | number | boolean,
   isQuoted: boolean,

@@ -1,7 +1,4 @@
-/**
- * Escapes untrusted text for printing: control characters, which could rewrite the output of a terminal or a CI log, and
- * characters that change the text direction.
- */
+/** Escapes what could rewrite the output of a terminal or a CI log: control characters, and those of text direction. */
 export function escapeControls(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069\uFEFF]/gu,

@@ -1,13 +1,10 @@
 import { Script, createContext } from 'node:vm';
 
 /** V8 supports timeouts only for scripts, so a script calls the work. */
-const timed = createContext({ work: (): unknown => undefined });
+const timed = createContext({ work: () => {} });
 const callWork = new Script('work()');
 
-/**
- * Runs synchronous work for each item, and ends it after about `cpuMs` of CPU time, even in an endless loop: then the result
- * for this item is undefined. The work for an item may run twice.
- */
+/** Runs synchronous work for each item, maybe twice; its result is undefined if that was ended after `cpuMs` of CPU time. */
 export function mapWithTimeLimit<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Result,
@@ -39,11 +36,4 @@ export function mapWithTimeLimit<Item, Result>(
     }
   }
   return results;
-}
-
-/** Runs synchronous work, and ends it with an error after about `cpuMs` of CPU time. The work may run twice. */
-export function withTimeLimit<Result>(work: () => Result, cpuMs: number): Result {
-  const [done] = mapWithTimeLimit([work], (run) => ({ result: run() }), cpuMs);
-  if (!done) throw new Error(`more than ${cpuMs} ms`);
-  return done.result;
 }

@@ -30,10 +30,7 @@ const noAlias = {
   hint: 'write the value out, or put a text that begins with * in quotes',
 };
 
-/**
- * Finds what is wrong with the syntax of a YAML text, in its order: aliases, tags, and keys that an object cannot hold, too. One
- * mistake often makes the parser report many errors, so only the first of those that may follow from each other is kept.
- */
+/** Finds what is wrong with the syntax of a YAML text, in its order; aliases, tags and keys of objects, too. */
 export function findSyntaxFaults(source: Source): Fault[] {
   const { document, text } = source;
   const conflicts = findConflicts(text);
@@ -58,6 +55,7 @@ export function findSyntaxFaults(source: Source): Fault[] {
     }
   });
   const sorted = faults.toSorted((a, b) => a.offset - b.offset);
+  // One mistake often makes the parser report many errors.
   const first = sorted.find(({ hidesOthers }) => hidesOthers);
   const kept = sorted.filter((fault) => !fault.hidesOthers || fault === first);
   const lines = kept.map(({ offset }) => lineStart(text, offset));

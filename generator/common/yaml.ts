@@ -19,11 +19,10 @@ export interface CheckedYaml<Value> {
   readonly place: (path: Path) => Position;
 }
 
-/** Options for files that contain credentials. */
+/** Options for files that contain credentials: `hideSource` leaves the source text and values out of messages. */
 interface YamlOptions {
   /** Replaces a text value before validation. A value with a reported problem is not validated. */
   readonly replaceText?: (text: string, report: (message: string) => void) => string;
-  /** Leaves the source text and values out of messages. */
   readonly hideSource?: boolean;
 }
 
@@ -104,10 +103,7 @@ export function parseYaml<Schema extends z.ZodType>(
   };
 }
 
-/**
- * A text that ends at a `#`, since YAML reads the rest of the line as a comment; a real comment has a space after its `#`. What is
- * kept of it is empty if it begins with the `#`.
- */
+/** A text that YAML cuts at a `#`; a real comment has a space after it. What is `kept` is empty if it begins with it. */
 function findCut({ path, node }: { path: Path; node: Scalar }, text: string) {
   const isText = typeof node.value === 'string' && node.type === 'PLAIN';
   if (!node.range || !(isText || node.value === null)) return undefined;

@@ -1,15 +1,14 @@
 import { once } from 'node:events';
 import { relative, sep } from 'node:path';
 import { watch } from 'chokidar';
+import pLimit from 'p-limit';
 import { isEditorFile } from './load.ts';
 
 type Change = 'changed' | 'added' | 'removed';
 
-/** Changes in watched folders. */
+/** The changed files in watched folders, by absolute path, and whether files or folders were added or removed. */
 export interface Changes {
-  /** The absolute paths of the files that were modified, added or removed. */
   readonly files: ReadonlyMap<string, Change>;
-  /** Whether files or folders were added or removed. */
   readonly structure: boolean;
 }
 
@@ -19,30 +18,24 @@ const kinds: Partial<Record<string, Change>> = { change: 'changed', add: 'added'
 /** Editors write a file in several steps. */
 const debounceMs = 10;
 
-/**
- * Watches folders, without dot files and files of editors. Calls `onChange` at once, and again for each debounced change; calls never overlap.
- * Resolves after the first call. `onChange` must not throw. `close` waits for a running call.
- */
+/** Watches folders. Calls `onChange` now and after each debounced change, never twice at a time; it must not throw. */
 export async function watchFolders(
   roots: readonly string[],
   onChange: (changes: Changes) => Promise<void>,
 ): Promise<{ close(): Promise<void> }> {
   let files = new Map<string, Change>();
-  let structure = false;
+  let structure = true;
   let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> | undefined;
-
-  const drain = async (): Promise<void> => {
-    while (files.size > 0 || structure) {
+  const limit = pLimit(1);
+  const run = (): Promise<void> =>
+    limit(async () => {
+      // The run before may have handled the change.
+      if (files.size === 0 && !structure) return;
       const changes = { files, structure };
       files = new Map();
       structure = false;
-      // The next iteration handles the changes that arrive during this one.
-      // oxlint-disable-next-line no-await-in-loop
       await onChange(changes);
-    }
-  };
-  const run = (): Promise<void> => (running ??= drain().finally(() => (running = undefined)));
+    });
   const onEvent = (event: string, path: string): void => {
     const change = kinds[event];
     // Some editors save a file by replacing it.
@@ -61,13 +54,12 @@ export async function watchFolders(
   const watcher = watch([...roots], { ignoreInitial: true, followSymlinks: false, ignored: isHidden });
   await once(watcher, 'ready');
   watcher.on('all', onEvent);
-  structure = true;
   await run();
   return {
     async close() {
       clearTimeout(timer);
       await watcher.close();
-      await running;
+      await limit(() => undefined);
     },
   };
 }
