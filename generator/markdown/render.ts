@@ -14,23 +14,17 @@ import { addTrusted } from './plugins/trusted.ts';
 import type { Targets } from './plugins/trusted.ts';
 import { walk } from './plugins/walk.ts';
 
-/** The rendered Markdown of an article. */
+/** A rendered article; it is empty if it has no text or exceeds a limit, which the only finding says. */
 export interface Rendered extends Targets {
-  /**
-   * Sanitised HTML; it never contains scripts. The sizes of its pictures are not filled in. It is empty if the article has no
-   * text or exceeds a limit, which the only finding says.
-   */
+  /** Sanitised HTML; it never contains scripts. The sizes of its pictures are not filled in. */
   readonly html: string;
   readonly words: number;
-  /** What is wrong with the Markdown; lines are those of the body. */
+  /** Lines are those of the body. */
   readonly findings: readonly Finding[];
 }
 
 /** An article to render. */
-export interface ArticleText {
-  readonly markdown: string;
-  readonly sitePath: string;
-}
+export type ArticleText = Readonly<Record<'markdown' | 'sitePath', string>>;
 
 /** The limit of CPU time for an article; a real one of 320 kB takes 0.3 s. */
 const maxRenderMs = 5000;
@@ -104,18 +98,13 @@ const maxMarks = 60_000;
 /** The largest table of 1,000 real articles has 484 cells. The parser pads short rows to the width of the first. */
 const maxTableCells = 10_000;
 
-/** Checks the size and nesting of an article before it is parsed. */
 function findExcessiveMarkup(markdown: string): Rendered | undefined {
   const line = findDeepNesting(markdown);
   if (line > 0) return reject(`lists or quotes are nested more than ${maxNesting} levels deep`, 'flatten them', line);
-  // A shorter text cannot exceed the limit.
-  if (markdown.length <= maxMarks) return undefined;
   const marks = markdown.match(/[\n#*+\-<>[\]_`|~]/g)?.length ?? 0;
   if (marks <= maxMarks) return undefined;
-  return reject(
-    `the article has ${marks} lines and marks of Markdown, more than the limit of ${maxMarks}`,
-    'split it up',
-  );
+  const message = `the article has ${marks} lines and marks of Markdown, more than the limit of ${maxMarks}`;
+  return reject(message, 'split it up');
 }
 
 const container = /[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$))/y;
@@ -148,7 +137,6 @@ function findDeepNesting(markdown: string): number {
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu;
 const inline = new Set(['emphasis', 'strong', 'delete', 'link', 'linkReference']);
 
-/** Counts the words of an article, without code and raw HTML. */
 function countWords(tree: Root): number {
   let prose = '';
   walk(tree, (node) => {

@@ -13,15 +13,13 @@ const minPoolCharacters = 3_000_000;
 /** More threads would wait for the main thread, which does everything except rendering. */
 const maxThreads = 4;
 
-/**
- * Creates a renderer. With `threads` above one it starts that many; without `threads` it starts a pool after a large amount
- * of text. `close` terminates them. The code that renders is loaded at first use.
- */
+/** Creates a renderer with so many threads; by default it starts a pool after a large amount of text. `close` ends it. */
 export function createRenderer(threads?: number): { readonly render: Render; close(): Promise<void> } {
   const poolSize = threads ?? Math.min(availableParallelism(), maxThreads);
   let characters = 0;
   const renderHere = inBatches([
     async (articles) => {
+      // Loaded at first use.
       const { renderAll } = await import('./render.ts');
       // Yields to the event loop between batches.
       await setImmediate();
@@ -83,21 +81,18 @@ const stackSizeMb = (984 + 192) / 1024;
 /** For 1,000 real articles, the peak memory of two threads is 680 MB without this limit and 430 MB with it. */
 const maxYoungGenerationSizeMb = 48;
 
-/**
- * Starts a pool of threads. If one ends, all articles that wait are rejected with the reason, the other threads are terminated,
- * and `onEnd` is called. The thread is not replaced: the same article would end the next one too.
- */
+/** Starts a pool of threads. If one ends, so do all: the same article would end the next one too. `onEnd` is called then. */
 function startPool(size: number, onEnd: () => void) {
   let failure: CommandError | undefined;
-  const sent = new Set<PromiseWithResolvers<Rendered[]>>();
+  const replies = Array.from({ length: size }, (): PromiseWithResolvers<Rendered[]>[] => []);
   const fail = (reason: string): void => {
     if (failure) return;
     failure = new CommandError(`a thread that renders articles has ended (${reason}); the release stays as it was`);
-    for (const { reject } of sent) reject(failure);
+    for (const { reject } of replies.flat()) reject(failure);
     onEnd();
     void close();
   };
-  const threads = Array.from({ length: size }, () => {
+  const threads = replies.map(() => {
     const thread = new Worker(new URL('./render.ts', import.meta.url), {
       workerData: 'render',
       resourceLimits: { stackSizeMb, maxYoungGenerationSizeMb },
@@ -106,17 +101,15 @@ function startPool(size: number, onEnd: () => void) {
     return thread.on('exit', (code) => fail(`exit code ${code}`));
   });
   const close = async (): Promise<void> => void (await Promise.all(threads.map((thread) => thread.terminate())));
-  const workers = threads.map((thread): RenderBatch => {
-    const replies: PromiseWithResolvers<Rendered[]>[] = [];
-    thread.on('message', (results: Rendered[]) => replies.shift()!.resolve(results));
+  const workers = threads.map((thread, at): RenderBatch => {
+    thread.on('message', (results: Rendered[]) => replies[at]!.shift()!.resolve(results));
     return async (articles) => {
       if (failure) throw failure;
       const reply = Promise.withResolvers<Rendered[]>();
-      replies.push(reply);
-      sent.add(reply);
+      replies[at]!.push(reply);
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
       thread.postMessage(articles);
-      return reply.promise.finally(() => sent.delete(reply));
+      return reply.promise;
     };
   });
   // Twice: the second batch waits in its thread, since this thread is often too busy to send it in time.

@@ -1,21 +1,8 @@
-const wordsPerMinute = 200;
-
-/** The reading time of a number of words, at least one minute. */
-export function toReadTime(words: number): string {
-  return `${Math.max(1, Math.ceil(words / wordsPerMinute))} min read`;
-}
-
-/** The text of an article for a search: without markup, code blocks and the labels that the renderer adds. */
-export interface PlainText {
-  readonly headings: readonly string[];
-  readonly text: string;
-}
-
 /**
- * Extracts the text of an article from its HTML. It is only for the HTML of `render`: that closes each element and escapes
- * each `<` outside of tags, so that patterns find what a parser would, in a fraction of its time.
+ * Extracts the headings and the other text of an article for a search, without code blocks and the labels of the renderer. For HTML
+ * of `render` only: that closes each element and escapes each `<` of a text, so patterns find what a slower parser would.
  */
-export function toPlainText(html: string): PlainText {
+export function toPlainText(html: string) {
   const headings: string[] = [];
   const body = html
     .replace(tag, (start) => start.replace(value, withoutBrackets))

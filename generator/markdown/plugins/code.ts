@@ -9,7 +9,7 @@ const part = /title=(?:"([^"]*)"|'([^']*)'|(\S*))|\{([^{}]*)\}|\S+/g;
 
 /**
  * Parses what follows the language of a code block, ` ```ts title="server.ts" {2,4-6} `: its title, the numbers of the marked
- * lines from 1, and its mistakes, whose offsets count from its beginning. What other programs read is ignored.
+ * lines from 1, and its mistakes at their offsets. What other programs read is ignored.
  */
 export function parseFenceMeta({ meta, value }: Code) {
   let title = '';
@@ -46,11 +46,9 @@ export function parseFenceMeta({ meta, value }: Code) {
 export function keepFenceMeta(code: Code): void {
   if (!code.meta) return;
   const { title, lines } = parseFenceMeta(code);
-  const hProperties = {
-    ...(title && { dataTitle: title }),
-    ...(lines.size > 0 && { dataLines: [...lines].join(',') }),
+  code.data = {
+    hProperties: { ...(title && { dataTitle: title }), ...(lines.size > 0 && { dataLines: [...lines].join(',') }) },
   };
-  code.data = { ...code.data, hProperties };
 }
 
 /**
@@ -87,7 +85,6 @@ function highlight(code: Element): void {
   }
 }
 
-/** Removes and returns what {@link keepFenceMeta} has set. */
 function takeMeta({ properties }: Element) {
   const { dataTitle: title, dataLines: lines } = properties;
   delete properties.dataTitle;

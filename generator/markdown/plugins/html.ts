@@ -19,10 +19,7 @@ export const alertTitles = {
 
 const alertMarker = /^\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\][ \t]*(?:\n|$)/i;
 
-/**
- * Turns a quote that begins with a line of `[!NOTE]` (or TIP, IMPORTANT, WARNING, CAUTION) into a titled
- * `div.markdown-alert`, as GitHub does. `markdown` is the whole article.
- */
+/** Turns a quote that begins with a line of `[!NOTE]` into a titled `div.markdown-alert`, as GitHub does. */
 export function makeAlert(quote: Blockquote, markdown: string): void {
   const [first] = quote.children;
   if (first?.type !== 'paragraph') return;
@@ -77,10 +74,7 @@ const lineBreak = /^<br *\/?>$/i;
 /** Comments, which the sanitiser removes. */
 const comments = /^\s*(?:<!--(?!-?>)(?:(?!--!?>)[^])*-->\s*)+$/;
 
-/**
- * Parses the raw HTML of an article into elements, as a browser would. Skips articles without any, and those with only comments
- * and `<br>`, since parsing takes a fifth of a render.
- */
+/** Parses raw HTML as a browser would. That takes a fifth of a render, so not if there are only comments and `<br>`. */
 export function rehypeRawHtml() {
   return (tree: Root, file: VFile): Root => {
     const raw: Extract<Nodes, { type: 'raw' }>[] = [];

@@ -1,16 +1,14 @@
 import { posix } from 'node:path';
+import type { Position } from '../../common/finding.ts';
 
-/** A link, picture, video or sound of an article that points into content/; line and column count from 1 in the body. */
-export interface Reference {
-  /** The URL as written by the author. */
+/** A link, picture, video or sound of an article that points into content/, as it is written. */
+export interface Reference extends Position {
   readonly url: string;
   /** The site path of its target; undefined if the target is outside content/. */
   readonly path: string | undefined;
   readonly use: ReferenceUse;
   /** The ID in the target, or an empty string. */
   readonly id: string;
-  readonly line: number;
-  readonly column: number;
 }
 
 /** A player shows a video or plays a sound. */
@@ -19,10 +17,7 @@ export type ReferenceUse = 'link' | 'picture' | 'player';
 /** The prefix for the IDs of raw HTML, added by the sanitiser, and for those of headings that are not safe. */
 export const idPrefix = 'user-content-';
 
-/**
- * IDs that shadow a property of `window` or `document` ("DOM clobbering"). Heading IDs are in lower case, so names with a
- * capital letter are not listed.
- */
+/** IDs that shadow a property of `window` or `document` ("DOM clobbering"); heading IDs have no capital letters. */
 const clobbering = new Set(
   (
     '__proto__ alert all anchors applets append attributes blur body caches children clear close closed confirm ' +

@@ -1,14 +1,14 @@
 import GithubSlugger from 'github-slugger';
 import type { Element, Nodes, Parents, Properties, Root } from 'hast';
 import { toString } from 'hast-util-to-string';
+import type { Position } from '../../common/finding.ts';
 import { decorateCode } from './code.ts';
 import { isOwnMedia, resolveUrl, toSafeId } from './links.ts';
 import type { Reference, ReferenceUse } from './links.ts';
 import { walk } from './walk.ts';
 
-/** An own picture in the HTML of an article, with the width or height that its author wrote. */
-export interface Picture {
-  /** Its site path. */
+/** An own picture in the HTML of an article, by its site path, with the width or height that its author wrote. */
+interface Picture {
   readonly path: string;
   readonly width: number | undefined;
   readonly height: number | undefined;
@@ -24,13 +24,9 @@ export interface Targets {
   readonly ids: readonly string[];
 }
 
-/**
- * The attribute in the HTML that stands for the size of each of the pictures. Sizes are not filled in here, since they change
- * when a picture is replaced. No article can contain it: the HTML parser replaces NUL characters.
- */
+/** Stands for the size of a picture, which changes if the picture does. No article can contain it: HTML has no NUL. */
 export const sizePlaceholder = ' data-size="&#x0;"';
 
-/** The attributes that hold one URL, by element. */
 const urlAttributes: Readonly<Record<string, Readonly<Record<string, ReferenceUse>>>> = {
   a: { href: 'link' },
   img: { src: 'picture' },
@@ -47,8 +43,8 @@ const urlAttributes: Readonly<Record<string, Readonly<Record<string, ReferenceUs
 export function addTrusted(tree: Root, sitePath: string): Targets {
   const slugger = new GithubSlugger();
   const ids = new Set<string>();
-  const linked: { readonly node: Element; readonly at: { readonly line: number; readonly column: number } }[] = [];
-  let at = { line: 1, column: 1 };
+  const linked: { readonly node: Element; readonly at: Position }[] = [];
+  let at: Position = { line: 1, column: 1 };
   walk(tree, (node) => {
     if ('children' in node) removeForeignPlayers(node, sitePath);
     if (node.type !== 'element') return;
