@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { unknownStats } from '#contract/console-stream.ts';
@@ -184,6 +185,24 @@ test('an accepted token is neither sent again nor given up', async () => {
   await sleep(500);
   expect(wings.auths).toHaveLength(1);
   expect(record.gaps).toEqual([]);
+});
+
+test('an answer to a token that arrived in time counts, also if the process was too busy to read it', async () => {
+  const { upstream, wings, open } = await preparePanel({ authMs: 1000 });
+  const block = (): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1100);
+  upstream.server.on('upgrade', (_: unknown, socket: Socket) => {
+    const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+    socket.write = (...args: unknown[]) => {
+      if (String(args[0]).includes('auth success')) queueMicrotask(block);
+      return write(...args);
+    };
+  });
+  const record = open();
+  await record.ready();
+  wings.print('hello');
+  await record.received('hello');
+  expect(record.gaps).toEqual([]);
+  expect(wings.auths).toHaveLength(1);
 });
 
 test('a renewal of the token does not request the buffered lines again', async () => {

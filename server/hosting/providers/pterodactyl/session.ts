@@ -57,6 +57,8 @@ interface Grant {
 /** What is sent to Wings: nothing that needs more than a read-only credential. */
 type WingsRequest = 'auth' | 'send logs' | 'send stats';
 
+type Timer = 'auth' | 'throttle' | 'renewal' | 'load';
+
 /** Statistics of a running server are not sent on after this time. */
 const staleMs = 10_000;
 /** How long a silent connection is trusted: one ping, and some time for its answer. */
@@ -91,9 +93,15 @@ export function openSession(options: SessionOptions) {
 
   const isEnded = (): boolean => stage === 'ended';
   const isAuthenticating = (): boolean => stage === 'authenticating' || stage === 'reauthenticating';
-  const setTimer = (timer: 'auth' | 'throttle' | 'renewal' | 'load', ms: number, run: () => void): void => {
+  const clearTimer = (timer: Timer): void => {
     clearTimeout(timers.get(timer));
-    timers.set(timer, setTimeout(run, ms));
+    timers.delete(timer);
+  };
+  /** What arrived in time is read before it runs, also in a busy process, whose timers run before sockets. */
+  const setTimer = (timer: Timer, ms: number, run: () => void): void => {
+    clearTimer(timer);
+    const started = setTimeout(() => setImmediate(() => timers.get(timer) === started && run()), ms);
+    timers.set(timer, started);
   };
   const send = (event: WingsRequest, ...args: readonly string[]): void => {
     if (websocket?.readyState === WebSocket.OPEN) websocket.send(JSON.stringify({ event, args }));
@@ -103,6 +111,7 @@ export function openSession(options: SessionOptions) {
     stage = 'ended';
     clearImmediate(starting);
     for (const timer of timers.values()) clearTimeout(timer);
+    timers.clear();
     const closing = websocket?.removeAllListeners().on('error', () => undefined);
     closing?.close();
     setTimeout(() => closing?.terminate(), 1000).unref();
@@ -204,8 +213,8 @@ export function openSession(options: SessionOptions) {
     const isFirst = stage === 'authenticating';
     stage = 'live';
     losesLines = false;
-    clearTimeout(timers.get('auth'));
-    clearTimeout(timers.get('throttle'));
+    clearTimer('auth');
+    clearTimer('throttle');
     setTimer('renewal', toRenewal(sentAt + grant.lifeMs - performance.now()), () => void renew());
     if (isFirst && !isResumed) {
       send('send logs');
@@ -217,7 +226,7 @@ export function openSession(options: SessionOptions) {
 
   const renew = async (): Promise<void> => {
     stage = 'renewing';
-    clearTimeout(timers.get('renewal'));
+    clearTimer('renewal');
     const next = await requestGrant(deferRenewal);
     if (next?.url === grant.url) authenticate('reauthenticating', next);
     else if (next) lose('the server has moved to another node');
