@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
+import { stopTimeouts } from '../helpers/clock.ts';
 import type { Seen } from '../helpers/upstream.ts';
 import { runHere } from '../commands/run-command.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
@@ -88,10 +89,12 @@ describe('the outcome of an action', () => {
 
   test('that runs is running, and then what it became', async () => {
     const { app, world } = await borrowHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
+    const advance = stopTimeouts();
     world.panel.fail('hang', isAction);
     const answer = act(app, 'killGameServer', 'order-4711');
     await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
     expect((await actionOf(app, 'order-4711')).action).toMatchObject({ status: 'running', finished_at: null });
+    advance(2000);
     expect((await answer).status).toBe(502);
     // The request was sent, and no answer came in time.
     expect((await actionOf(app, 'order-4711')).action).toMatchObject({ status: 'unknown' });
@@ -99,6 +102,7 @@ describe('the outcome of an action', () => {
 
   test('without an end is unknown once it can no longer run', async () => {
     const { app, world } = await borrowHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
+    stopTimeouts();
     await act(app, 'killGameServer', 'order-4711');
     world.change(`DELETE FROM hosting_audit WHERE phase = 'finished'`);
     expect((await actionOf(app, 'order-4711')).action).toMatchObject({ status: 'running', finished_at: null });
@@ -174,11 +178,13 @@ describe('a replay names the first request', () => {
 
   test('while it runs, and after its outcome is unknown', async () => {
     const { app, world } = await borrowHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
+    const advance = stopTimeouts();
     world.panel.fail('hang', isAction);
     const first = act(app, 'killGameServer', 'first-request', headers);
     await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
     const early = await act(app, 'killGameServer', 'second-request', headers);
     expect({ status: early.status, first: firstOf(early) }).toEqual({ status: 409, first: 'first-request' });
+    advance(2000);
     expect((await first).status).toBe(502);
     const late = await act(app, 'killGameServer', 'third-request', headers);
     expect({ status: late.status, first: firstOf(late) }).toEqual({ status: 502, first: 'first-request' });

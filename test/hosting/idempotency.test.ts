@@ -172,7 +172,7 @@ test('an action of a killed process runs at most once', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const key = await world.issueKey();
   const { settings } = await createServable();
-  const all = { ...settings, ...world.settings, UPSTREAM_TIMEOUT_SECONDS: '2' };
+  const all = { ...settings, ...world.settings };
   const first = startProcess(all);
   const port = await first.listening();
   world.panel.fail('hang', isPower);

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ConsoleStats } from '#contract/console-stream.ts';
+import { stopTimeouts } from '../helpers/clock.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { linesOf, openClient } from '../helpers/console-client.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -80,11 +81,14 @@ test('a command is answered by its reference, and audited as before', async () =
 });
 
 test('a command whose outcome is unknown is refused as failed, and is sent once', async () => {
-  const { panel, app, outcomes } = await serve({ UPSTREAM_TIMEOUT_SECONDS: '1' });
+  const { panel, app, outcomes } = await serve();
   const client = await openStream(app);
+  const advance = stopTimeouts();
   const isCommand = ({ path }: { path: string }): boolean => path.endsWith('/command');
   panel.fail('hang', isCommand);
   client.send('send command', 'say one', 'a');
+  await until('the command arrives', () => panel.seen.some(isCommand));
+  advance(20_000);
   expect((await client.until('command refused')).at(-1)).toEqual(['command refused', 'a', 'failed']);
   expect(panel.seen.filter(isCommand)).toHaveLength(1);
   expect(await outcomes()).toEqual(['say one: unknown']);

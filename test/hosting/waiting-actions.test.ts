@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { keyProblems, renderProblem } from '#contract/problem.ts';
 import { runHere } from '../commands/run-command.ts';
+import { stopTimeouts } from '../helpers/clock.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
@@ -121,6 +122,7 @@ test('a store that cannot be read when the turn of an action comes is a 500, and
 /** Sends an action that waits for a connection to the panel, does harm, and returns the answer. Nothing must be sent. */
 async function harmBeforeConnection({ app, world }: Served, harm: () => Promise<void>) {
   world.panel.fail('hang', isAction);
+  stopTimeouts();
   // As many as there are connections to a panel.
   const commands = Array.from({ length: 32 }, () => askEndpoint(app, 'sendGameCommand'));
   await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(32);

@@ -6,10 +6,11 @@ import { createProviders } from '../../server/hosting/providers.ts';
 import { countEvents } from '../../server/metrics/series.ts';
 import { openClient } from '../helpers/console-client.ts';
 import { createTestApp } from '../helpers/app.ts';
+import { stopTimeouts } from '../helpers/clock.ts';
 import { changesOf, parseSeries } from '../helpers/metrics.ts';
 import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
 import { panelKeys } from '../helpers/upstream-panel.ts';
-import { createTestLog } from '../helpers/upstream.ts';
+import { createTestLog, until } from '../helpers/upstream.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import { copyProject, eventually, serveHosting, serveShared } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
@@ -40,7 +41,8 @@ describe('calls of a provider are counted', () => {
   const act = (app: SharedApp) => () => askEndpoint(app, 'startGameServer');
 
   test('by outcome, under its name in PROVIDERS_FILE', async () => {
-    const { app, world } = await serveWorld({ UPSTREAM_TIMEOUT_SECONDS: '1' });
+    const advance = stopTimeouts();
+    const { app, world } = await serveWorld();
     expect(await changedBy(app, metric, act(app))).toEqual({ [calls('panel', 'ok')]: 1 });
     for (const [fault, outcome] of [
       [{ status: 401 }, 'credential_refused'],
@@ -54,8 +56,14 @@ describe('calls of a provider are counted', () => {
       ['hang', 'timeout'],
       ['drop', 'broken'],
     ] as const) {
+      world.panel.forget();
       world.panel.fail(fault);
-      expect(await changedBy(app, metric, act(app))).toEqual({ [calls('panel', outcome)]: 1 });
+      const changes = changedBy(app, metric, act(app));
+      if (fault === 'hang') {
+        await until('it arrives', () => world.panel.seen.length > 0);
+        advance(20_000);
+      }
+      expect(await changes).toEqual({ [calls('panel', outcome)]: 1 });
     }
     await world.panel.stop();
     expect(await changedBy(app, metric, act(app))).toEqual({ [calls('panel', 'unreachable')]: 1 });
