@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { stopTimeouts } from '../../helpers/clock.ts';
 import { createDnsUpstream } from '../../helpers/upstream-dns.ts';
 import type { DnsAnswer, DnsRecord } from '../../helpers/upstream-dns.ts';
 import { createRdapUpstream } from '../../helpers/upstream-registry.ts';
@@ -12,12 +13,12 @@ const soa: DnsRecord = { owner: 'shop', type: 'SOA', data: Buffer.alloc(22) };
 const a: DnsRecord = { owner: domain.name, type: 'A', data: Buffer.of(127, 0, 53, 53) };
 const alias: DnsRecord = { owner: domain.name, type: 'CNAME', data: 'other.example.net' };
 
-async function prepare(answer: (over: 'udp' | 'tcp') => DnsAnswer, names: readonly string[] = []) {
+async function prepare(answer: (over: 'udp' | 'tcp') => DnsAnswer, names: readonly string[] = [], dnsMs = 300) {
   const dns = await createDnsUpstream((_, over) => answer(over));
   const rdap = await createRdapUpstream(names);
   const registries = await createListedRegistries(
     { shop: `${rdap.url}/` },
-    { dnsServers: [dns.address], limits: { dnsMs: 300 } },
+    { dnsServers: [dns.address], limits: { dnsMs } },
   );
   return { dns, rdap, registries };
 }
@@ -29,7 +30,7 @@ test.each<[string, (over: 'udp' | 'tcp') => DnsAnswer]>([
   ['a delegation among other records', () => ({ answers: [a, { ...ns, owner: 'shop' }, ns] })],
   ['a delegation that only fits in TCP', (over) => (over === 'udp' ? { truncated: true } : { answers: [ns, ns, ns] })],
 ])('DNS: %s means taken, without a registry lookup', async (_, answer) => {
-  const { dns, rdap, registries } = await prepare(answer);
+  const { dns, rdap, registries } = await prepare(answer, [], 60_000);
   expect(await registries.check(domain)).toBe('taken');
   expect(rdap.seen).toHaveLength(0);
   expect(dns.seen[0]).toEqual({ name: 'some-name.shop', over: 'udp' });
@@ -74,8 +75,12 @@ test('DNS can mean taken without a registry', async () => {
 test('the second resolver is used if the first does not answer', async () => {
   const silent = await createDnsUpstream(() => 'silence');
   const dns = await createDnsUpstream(() => ({ answers: [ns] }));
-  const registries = createTestRegistries({ dnsServers: [silent.address, dns.address], limits: { dnsMs: 200 } });
-  expect(await registries.check(domain, 'none')).toBe('taken');
+  const registries = createTestRegistries({ dnsServers: [silent.address, dns.address], limits: { dnsMs: 60_000 } });
+  const advance = stopTimeouts();
+  const answer = registries.check(domain, 'none');
+  await until('the first is asked', () => silent.seen.length > 0);
+  advance(60_000);
+  expect(await answer).toBe('taken');
 });
 
 test('an unreachable or invalid resolver has no result', async () => {
@@ -88,7 +93,7 @@ test('an unreachable or invalid resolver has no result', async () => {
 
 test('concurrent names share a limit of DNS queries', async () => {
   const dns = await createDnsUpstream(() => 'silence');
-  const registries = createTestRegistries({ dnsServers: [dns.address], limits: { dnsMs: 5000, dnsConcurrency: 8 } });
+  const registries = createTestRegistries({ dnsServers: [dns.address], limits: { dnsMs: 60_000, dnsConcurrency: 8 } });
   const names = Array.from({ length: 200 }, (_, index) => ({ name: `name${index}.shop`, tld: 'shop' }));
   const answers = Promise.all(names.map((one) => registries.check(one, 'none')));
   await until('the first are queried', () => dns.seen.length >= 8);

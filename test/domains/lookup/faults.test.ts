@@ -145,7 +145,7 @@ test.each<[string, DnsAnswer]>([
 ])('DNS: %s is not free if the registry fails, and taken if the registry says so', async (_, answer) => {
   const dns = await createDnsUpstream(() => answer);
   const upstream = await createRdapUpstream([name]);
-  const options = { dnsServers: [dns.address], limits };
+  const options = { dnsServers: [dns.address], limits: { dnsMs: limits.dnsMs } };
   const registries = await createListedRegistries({ shop: `${upstream.url}/` }, options);
   expectNotFree(await registries.check(shop), 'taken');
   upstream.fail({ status: 500 });
