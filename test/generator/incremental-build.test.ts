@@ -247,18 +247,18 @@ describe('a file of the previous release', () => {
   ])('that %s is written again', async (_, damage) => {
     const root = createProject();
     await buildAndReport(root);
-    for (const isEdited of [false, true]) {
-      for (const file of [...others, 'public/v1/openapi.json']) {
-        // A file system may count time in ticks of some milliseconds.
-        const past = new Date(Date.now() - 60_000);
-        for (const path of Object.keys(readTree(currentOf(root)))) utimesSync(join(currentOf(root), path), past, past);
-        damage(join(currentOf(root), file));
-        if (isEdited) writeFiles(root, { 'content/blog/news/first.md': article({}, `## Details\n\n${file}\n`) });
-        // oxlint-disable-next-line no-await-in-loop -- One build after the other.
-        const { id } = await buildAndReport(root);
-        // oxlint-disable-next-line no-await-in-loop
-        expect((await verifyRelease(currentOf(root))).id, file).toBe(id);
-      }
+    const damaged = [...others, 'public/v1/openapi.json'];
+    // Without an edit one of them is enough for a new release; with one, each file is looked at by itself.
+    for (const [files, changes] of [...damaged.map((file) => [[file], {}] as const), [damaged, edited] as const]) {
+      // A file system may count time in ticks of some milliseconds.
+      const past = new Date(Date.now() - 60_000);
+      for (const path of Object.keys(readTree(currentOf(root)))) utimesSync(join(currentOf(root), path), past, past);
+      for (const file of files) damage(join(currentOf(root), file));
+      writeFiles(root, changes);
+      // oxlint-disable-next-line no-await-in-loop -- One build after the other.
+      const { id } = await buildAndReport(root);
+      // oxlint-disable-next-line no-await-in-loop
+      expect((await verifyRelease(currentOf(root))).id, files.join()).toBe(id);
     }
   });
 });

@@ -26,7 +26,9 @@ export interface Question {
 /** Sends a request with an unchanged target. Every test that does so compares the answer with the OpenAPI document. */
 export async function ask(app: { readonly port: number }, target: string, question: Question = {}): Promise<Answer> {
   const answer = await send(app.port, target, question);
-  if (!isPreflight(question)) compareRemote(app.port, { method: question.method ?? 'GET', target, ...answer });
+  const { status, headers, body } = answer;
+  if (!isPreflight(question))
+    compareRemote(app.port, { method: question.method ?? 'GET', target, status, headers, body });
   return answer;
 }
 
@@ -49,7 +51,15 @@ function send(
       response.on('error', reject);
       response.on('end', () => {
         const received = Buffer.concat(chunks);
-        resolve({ status: response.statusCode!, headers: response.headers, body: received, text: received.toString() });
+        resolve({
+          status: response.statusCode!,
+          headers: response.headers,
+          body: received,
+          // Only where a test reads it: the videos took half of the time of their tests.
+          get text() {
+            return received.toString();
+          },
+        });
       });
     });
     sent.on('error', reject);
