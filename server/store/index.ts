@@ -26,10 +26,12 @@ export const endedQueries = createEvent<{
 /** The SQLite file of a store without a PostgreSQL database. */
 export const sqliteFileIn = (dataDir: string): string => join(dataDir, 'hosting.sqlite');
 
+const ignore = (): void => undefined;
+
 /** Opens and migrates the store; throws a StoreError or EnvError. `onUnreachable` gets each error of the connection. */
 export async function openStore(
   { DATA_DIR, DATABASE_URL: url }: StoreSettings,
-  onUnreachable: (error: StoreUnreachableError) => void = () => undefined,
+  onUnreachable: (error: StoreUnreachableError) => void = ignore,
 ) {
   if (url === undefined) prepareFolder('DATA_DIR', DATA_DIR, 0o700);
   const postgres = url === undefined ? undefined : await import('./postgres.ts');
@@ -63,13 +65,13 @@ export async function openStore(
     limits: postgres?.createLimits(query, url!),
     /** Reads a row; every 10 s, and after a failure, writes one, which a database may refuse. Throws then. */
     async check(): Promise<void> {
-      const isWrite = performance.now() >= nextWriteAt;
       const read = 'SELECT version FROM hosting_migrations LIMIT 1';
+      // The caller counts the failures of checks.
+      if (performance.now() < nextWriteAt) return void (await run(read, [], ignore));
       const write = `INSERT INTO hosting_health (id, written_at) VALUES (1, $1)
         ON CONFLICT (id) DO UPDATE SET written_at = excluded.written_at`;
-      // The caller counts the failure of a check.
-      await run(isWrite ? write : read, isWrite ? [Date.now()] : [], () => undefined);
-      if (isWrite) nextWriteAt = performance.now() + writeEveryMs;
+      await run(write, [Date.now()], ignore);
+      nextWriteAt = performance.now() + writeEveryMs;
     },
     versions: database.versions,
     close: database.close,
