@@ -40,11 +40,12 @@ export class OutputError extends Error {
 /** Creates the context of one command, whose name is needed to say how it is run. */
 export function createContext(command: string, process: ProcessContext) {
   const { out, err, installed = installedSettings } = process;
+  const isInstalled = existsSync(installed);
   /** Throws where the settings of an installation are not those of this process: it would act on a store of its own. */
   const settings = (): Environment => {
     const environment = process.settings();
-    const names = ['DATA_DIR', 'DATABASE_URL'].flatMap((name) => [name, `${name}_FILE`]);
-    if (names.some((name) => environment[name]) || !existsSync(installed)) return environment;
+    const names = ['DATA_DIR', 'DATABASE_URL', 'DATA_DIR_FILE', 'DATABASE_URL_FILE'];
+    if (!isInstalled || names.some((name) => environment[name])) return environment;
     throw new EnvError(
       `neither DATA_DIR nor DATABASE_URL is set here, and this machine has an installation: run ` +
         `\`hosting-api ${command} ...\`, which has the settings of ${installed}`,
@@ -52,7 +53,7 @@ export function createContext(command: string, process: ProcessContext) {
   };
   /** Names commands as the operators of an installation run them. */
   const toText = (text: string): string =>
-    escapeLines(existsSync(installed) ? text.replaceAll(/\bnpm run (?:-s )?(\w+)(?: --)?/g, 'hosting-api $1') : text);
+    escapeLines(isInstalled ? text.replaceAll(/\bnpm run (?:-s )?(\w+)(?: --)?/g, 'hosting-api $1') : text);
   const printNote = (line: string): void => void err.write(`${toText(line)}\n`);
   const print = (text: string): Promise<void> =>
     new Promise((done, fail) => {
@@ -78,18 +79,15 @@ export function createContext(command: string, process: ProcessContext) {
       const where = readSettings(StoreSettings, settings());
       const file = resolve(sqliteFileIn(where.DATA_DIR));
       const isNew = where.DATABASE_URL === undefined && isAbsent(file);
-      if (isNew && !mayCreate) {
+      if (isNew && !mayCreate)
         throw new EnvError(`there is no database ${file}: the first start, keys create or servers add creates it`);
-      }
       const store = await openStore(where).catch((error: unknown) => {
         if (!(error instanceof EnvError && error.message.endsWith('(EACCES)'))) throw error;
         throw new EnvError(`${error.message}; run the command as the user who owns ${resolve(where.DATA_DIR)}`);
       });
       // A new store may mean a wrong folder or user, which otherwise shows only when the server rejects the key.
-      if (isNew) {
-        const advice = 'the server must use the same DATA_DIR, and run as the user who ran this command';
-        printNote(`note: ${file} is new; ${advice}`);
-      }
+      const advice = 'the server must use the same DATA_DIR, and run as the user who ran this command';
+      if (isNew) printNote(`note: ${file} is new; ${advice}`);
       try {
         return await work(store);
       } finally {
@@ -109,14 +107,10 @@ function isAbsent(file: string): boolean {
 }
 
 /** Redacts the secrets of API keys: a mistyped command must not leave one in a log or on a shared screen. */
-export function redactKeys(text: string): string {
-  return text.replaceAll(/(hk_[A-Za-z0-9]{12})_[A-Za-z0-9]+/g, '$1_***');
-}
+export const redactKeys = (text: string): string => text.replaceAll(/(hk_[A-Za-z0-9]{12})_[A-Za-z0-9]+/g, '$1_***');
 
 /** Escapes and redacts text from outside, so that it is safe to print. */
-export function toPrintable(text: string): string {
-  return escapeControls(redactKeys(text));
-}
+export const toPrintable = (text: string): string => escapeControls(redactKeys(text));
 
 /** Formats rows as columns under a heading. */
 export function formatTable(heading: readonly string[], cells: readonly (readonly string[])[]): string {
@@ -127,9 +121,7 @@ export function formatTable(heading: readonly string[], cells: readonly (readonl
 }
 
 /** A time in ISO format; null stays null. */
-export function toIso(time: number | null): string | null {
-  return time === null ? null : new Date(time).toISOString();
-}
+export const toIso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 
 /** Returns ` (did you mean "x"?)`, or an empty text if no candidate is near. */
 export function didYouMean(word: string, candidates: readonly string[]): string {
@@ -145,7 +137,16 @@ export async function describeUnknownServer(store: Store, server: ServerName): P
   return `there is no server ${server}${didYouMean(server, names)}`;
 }
 
-/** Parses a server such as `game:survival` or `vps:42`; throws a {@link CommandError}. */
+/** Creates the parser of an argument; it throws a {@link CommandError} for what `read` returns as undefined. */
+export function parser<Value>(message: string, read: (text: string) => Value | undefined): (text: string) => Value {
+  return (text) => {
+    const value = read(text);
+    if (value === undefined) throw new CommandError(message);
+    return value;
+  };
+}
+
+/** Parses a server such as `game:survival` or `vps:42`. */
 export function parseServer(text: string): ServerName {
   const result = ServerName.safeParse(text);
   if (result.success) return result.data;
@@ -154,7 +155,7 @@ export function parseServer(text: string): ServerName {
   throw new CommandError(`malformed server ${text}: it must be game:<id> or vps:<id>${didYouMean(text, near)}`);
 }
 
-/** Parses a scope; throws a {@link CommandError} that names the nearest. */
+/** Parses a scope. */
 export function parseScope(text: string): Scope {
   const result = Scope.safeParse(text);
   if (result.success) return result.data;
@@ -164,20 +165,19 @@ export function parseScope(text: string): Scope {
 }
 
 /** Parses an id or a whole key, since of a leaked key only the text may be at hand. The secret is not printed. */
-export function parseKeyId(text: string): string {
-  const [, id] = /^(?:hk_)?([A-Za-z0-9]{12})(?:_[A-Za-z0-9]*)?$/.exec(text) ?? [];
-  if (id === undefined) throw new CommandError('ID must be the 12 letters and digits that keys list shows');
-  return id;
-}
+export const parseKeyId = parser(
+  'ID must be the 12 letters and digits that keys list shows',
+  (text) => /^(?:hk_)?([A-Za-z0-9]{12})(?:_[A-Za-z0-9]*)?$/.exec(text)?.[1],
+);
 
 const Day = z.iso.date();
 const Time = z.iso.datetime({ offset: true, local: true });
 
 /** Parses a day (its start in UTC) or an ISO time (in UTC if it names no zone) to milliseconds. */
 export function parseTime(text: string): number | undefined {
-  if (Day.safeParse(text).success) return Date.parse(`${text}T00:00:00Z`);
-  if (!Time.safeParse(text).success) return undefined;
-  const time = Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
+  const full = Day.safeParse(text).success ? `${text}T00:00` : text;
+  if (!Time.safeParse(full).success) return undefined;
+  const time = Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(full) ? full : `${full}Z`);
   return Number.isNaN(time) ? undefined : time;
 }
 
@@ -201,13 +201,12 @@ export function repeatable<Value>(parse: (text: string) => Value): (text: string
   return (text, previous = []) => [...new Set([...previous, parse(text)])];
 }
 
-/** Creates the parser of a one-line text of limited length, for instance a label; it throws a {@link CommandError}. */
+/** Creates the parser of a one-line text of limited length, for instance a label. */
 export function textOption(option: string, maximum: number, minimum = 1): (text: string) => string {
-  return (text) => {
-    if (redactKeys(text) !== text) {
+  const message = `${option} must have ${minimum} to ${maximum} characters, and no control characters`;
+  return parser(message, (text) => {
+    if (redactKeys(text) !== text)
       throw new CommandError(`${option} must not hold an API key, as it is kept and listed`);
-    }
-    if (text.length >= minimum && text.length <= maximum && toPrintable(text) === text) return text;
-    throw new CommandError(`${option} must have ${minimum} to ${maximum} characters, and no control characters`);
-  };
+    return text.length >= minimum && text.length <= maximum && escapeControls(text) === text ? text : undefined;
+  });
 }

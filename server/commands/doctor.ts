@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import type { Command } from '@commander-js/extra-typings';
 import pLimit from 'p-limit';
 import { CommandError } from '#common/command-line.ts';
@@ -7,7 +7,7 @@ import type { Diagnosis } from '../domains/lookup/registries.ts';
 import { readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
 import { parseApiKey } from '../keys/authorize.ts';
-import { formatTable } from './context.ts';
+import { formatTable, parser } from './context.ts';
 import type { Context } from './context.ts';
 
 /** What to do about a source that does not know the name that must exist. */
@@ -15,10 +15,7 @@ const explanation = `A look-up server must know a name that exists under its TLD
 Until an RDAP server has confirmed it, its 404s do not count, and a search is 502. Check the \`lookup\` of the TLD in
 catalog/domains.yaml; without one, the server of the list of IANA or of the built-in table is asked.`;
 
-/**
- * Adds `domains doctor`, which checks the sources of the domain search, and `doctor`, which looks at this installation, or at
- * a running service as its clients see it. What they look at is loaded for them alone.
- */
+/** Adds `domains doctor` and `doctor`. What they look at is loaded for them alone. */
 export function addDoctorCommands(program: Command, { settings, installed, show }: Context): void {
   program
     .command('domains')
@@ -29,18 +26,16 @@ export function addDoctorCommands(program: Command, { settings, installed, show 
     )
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
-      const rows = await diagnose(readEnv(settings()));
-      const isConfirmed = rows.every(({ existing }) => existing.availability === 'taken');
-      const table = formatTable(
-        ['TLD', 'WORKS', 'MUST EXIST', 'MUST NOT', 'MS', 'ASKED AT'],
-        rows.map(({ tld, works, existing, missing, ms, source }) => {
-          const exists = `${existing.name} ${existing.availability}`;
-          return [`.${tld}`, works ? 'yes' : 'NO', exists, missing.availability, String(Math.round(ms)), source];
-        }),
-      );
-      await show(json, rows, isConfirmed ? table : `${table}\n\n${explanation}`);
-      const broken = rows.filter(({ works }) => !works).length;
-      if (broken > 0) throw new CommandError(`${broken} of ${rows.length} TLDs would answer 502, or wrongly`);
+      const found = await diagnose(readEnv(settings()));
+      const isConfirmed = found.every(({ existing }) => existing.availability === 'taken');
+      const rows = found.map(({ tld, works, existing, missing, ms, source }) => {
+        const exists = `${existing.name} ${existing.availability}`;
+        return [`.${tld}`, works ? 'yes' : 'NO', exists, missing.availability, String(Math.round(ms)), source];
+      });
+      const table = formatTable(['TLD', 'WORKS', 'MUST EXIST', 'MUST NOT', 'MS', 'ASKED AT'], rows);
+      await show(json, found, isConfirmed ? table : `${table}\n\n${explanation}`);
+      const broken = found.filter(({ works }) => !works).length;
+      if (broken > 0) throw new CommandError(`${broken} of ${found.length} TLDs would answer 502, or wrongly`);
     });
   program
     .command('doctor')
@@ -48,20 +43,20 @@ export function addDoctorCommands(program: Command, { settings, installed, show 
       'Looks at this installation for all that visitors would notice, or with --url at a service as its clients see it, ' +
         'through all proxies. It changes nothing, and sends no action, command or vote.',
     )
-    .option('--url <url>', 'the public address, for instance https://api.example.com')
+    .option('--url <url>', 'the public address, for instance https://api.example.com', parseBase)
     .option('--key-file <path>', 'with --url, a file with an API key: also reads what the key may read')
     .option('--running', 'a server that does not run is a fault')
     .option('--before-start', 'it is none yet, nor is one of another version, in spite of --running')
     .option('--json', 'print a JSON array')
     .action(async ({ url, keyFile, json, ...expected }) => {
       if (url === undefined && keyFile !== undefined) throw new CommandError('--key-file needs --url');
-      const base = url === undefined ? undefined : parseBase(url);
-      const key = keyFile === undefined ? undefined : readKey(keyFile);
-      const findings = base
-        ? await (await import('../doctor/visit.ts')).examine(base, { key })
-        : await (
-            await import('../doctor/local.ts')
-          ).examineInstallation(settings(), { settingsFile: installed, ...expected });
+      const key = keyFile === undefined ? undefined : await readKey(keyFile);
+      const look = async () => {
+        if (url) return (await import('../doctor/visit.ts')).examine(url, { key });
+        const { examineInstallation } = await import('../doctor/local.ts');
+        return examineInstallation(settings(), { installed, ...expected });
+      };
+      const findings = await look();
       await show(json, findings, toText(findings));
       const faults = findings.filter(({ state }) => state === 'fault').length;
       if (faults > 0) throw new CommandError(`${faults} of ${findings.length} checks found a fault`);
@@ -90,21 +85,18 @@ async function diagnose(env: Env): Promise<(Diagnosis & { readonly tld: string; 
   }
 }
 
-function parseBase(text: string): URL {
+const parseBase = parser('--url must be an address such as https://api.example.com, without a query', (text) => {
   const url = URL.parse(text);
-  if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === '') return url;
-  throw new CommandError('--url must be an address such as https://api.example.com, without a query');
-}
+  const isBase = url && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === '';
+  return isBase ? url : undefined;
+});
 
 /** Reads a key from a file: as an argument, it would show in the list of processes. */
-function readKey(path: string): string {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8').trim();
-  } catch (error) {
-    throw new CommandError(`${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
-  }
-  if (parseApiKey(text)) return text;
+async function readKey(path: string): Promise<string> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new CommandError(`${path} cannot be read: ${error.code}`);
+  });
+  if (parseApiKey(text.trim())) return text.trim();
   throw new CommandError(`${path} must contain one API key, as \`keys create\` prints it`);
 }
 

@@ -2,38 +2,21 @@ import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
 import { createApiKey, generateApiKey, isActive } from '../keys/authorize.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
-import {
-  OutputError,
-  describeUnknownServer,
-  didYouMean,
-  formatTable,
-  parseDuration,
-  parseKeyId,
-  parseScope,
-  parseServer,
-  parseTime,
-  repeatable,
-  textOption,
-  toIso,
-  toPrintable,
-} from './context.ts';
+import { OutputError, describeUnknownServer, didYouMean, formatTable, parseDuration, parseKeyId } from './context.ts';
+import { parseScope, parseServer, parseTime, parser, repeatable, textOption, toIso, toPrintable } from './context.ts';
 import type { Context } from './context.ts';
 
-const parseLabel = textOption('--label', 100, 0);
-
 /** Adds `keys create | update | list | explain | rotate | revoke`. */
-export function addKeysCommands(program: Command, { withStore, change, print, show, printNote }: Context): void {
+export function addKeysCommands(program: Command, { withStore, change, show, printNote }: Context): void {
   /** Prints the text of a key once. Only it goes to stdout, so that it can be piped. */
   const showSecret = async (outcome: string, key: ApiKeyRecord, result: { readonly key: string }, json?: boolean) => {
     const { id, expiresAt } = key;
     const ends = expiresAt === null ? 'it never expires' : `it expires at ${toIso(expiresAt)}`;
     printNote(`${outcome}; ${ends}. It is shown only once:`);
-    try {
-      await show(json, { id, ...result, ...valuesOf(key) }, result.key);
-    } catch (error) {
+    await show(json, { id, ...result, ...valuesOf(key) }, result.key).catch((error: unknown) => {
       if (!(error instanceof OutputError)) throw error;
       throw new CommandError(`${error.message}, so this secret is lost: run keys rotate ${id} to get a new one`);
-    }
+    });
   };
   /** Warns of scopes without a server, and of servers that do not exist: one may be added after its key. */
   const warn = async (store: Store, key: Pick<ApiKeyRecord, 'servers' | 'scopes'>, named = key.servers) => {
@@ -85,7 +68,7 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
         );
         const advice = `keys update ${existing.id} changes them`;
         if (has !== given) printNote(`warning: its servers, scopes or end are others: ${advice}`);
-        if (json) await print(JSON.stringify({ id: existing.id, key: null, created: false, ...valuesOf(existing) }));
+        if (json) await show(json, { id: existing.id, key: null, created: false, ...valuesOf(existing) }, '');
       }, true);
     });
   keys
@@ -103,17 +86,14 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
       const expiresAt = expires === 'never' ? null : expires;
       const given = { servers, scopes, label, expiresAt };
       const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-      if (Object.keys(changes).length === 0) {
+      if (Object.keys(changes).length === 0)
         throw new CommandError('nothing to change: give --server, --scope, --label or --expires');
-      }
       await withStore(async (store) => {
         const key = { ...(await findKey(store, id)), ...changes };
         const revoked = new CommandError(`API key ${id} is revoked: create a new one`);
         if (key.revokedAt !== null) throw revoked;
         if (servers ?? scopes) await warn(store, key, servers ?? []);
-        if (!isActive(key, Date.now())) {
-          printNote(`warning: API key ${id} has expired; --expires gives it another end`);
-        }
+        if (!isActive(key, Date.now())) printNote(`warning: API key ${id} has expired; --expires gives it another end`);
         const values = {
           servers: servers?.join(',') ?? null,
           scopes: scopes?.join(',') ?? null,
@@ -133,14 +113,13 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
       const records = await withStore((store) => store.apiKeys.list());
       // Without their hashes.
       const described = records.map(({ id, label, servers, scopes, ...key }) => {
-        const [created, expires, revoked] = [toIso(key.createdAt), toIso(key.expiresAt), toIso(key.revokedAt)];
+        const [created, expires, revoked] = [toIso(key.createdAt)!, toIso(key.expiresAt), toIso(key.revokedAt)];
         const [lastUsed, overlapUntil] = [toIso(key.lastUsedAt), toIso(key.previousUntil)];
         return { id, label, servers, scopes, created, expires, revoked, lastUsed, overlapUntil };
       });
-      const rows = records.map((key) => {
-        const { id, label, servers, scopes, createdAt, lastUsedAt } = key;
-        const times = [toIso(createdAt)!, toIso(lastUsedAt) ?? 'never'];
-        return [id, stateOf(key), label, servers.join(','), scopes.join(','), ...times];
+      const rows = described.map(({ id, label, servers, scopes, created, lastUsed }, at) => {
+        const state = stateOf(records[at]!);
+        return [id, state, label, servers.join(','), scopes.join(','), created, lastUsed ?? 'never'];
       });
       const heading = ['ID', 'STATE', 'LABEL', 'SERVERS', 'SCOPES', 'CREATED', 'LAST USED'];
       await show(json, described, formatTable(heading, rows));
@@ -189,8 +168,7 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
         if (!(await change(store, rotated, rotate))) throw await unknownKey(store, id);
         const oldUntil = toIso(Math.min(end, key.expiresAt ?? Infinity));
         const old = overlap > 0 ? `is valid until ${oldUntil}` : 'is no longer valid';
-        const outcome = `API key ${id} has a new secret; the old one ${old}`;
-        await showSecret(outcome, key, { key: text }, json);
+        await showSecret(`API key ${id} has a new secret; the old one ${old}`, key, { key: text }, json);
       });
     });
   keys
@@ -212,15 +190,6 @@ function valuesOf({ label, servers, scopes, expiresAt }: ApiKeyRecord) {
   return { label, servers, scopes, expires: toIso(expiresAt) };
 }
 
-function parseExpiry(text: string): number {
-  const time = parseTime(text);
-  if (time === undefined) {
-    throw new CommandError('--expires must be a date of the form YYYY-MM-DD, or an ISO time such as 2030-01-31T12:00Z');
-  }
-  if (time <= Date.now()) throw new CommandError(`--expires is in the past: ${toIso(time)}`);
-  return time;
-}
-
 async function findKey(store: Store, id: string): Promise<ApiKeyRecord> {
   const key = await store.apiKeys.find(id);
   if (!key) throw await unknownKey(store, id);
@@ -240,23 +209,24 @@ function stateOf(key: ApiKeyRecord): string {
   return `${isActive(key, Date.now()) ? 'until' : 'expired'} ${toIso(key.expiresAt)}`;
 }
 
+const parseLabel = textOption('--label', 100, 0);
+
+const expiryRule = '--expires must be a date of the form YYYY-MM-DD, or an ISO time such as 2030-01-31T12:00Z';
+const parseExpiry = parser(expiryRule, (text) => {
+  const time = parseTime(text);
+  if (time === undefined || time > Date.now()) return time;
+  throw new CommandError(`--expires is in the past: ${toIso(time)}`);
+});
+
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+const parseMethod = parser(`METHOD must be one of ${methods.join(', ')}`, (text) =>
+  methods.find((method) => method === text.toUpperCase()),
+);
 
-function parseMethod(text: string): string {
-  const method = text.toUpperCase();
-  if (methods.includes(method)) return method;
-  throw new CommandError(`METHOD must be one of ${methods.join(', ')}`);
-}
+/** A path or a URL, without what a client cannot send. */
+const pathRule = 'PATH must begin with /, and hold neither spaces nor characters beyond ASCII: write them as %20';
+const parsePath = parser(pathRule, (text) =>
+  text.length <= 8000 ? /^(?:\/|https?:\/\/)[\x21-\x7e]*$/i.exec(text)?.[0] : undefined,
+);
 
-/** Parses a path or a URL; what a client cannot send is refused. */
-function parsePath(text: string): string {
-  if (/^(?:\/|https?:\/\/)[\x21-\x7e]*$/i.test(text) && text.length <= 8000) return text;
-  const advice = 'hold neither spaces nor characters beyond ASCII: write them as %20';
-  throw new CommandError(`PATH must begin with /, and ${advice}`);
-}
-
-function parseOverlap(text: string): number {
-  const overlap = parseDuration(text);
-  if (overlap === undefined) throw new CommandError('--overlap must be a time such as 90s, 15m, 24h or 7d');
-  return overlap;
-}
+const parseOverlap = parser('--overlap must be a time such as 90s, 15m, 24h or 7d', parseDuration);

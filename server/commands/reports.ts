@@ -1,7 +1,6 @@
 import type { Command } from '@commander-js/extra-typings';
-import { CommandError } from '#common/command-line.ts';
 import type { ArticleVotes, AuditEntry } from '../store/types.ts';
-import { describeUnknownServer, formatTable, parseKeyId, parsePastTime, parseServer } from './context.ts';
+import { describeUnknownServer, formatTable, parseKeyId, parsePastTime, parser, parseServer } from './context.ts';
 import { toIso, toPrintable } from './context.ts';
 import type { Context } from './context.ts';
 
@@ -12,10 +11,12 @@ export function addReportCommands(program: Command, { withStore, show, printNote
     .description('Prints the audit log, changes of keys and servers included, the newest last.')
     .option('--server <game:ID>', 'only of this server', parseServer)
     .option('--key <ID>', 'only of this API key', parseKeyId)
-    .option('--since <T>', 'only from this time on: YYYY-MM-DD, an ISO time, or 24h for the last 24 hours', (text) =>
-      parseMoment(text, '--since'),
+    .option(
+      '--since <T>',
+      'only from this time on: YYYY-MM-DD, an ISO time, or 24h for the last 24 hours',
+      moment('--since'),
     )
-    .option('--until <T>', 'only before this time', (text) => parseMoment(text, '--until'))
+    .option('--until <T>', 'only before this time', moment('--until'))
     .option('--json', 'print a JSON object a line')
     .action(async ({ json, ...filter }) => {
       await withStore(async (store) => {
@@ -51,17 +52,16 @@ export function addReportCommands(program: Command, { withStore, show, printNote
     });
 }
 
-function parseMoment(text: string, option: string): number {
-  const time = parsePastTime(text);
-  if (time !== undefined) return Math.max(time, 0);
-  throw new CommandError(`${option} must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or 24h`);
-}
+const moment = (option: string) =>
+  parser(`${option} must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or 24h`, (text) => {
+    const time = parsePastTime(text);
+    return time === undefined ? undefined : Math.max(time, 0);
+  });
 
-function parseDay(text: string): string {
+const parseDay = parser('--since must be a date (YYYY-MM-DD), or a time such as 30d', (text) => {
   const time = parsePastTime(text);
-  if (time !== undefined) return new Date(time).toISOString().slice(0, 10);
-  throw new CommandError('--since must be a date (YYYY-MM-DD), or a time such as 30d');
-}
+  return time === undefined ? undefined : toIso(time)!.slice(0, 10);
+});
 
 function render({ at, phase, action, server, ms, detail, ...entry }: AuditEntry): string {
   const { actor: by, keyId: key, ip, requestId: request, outcome } = entry;

@@ -25,11 +25,8 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
     'API keys, servers, the audit log, what readers say, the store, the domain search, and what is wrong with the installation.',
     { writeOut: (text) => void out.write(text), writeErr: (text) => void err.write(redactKeys(text)) },
   );
-  addKeysCommands(program, context);
-  addServersCommands(program, context);
-  addReportCommands(program, context);
-  addStoreCommands(program, context);
-  addDoctorCommands(program, context);
+  for (const add of [addKeysCommands, addServersCommands, addReportCommands, addStoreCommands, addDoctorCommands])
+    add(program, context);
   try {
     return await runProgram(program, args);
   } catch (error) {

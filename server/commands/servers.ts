@@ -32,9 +32,8 @@ export function addServersCommands(program: Command, context: Context): void {
       const isChecked = checkRecord(record, settings());
       const outcome = await withStore((store) => put(store, record, replace, change), true);
       // Not refused: a server may be added on a machine that has only the database.
-      if (!isChecked) {
+      if (!isChecked)
         printNote(`warning: PROVIDERS_FILE is not set here, so the provider ${provider} and the ref are not checked`);
-      }
       await show(json, record, `${server} ${outcome}`);
     });
   servers
@@ -49,8 +48,9 @@ export function addServersCommands(program: Command, context: Context): void {
       const rows = records.map((one) => [one.server, one.provider, one.ref, one.logFile ?? '', one.suspended ?? '']);
       await show(json, records, formatTable(heading, rows));
     });
-  /** A command that changes an existing server; `apply` returns false if there is none. */
-  const addChange = (name: 'suspend' | 'resume' | 'remove', done: string, description: string, apply: ApplyChange) => {
+  type Apply = (records: Store['servers'], server: ServerName) => Promise<boolean>;
+  /** Adds a command that changes an existing server; `apply` returns false if there is none. */
+  const addChange = (name: string, done: string, description: string, apply: Apply) =>
     servers
       .command(name)
       .description(description)
@@ -63,7 +63,6 @@ export function addServersCommands(program: Command, context: Context): void {
         });
         await show(json, { server }, `${server} is ${done}`);
       });
-  };
   const suspends =
     'Refuses the keys of a server, for instance an unpaid one, and ends its streams, until it is resumed.';
   addChange('suspend', 'suspended', suspends, (records, server) => records.suspend(server, Date.now()));
@@ -72,13 +71,9 @@ export function addServersCommands(program: Command, context: Context): void {
   addChange('remove', 'removed', removes, (records, server) => records.remove(server));
 }
 
-type ApplyChange = (records: Store['servers'], server: ServerName) => Promise<boolean>;
-
-const ProvidersSetting = z.object({ PROVIDERS_FILE: z.string().optional() });
-
 /** Throws if the provider or the ref of a record cannot be right. Returns false if PROVIDERS_FILE is not set. */
 function checkRecord(record: NewServer, settings: Environment): boolean {
-  const { PROVIDERS_FILE: file } = readSettings(ProvidersSetting, settings);
+  const { PROVIDERS_FILE: file } = readSettings(z.object({ PROVIDERS_FILE: z.string().optional() }), settings);
   if (file === undefined) return false;
   const providers = readProviders(file);
   if (!providers) throw new EnvError('PROVIDERS_FILE: the file cannot be read, or is not YAML with providers');
@@ -91,22 +86,21 @@ function checkRecord(record: NewServer, settings: Environment): boolean {
 async function put(store: Store, record: NewServer, mayReplace: boolean, change: Context['change']): Promise<string> {
   const { server, provider, ref, logFile, shared } = record;
   // A damaged record can be replaced too: there is no other way to repair it.
-  const existing = await store.servers.find(server).catch((error: Error) => error);
-  if (existing instanceof StoreUnreachableError) throw existing;
-  if (existing && !(existing instanceof Error)) {
-    const isSame = existing.provider === provider && existing.ref === ref && existing.logFile === logFile;
-    if (isSame && (shared === undefined || shared === existing.shared)) return 'is added already';
-  }
-  if (existing && !mayReplace) {
-    const reason = existing instanceof Error ? existing.message : `${server} exists: it is ${describe(existing)}`;
+  const found = await store.servers.find(server).catch((error: Error) => error);
+  if (found instanceof StoreUnreachableError) throw found;
+  const existing = found instanceof Error ? undefined : found;
+  const isSame = existing?.provider === provider && existing.ref === ref && existing.logFile === logFile;
+  if (isSame && (shared === undefined || shared === existing.shared)) return 'is added already';
+  if (found && !mayReplace) {
+    const reason = existing ? `${server} exists: it is ${describe(existing)}` : (found as Error).message;
     throw new CommandError(`${reason}; --replace replaces it`);
   }
   const twin = shared === undefined ? await store.servers.findTwin(record) : undefined;
   if (twin) throw new CommandError(`${describe(twin)} is ${twin.server}; --shared allows it`);
   const values = { provider, ref, log_file: logFile, ...(shared && { shared }) };
   await change(store, { action: 'servers add', server, values }, () => store.servers.put(record));
-  if (existing === undefined) return 'is added';
-  return existing instanceof Error ? 'is changed' : `is changed: it was ${describe(existing)}`;
+  if (!found) return 'is added';
+  return existing ? `is changed: it was ${describe(existing)}` : 'is changed';
 }
 
 /** Says where a record leads. */

@@ -7,10 +7,8 @@ import { readSettings } from '../settings.ts';
 import { backUp, restore } from '../store/backup.ts';
 import { StoreSettings } from '../store/database.ts';
 import { sqliteFileIn } from '../store/index.ts';
-import { formatTable, toPrintable } from './context.ts';
+import { formatTable, parser, toPrintable } from './context.ts';
 import type { Context } from './context.ts';
-
-const revokedNote = 'note: keys that were revoked after the backup are valid again: revoke them once more';
 
 /** The names that backups get in a folder, which sort by time. */
 const backupName = /^hosting-\d{4}-\d{2}-\d{2}-\d{6}\.(?:sqlite|dump)$/;
@@ -35,10 +33,11 @@ export function addStoreCommands(program: Command, { settings, print, printNote,
     .action(async (path, { keep }) => {
       const database = find();
       const place = resolve(path);
-      if (keep !== undefined) prepare(place);
+      if (keep !== undefined) prepareFolder(place);
       const time = new Date().toISOString().slice(0, 19).replace('T', '-').replaceAll(':', '');
       const own = `hosting-${time}.${database.url === undefined ? 'sqlite' : 'dump'}`;
-      const to = isFolder(place) ? join(place, own) : place;
+      const isFolder = statSync(place, { throwIfNoEntry: false })?.isDirectory();
+      const to = isFolder ? join(place, own) : place;
       await backUp(database, to);
       printNote(`${database.name} is backed up; the copy holds all that the database does, so keep it as safe:`);
       await print(to);
@@ -53,7 +52,7 @@ export function addStoreCommands(program: Command, { settings, print, printNote,
     .action(async (path) => {
       const database = find();
       const tables = await restore(resolve(path), database);
-      printNote(revokedNote);
+      printNote('note: keys that were revoked after the backup are valid again: revoke them once more');
       const rows = tables.map(({ table, records }) => [table, String(records)]);
       await print(rows.length > 0 ? formatTable(['TABLE', 'RECORDS'], rows) : `${database.name} is restored`);
     });
@@ -73,17 +72,12 @@ export function addStoreCommands(program: Command, { settings, print, printNote,
     });
 }
 
-function parseCount(text: string): number {
-  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text);
-  throw new CommandError('--keep must be the number of backups to keep, at least 1');
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
+const parseCount = parser('--keep must be the number of backups to keep, at least 1', (text) =>
+  /^[1-9]\d{0,4}$/.test(text) ? Number(text) : undefined,
+);
 
 /** Creates the folder of backups, for its owner only. */
-function prepare(folder: string): void {
+function prepareFolder(folder: string): void {
   try {
     createFolder(folder, 0o700);
   } catch (error) {

@@ -47,9 +47,9 @@ export const createSilentLog = () => createLog({ level: 'silent', format: 'json'
 export function openInstallation(
   env: Env,
   environment: Environment,
-  options: Expected & { readonly opened: AsyncDisposableStack; readonly settingsFile: string },
+  options: Expected & { readonly opened: AsyncDisposableStack; readonly installed: string },
 ) {
-  const { opened, settingsFile } = options;
+  const { opened, installed } = options;
   const release = once('run `npm run build`, or `npm run releases -- rollback` to the release before', async () => {
     const value = await readRelease(env.DIST_DIR);
     return toFact(value, ok(`${value.id} is whole`));
@@ -73,7 +73,7 @@ export function openInstallation(
     for (const provider of created.values()) opened.defer(() => provider.close());
     return await askProviders(created, config);
   });
-  return { env, environment, settingsFile, now: () => Date.now(), release, store, server, providers };
+  return { env, environment, installed, now: () => Date.now(), release, store, server, providers };
 }
 
 /** Reads a fact once. If that fails with an error for people, `advice` says what to do. */

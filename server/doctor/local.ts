@@ -27,7 +27,7 @@ import type { Checks, Finding, Outcome } from './run.ts';
  */
 export async function examineInstallation(
   environment: Environment,
-  options: Expected & Pick<Installation, 'settingsFile'>,
+  options: Expected & Pick<Installation, 'installed'>,
 ): Promise<readonly Finding[]> {
   let env: Env;
   try {
@@ -46,7 +46,7 @@ export async function examineInstallation(
 
 /** A finding, unless it is only that a wrong clock, which is a fault of its own, refuses the certificate of an upstream. */
 async function blameClock({ url, ...finding }: Outcome & Finding, installation: Installation): Promise<Finding> {
-  if (!url?.startsWith('https:')) return finding;
+  if (finding.state !== 'fault' || !url?.startsWith('https:')) return finding;
   const code = await createVisit(new URL(url))('/').then(() => '', codeOf);
   if (!isDateError(code) || !(Math.abs((await readUpstreamSkew(installation)) ?? 0) > maxSkewMs)) return finding;
   return { check: finding.check, ...skipped(`the clock is wrong (${code})`) };
@@ -135,11 +135,11 @@ export const checks = {
     return judgeSkew('an upstream', skewMs, maxSkewMs);
   },
   disk: ({ env }) => checkDisks(env),
-  async rights({ env: { DATA_DIR, PROVIDERS_FILE: providers }, environment, settingsFile }) {
+  async rights({ env: { DATA_DIR, PROVIDERS_FILE: providers }, environment, installed }) {
     /** The names of files with a secret, by their paths. */
     const files = new Map<string, string>();
     // systemd loads these for the service (LoadCredential=). Others may open by its name what they cannot list.
-    const credentials = resolve(dirname(settingsFile), 'credentials');
+    const credentials = resolve(dirname(installed), 'credentials');
     const named = Object.keys(environment).map((name) =>
       name
         .replace(/_FILE$/, '')

@@ -49,7 +49,7 @@ export function watchInstallation(watched: Watched): () => void {
   const here: Installation = {
     env,
     environment,
-    settingsFile: installedSettings,
+    installed: installedSettings,
     now: () => readClocks().wall,
     release: async () => ({ value: releases.current(), outcomes: [] }),
     store: async () => ({ value: { servers: await store.servers.list(), apiKeys: [] }, outcomes: [] }),
