@@ -17,8 +17,7 @@ interface Mismatch {
   readonly meant?: string | undefined;
 }
 
-/** The zod options that {@link findMismatches} needs. */
-export const checkOptions = {
+const checkOptions = {
   reportInput: true,
   // zod does not list the allowed fields in an issue, so they go into its otherwise unused message.
   error: ({ code, inst }) =>
@@ -29,29 +28,30 @@ export const checkOptions = {
 export const maxCorrections = 200;
 
 /**
- * Converts the zod issues of a value, found with {@link checkOptions}, into plain messages with hints. `isQuoted` says whether
- * the value at a path is written in quotes; `hideValues` leaves values out of hints, as they may be credentials.
+ * Validates a value. What is wrong with it has plain messages with hints. `isQuoted` says whether the value at a path is written
+ * in quotes; `hideValues` leaves values out of hints, as they may be credentials.
  */
-export function findMismatches(
+export function validate<Schema extends z.ZodType>(
+  schema: Schema,
   value: unknown,
-  schema: z.ZodType,
-  issues: readonly z.core.$ZodIssue[],
   isQuoted: (path: Path) => boolean,
   hideValues: boolean,
-): Mismatch[] {
-  const mismatches = issues.flatMap((issue) => describeIssue(issue));
-  const meant = new Set(mismatches.map((mismatch) => mismatch.meant));
+) {
+  const { data, error } = schema.safeParse(value, checkOptions);
+  const found = (error?.issues ?? []).flatMap((issue) => describeIssue(issue));
+  const meant = new Set(found.map((mismatch) => mismatch.meant));
   const findHint = ({ path, input, hint }: Mismatch): string | undefined => {
     if (typeof input !== 'string' && typeof input !== 'number' && typeof input !== 'boolean') return hint;
     const isAccepted = (candidate: unknown): boolean => accepts(schema, value, path, candidate);
     const correction = findCorrection(input, isQuoted(path), isAccepted);
     return correction ?? (hint === inQuotes && !isAccepted(String(input)) ? undefined : hint);
   };
-  return mismatches
+  const mismatches = found
     .filter(({ isMissing, path }) => !isMissing || !meant.has(formatPath(path)))
     .map((mismatch, index) =>
       hideValues || index >= maxCorrections ? mismatch : { ...mismatch, hint: findHint(mismatch) },
     );
+  return { data, mismatches };
 }
 
 /** Whether a schema would accept a value if one of its parts were another; the items of a list may be invalid. */
@@ -136,7 +136,7 @@ function hintFor(value: unknown, expected: string): string | undefined {
   return 'write a number without a unit, with a dot before decimals';
 }
 
-/** A path of keys as messages show it: `plans[0].name`. */
+/** A path of keys in messages: `plans[0].name`. */
 export function formatPath(path: Path): string {
   return path
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`))

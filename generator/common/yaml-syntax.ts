@@ -11,11 +11,10 @@ export interface Fault {
   readonly hidesOthers?: boolean;
 }
 
-/** A parsed YAML text. */
 interface Source {
   readonly text: string;
   readonly document: Document.Parsed;
-  /** Leaves the text out of hints, as it may hold credentials. */
+  /** Whether the text may hold credentials. */
   readonly hideSource: boolean;
 }
 

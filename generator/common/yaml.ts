@@ -2,7 +2,7 @@ import { LineCounter, isMap, isScalar, isSeq, parseDocument } from 'yaml';
 import type { Node, Scalar } from 'yaml';
 import type { z } from 'zod';
 import type { Finding, Position } from './finding.ts';
-import { accepts, checkOptions, findMismatches, formatPath, maxCorrections } from './schema-issues.ts';
+import { accepts, formatPath, maxCorrections, validate } from './schema-issues.ts';
 import type { Path } from './schema-issues.ts';
 import { findSyntaxFaults, quote, restOfLine } from './yaml-syntax.ts';
 import type { Fault } from './yaml-syntax.ts';
@@ -64,7 +64,8 @@ export function parseYaml<Schema extends z.ZodType>(
     node.value = replaceText!(node.value, (message) => unreplaced.push({ offset: node.range![0], message }));
   }
   const whole: unknown = document.toJS();
-  const { data, error } = schema.safeParse(whole, checkOptions);
+  const isQuoted = (path: Path): boolean => /^["']/.test(text.slice(offsetOf(root, path)));
+  const { data, mismatches } = validate(schema, whole, isQuoted, hideSource);
   const cuts = hideSource
     ? []
     : [...scalarsOf(root)]
@@ -79,8 +80,6 @@ export function parseYaml<Schema extends z.ZodType>(
       hint: `write ${quote(`${kept} ${comment}`)}`,
     }));
 
-  const isQuoted = (path: Path): boolean => /^["']/.test(text.slice(offsetOf(root, path)));
-  const mismatches = findMismatches(whole, schema, error?.issues ?? [], isQuoted, hideSource);
   const faults = mismatches.flatMap(({ path, atKey, message, hint }): Fault[] => {
     const offset = offsetOf(root, path, atKey);
     if (unreplaced.some((fault) => fault.offset === offset)) return [];
@@ -92,7 +91,7 @@ export function parseYaml<Schema extends z.ZodType>(
     const decimals = String(path.at(-1));
     return [{ offset, message, hint: units && /^\d+$/.test(decimals) ? `write ${units}.${decimals}` : hint }];
   });
-  const isValid = !error && unreplaced.length === 0;
+  const isValid = mismatches.length === 0 && unreplaced.length === 0;
   const invalid = new Set(mismatches.map(({ path }) => String(path[0])));
   const valid = isMap(root) && Object.entries(whole as object).filter(([name]) => !invalid.has(name));
   return {
