@@ -1,6 +1,6 @@
 import type { Finding, Position } from '../common/finding.ts';
 import { toPlainText } from '../markdown/text.ts';
-import type { Reference } from '../markdown/plugins/links.ts';
+import type { Reference } from '../markdown/plugins/trusted.ts';
 import type { Rendered } from '../markdown/render.ts';
 import type { Compression } from '../release/compress.ts';
 import type { SourceArticle } from '../source/yaml.ts';

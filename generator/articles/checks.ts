@@ -3,8 +3,8 @@ import { distance } from 'fastest-levenshtein';
 import { mediaTypes } from '#contract/articles.ts';
 import type { Aliases, Authors } from '#contract/articles.ts';
 import { findSimilar, suggest } from '../common/suggest.ts';
-import { copyIt, findSitePath, idPrefix, toSafeId } from '../markdown/plugins/links.ts';
-import type { Reference, ReferenceUse } from '../markdown/plugins/links.ts';
+import { copyIt, findSitePath, idPrefix, toSafeId } from '../markdown/plugins/trusted.ts';
+import type { Reference, ReferenceUse } from '../markdown/plugins/trusted.ts';
 import type { Online } from '../release/online.ts';
 import type { Diagnostics, Hint, Place } from '../source/diagnostics.ts';
 import { displayIn, readSource } from '../source/load.ts';
@@ -182,10 +182,9 @@ function checkNames({ articles, content, now }: Site, diagnostics: Diagnostics):
 
 /** Says how to write an author that is not in the list. */
 export function adviseAuthor(author: string, authors: Authors): string | undefined {
-  // YAML keys of these names are refused.
-  return (
-    suggest(author, Object.keys(authors)) ?? (author in {} ? undefined : `add there: ${JSON.stringify(author)}: {}`)
-  );
+  const similar = suggest(author, Object.keys(authors));
+  // YAML keys of the names of properties are refused.
+  return similar ?? (author in {} ? undefined : `add there: ${JSON.stringify(author)}: {}`);
 }
 
 function checkTarget(from: Article, target: Article, id: string, dead: ReportDead): void {
@@ -197,15 +196,12 @@ function checkTarget(from: Article, target: Article, id: string, dead: ReportDea
   // Its body may be broken, which is reported once, not again for each link to one of its headings.
   if (target.state === 'broken' && ids.length === 0) return undefined;
   const anchor = id.replace(idPrefix, '');
-  return dead(`there is no heading or anchor #${anchor} in ${target.path}`, () =>
+  return dead(`there is no heading or anchor #${anchor} in ${target.path}`, () => {
     // The sanitiser prefixes the IDs of raw HTML; a link from another article needs the full ID.
-    ids.includes(idPrefix + id)
-      ? `write #${idPrefix}${id}`
-      : suggest(
-          anchor,
-          ids.map((name) => name.replace(idPrefix, '')),
-        ),
-  );
+    if (ids.includes(idPrefix + id)) return `write #${idPrefix}${id}`;
+    const names = ids.map((name) => name.replace(idPrefix, ''));
+    return suggest(anchor, names);
+  });
 }
 
 function whyUnpublished({ state, metadata }: Article): string {
@@ -368,7 +364,7 @@ function checkMediaFile(file: SourceFile, { format, fault }: MediaFacts, diagnos
     const message = `the picture has ${(file.bytes / 1e6).toFixed(1)} MB, more than 1 MB`;
     diagnostics.warning(file, message, 'readers wait for it: make it smaller, or save it as WebP or AVIF');
   } else if (format) {
-    const { label, endings, advice = 'remove it', ...actual } = formats[format]!;
+    const { label, endings, advice, ...actual } = formats[format]!;
     const hint = endings[0] ? `rename it to "${basename(file.path, ending)}.${endings[0]}"` : advice;
     // Browsers look at the bytes of pictures, and at those of videos and sounds.
     const works = family !== 'other' && actual.family === family;

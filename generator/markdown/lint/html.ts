@@ -2,7 +2,7 @@ import { distance } from 'fastest-levenshtein';
 import type { Element, ElementContent, Nodes as HtmlNodes, Root } from 'hast';
 import type { Definition, Html, Image, Link, Nodes } from 'mdast';
 import { safeHtml } from '../plugins/html.ts';
-import { copyIt, isOwnMedia } from '../plugins/links.ts';
+import { copyIt, isOwnMedia } from '../plugins/trusted.ts';
 import { walk } from '../plugins/walk.ts';
 
 /** The article that the checks read. Offsets count in its source. */
@@ -194,10 +194,8 @@ export function checkAddress(node: Link | Image | Definition, { sourceOf, warn }
   warn(startOf(node) + Math.max(0, index), ...fault);
 }
 
-/** The message and hint for an address, if it is wrong. */
 type Fault = readonly [message: string, hint: string];
 
-/** What is wrong with an address, if it is. */
 function faultOf(url: string, isPicture: boolean): Fault | undefined {
   // A picture without an address is a missing file, which is reported as an error.
   if (url === '') return isPicture ? undefined : ['the link has no address', 'write it between the parentheses'];

@@ -201,12 +201,9 @@ interface TextCheck {
   /** An article in which it matches nothing needs no check. */
   readonly pattern: RegExp;
   /** Explains a match in the plain text; `before` and `written` are the source up to there and from there on. */
-  readonly explain: (
-    match: RegExpExecArray,
-    written: string,
-    before: string,
-  ) => readonly [at: number, message: string, hint: string] | undefined | '';
+  readonly explain: (match: RegExpExecArray, written: string, before: string) => TextFault;
 }
+type TextFault = readonly [at: number, message: string, hint: string] | undefined | '';
 
 const isDashes = (row: string): boolean => /^[ \t>]*\|[ \t:|+=_–—-]*$/.test(row) && /[=_–—-]/.test(row);
 const asItIs = 'is shown as it is';

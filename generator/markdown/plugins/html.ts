@@ -5,7 +5,7 @@ import type rehypeRaw from 'rehype-raw';
 import { defaultSchema } from 'rehype-sanitize';
 import type { Options } from 'rehype-sanitize';
 import type { VFile } from 'vfile';
-import { idPrefix } from './links.ts';
+import { idPrefix } from './trusted.ts';
 import { walk } from './walk.ts';
 
 /** The kinds of alert and their titles. */
