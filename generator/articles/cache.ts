@@ -51,10 +51,9 @@ export function openArticleCache(
   const toName = (key: string): string => hash('sha256', `${fingerprint} ${key}`);
 
   let sql: SQLTagStore | undefined;
-  const attempt = <Result>(work: (store: SQLTagStore) => Result, getStore = () => sql): Result | undefined => {
+  const guard = <Result>(work: () => Result): Result | undefined => {
     try {
-      const store = getStore();
-      return store && work(store);
+      return work();
     } catch (error) {
       sql?.db.close();
       sql = undefined;
@@ -64,12 +63,14 @@ export function openArticleCache(
       return undefined;
     }
   };
-  const open = (): SQLTagStore => {
-    if (file !== undefined && !isReadOnly) createFolder(dirname(file));
-    // SQLite creates a temporary file for an empty name.
-    return (sql = new DatabaseSync(file ?? '', { readOnly: isReadOnly, timeout: 5000 }).createTagStore());
-  };
-  const prepare = (): unknown => attempt(({ db }) => isReadOnly || db.exec(prepareTables), open);
+  const attempt = <Result>(work: (store: SQLTagStore) => Result) => guard(() => sql && work(sql));
+  const open = (): void =>
+    guard(() => {
+      if (file !== undefined && !isReadOnly) createFolder(dirname(file));
+      // SQLite creates a temporary file for an empty name.
+      sql = new DatabaseSync(file ?? '', { readOnly: isReadOnly, timeout: 5000 }).createTagStore();
+      if (!isReadOnly) sql.db.exec(prepareTables);
+    });
   const flush = (): void => {
     if (pending.size > 0 && !isReadOnly) {
       attempt((store) => {
@@ -84,9 +85,9 @@ export function openArticleCache(
     pending.clear();
   };
 
-  prepare();
+  open();
   // The first attempt removed a damaged file.
-  if (!sql) prepare();
+  if (!sql) open();
   return {
     /** The value of a key, which is plain JSON; undefined if it is not cached. */
     read(key: string): unknown {

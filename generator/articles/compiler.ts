@@ -20,11 +20,10 @@ import type { ArticleCache } from './cache.ts';
 import { pathOf, toTitleCase } from './content.ts';
 import type { CategoryFolder, Content, FrontMatter } from './content.ts';
 
-/** Options of {@link createArticleCompiler}. */
+/** Options of {@link createArticleCompiler}; `withUnpublished` includes drafts and scheduled articles, for a preview. */
 export interface ArticlesOptions {
   /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
   readonly now: string;
-  /** Includes drafts and scheduled articles: a preview. */
   readonly withUnpublished?: boolean | undefined;
   readonly diagnostics: Diagnostics;
   readonly render: Render;

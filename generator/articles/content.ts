@@ -78,7 +78,6 @@ export interface Content {
   readonly media: ReadonlyMap<string, SourceFile>;
 }
 
-/** The files of content/ that are not in a folder. */
 const ownFiles: readonly string[] = ['README.md', authorsFile, removedFile];
 
 const misplaced = 'this file is out of place';

@@ -137,10 +137,7 @@ function escapeXml(text: string): string {
   return text.replace(impossible, '').replace(/[&<>"\r]/g, (character) => `&${entities[character]};`);
 }
 
-interface Xml {
-  readonly xml: string;
-}
-
+type Xml = Readonly<Record<'xml', string>>;
 type Part = string | Xml | undefined | readonly Part[];
 
 /** A template of XML: texts are escaped, `undefined` is left out, and so are its line breaks with their indents. */

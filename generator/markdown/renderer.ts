@@ -5,7 +5,7 @@ import { CommandError } from '#common/command-line.ts';
 import type { ArticleText, Rendered } from './render.ts';
 
 /** Renders the Markdown of the article at a site path. */
-export type Render = (markdown: string, sitePath: string) => Promise<Rendered>;
+export type Render = ReturnType<typeof createRenderer>['render'];
 
 /** Each thread has to compile and warm up its code: for fewer characters, threads are no faster. */
 const minPoolCharacters = 3_000_000;
@@ -14,7 +14,7 @@ const minPoolCharacters = 3_000_000;
 const maxThreads = 4;
 
 /** Creates a renderer with so many threads; by default it starts a pool after a large amount of text. `close` ends it. */
-export function createRenderer(threads?: number): { readonly render: Render; close(): Promise<void> } {
+export function createRenderer(threads?: number) {
   const poolSize = threads ?? Math.min(availableParallelism(), maxThreads);
   let characters = 0;
   const renderHere = inBatches([
@@ -28,7 +28,7 @@ export function createRenderer(threads?: number): { readonly render: Render; clo
   ]);
   let pool: ReturnType<typeof startPool> | undefined;
   return {
-    async render(markdown, sitePath) {
+    async render(markdown: string, sitePath: string): Promise<Rendered> {
       const usesPool = poolSize > 1 && (threads !== undefined || characters > minPoolCharacters);
       characters += markdown.length;
       const render = usesPool ? (pool ??= startPool(poolSize, () => (pool = undefined))).render : renderHere;

@@ -25,10 +25,9 @@ export interface SourceFolder {
   readonly files: readonly SourceFile[];
 }
 
-const KIB = 1024;
 /** Far above any real article (the longest of 10,000 has 321 kB), far below a size that would stall a build. */
-const maxTextBytes = 512 * KIB;
-const maxMediaBytes = 64 * KIB * KIB;
+const maxTextBytes = 512 * 1024;
+const maxMediaBytes = 64 * 1024 ** 2;
 
 /** Whether a file is a lock, backup or temporary file of an editor or a file manager, which is no content. */
 export function isEditorFile(path: string): boolean {
@@ -94,7 +93,7 @@ function loadFile(listed: Omit<SourceFile, 'bytes' | 'sha256'>, diagnostics: Dia
 }
 
 /** Shared by all files: allocating 10,000 buffers would cost as much as reading the files. */
-const buffer = Buffer.allocUnsafe(KIB * KIB);
+const buffer = Buffer.allocUnsafe(1024 ** 2);
 
 /** The size of a file, and its hash if it is within the limit. Most files take one read and no `fstat`. */
 function hashFile(path: string, limit: number): { bytes: number; sha256?: string } {

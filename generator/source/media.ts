@@ -61,23 +61,16 @@ function toFacts(width: number, height: number): MediaFacts {
   return [size.width, size.height].every((length) => length >= 1 && length <= maxPixels) ? { size } : {};
 }
 
-/** What the bytes of a file are, whatever its name says. */
-interface Format {
-  readonly label: string;
-  /** What browsers do with it: they look at the bytes of pictures, and of videos and sounds, not at the type. */
-  readonly family: 'picture' | 'player' | 'other';
-  /** How its first bytes begin; each character stands for a byte. */
-  readonly signature: RegExp;
-  /** The endings of its names; none if it is not served. */
-  readonly endings: readonly string[];
-  readonly advice?: string;
-}
-
-const served = (label: string, family: Format['family'], signature: RegExp, ...endings: string[]): Format => {
-  return { label, family, signature, endings };
+/**
+ * Describes what the bytes of a file are, whatever its name says: how they begin (each character stands for a byte), and the endings
+ * of its names. Browsers look at the bytes of all pictures, and of all videos and sounds, not at the type.
+ */
+const served = (label: string, family: 'picture' | 'player' | 'other', signature: RegExp, ...endings: string[]) => {
+  return { label, family, signature, endings, advice: 'remove it' };
 };
+type Format = ReturnType<typeof served>;
 const unserved = (label: string, signature: RegExp, advice: string): Format => {
-  return { label, family: 'other', signature, endings: [], advice };
+  return { ...served(label, 'other', signature), advice };
 };
 const saveAs = 'browsers do not show it: save it as JPEG, PNG, WebP or AVIF';
 
