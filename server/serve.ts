@@ -45,10 +45,9 @@ try {
   const stdout = openOutput(1, (lines) => log.error({ lines }, droppedMessage));
   outputs.push(stdout);
   const log = createLog({ level: env.LOG_LEVEL, format, destination: stdout });
-  const droppedLines = (): number => stdout.dropped();
   // Never with configured providers or in production.
   const demo = isDemo && env.PROVIDERS_FILE === undefined && process.env.NODE_ENV !== 'production';
-  const starting = startServer(env, log, { environment: process.env, demo, preview, droppedLines });
+  const starting = startServer(env, log, { environment: process.env, demo, preview, droppedLines: stdout.dropped });
   let isDraining = false;
   const skip = new AbortController();
   let lastSignalAt = Number.NEGATIVE_INFINITY;

@@ -27,9 +27,9 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   const { environment = {}, demo = false, preview, droppedLines = () => 0 } = options;
   // Resources are closed in reverse order, also if the start fails.
   await using opened = new AsyncDisposableStack();
-  const address = { url: '' };
+  let url = '';
   const reports = { report: reportTo(log), reportLoss: reportLoss(log) };
-  const start = { env, environment, demo, preview, log, opened, ...reports, address, ownUrl: () => address.url };
+  const start = { env, environment, demo, preview, log, opened, ...reports, ownUrl: () => url };
   const metrics = await openMetrics(start);
   const releases = await serveReleases(start, ({ maintenance }) => void toWindows(maintenance));
   const { store, answers, watch } = await openWatchedStore(start);
@@ -51,8 +51,8 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   const keys = { apiKeys: store.apiKeys, keyLimits };
   const routes = createRoutes({ version, releases, domains, feedback, status, ...keys, ...hosting.routes });
   const listeners = await openListeners({ ...base, relay }, Object.values(routes));
-  address.url = listeners.url;
-  log.info({ url: address.url, release: releases.current().id, version }, 'listening');
+  url = listeners.url;
+  log.info({ url, release: releases.current().id, version }, 'listening');
 
   watch();
   later(async () => hosting.start());
@@ -66,7 +66,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
 
   const running = opened.move();
   return {
-    url: address.url,
+    url,
     metricsUrl: metrics?.url,
     /** The text of the demo key, at the start that created it. */
     demoKey,

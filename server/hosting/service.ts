@@ -49,7 +49,7 @@ export interface HostingBase {
   readonly report: (message: string) => (error: unknown) => void;
   readonly reportLoss: (message: string) => (error: unknown) => void;
   /** The URL of this server, once it listens. */
-  readonly address: { readonly url: string };
+  readonly ownUrl: () => string;
 }
 
 /** How long a request may wait for the store, in addition to the timeout of its action. */
@@ -59,7 +59,7 @@ const dayMs = 24 * hourMs;
 
 /** Opens the hosting controls, closed with the server. Throws a ProvidersError if PROVIDERS_FILE is invalid. */
 export async function openHosting(base: HostingBase) {
-  const { env, opened, lifecycle, store, limits, report, address } = base;
+  const { env, opened, lifecycle, store, limits, report, ownUrl } = base;
   const auditDays = env.AUDIT_RETENTION_DAYS;
   const providers = await openProviders(base);
   const servers = createServers(store.servers, providers);
@@ -95,7 +95,7 @@ export async function openHosting(base: HostingBase) {
     providers,
     relay,
     routes: {
-      hosting: { ...hosting, servers, tokens, relay, publicUrl: (): string => env.PUBLIC_URL ?? address.url },
+      hosting: { ...hosting, servers, tokens, relay, publicUrl: (): string => env.PUBLIC_URL ?? ownUrl() },
       activity: createActivity(store.audit, maxDurationMs),
       runOnce: createRunOnce(base, maxDurationMs),
       lifecycle,
