@@ -36,7 +36,6 @@ import type { Releases } from './releases/service.ts';
 import { StoreUnreachableError } from './store/database.ts';
 import type { Store } from './store/types.ts';
 
-/** The message for a request whose target no route may see. */
 const badTarget = 'The target of the request is not valid, or it has no Host';
 
 interface AppOptions {
@@ -251,7 +250,6 @@ function toChange(segment: string, wanted: string): number {
   return distance(segment, wanted) <= Math.max(Math.min(2, wanted.length / 2), wanted.length / 3) ? 0.5 : 2;
 }
 
-/** Whether a request failed because the store did not answer. */
 function isStoreUnreachable(error: unknown): boolean {
   return error instanceof Error && (error instanceof StoreUnreachableError || isStoreUnreachable(error.cause));
 }
@@ -263,14 +261,13 @@ function toStoreProblem(thrown: unknown, endpoint: Endpoint | undefined): Proble
   return new Problem(code ?? 'internal_error', undefined, { headers: { ...headers, 'Retry-After': '5' } });
 }
 
-/** Sets the status with its reason phrase, which h3 leaves empty, and adds headers. */
+/** Sets the status with its reason phrase, which h3 leaves empty, and adds headers: alternating names and values. */
 function setHead(event: H3Event, status: number, headers: readonly string[] = []): void {
   event.res.status = status;
   event.res.statusText = STATUS_CODES[status]!;
   append(event, headers);
 }
 
-/** Adds headers, given as alternating names and values. */
 function append(event: H3Event, headers: readonly string[]): void {
   for (let at = 0; at < headers.length; at += 2) event.res.headers.append(headers[at]!, headers[at + 1]!);
 }

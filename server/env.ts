@@ -30,14 +30,12 @@ const list = z.string().transform((text) =>
     .filter(Boolean),
 );
 
-/** Origins that may read, or `*`. */
 const Origins = list.refine(
   (origins) =>
     origins.every((origin) => origin === '*' || (!origin.includes('*') && URL.parse(origin)?.origin === origin)),
   'must be *, or origins such as https://www.example.com, separated by commas',
 );
 
-/** IP addresses and networks. */
 const Networks = list.transform((networks, context) => {
   const trusted = new BlockList();
   for (const network of networks) {
@@ -62,10 +60,8 @@ const url = (parse: (text: string) => string | undefined, rule: string) =>
     return z.NEVER;
   });
 
-/** The address of a website or of this service, to which paths are added. */
 const BaseUrl = url(toBaseUrl, baseUrlRule);
 
-/** Resolvers as `ip:port`, or `off`. */
 const DnsServers = list.transform((servers, context): 'off' | string[] => {
   if (servers.length === 1 && servers[0] === 'off') return 'off';
   if (servers.length > 0 && servers.every(isAddress)) return servers;
@@ -73,7 +69,6 @@ const DnsServers = list.transform((servers, context): 'off' | string[] => {
   return z.NEVER;
 });
 
-/** The address to listen on. */
 const Host = z.string().refine(isHost, 'must be an IP address or a host name');
 
 /** An IP address with an optional port; IPv6 with a port needs brackets. */

@@ -8,6 +8,7 @@ import { handle } from './http/handle.ts';
 import type { Route } from './http/handle.ts';
 import { toStoredJson } from './http/stored.ts';
 import type { StoredFile } from './http/stored.ts';
+import type { openLimits } from './limits.ts';
 import { Problem } from './problem.ts';
 import { contentRoutes } from './releases/serve.ts';
 import type { Releases } from './releases/service.ts';
@@ -19,9 +20,7 @@ export interface Features extends HostingRoutesOptions {
   readonly version: string;
   readonly releases: Releases;
   readonly apiKeys: Pick<Store['apiKeys'], 'find'>;
-  readonly keyLimits: Readonly<
-    Record<'power' | 'read', { readonly requests_per_second: number; readonly burst: number }>
-  >;
+  readonly keyLimits: ReturnType<typeof openLimits>['keyLimits'];
   readonly domains: () => Promise<ReturnType<typeof openDomains>>;
   readonly feedback: () => Promise<Feedback>;
   readonly status: () => Promise<Status>;

@@ -260,7 +260,6 @@ const toWords: z.core.$ZodErrorMap = ({ code, input, expected }) => {
 
 const maxNameLength = 40;
 
-/** Says that names of a client are unknown: at most three of them. */
 function listUnknown(noun: string, names: readonly string[]): string {
   const more = names.length - 3;
   const shown = [...names.slice(0, 3).map(quote), ...(more > 0 ? [`${more} more`] : [])];

@@ -28,7 +28,6 @@ export interface RequestContext {
   failure: unknown;
 }
 
-/** An answered request, for those who count. */
 interface AnsweredRequest {
   /** The path of its endpoint, with the names of parameters. */
   readonly route: string | undefined;

@@ -5,7 +5,6 @@ import { gzipSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { Problem } from '../problem.ts';
 
-/** The content codings of stored files. */
 type Encoding = 'identity' | 'gzip' | 'br';
 
 /** One encoding of a stored file. */
@@ -46,7 +45,6 @@ interface StoredReply<Stored> {
   readonly range?: ByteRange;
 }
 
-/** The headers of the responses of a variant. */
 interface Prepared {
   readonly etag: string;
   readonly okHeaders: readonly string[];

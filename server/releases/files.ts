@@ -88,7 +88,6 @@ export async function streamReleaseFile(file: ReleaseFile, range?: ByteRange): P
   return stream;
 }
 
-/** The bytes from `start` to `end`, in parts of at most one segment. */
 async function* readSegments(file: ReleaseFile, start: number, end: number): AsyncGenerator<Buffer, void> {
   const descriptor = openRegular(file);
   try {
@@ -105,7 +104,6 @@ async function* readSegments(file: ReleaseFile, start: number, end: number): Asy
   }
 }
 
-/** Fills a buffer with the bytes of a file from a position on. */
 async function fill(content: Buffer, file: ReleaseFile, descriptor: number, at: number): Promise<void> {
   for (let filled = 0; filled < content.length;) {
     // oxlint-disable-next-line no-await-in-loop -- mostly one read
