@@ -86,19 +86,12 @@ describe('from the catalog', () => {
     ]);
   });
 
-  test('a TLD that is not on sale is not searched', async () => {
+  test.each([
+    ['a TLD that is not on sale', 'tld_not_found', 'a.org a.pl a.eu a.de a.uk a.unknown a.org.uk'.split(' ')],
+    ['an invalid name', 'invalid_domain', ['', 'a b.com', 'https://a.com', 'www.a.com', 'co.uk']],
+  ])('%s is refused, and not searched', async (_, refusal, names) => {
     const { checks, refusalOf } = createService(mixed);
-    for (const name of ['a.org', 'a.pl', 'a.eu', 'a.de', 'a.uk', 'a.unknown', 'a.org.uk']) {
-      expect([name, await refusalOf(name)]).toEqual([name, 'tld_not_found']);
-    }
-    expect(checks).toEqual([]);
-  });
-
-  test('an invalid name is refused first', async () => {
-    const { checks, refusalOf } = createService(mixed);
-    for (const name of ['', 'a b.com', 'https://a.com', 'www.a.com', 'co.uk']) {
-      expect([name, await refusalOf(name)]).toEqual([name, 'invalid_domain']);
-    }
+    for (const name of names) expect([name, await refusalOf(name)]).toEqual([name, refusal]);
     expect(checks).toEqual([]);
   });
 

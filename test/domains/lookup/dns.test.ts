@@ -60,16 +60,13 @@ test.each<[string, (over: 'udp' | 'tcp') => DnsAnswer]>([
   expect(rdap.seen).toHaveLength(2);
 });
 
-test('DNS never means free', async () => {
-  const dns = await createDnsUpstream(() => ({ code: 3, authority: [soa] }));
+test.each([
+  ['can mean taken', { answers: [ns] }, 'taken'],
+  ['never means free', { code: 3, authority: [soa] }, 'unknown'],
+])('without a registry, DNS %s', async (_, answer, state) => {
+  const dns = await createDnsUpstream(() => answer);
   const registries = createTestRegistries({ dnsServers: [dns.address] });
-  expect(await registries.check(domain, 'none')).toBe('unknown');
-});
-
-test('DNS can mean taken without a registry', async () => {
-  const dns = await createDnsUpstream(() => ({ answers: [ns] }));
-  const registries = createTestRegistries({ dnsServers: [dns.address] });
-  expect(await registries.check(domain, 'none')).toBe('taken');
+  expect(await registries.check(domain, 'none')).toBe(state);
 });
 
 test('the second resolver is used if the first does not answer', async () => {

@@ -146,15 +146,12 @@ test.each([
   expect(String(error.cause)).toContain(message);
 });
 
-test('a valid body with an error status is an error', async () => {
+test.each([
+  ['a valid body with an error status', 500, null],
+  ['an error next to a valid result', 200, { message: 'No', code: 1 }],
+])('%s is an error', async (_, status, error) => {
   const { upstream, source } = await prepare();
-  upstream.fail({ status: 500, body: '{"result":[],"error":null}' }, ({ path }) => path.endsWith('tlds'));
-  await expect(failureOf(source.read())).resolves.toMatchObject({ code: 'provider_error' });
-});
-
-test('an error next to a valid result is an error', async () => {
-  const { upstream, source } = await prepare();
-  const body = '{"result":[],"error":{"message":"No","code":1}}';
-  upstream.fail({ status: 200, body }, ({ path }) => path.endsWith('tlds'));
+  const body = JSON.stringify({ result: [], error });
+  upstream.fail({ status, body }, ({ path }) => path.endsWith('tlds'));
   await expect(failureOf(source.read())).resolves.toMatchObject({ code: 'provider_error' });
 });

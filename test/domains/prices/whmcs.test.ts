@@ -234,16 +234,12 @@ test('a rejected credential is an error', async () => {
   expect(String(error.cause)).not.toContain('another-secret-of-ours');
 });
 
-test('a valid body with an error status is an error', async () => {
+test.each([
+  ['status', 500, 'success'],
+  ['result', 200, 'error'],
+])('a valid body with an error %s is an error', async (_, status, result) => {
   const { upstream, source } = await prepare();
-  const body = '{"result":"success","currency":{"code":"EUR"},"pricing":[]}';
-  upstream.fail({ status: 500, body }, isAction('GetTLDPricing'));
-  await expect(failureOf(source.read())).resolves.toMatchObject({ code: 'provider_error' });
-});
-
-test('a valid body with an error result is an error', async () => {
-  const { upstream, source } = await prepare();
-  const body = '{"result":"error","currency":{"code":"EUR"},"pricing":[]}';
-  upstream.fail({ status: 200, body }, isAction('GetTLDPricing'));
+  const body = JSON.stringify({ result, currency: { code: 'EUR' }, pricing: [] });
+  upstream.fail({ status, body }, isAction('GetTLDPricing'));
   await expect(failureOf(source.read())).resolves.toMatchObject({ code: 'provider_error' });
 });
