@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Manifest } from '#contract/release.ts';
 import type { BuildOptions, BuildResult } from './compile.ts';
 import { createFolder, replaceFile } from './common/files.ts';
-import { hashManifest, isIntact, openPreviousRelease } from './release/previous-release.ts';
+import type { PreviousRelease } from './release/publish.ts';
 import type { SourceFolder, Sources } from './source/load.ts';
 
 /** The record on disk, which follows a line with its hash. */
@@ -33,33 +34,35 @@ export function openBuildRecord(options: BuildOptions, { content, catalog }: Sou
   const toolchain = `${fingerprint()} ${compression}`;
   const settings = [lenient, strict, urls.site, urls.service, urls.support, urls.name];
   const inputHash = hash('sha256', JSON.stringify([settings, listOf(content), listOf(catalog)]));
+  const manifestOf = (id: string): string => join(out, 'releases', id, 'manifest.json');
 
   const read = () => {
-    const stored = readStoredRecord(file);
-    if (stored?.toolchain !== toolchain) return undefined;
-    const { nextChangeAt, release: id, staticFiles } = stored.result;
-    const previous = openPreviousRelease(join(out, 'releases', id), stored.manifestHash);
-    if (!previous) return undefined;
-    const isSameSchedule = stored.now <= now && (nextChangeAt === null || now < nextChangeAt);
-    const isUnchanged = isSameSchedule && stored.inputHash === inputHash && isIntact(previous);
-    const unchanged: BuildResult | undefined = isUnchanged
-      ? { ...stored.result, release: previous.manifest }
-      : undefined;
-    return { previous, staticFiles, unchanged };
+    try {
+      const [checksum, json = ''] = readFileSync(file, 'utf8').split('\n');
+      if (checksum !== hash('sha256', json)) return undefined;
+      const stored = JSON.parse(json) as StoredRecord;
+      const { nextChangeAt, release: id, staticFiles } = stored.result;
+      const text = readFileSync(manifestOf(id), 'utf8');
+      if (stored.toolchain !== toolchain || stored.manifestHash !== hash('sha256', text)) return undefined;
+      const manifest = JSON.parse(text) as Manifest;
+      const previous = openRelease(dirname(manifestOf(id)), manifest);
+      const isSameSchedule = stored.now <= now && (nextChangeAt === null || now < nextChangeAt);
+      const isUnchanged =
+        isSameSchedule && stored.inputHash === inputHash && Object.keys(manifest.files).every(previous.isUnchanged);
+      const unchanged: BuildResult | undefined = isUnchanged ? { ...stored.result, release: manifest } : undefined;
+      return { previous, staticFiles, unchanged };
+    } catch {
+      return undefined;
+    }
   };
   return {
     ...read(),
     /** Writes the record of this build, if it was published. */
     async write({ release, ...result }: BuildResult): Promise<void> {
       if (!release) return;
-      const manifestHash = hashManifest(join(out, 'releases', release.id));
-      const stored: StoredRecord = {
-        toolchain,
-        inputHash,
-        now,
-        manifestHash,
-        result: { ...result, release: release.id },
-      };
+      const manifestHash = hash('sha256', readFileSync(manifestOf(release.id)));
+      const recorded = { ...result, release: release.id };
+      const stored: StoredRecord = { toolchain, inputHash, now, manifestHash, result: recorded };
       try {
         createFolder(dirname(file));
         const json = JSON.stringify(stored);
@@ -69,6 +72,16 @@ export function openBuildRecord(options: BuildOptions, { content, catalog }: Sou
       }
     },
   };
+}
+
+/** Its files are not read: one of the right size that is not newer than the manifest counts as unchanged. */
+function openRelease(directory: string, manifest: Manifest): PreviousRelease {
+  const writtenMs = statSync(join(directory, 'manifest.json')).mtimeMs;
+  const isUnchanged = (file: string): boolean => {
+    const stat = statSync(`${directory}/${file}`, { throwIfNoEntry: false });
+    return stat?.isFile() === true && stat.size === manifest.files[file]!.bytes && stat.mtimeMs <= writtenMs;
+  };
+  return { directory, manifest, isUnchanged };
 }
 
 let cachedFingerprint: string | undefined;
@@ -87,13 +100,4 @@ export function fingerprint(): string {
     .map((file) => [file.slice(root.length), readFileSync(file, 'utf8')]);
   const others = ['package-lock.json', 'docs/customers.md'].map((file) => readFileSync(join(root, '..', file), 'utf8'));
   return (cachedFingerprint = hash('sha256', JSON.stringify([process.version, others, code])));
-}
-
-function readStoredRecord(file: string): StoredRecord | undefined {
-  try {
-    const [checksum, json = ''] = readFileSync(file, 'utf8').split('\n');
-    return checksum === hash('sha256', json) ? (JSON.parse(json) as StoredRecord) : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -20,8 +20,14 @@ import { createFolder } from '../common/files.ts';
 import { parseManifest, renderManifest, toReleaseId } from '../common/manifest.ts';
 import type { Compressor, Encodings } from './compress.ts';
 import { createStageName, makeCurrent, withLock } from './history.ts';
-import { isIntact } from './previous-release.ts';
-import type { PreviousRelease } from './previous-release.ts';
+
+/** The release of an earlier build, whose files a new release can reuse. */
+export interface PreviousRelease {
+  readonly directory: string;
+  readonly manifest: Manifest;
+  /** Whether a file of the manifest is there and was not modified. */
+  readonly isUnchanged: (file: string) => boolean;
+}
 
 /** Options of {@link createReleaseStage}. */
 export interface ReleaseStageOptions {
@@ -188,15 +194,6 @@ export async function moveIntoPlace(stage: string, release: string, complete: ()
     }
   }
   await rm(stage, { recursive: true, force: true });
-}
-
-/** Makes an existing release the current one again; returns false if it is no longer intact. */
-export function republish(out: string, previous: PreviousRelease): Promise<boolean> {
-  return withLock(out, async () => {
-    if (!isIntact(previous)) return false;
-    await makeCurrent(out, previous.manifest.id);
-    return true;
-  });
 }
 
 /** Removes a release or a stage. It is renamed first, so that readers never see a part of it. */

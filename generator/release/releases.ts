@@ -66,11 +66,15 @@ async function findBefore(out: string, releases: Releases): Promise<string> {
 /** Compressed files are left out: they change with the files that they are made from. */
 const namesOf = (files: Manifest['files']): string[] => Object.keys(files).filter((file) => !isCompressed(file));
 
+/** Opens a release by its ID or the beginning of it: its folder, and its files. */
+async function open(out: string, id: string) {
+  const directory = join(out, 'releases', find(await listReleases(out), id));
+  return { directory, files: (await readManifest(directory)).files };
+}
+
 /** Compares two releases, file by file. */
 export async function diffReleases(out: string, from: string, to: string) {
-  const releases = await listReleases(out);
-  const read = async (id: string) => (await readManifest(join(out, 'releases', find(releases, id)))).files;
-  const [before, after] = [await read(from), await read(to)];
+  const [{ files: before }, { files: after }] = [await open(out, from), await open(out, to)];
   return {
     added: namesOf(after).filter((file) => !before[file]),
     removed: namesOf(before).filter((file) => !after[file]),
@@ -83,12 +87,12 @@ export async function diffReleases(out: string, from: string, to: string) {
  * an answer under each spelling that clients use, and the 404 of a file that was not there.
  */
 export async function diffUrls(out: string, from: string, to: string): Promise<string[]> {
-  const releases = await listReleases(out);
   const read = async (id: string): Promise<Aliases> =>
-    Aliases.parse(JSON.parse(await readFile(join(out, 'releases', find(releases, id), fileOf('aliases')), 'utf8')));
+    Aliases.parse(JSON.parse(await readFile(join((await open(out, id)).directory, fileOf('aliases')), 'utf8')));
   const [before, after] = [await read(from), await read(to)];
-  const { added, removed, changed } = await diffReleases(out, from, to);
-  const targets = [...added, ...removed, ...changed].flatMap(toTargets);
+  const targets = Object.values(await diffReleases(out, from, to))
+    .flat()
+    .flatMap(toTargets);
   const isChanged = new Set(targets);
   const former = Object.keys({ ...before, ...after }).filter(
     (path) => before[path] !== after[path] || isChanged.has(toArticle(path, after[path]!)),
