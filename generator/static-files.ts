@@ -12,7 +12,6 @@ import { renderFeed, renderSitemap, selectFeed, selectSitemap } from './articles
 import type { SiteUrls } from './articles/feed.ts';
 import { findRelated } from './articles/related.ts';
 import { createSearchIndex, maxTextLength, selectSearch } from './articles/search.ts';
-import { renderDocs } from './reference/files.ts';
 import type { Stage } from './release/publish.ts';
 import { compileStatusWidget } from './release/status-widget.ts';
 import type { Catalog } from './source/catalog.ts';
@@ -124,6 +123,10 @@ function indexOf(select: (project: Project) => readonly Article[]) {
   );
 }
 
+const docsSettings = ['service', 'name', 'support'] as const;
+/** Imported late, since most builds reuse the pages of the last release. */
+const importDocs = () => import('./reference/docs.ts');
+
 function createRows(maxLength: number): Rows {
   return {
     listBlogArticles: plain(({ blog }) => itemsOf(blog)),
@@ -171,8 +174,8 @@ function createRows(maxLength: number): Rows {
       const texts = { 'application/javascript': script, 'text/css': readArticleStyle() };
       return renderOpenApi({ widgetVersion: version, texts }, settings);
     }),
-    getDocs: own(['service', 'name', 'support'], (settings) => renderDocs(settings).start()),
-    getDocsFile: own(['service', 'name', 'support'], (settings) => renderDocs(settings).others()),
+    getDocs: own(docsSettings, async (settings) => (await importDocs()).renderPage('/docs', settings)),
+    getDocsFile: own(docsSettings, async (settings) => (await importDocs()).renderDocsFiles(settings)),
   };
 }
 

@@ -1,4 +1,8 @@
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { transform } from 'esbuild';
 import { allows, scopes } from '#contract/api-keys.ts';
 import type { Scope } from '#contract/api-keys.ts';
 import { describeStream } from '#contract/console-stream.ts';
@@ -12,14 +16,28 @@ import { html, renderDocument, trusted } from '../html.ts';
 import type { Html } from '../html.ts';
 import { renderAll } from '../markdown/render.ts';
 
+const require = createRequire(import.meta.url);
+const viewerFolder = dirname(require.resolve('swagger-ui-dist/package.json'));
+const readViewer = (name: string): string => readFileSync(join(viewerFolder, name), 'utf8');
+const readOwn = (name: string): string => readFileSync(join(import.meta.dirname, name), 'utf8');
+const versionOf = (name: string): string => (require(`${name}/package.json`) as { version: string }).version;
+const toVersion = (text: string): string => hash('sha256', text).slice(0, 16);
+
+const scriptOptions = { loader: 'ts', format: 'iife', target: 'es2022', tsconfigRaw: {} } as const;
+const texts = {
+  style: readOwn('docs.css'),
+  script: readOwn('browser/main.ts'),
+  // In a layer, so that the style of the page applies whatever the selectors of the viewer are.
+  viewerStyle: `@layer viewer {\n${readViewer('swagger-ui.css')}\n}\n`,
+};
+
 /** The names of the scripts and style sheets, which have their version in them. */
-export interface Assets {
-  /** Swagger UI: script, style sheet and licences. */
-  readonly viewer: string;
-  readonly viewerStyle: string;
-  readonly script: string;
-  readonly style: string;
-}
+const assets = {
+  viewer: `swagger-ui-${versionOf('swagger-ui-dist')}`,
+  viewerStyle: `swagger-ui-${toVersion(texts.viewerStyle)}`,
+  script: `docs-${toVersion(JSON.stringify([texts.script, versionOf('esbuild'), scriptOptions]))}`,
+  style: `docs-${toVersion(texts.style)}`,
+};
 
 /** The pages of /docs by path. All but the first have the text of the section of this title in docs/customers.md. */
 const pages = {
@@ -33,8 +51,19 @@ const pages = {
 } as const;
 type Path = keyof typeof pages;
 
-/** The paths of the pages of /docs. */
-export const paths = Object.keys(pages) as Path[];
+/** The files of /docs but its first page, by name. */
+export async function renderDocsFiles(host: Presentation): Promise<Record<string, string>> {
+  const others = (Object.keys(pages) as Path[]).filter((path) => path !== '/docs');
+  return {
+    ...Object.fromEntries(others.map((path) => [path.replace('/docs/', ''), renderPage(path, host)])),
+    [`${assets.style}.css`]: texts.style,
+    [`${assets.script}.js`]: (await transform(texts.script, scriptOptions)).code,
+    [`${assets.viewerStyle}.css`]: texts.viewerStyle,
+    [`${assets.viewer}.js`]: readViewer('swagger-ui-bundle.js'),
+    // What the licence of the viewer, and those of its parts, ask to keep with it.
+    [`${assets.viewer}.txt`]: ['NOTICE', 'LICENSE', 'swagger-ui-bundle.js.LICENSE.txt'].map(readViewer).join('\n'),
+  };
+}
 
 /** Where `npm start` serves. The script of each page puts its own address in its place. */
 const localAddress = 'http://localhost:3000';
@@ -44,7 +73,7 @@ const guide = readFileSync(new URL('../../docs/customers.md', import.meta.url), 
  * Renders a page of /docs of a host, with the address of the service in its examples. Links start with a slash, since the first page is at
  * /docs and at /docs/. Throws if docs/customers.md has no text for it.
  */
-export function renderPage(path: Path, host: Presentation, assets: Assets): string {
+export function renderPage(path: Path, host: Presentation): string {
   const info = toInfo(host);
   const { viewer, viewerStyle, script, style } = assets;
   const isFirst = path === '/docs';
