@@ -9,7 +9,6 @@ import type { AnyCollection } from './articles/content.ts';
 import { checkSitemap } from './articles/feed.ts';
 import type { SiteUrls } from './articles/feed.ts';
 import type { Compression } from './release/compress.ts';
-import { findEmptied, findVanished } from './release/online.ts';
 import type { Online } from './release/online.ts';
 import type { Stage } from './release/publish.ts';
 import { readCatalog } from './source/catalog.ts';
@@ -108,7 +107,8 @@ export async function compile(
     checkUnusedMedia(site, diagnostics);
     if (online) {
       const published = articles.filter(({ state }) => state === 'published').map(({ path }) => path);
-      vanished = findVanished(online, { articles: new Set(published), aliases }, removed);
+      const kept = new Set([...published, ...Object.keys(aliases), ...removed.keys()]);
+      vanished = [...online.articles.keys(), ...Object.keys(online.aliases)].filter((path) => !kept.has(path));
       checkVanished(vanished, site, online, sources.content, diagnostics);
     }
   }
@@ -152,18 +152,27 @@ function hasEveryArticle(articles: readonly Article[], { content: { files } }: S
   return written.length === articles.length && articles.every(({ state }) => state !== 'broken');
 }
 
+/** The lists that readers see, with their entries in words and the folder or file with their sources. */
+const publicLists = [
+  ['blogArticles', 'blog article', 'content', 'blog'],
+  ['knowledgeBaseArticles', 'knowledge base article', 'content', 'knowledgebase'],
+  ['services', 'service', 'catalog', 'services'],
+  ['games', 'game', 'catalog', 'games'],
+  ['tlds', 'TLD', 'catalog', 'domains.yaml'],
+  ['monitors', 'monitor', 'catalog', 'status.yaml'],
+] as const;
+
 /** Reports lists online that would become empty, unless their sources have problems; returns whether there is one. */
 function checkEmptied(online: Online, sources: Sources, counts: Manifest['counts'], diagnostics: Diagnostics): boolean {
   const hasPlans = counts.services + counts.games > 0;
-  const emptied = findEmptied(online.counts, counts);
-  for (const { count, root, path, noun } of emptied) {
+  const emptied = publicLists.filter(([list]) => counts[list] === 0 && (online.counts[list] ?? 0) > 0);
+  for (const [list, noun, root, path] of emptied) {
     const display = displayIn(sources[root], path);
     // A catalog without plans is an error of its own, which --allow-empty does not change.
-    if (diagnostics.failed(display) || (!hasPlans && /^(?:services|games)$/.test(count))) continue;
-    const number = online.counts[count];
+    if (diagnostics.failed(display) || (!hasPlans && /^(?:services|games)$/.test(list))) continue;
+    const number = online.counts[list];
     const were = number === 1 ? `1 ${noun} is` : `${number} ${noun}s are`;
-    const message = `${were} online, and this build has none`;
-    diagnostics.error({ display }, message, '--allow-empty builds it anyway');
+    diagnostics.error({ display }, `${were} online, and this build has none`, '--allow-empty builds it anyway');
   }
   return emptied.length > 0;
 }

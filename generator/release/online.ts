@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FetchError } from 'ofetch';
 import { z } from 'zod';
@@ -6,7 +6,6 @@ import { Aliases } from '#contract/articles.ts';
 import type { Manifest } from '#contract/release.ts';
 import { fileOf, staticFiles } from '#contract/endpoints.ts';
 import { CommandError } from '../common/command-line.ts';
-import { readCurrent } from './history.ts';
 
 /** What is online. */
 export interface Online {
@@ -49,16 +48,13 @@ export async function readOnline(out: string, against: string | undefined): Prom
   return { articles: toTitles([blog, guides]), aliases, counts };
 }
 
+/** Reads the paths of the current release; undefined if there is none, or it is damaged. */
 async function readCurrentRelease(out: string): Promise<Online | undefined> {
-  const id = await readCurrent(out);
-  return id === undefined ? undefined : readRelease(join(out, 'releases', id));
-}
-
-/** Reads the paths of a release; undefined if it is damaged. */
-export async function readRelease(directory: string): Promise<Online | undefined> {
-  const readText = (file: string): Promise<string> => readFile(join(directory, file), 'utf8');
-  const read = async (file: string): Promise<unknown> => JSON.parse(await readText(file));
   try {
+    // Of one release, also while another becomes the current one.
+    const directory = await realpath(join(out, 'current'));
+    const readText = (file: string): Promise<string> => readFile(join(directory, file), 'utf8');
+    const read = async (file: string): Promise<unknown> => JSON.parse(await readText(file));
     // The first line of a manifest is complete but for its files.
     const [head] = (await readText('manifest.json')).split('\n', 1);
     const { counts } = JSON.parse(`${head}}}`) as Manifest;
@@ -114,39 +110,4 @@ function reasonOf(error: unknown): string {
   if (name === 'TimeoutError') return `there was no answer within ${timeoutMs / 1000} s`;
   if (status !== undefined) return `the answer is ${status} ${statusText}`.trim();
   return cause instanceof Error ? reasonOf(cause) : message;
-}
-
-type Counts = Manifest['counts'];
-
-/** A list that readers see, and the folder or file with its sources. */
-interface PublicList {
-  readonly count: Exclude<keyof Counts, 'media'>;
-  readonly root: 'content' | 'catalog';
-  readonly path: string;
-  readonly noun: string;
-}
-
-const lists: readonly PublicList[] = [
-  { count: 'blogArticles', root: 'content', path: 'blog', noun: 'blog article' },
-  { count: 'knowledgeBaseArticles', root: 'content', path: 'knowledgebase', noun: 'knowledge base article' },
-  { count: 'services', root: 'catalog', path: 'services', noun: 'service' },
-  { count: 'games', root: 'catalog', path: 'games', noun: 'game' },
-  { count: 'tlds', root: 'catalog', path: 'domains.yaml', noun: 'TLD' },
-  { count: 'monitors', root: 'catalog', path: 'status.yaml', noun: 'monitor' },
-];
-
-/** The lists that have entries online and would have none. */
-export function findEmptied(online: Partial<Counts>, next: Counts): readonly PublicList[] {
-  return lists.filter(({ count }) => next[count] === 0 && (online[count] ?? 0) > 0);
-}
-
-/** The paths that are online, and neither in the next release nor gone for good. */
-export function findVanished(
-  { articles, aliases }: Pick<Online, 'articles' | 'aliases'>,
-  next: { readonly articles: { has(path: string): boolean }; readonly aliases: Aliases },
-  removed: ReadonlyMap<string, unknown>,
-): string[] {
-  return [...articles.keys(), ...Object.keys(aliases)].filter(
-    (path) => !next.articles.has(path) && !Object.hasOwn(next.aliases, path) && !removed.has(path),
-  );
 }
