@@ -13,52 +13,50 @@ import { displayPath } from '../source/load.ts';
 import { createOut, readDay, readUrls, resolveFolder } from './settings.ts';
 import type { OutFlag, SourceFlags } from './settings.ts';
 
-/** The options of `check`. */
-interface CheckFlags extends OutFlag, SourceFlags {
+/** The options of `build`; `check` has no `cache` and `compress`. */
+interface BuildFlags extends OutFlag, SourceFlags {
   readonly now?: string;
   readonly threads?: string;
   readonly against?: string;
   readonly allowEmpty?: boolean;
   readonly format: DiagnosticFormat;
+  readonly cache?: boolean;
+  readonly compress?: Compression;
 }
 
-/** The options of `build`. */
-interface BuildFlags extends CheckFlags {
-  readonly cache: boolean;
-  readonly compress: Compression;
-}
-
-/** Runs `build`: compiles content and catalog into a new release. */
-export function runBuild(flags: BuildFlags): Promise<void> {
-  return run(flags, { noCache: !flags.cache, compression: flags.compress });
-}
-
-/** Runs `check`: the same without writing. It reads the article cache of builds. */
-export function runCheck(flags: CheckFlags): Promise<void> {
-  return run(flags, { checkOnly: true, noCache: false, compression: 'fast' });
-}
-
-async function run(
-  { threads, ...flags }: CheckFlags,
-  mode: { checkOnly?: boolean; noCache: boolean; compression: Compression },
-): Promise<void> {
+/**
+ * Runs `build`, which compiles content and catalog into a new release, or `check`: the same without writing. That reads the
+ * article cache of builds.
+ */
+export async function runBuild(flags: BuildFlags, checkOnly = false): Promise<void> {
+  const { threads, cache = true, compress: compression = 'fast', ...others } = flags;
   const now = await readDay(flags.now);
   if (threads !== undefined && !/^[1-9]\d?$/.test(threads)) {
     throw new CommandError('--threads must be a number from 1 to 99');
   }
   const urls = readUrls();
-  const out = mode.checkOnly ? resolveFolder('DIST_DIR', flags.out) : createOut(flags.out);
+  const out = checkOnly ? resolveFolder('DIST_DIR', flags.out) : createOut(flags.out);
   const content = resolveFolder('CONTENT_DIR', flags.content);
   const catalog = resolveFolder('CATALOG_DIR', flags.catalog);
   const started = performance.now();
   const progress = createProgress();
   let result: BuildResult;
   try {
-    const options = { ...flags, content, catalog, now, urls, out, progress: progress.show, ...mode };
+    const folders = { content, catalog, out };
+    const options = {
+      ...others,
+      ...folders,
+      now,
+      urls,
+      compression,
+      noCache: !cache,
+      checkOnly,
+      progress: progress.show,
+    };
     result = await build({ ...options, ...(threads !== undefined && { threads: Number(threads) }) });
   } catch (error) {
     const { syscall, message } = error as NodeJS.ErrnoException;
-    if (syscall === undefined || mode.checkOnly) throw error;
+    if (syscall === undefined || checkOnly) throw error;
     throw new CommandError(`the release could not be written, and the current one stays as it is: ${message}`);
   } finally {
     progress.clear();

@@ -10,7 +10,7 @@ export function runGenerator(args: readonly string[]): Promise<number> {
     .addOption(new Option('--compress <LEVEL>', 'compression level').choices(['fast', 'best']).default('fast' as const))
     .action(async (flags) => (await import('./build.ts')).runBuild(flags));
   const check = program.command('check').description('Checks content and catalog without writing.');
-  addOut(addCheckOptions(check)).action(async (flags) => (await import('./build.ts')).runCheck(flags));
+  addOut(addCheckOptions(check)).action(async (flags) => (await import('./build.ts')).runBuild(flags, true));
 
   const watch = 'Serves content and catalog with a preview at /preview, and rebuilds after each change.';
   addOut(addSourceOptions(program.command('dev').description(watch)))

@@ -17,10 +17,7 @@ export interface Encodings {
 type Compress = (identity: Uint8Array) => Encodings | Promise<Encodings>;
 
 /** Compresses files deterministically. */
-export interface Compressor {
-  readonly name: Compression;
-  readonly compress: Compress;
-}
+export type Compressor = ReturnType<typeof once>;
 
 /** libuv has four threads; more files at a time would only use more memory. */
 const limit = pLimit(4);
@@ -43,11 +40,11 @@ export const compressors: Record<Compression, Compressor> = {
 };
 
 /** Compresses a buffer once in a process: the reference of /docs is a third of the work of a small build. */
-function once(name: Compression, compress: Compress): Compressor {
+function once(name: Compression, compress: Compress) {
   const known = new WeakMap<Uint8Array, ReturnType<Compress>>();
   return {
     name,
-    compress(identity) {
+    compress(identity: Uint8Array): ReturnType<Compress> {
       const encodings = known.get(identity) ?? compress(identity);
       known.set(identity, encodings);
       return encodings;
