@@ -1,19 +1,20 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { build, transform } from 'esbuild';
 import { z } from 'zod';
 import type { Aliases, Authors, CategoryItem, ContentItem } from '#contract/articles.ts';
 import type { StaticFile } from '#contract/endpoint.ts';
 import { renderOpenApi } from '#contract/openapi.ts';
-import { fileOf, sources, staticFiles, toJsonText } from '#contract/endpoints.ts';
+import { fileOf, fillTemplate, sources, staticFiles, toJsonText } from '#contract/endpoints.ts';
 import type { StaticFileName } from '#contract/endpoints.ts';
+import type { StatusWidget } from '#contract/status.ts';
 import type { Article, ReadText } from './articles/article.ts';
 import { renderFeed, renderSitemap, selectFeed, selectSitemap } from './articles/feed.ts';
 import type { SiteUrls } from './articles/feed.ts';
 import { findRelated } from './articles/related.ts';
 import { createSearchIndex, maxTextLength, selectSearch } from './articles/search.ts';
 import type { Stage } from './release/publish.ts';
-import { compileStatusWidget } from './release/status-widget.ts';
 import type { Catalog } from './source/catalog.ts';
 import { compareText } from './source/diagnostics.ts';
 
@@ -107,18 +108,19 @@ function indexOf(select: (project: Project) => readonly Article[]) {
         }),
       ),
     (articles) => {
-      const related = findRelated(articles);
-      const byFolder = Map.groupBy(articles.keys(), (at) => articles[at]!.category);
-      const pathOf = (at: number | undefined): string | null => (at === undefined ? null : articles[at]!.path);
-      const toEntry = (index: number, at: number, group: readonly number[]) => ({
-        path: pathOf(index),
-        previous: pathOf(group[at - 1]),
-        next: pathOf(group[at + 1]),
-        related: related[index]!,
-        tags: articles[index]!.tags,
-        updated: articles[index]!.updated,
-      });
-      return Object.fromEntries(Array.from(byFolder, ([category, group]) => [category, group.map(toEntry)]));
+      const found = findRelated(articles);
+      const all = articles.map((article, at) => ({ ...article, related: found[at]! }));
+      const groups = Array.from(
+        Map.groupBy(all, ({ category }) => category),
+        ([category, group]) => {
+          const pathAt = (at: number): string | null => group[at]?.path ?? null;
+          const toEntry = ({ path, related, tags, updated }: (typeof all)[number], at: number) => {
+            return { path, previous: pathAt(at - 1), next: pathAt(at + 1), related, tags, updated };
+          };
+          return [category, group.map(toEntry)] as const;
+        },
+      );
+      return Object.fromEntries(groups);
     },
   );
 }
@@ -177,6 +179,35 @@ function createRows(maxLength: number): Rows {
     getDocs: own(docsSettings, async (settings) => (await importDocs()).renderPage('/docs', settings)),
     getDocsFile: own(docsSettings, async (settings) => (await importDocs()).renderDocsFiles(settings)),
   };
+}
+
+/** Compiles the widget into one classic script with a version, which identifies it in its URL, once per process. */
+export const compileStatusWidget = () => (compiledWidget ??= compileWidget());
+let compiledWidget: ReturnType<typeof compileWidget> | undefined;
+
+async function compileWidget() {
+  const folder = join(import.meta.dirname, 'widget');
+  const css = await transform(readFileSync(join(folder, 'style.css'), 'utf8'), { loader: 'css', minify: true });
+  const { outputFiles } = await build({
+    absWorkingDir: folder,
+    entryPoints: ['main.ts'],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'iife',
+    target: 'es2020',
+    // ASCII is independent of the page's encoding.
+    charset: 'ascii',
+    define: { STYLE: JSON.stringify(css.code.trim()) },
+    // Ignores tsconfig.json files, which could change the bytes.
+    tsconfigRaw: {},
+    logLevel: 'silent',
+  });
+  const script = outputFiles[0]!.text;
+  const version = hash('sha256', script).slice(0, 16);
+  const path = fillTemplate(staticFiles.getStatusWidgetVersion.path, { version });
+  const embed: StatusWidget = { path, integrity: `sha384-${hash('sha384', script, 'base64')}` };
+  return { script, version, embed };
 }
 
 function readArticleStyle(): string {

@@ -7,7 +7,7 @@ import { renderOpenApi } from '#contract/openapi.ts';
 import { Manifest } from '#contract/release.ts';
 import { verifyRelease } from '../../generator/release/publish.ts';
 import { diffReleases, rollback } from '../../generator/release/releases.ts';
-import { compileStatusWidget } from '../../generator/release/status-widget.ts';
+import { compileStatusWidget } from '../../generator/static-files.ts';
 import {
   article,
   buildProject,

@@ -7,7 +7,7 @@ import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { StatusWidget } from '#contract/status.ts';
-import { compileStatusWidget } from '../../generator/release/status-widget.ts';
+import { compileStatusWidget } from '../../generator/static-files.ts';
 import { buildProject, createProject } from '../helpers/project.ts';
 import { runIn } from './run-command.ts';
 
@@ -54,7 +54,7 @@ test('the widget is the same to the byte in another folder', async () => {
     await cp(join(repository, name), join(folder, name), { recursive: true });
   }
   await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'));
-  const copy = (await import(join(folder, 'generator/release/status-widget.ts'))) as {
+  const copy = (await import(join(folder, 'generator/static-files.ts'))) as {
     compileStatusWidget: typeof compileStatusWidget;
   };
   const { embed } = await compileStatusWidget();

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { expect, onTestFinished, vi } from 'vitest';
-import { compileStatusWidget } from '../../../generator/release/status-widget.ts';
+import { compileStatusWidget } from '../../../generator/static-files.ts';
 import { listen } from '../../helpers/free-port.ts';
 
 /** A response of the API: JSON with 200, another response, a closed connection, or none at all. */

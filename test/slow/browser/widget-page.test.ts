@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
-import { compileStatusWidget } from '../../../generator/release/status-widget.ts';
+import { compileStatusWidget } from '../../../generator/static-files.ts';
 import { describeChromium } from './chromium.ts';
 import { createStage, embed, eventually, expectToast, openStage } from './fixture.ts';
 
