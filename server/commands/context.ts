@@ -185,9 +185,8 @@ const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_
 
 /** Parses a duration such as 90s, 15m, 24h or 7d to milliseconds; `0` needs no unit. */
 export function parseDuration(text: string): number | undefined {
-  const [, digits, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  if (digits === undefined || unit === undefined) return text === '0' ? 0 : undefined;
-  return Number(digits) * unitMs[unit]!;
+  const [, digits, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text === '0' ? '0s' : text) ?? [];
+  return digits === undefined ? undefined : Number(digits) * unitMs[unit]!;
 }
 
 /** Parses a time like {@link parseTime}, or a duration before now, to milliseconds. */

@@ -3,14 +3,12 @@ import type { Command } from '@commander-js/extra-typings';
 import pLimit from 'p-limit';
 import { CommandError } from '#common/command-line.ts';
 import type { Finding } from '../doctor/run.ts';
-import type { Diagnosis } from '../domains/lookup/registries.ts';
 import { readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
 import { parseApiKey } from '../keys/authorize.ts';
 import { formatTable, parser } from './context.ts';
 import type { Context } from './context.ts';
 
-/** What to do about a source that does not know the name that must exist. */
 const explanation = `A look-up server must know a name that exists under its TLD: nic.<tld>, or the registry's own domain.
 Until an RDAP server has confirmed it, its 404s do not count, and a search is 502. Check the \`lookup\` of the TLD in
 catalog/domains.yaml; without one, the server of the list of IANA or of the built-in table is asked.`;
@@ -64,7 +62,7 @@ export function addDoctorCommands(program: Command, { settings, installed, show 
 }
 
 /** Checks two names under every TLD on sale. */
-async function diagnose(env: Env): Promise<(Diagnosis & { readonly tld: string; readonly works: boolean })[]> {
+async function diagnose(env: Env) {
   const { createSilentLog, readRelease } = await import('../doctor/installation.ts');
   const { createPriceSource } = await import('../domains/prices/index.ts');
   const { openRegistries } = await import('../domains/service.ts');

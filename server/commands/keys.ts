@@ -159,10 +159,9 @@ export function addKeysCommands(program: Command, { withStore, change, show, pri
         const key = await findKey(store, id);
         if (key.revokedAt !== null) throw new CommandError(`API key ${id} is revoked: create a new one`);
         if (!isActive(key, now)) throw new CommandError(`API key ${id} has expired: create a new one`);
-        if (key.previousUntil !== null && key.previousUntil > now) {
-          const until = toIso(key.previousUntil);
-          printNote(`warning: the secret before the last rotation was valid until ${until}, and ends now`);
-        }
+        const before = key.previousUntil;
+        if (before !== null && before > now)
+          printNote(`warning: the secret before the last rotation was valid until ${toIso(before)}, and ends now`);
         const rotated = { action: 'keys rotate', keyId: id, values: { old_valid_until: toIso(end) } };
         const rotate = () => store.apiKeys.rotate(id, hash, end);
         if (!(await change(store, rotated, rotate))) throw await unknownKey(store, id);
@@ -223,7 +222,7 @@ const parseMethod = parser(`METHOD must be one of ${methods.join(', ')}`, (text)
   methods.find((method) => method === text.toUpperCase()),
 );
 
-/** A path or a URL, without what a client cannot send. */
+/** What a client cannot send is refused. */
 const pathRule = 'PATH must begin with /, and hold neither spaces nor characters beyond ASCII: write them as %20';
 const parsePath = parser(pathRule, (text) =>
   text.length <= 8000 ? /^(?:\/|https?:\/\/)[\x21-\x7e]*$/i.exec(text)?.[0] : undefined,

@@ -103,7 +103,6 @@ async function put(store: Store, record: NewServer, mayReplace: boolean, change:
   return existing ? `is changed: it was ${describe(existing)}` : 'is changed';
 }
 
-/** Says where a record leads. */
 function describe({ provider, ref, logFile }: NewServer): string {
   const log = logFile === null ? '' : `, with the log file ${logFile}`;
   return toPrintable(`${ref} of the provider ${provider}${log}`);

@@ -19,7 +19,7 @@ export function addStoreCommands(program: Command, { settings, print, printNote,
     const environment = settings();
     const { DATA_DIR, DATABASE_URL: url } = readSettings(StoreSettings, environment);
     const file = resolve(sqliteFileIn(DATA_DIR));
-    // The URL is a secret.
+    // Not by the URL, which is a secret.
     return { file, url, environment, name: url === undefined ? file : 'the PostgreSQL database' };
   };
   const store = program.command('store').description('The database: keys, servers, the audit log, votes.');
@@ -61,10 +61,9 @@ export function addStoreCommands(program: Command, { settings, print, printNote,
     .description('Brings the tables to this version, before the new server starts.')
     .action(async () => {
       const { from, to } = await withStore(async ({ versions, servers }) => {
-        for (const { server, provider, ref, shared } of await servers.list()) {
-          if (shared !== 'unconfirmed') continue;
+        const unconfirmed = (await servers.list()).filter(({ shared }) => shared === 'unconfirmed');
+        for (const { server, provider, ref } of unconfirmed)
           printNote(toPrintable(`warning: ${server} is ${ref} of the provider ${provider}, as another server is`));
-        }
         return versions;
       }, true);
       const migrated = `the store is migrated from version ${from} to ${to}`;
@@ -76,7 +75,6 @@ const parseCount = parser('--keep must be the number of backups to keep, at leas
   /^[1-9]\d{0,4}$/.test(text) ? Number(text) : undefined,
 );
 
-/** Creates the folder of backups, for its owner only. */
 function prepareFolder(folder: string): void {
   try {
     createFolder(folder, 0o700);

@@ -181,10 +181,7 @@ async function checkServer(visit: Visit, version: string, isStoreWrong: boolean,
 }
 
 /** The records that other checks look at. */
-interface Records {
-  readonly servers: readonly ServerRecord[];
-  readonly apiKeys: readonly ApiKeyRecord[];
-}
+type Records = { readonly servers: readonly ServerRecord[]; readonly apiKeys: readonly ApiKeyRecord[] };
 
 const noRecords: Records = { servers: [], apiKeys: [] };
 

@@ -55,12 +55,10 @@ async function blameClock({ url, ...finding }: Outcome & Finding, installation: 
 /** How far an upstream is ahead of this machine, in milliseconds: NaN if none says it, undefined if none is configured. */
 async function readUpstreamSkew({ env, providers }: Installation): Promise<number | undefined> {
   const { value: reports = [] } = await providers();
-  const urlsOf = (isAnswering: boolean) =>
-    reports.filter(({ answers }) => answers === isAnswering).map(({ url }) => url);
   // Those that answer first: others may take their whole time.
-  const silent = urlsOf(false).filter((url) => url?.startsWith('https:'));
+  const silent = reports.filter(({ answers, url }) => !answers && url?.startsWith('https:'));
   let skewMs: number | undefined;
-  for (const url of [...urlsOf(true), env.UPTIME_KUMA_URL, ...silent]) {
+  for (const { url } of [...reports.filter(({ answers }) => answers), { url: env.UPTIME_KUMA_URL }, ...silent]) {
     if (url === undefined) continue;
     // oxlint-disable-next-line no-await-in-loop
     skewMs = await askTime(new URL(url), '/');
