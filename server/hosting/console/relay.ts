@@ -3,31 +3,11 @@ import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
 import type { CheckAccess } from '../../keys/authorize.ts';
 import type { ServerRecord } from '../../store/types.ts';
-import type { Trace } from '../../trace.ts';
 import type { ConsoleEvents, ConsoleSource, GameProvider } from '../providers/types.ts';
 import { createChannel, systemClock } from './channel.ts';
 import type { Cancel, Channel, Clock } from './channel.ts';
-import { createSession, isForClients, toClientText } from './session.ts';
-import type { Session, StreamTokens, Viewer } from './session.ts';
-
-/** The client that opened a stream. */
-export interface StreamClient {
-  readonly requestId: string;
-  readonly trace?: Trace | undefined;
-  readonly address: string;
-  /** The key of rate limits. */
-  readonly key: string;
-}
-
-/** A console command from a stream, with the id of the request that opened it. */
-export interface StreamCommand {
-  readonly server: ServerName;
-  readonly keyId: string;
-  readonly secretHash: string;
-  readonly command: string;
-  readonly requestId: string;
-  readonly ip: string;
-}
+import { createSession, toClientText } from './session.ts';
+import type { Session, StreamCommand, StreamGrant, StreamRequest, StreamTokens } from './session.ts';
 
 /** Dependencies of the relay. */
 export interface RelayDependencies {
@@ -52,20 +32,33 @@ export interface RelayDependencies {
  */
 const defaultLimits = { connections: 5000, unauthenticated: 2000, viewersPerKey: 2000 };
 
+/** Streams of a revoked key, or of an old secret, must be closed within 5 s, which leaves 3 s for a slow store. */
+const checkMs = 2000;
+/** How long streams stay open while the store does not respond: enough for its restart. */
+const graceMs = 30_000;
+
 /** Relays the consoles of game servers to clients. */
 export type Relay = ReturnType<typeof createRelay>;
 
 /** Creates a relay without streams. */
 export function createRelay(dependencies: RelayDependencies) {
-  const { tokens, openSource, checkAccess, onFailure, clock = systemClock, random = Math.random } = dependencies;
+  const { openSource, checkAccess, onFailure, clock = systemClock, random = Math.random } = dependencies;
   const limits = { ...defaultLimits, ...dependencies.limits };
-  const watch = createAccessWatch(checkAccess, clock, onFailure);
   const channels = new Map<ServerName, Channel>();
   const sessions = new Set<Session>();
-  const unauthenticated = createCounter();
-  const viewers = createCounter();
+  /** When the oldest check of a stream without a result started, and the streams that are checked now. */
+  const uncheckedSince = new WeakMap<Session, number>();
+  const checking = new Set<Session>();
+  let cancelSweep: Cancel | undefined;
+  /** Whether this sweep has reported a failure of the store: one line is enough for a thousand keys. */
+  let isReported = false;
   let isClosed = false;
 
+  const count = (isCounted: (session: Session) => boolean): number => {
+    let counted = 0;
+    for (const session of sessions) counted += Number(isCounted(session));
+    return counted;
+  };
   const openChannel = (server: ServerName): Channel => {
     const channel = createChannel({
       open: (events, isResumed) => openSource(server, events, isResumed),
@@ -80,42 +73,57 @@ export function createRelay(dependencies: RelayDependencies) {
     channels.set(server, channel);
     return channel;
   };
+  /** Checks streams of one secret and server, with one query. */
+  const check = async (viewers: readonly Session[]): Promise<void> => {
+    const grants = viewers.map(({ grant }) => grant()!);
+    const claim = grants.find(({ mode }) => mode === 'read_write') ?? grants[0]!;
+    for (const viewer of viewers) checking.add(viewer);
+    try {
+      const access = await checkAccess(claim);
+      for (const viewer of viewers) {
+        uncheckedSince.delete(viewer);
+        // In between, the stream may have been renewed with another secret.
+        if (viewer.grant()!.secretHash === claim.secretHash) viewer.onAccess(access);
+      }
+    } catch (error) {
+      if (!isReported) onFailure('the access of open console streams could not be checked', error);
+      isReported = true;
+    } finally {
+      for (const viewer of viewers) checking.delete(viewer);
+    }
+  };
+  const sweep = (): void => {
+    cancelSweep = clock.after(checkMs, sweep);
+    isReported = false;
+    const due: Session[] = [];
+    for (const viewer of [...sessions].filter(({ grant }) => grant())) {
+      const since = uncheckedSince.get(viewer) ?? clock.now();
+      uncheckedSince.set(viewer, since);
+      if (clock.now() - since >= graceMs) viewer.onAccess('unknown');
+      else if (!checking.has(viewer)) due.push(viewer);
+    }
+    const nameOf = ({ server, keyId, secretHash }: StreamGrant): string => `${server} ${keyId} ${secretHash}`;
+    for (const viewers of Map.groupBy(due, ({ grant }) => nameOf(grant()!)).values()) void check(viewers);
+  };
   return {
-    admits: (client: StreamClient): boolean =>
-      sessions.size < limits.connections && unauthenticated.of(client.key) < limits.unauthenticated,
-    connect(websocket: WebSocket, socket: Duplex, server: ServerName, client: StreamClient): Session {
-      unauthenticated.add(client.key, 1);
-      let leave = (): void => unauthenticated.add(client.key, -1);
-      const connection = { websocket, socket, server, clock, tokens, checkAccess };
+    admits: ({ client: { key } }: StreamRequest): boolean =>
+      sessions.size < limits.connections &&
+      count(({ request, grant }) => request.client.key === key && !grant()) < limits.unauthenticated,
+    connect(websocket: WebSocket, socket: Duplex, server: ServerName, request: StreamRequest): Session {
       const session = createSession({
-        ...connection,
-        hasRoom: (keyId) => viewers.of(keyId) < limits.viewersPerKey,
-        enter(viewer) {
-          leave();
-          viewers.add(viewer.keyId, 1);
-          const unwatch = watch(viewer);
-          const viewing = (channels.get(server) ?? openChannel(server)).join(viewer.sink);
-          leave = () => {
-            viewers.add(viewer.keyId, -1);
-            unwatch();
-            viewing.leave();
-          };
-          return viewing;
-        },
-        leave() {
+        ...dependencies,
+        ...{ websocket, socket, server, request, clock },
+        hasRoom: (keyId) => count(({ grant }) => grant()?.keyId === keyId) < limits.viewersPerKey,
+        join: (sink) => (channels.get(server) ?? openChannel(server)).join(sink),
+        ended() {
           sessions.delete(session);
-          leave();
-        },
-        sendCommand({ keyId, secretHash }, command) {
-          const { requestId, address: ip } = client;
-          return dependencies.sendCommand({ server, keyId, secretHash, command, requestId, ip });
-        },
-        describe(error) {
-          if (!isForClients(error)) onFailure('a console stream failed', error);
-          return toClientText(error);
+          if (sessions.size > 0) return;
+          cancelSweep?.();
+          cancelSweep = undefined;
         },
       });
       sessions.add(session);
+      cancelSweep ??= clock.after(checkMs, sweep);
       if (isClosed) session.shutDown();
       return session;
     },
@@ -123,8 +131,8 @@ export function createRelay(dependencies: RelayDependencies) {
     history: (server: ServerName): string[] => channels.get(server)?.history() ?? [],
     stats: () => ({
       connections: sessions.size,
-      viewers: viewers.total(),
-      upstreams: channels.values().reduce((count, channel) => count + Number(channel.hasUpstream()), 0),
+      viewers: count(({ grant }) => grant() !== undefined),
+      upstreams: [...channels.values()].filter(({ hasUpstream }) => hasUpstream()).length,
     }),
     /** Closes all streams with 1012, so that clients reconnect to another instance or the next process. */
     close(): void {
@@ -132,19 +140,6 @@ export function createRelay(dependencies: RelayDependencies) {
       for (const session of sessions) session.shutDown();
       for (const channel of channels.values()) channel.close();
     },
-  };
-}
-
-function createCounter() {
-  const counts = new Map<string, number>();
-  const of = (name: string): number => counts.get(name) ?? 0;
-  return {
-    of,
-    add(name: string, change: 1 | -1): void {
-      counts.set(name, of(name) + change);
-      if (of(name) === 0) counts.delete(name);
-    },
-    total: () => counts.values().reduce((sum, count) => sum + count, 0),
   };
 }
 
@@ -178,64 +173,5 @@ export async function openConsoleSource(
       clearInterval(timer);
       source.close();
     },
-  };
-}
-
-/** Streams of a revoked key, or of an old secret, must be closed within 5 s, which leaves 3 s for a slow store. */
-const checkMs = 2000;
-/** How long streams stay open while the store does not respond: enough for its restart. */
-const graceMs = 30_000;
-
-/** What a check decides: the access of a secret of a key to a server. */
-const toName = ({ grant }: Viewer): string => `${grant().server} ${grant().keyId} ${grant().secretHash}`;
-
-/** Creates the watch of open streams, which checks their access every 2 s. It returns what ends the watch of one. */
-function createAccessWatch(checkAccess: CheckAccess, clock: Clock, onFailure: RelayDependencies['onFailure']) {
-  /** Each watched stream, and when its oldest check without a result started. */
-  const failingSince = new Map<Viewer, number | undefined>();
-  const checked = new Set<Viewer>();
-  let cancel: Cancel | undefined;
-  /** Whether this sweep has reported a failure of the store: one line is enough for a thousand keys. */
-  let isReported = false;
-
-  /** Checks streams of one secret and server, with one query. */
-  const check = async (viewers: readonly Viewer[]): Promise<void> => {
-    const grants = viewers.map(({ grant }) => grant());
-    const claim = grants.find(({ mode }) => mode === 'read_write') ?? grants[0]!;
-    for (const viewer of viewers) checked.add(viewer);
-    try {
-      const access = await checkAccess(claim);
-      for (const viewer of viewers.filter((each) => failingSince.has(each))) {
-        failingSince.set(viewer, undefined);
-        // In between, the stream may have been renewed with another secret.
-        if (viewer.grant().secretHash === claim.secretHash) viewer.onAccess(access);
-      }
-    } catch (error) {
-      if (!isReported) onFailure('the access of open console streams could not be checked', error);
-      isReported = true;
-    } finally {
-      for (const viewer of viewers) checked.delete(viewer);
-    }
-  };
-  const sweep = (): void => {
-    cancel = clock.after(checkMs, sweep);
-    isReported = false;
-    const due: Viewer[] = [];
-    for (const [viewer, since = clock.now()] of failingSince) {
-      failingSince.set(viewer, since);
-      if (clock.now() - since >= graceMs) viewer.onAccess('unknown');
-      else if (!checked.has(viewer)) due.push(viewer);
-    }
-    for (const viewers of Map.groupBy(due, toName).values()) void check(viewers);
-  };
-  return (viewer: Viewer): Cancel => {
-    failingSince.set(viewer, undefined);
-    cancel ??= clock.after(checkMs, sweep);
-    return () => {
-      failingSince.delete(viewer);
-      if (failingSince.size > 0) return;
-      cancel?.();
-      cancel = undefined;
-    };
   };
 }

@@ -13,11 +13,11 @@ import { Problem } from '../../problem.ts';
 import type { Store, StreamTokenRecord } from '../../store/types.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
 import { ProviderError, offline } from '../../upstream/client.ts';
-import { toFrames, toMessage } from './channel.ts';
+import { toFrame } from './channel.ts';
 import type { Cancel, Clock, FrameSink, Viewing } from './channel.ts';
 
 /** A verified claim with its validity in milliseconds since 1970. */
-type StreamGrant = ConsoleClaim & Pick<StreamTokenRecord, 'issuedAt' | 'expiresAt'>;
+export type StreamGrant = ConsoleClaim & Pick<StreamTokenRecord, 'issuedAt' | 'expiresAt'>;
 
 /** The length of a token: 256 bits in base64url. */
 export const tokenLength = 43;
@@ -53,30 +53,33 @@ export function createStreamTokens(options: {
   };
 }
 
-/** An authenticated stream. */
-export interface Viewer {
-  readonly keyId: string;
-  /** The last accepted token. */
-  readonly grant: () => StreamGrant;
-  /** Called with the current access of the key; `unknown` if it could not be checked for too long. */
-  readonly onAccess: (access: Access | 'unknown') => void;
-  readonly sink: FrameSink;
+/** The request that opened a stream; rate limits count by the key of its client. */
+export interface StreamRequest {
+  readonly id: string;
+  readonly client: { readonly address: string; readonly key: string };
+}
+
+/** A console command from a stream, with the id of the request that opened it. */
+export interface StreamCommand extends Pick<ConsoleClaim, 'server' | 'keyId' | 'secretHash'> {
+  readonly command: string;
+  readonly requestId: string;
+  readonly ip: string;
 }
 
 interface SessionOptions {
   readonly websocket: WebSocket;
   readonly socket: Duplex;
   readonly server: ServerName;
+  readonly request: StreamRequest;
   readonly clock: Clock;
   readonly tokens: StreamTokens;
   readonly checkAccess: CheckAccess;
   readonly hasRoom: (keyId: string) => boolean;
-  /** Counts the stream for its key, and follows the console. */
-  readonly enter: (viewer: Viewer) => Viewing;
-  /** Called once, when the session has ended. */
-  readonly leave: () => void;
-  readonly sendCommand: (grant: StreamGrant, command: string) => Promise<void>;
-  readonly describe: (error: unknown) => string;
+  /** Follows the console. */
+  readonly join: (sink: FrameSink) => Viewing;
+  readonly ended: () => void;
+  readonly sendCommand: (command: StreamCommand) => Promise<void>;
+  readonly onFailure: (message: string, error: unknown) => void;
 }
 
 /** One client's stream. */
@@ -103,7 +106,7 @@ const noCommand =
 
 /** Creates the session of a new connection, which lasts until its client leaves or it is ended with a close code. */
 export function createSession(options: SessionOptions) {
-  const { websocket, socket, server, clock, tokens, checkAccess, describe } = options;
+  const { websocket, socket, server, request, clock, tokens, checkAccess } = options;
   let phase: 'unauthenticated' | 'live' | 'expiring' | 'expired' | 'ended' = 'unauthenticated';
   /** The last accepted token, also after the end. */
   let grant: StreamGrant | undefined;
@@ -127,14 +130,15 @@ export function createSession(options: SessionOptions) {
   };
   const reply = <Event extends ServiceEvent>(event: Event, ...args: ArgumentsOf<Event>): void => {
     if (websocket.bufferedAmount > maxBuffered) websocket.terminate();
-    else send(toFrames([toMessage(event, ...args)]));
+    else send(toFrame(event, ...args));
   };
   const end = (close?: CloseName, reason?: string): void => {
     if (isEnded()) return;
     phase = 'ended';
     cancelPhase?.();
     cancelStats?.();
-    options.leave();
+    viewing?.leave();
+    options.ended();
     if (close) websocket.close(closeCodes[close].code, reason);
   };
   const revoke = ({ message }: Problem): void => end('revoked', message);
@@ -178,7 +182,7 @@ export function createSession(options: SessionOptions) {
     }
   };
   const accept = (next: StreamGrant, found: Access): void => {
-    const { issuedAt, expiresAt, keyId } = next;
+    const { issuedAt, expiresAt } = next;
     phase = 'live';
     grant = next;
     access = found;
@@ -187,14 +191,13 @@ export function createSession(options: SessionOptions) {
     waitUntil(expiresAt - expiringMs, warn);
     reply('auth success');
     if (viewing) viewing.pump();
-    else viewing = options.enter({ keyId, grant: () => grant!, onAccess, sink });
+    else viewing = options.join({ isReady: () => hasOutput() && !socket.writableNeedDrain, send });
   };
   const onAccess = (next: Access | 'unknown'): void => {
     if (next instanceof Problem) revoke(next);
     else if (next === 'unknown') end('overload', 'access could not be checked');
     else access = next;
   };
-  const sink: FrameSink = { isReady: () => hasOutput() && !socket.writableNeedDrain, send };
 
   const sendHistory = (now: number): void => {
     if (now - historyAt < streamLimits.historySeconds * 1000) {
@@ -238,7 +241,9 @@ export function createSession(options: SessionOptions) {
       if (found instanceof Problem) revoke(found);
       else if (found === 'read_only' || !mayWrite()) denyCommand(reference);
       else {
-        await options.sendCommand(grant!, command);
+        const { keyId, secretHash } = grant!;
+        const sender = { keyId, secretHash, requestId: request.id, ip: request.client.address };
+        await options.sendCommand({ server, command, ...sender });
         if (reference !== undefined) reply('command accepted', reference);
       }
     } catch (error) {
@@ -246,6 +251,10 @@ export function createSession(options: SessionOptions) {
     }
   };
 
+  const describe = (error: unknown): string => {
+    if (!isForClients(error)) options.onFailure('a console stream failed', error);
+    return toClientText(error);
+  };
   const onError = (error: unknown): void => reply('daemon error', describe(error));
   const messages = pLimit(1);
   /** Commands wait in their own queue, so that a slow provider does not delay the renewal of a token. */
@@ -299,9 +308,12 @@ export function createSession(options: SessionOptions) {
   socket.on('drain', () => viewing?.pump());
   waitUntil(clock.now() + streamLimits.authSeconds * 1000, () => end('unauthenticated', 'no token came in time'));
   return {
+    request,
+    /** The last accepted token; undefined before the first one. */
+    grant: (): StreamGrant | undefined => grant,
+    /** Called with the current access of the key; `unknown` if it could not be checked for too long. */
+    onAccess,
     shutDown: (): void => end('restart', 'service restart'),
-    /** The id of the API key, if the session is authenticated. */
-    keyId: (): string | undefined => grant?.keyId,
   };
 }
 
@@ -344,7 +356,7 @@ function toCommand(args: readonly unknown[]) {
 }
 
 /** Whether the message of an error was written for clients. */
-export function isForClients(error: unknown): error is ProviderError | Problem {
+function isForClients(error: unknown): error is ProviderError | Problem {
   return error instanceof ProviderError || error instanceof Problem;
 }
 

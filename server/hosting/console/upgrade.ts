@@ -4,7 +4,7 @@ import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
 import { ServerName } from '#contract/api-keys.ts';
 import { streamRoute } from '../routes.ts';
-import type { Relay, StreamClient } from './relay.ts';
+import type { Relay } from './relay.ts';
 import { pingData } from './session.ts';
 import type { Logger } from '../../log.ts';
 import { answeredRequests, assertAllowed } from '../../http/request.ts';
@@ -51,10 +51,15 @@ export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }:
     refuse(requests.begin(request), socket, notAHandshake());
   });
 
-  const open = (websocket: WebSocket, socket: Duplex, server: ServerName, client: StreamClient): void => {
+  const open = (
+    websocket: WebSocket,
+    socket: Duplex,
+    server: ServerName,
+    { id, trace, client }: RequestContext,
+  ): void => {
     answeredRequests.publish({ route: streamRoute.endpoint.path, method: 'GET', status: 101 });
     const openedAt = performance.now();
-    const session = relay.connect(websocket, socket, server, client);
+    const session = relay.connect(websocket, socket, server, { id, client });
     streams.add(websocket);
     let isAlive = true;
     const pings = setInterval(() => {
@@ -69,19 +74,19 @@ export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }:
       clearInterval(pings);
       streams.delete(websocket);
       const seconds = Math.round((performance.now() - openedAt) / 100) / 10;
-      const { requestId: id, trace, address: ip } = client;
-      log.info({ id, trace_id: trace?.id, ip, server, key: session.keyId(), code, seconds }, 'console stream closed');
+      const line = { id, trace_id: trace?.id, ip: client.address, server, key: session.grant()?.keyId, code, seconds };
+      log.info(line, 'console stream closed');
     });
   };
   /** Returns the server of an upgrade request; throws a Problem if it must be refused. */
-  const admit = (context: RequestContext, client: StreamClient): ServerName => {
+  const admit = (context: RequestContext): ServerName => {
     const { request } = context;
     assertAllowed(context, requests.consume(context));
     requests.assertOwnHost(context);
     const [, id = ''] = streamTarget.exec(request.url!) ?? [];
     const { data: server } = ServerName.safeParse(`game:${id}`);
     if (!server || request.method !== 'GET') throw new Problem('not_found');
-    if (!relay.admits(client)) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': '1' } });
+    if (!relay.admits(context)) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': '1' } });
     // RFC 6455 4.2.1; checked here, since ws also accepts version 8.
     const { 'sec-websocket-version': version, 'sec-websocket-key': key = '' } = request.headers;
     if (version === '13' && /^[+/0-9A-Za-z]{22}==$/.test(key)) return server;
@@ -103,14 +108,13 @@ export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }:
   };
   const serve = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const context = requests.begin(request);
-    const client: StreamClient = { requestId: context.id, trace: context.trace, ...context.client };
     let server: ServerName;
     try {
-      server = admit(context, client);
+      server = admit(context);
     } catch (error) {
       return refuse(context, socket, error);
     }
-    websockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, socket, server, client));
+    websockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, socket, server, context));
   };
   return {
     attach(server: Server): void {
