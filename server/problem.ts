@@ -6,7 +6,7 @@ import type { ProblemCode } from '#contract/problem.ts';
 
 /** An error response. Its code determines the status, its message is safe for clients, and it may add headers. */
 export class Problem extends Error {
-  override readonly name = 'Problem';
+  override readonly name: string = 'Problem';
   readonly code: ProblemCode;
   readonly headers: Readonly<Record<string, string>>;
   /** Why, for operators; it is never sent. */

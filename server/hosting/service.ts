@@ -10,8 +10,7 @@ import type { Environment } from '#common/environment.ts';
 import type { Caller, JsonReply } from '../http/handle.ts';
 import { createCheckAccess, createReauthorize } from '../keys/authorize.ts';
 import type { Authority } from '../keys/authorize.ts';
-import type { Lifecycle } from '../lifecycle.ts';
-import type { Logger } from '../log.ts';
+import type { Base, Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
 import { prepareFolder } from '../settings.ts';
 import type { IdempotentAnswer, ServerRecord, Store } from '../store/types.ts';
@@ -25,28 +24,26 @@ import { createStreamTokens } from './console/session.ts';
 import { toLogText } from './providers/game-log.ts';
 import type { GameProvider, PowerAction, Provider, SendOptions, ServerProvider } from './providers/types.ts';
 
+interface HostingSettings {
+  readonly PROVIDERS_FILE?: string | undefined;
+  readonly DATA_DIR: string;
+  readonly UPSTREAM_TIMEOUT_SECONDS: number;
+  readonly CONSOLE_TOKEN_TTL_SECONDS: number;
+  readonly AUDIT_RETENTION_DAYS?: number | undefined;
+  readonly PUBLIC_URL?: string | undefined;
+}
+
 /** What the hosting controls need of the server. */
-export interface HostingBase {
-  readonly env: {
-    readonly PROVIDERS_FILE?: string | undefined;
-    readonly DATA_DIR: string;
-    readonly UPSTREAM_TIMEOUT_SECONDS: number;
-    readonly CONSOLE_TOKEN_TTL_SECONDS: number;
-    readonly AUDIT_RETENTION_DAYS?: number | undefined;
-    readonly PUBLIC_URL?: string | undefined;
-  };
+interface HostingBase extends Base<HostingSettings> {
   /** The environment variables that PROVIDERS_FILE may refer to. */
   readonly environment: Environment;
   readonly demo: boolean;
-  readonly log: Logger;
-  readonly opened: AsyncDisposableStack;
   readonly lifecycle: Lifecycle;
   readonly store: Store;
   /** The limit on the actions of each API key, for the commands of streams. */
   readonly limits: { readonly actions: TokenBucket };
   readonly createBucket: CreateBucket;
-  /** Create what logs an error, and that the outcome of an action is lost. */
-  readonly report: (message: string) => (error: unknown) => void;
+  /** Creates what logs that the outcome of an action is lost. */
   readonly reportLoss: (message: string) => (error: unknown) => void;
   /** The URL of this server, once it listens. */
   readonly ownUrl: () => string;
@@ -253,12 +250,12 @@ function createHosting(
     async state({ server }: Pick<Caller, 'server'>) {
       const { record, provider } = await servers.find(kindOf(server), server);
       const maxAgeMs = await history.sinceLastAction(server);
-      return await provider.state(record.ref, maxAgeMs).catch(throwProblem);
+      return await provider.state(record.ref, maxAgeMs);
     },
     /** Reads the newest log of a game server without ANSI codes; undefined if its provider has none. */
     async latestLog({ server }: Pick<Caller, 'server'>): Promise<string | undefined> {
       const { record, provider } = await servers.find('game', server);
-      return await readLatestLog(record, provider).catch(throwProblem);
+      return await readLatestLog(record, provider);
     },
   };
 }
@@ -276,11 +273,10 @@ function createRunOnce({ store: { idempotency: store }, reportLoss }: HostingBas
     { headers: { 'idempotency-key': key }, text }: { readonly headers: IncomingHttpHeaders; readonly text: string },
     work: () => Promise<unknown>,
   ): Promise<JsonReply> => {
-    const run = () =>
-      work().catch((error: unknown) => {
-        throw withOutcome(error, messageOfUnknown(endpoint, requestId));
-      });
-    if (key === undefined) return { status: 200, body: await run() };
+    const fail = (error: unknown): never => {
+      throw withOutcome(toProblem(error), messageOfUnknown(endpoint, requestId));
+    };
+    if (key === undefined) return { status: 200, body: await work().catch(fail) };
     if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
       throw new Problem('validation_error', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
     }
@@ -305,31 +301,35 @@ function createRunOnce({ store: { idempotency: store }, reportLoss }: HostingBas
     }
     const save = (answer: IdempotentAnswer): Promise<void> => store.finish(apiKeyId, key, answer).catch(onStoreFailure);
     try {
-      const body = await run();
+      const body = await work();
       // If this cannot be stored, the action has still succeeded; replays then get the unknown outcome.
       await save({ status: 200, body: `${JSON.stringify(body)}\n` });
       return { status: 200, body };
     } catch (error) {
-      await (error instanceof Problem && isDefinite(error)
+      await (isDefinite(toProblem(error))
         ? store.release(apiKeyId, key).catch(onStoreFailure)
         : save(unknownOutcome(requestId)));
-      throw error;
+      return fail(error);
     }
   };
 }
 
-function toNotSent(message: string, cause: unknown): Problem {
-  return new Problem('internal_error', undefined, { cause: new ProviderError(message, { outcome: 'refused', cause }) });
+function toNotSent(detail: string, cause: unknown): ProviderError {
+  const { message } = problems.internal_error;
+  return new ProviderError(message, {
+    code: 'internal_error',
+    outcome: 'refused',
+    cause: new Error(detail, { cause }),
+  });
 }
 
 /** Whether an action that failed certainly had no effect. An unexpected error may have come after it was sent. */
-function isDefinite({ code, cause }: Problem): boolean {
-  return cause instanceof ProviderError ? cause.outcome === 'refused' : code !== 'internal_error';
+function isDefinite(problem: Problem): boolean {
+  return problem instanceof ProviderError ? problem.outcome === 'refused' : problem.code !== 'internal_error';
 }
 
 /** Says in the failure of an action whether it may have had an effect; then a 502 has the message `unknown`. */
-function withOutcome(error: unknown, unknown: string): Problem {
-  const problem = toProblem(error);
+function withOutcome(problem: Problem, unknown: string): Problem {
   const { code, cause, reason, headers } = problem;
   if (problems[code].status < 500) return problem;
   const isKnown = isDefinite(problem);
@@ -339,13 +339,7 @@ function withOutcome(error: unknown, unknown: string): Problem {
 }
 
 function toProblem(error: unknown): Problem {
-  if (error instanceof Problem) return error;
-  if (error instanceof ProviderError) return new Problem(error.code, error.message, { cause: error });
-  return new Problem('internal_error', undefined, { cause: error });
-}
-
-function throwProblem(error: unknown): never {
-  throw toProblem(error);
+  return error instanceof Problem ? error : new Problem('internal_error', undefined, { cause: error });
 }
 
 /** Creates a mutex for each name, first in, first out. After the maximum wait it throws a {@link ProviderError}. */

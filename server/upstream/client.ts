@@ -2,7 +2,9 @@ import type { LookupFunction } from 'node:net';
 import type { Agent, Dispatcher } from 'undici';
 import type { z } from 'zod';
 import { problems } from '#contract/problem.ts';
+import type { ProblemCode } from '#contract/problem.ts';
 import { createEvent } from '../events.ts';
+import { Problem } from '../problem.ts';
 import { toTraceHeaders } from '../trace.ts';
 import type { Trace } from '../trace.ts';
 
@@ -60,18 +62,16 @@ export interface Client {
 export type Outcome = 'refused' | 'unknown';
 
 /** A failure of an upstream. The message never holds its texts, addresses or tokens. */
-export class ProviderError extends Error {
+export class ProviderError extends Problem {
   override readonly name = 'ProviderError';
-  readonly code: 'provider_error' | 'provider_permission_denied';
   /** `refused`: it took no effect. `unknown`: it may have taken effect (a timeout, a broken connection). */
   readonly outcome: Outcome;
   constructor(
     message: string,
-    options: ErrorOptions & { readonly code?: ProviderError['code']; readonly outcome: Outcome },
+    { code = 'provider_error', outcome, cause }: ErrorOptions & { readonly code?: ProblemCode; outcome: Outcome },
   ) {
-    super(message, { cause: options.cause });
-    this.code = options.code ?? 'provider_error';
-    this.outcome = options.outcome;
+    super(code, message, { cause });
+    this.outcome = outcome;
   }
 }
 
@@ -219,7 +219,7 @@ function formatError(error: unknown): string {
 
 /** Creates a function that redacts credentials and their parts. Parts under 6 characters are too common to redact. */
 function createRedactor({ headers, secrets = [] }: ClientOptions): (text: string) => string {
-  const [, value = ''] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization') ?? [];
+  const { authorization: value = '' } = headers;
   const credential = value.slice(value.indexOf(' ') + 1);
   const parts = [value, credential, credential.slice(credential.lastIndexOf('=') + 1), ...secrets];
   const hidden = parts.filter((secret) => secret.length >= 6);
@@ -236,7 +236,7 @@ export const notAvailable = 'console is not available';
 export function toProviderError(
   reply: Reply,
   outcome: Outcome,
-  { code = 'provider_error', message = problems[code].message }: Partial<Pick<ProviderError, 'code' | 'message'>> = {},
+  { code = 'provider_error', message = problems[code].message }: { code?: ProblemCode; message?: string } = {},
 ): ProviderError {
   return new ProviderError(message, { code, outcome, cause: new Error(reply.describe()) });
 }
@@ -244,16 +244,6 @@ export function toProviderError(
 /** Creates the error for a request that was not sent; the detail is for the log. */
 export function toRefusal(detail: string, message: string = problems.provider_error.message): ProviderError {
   return new ProviderError(message, { outcome: 'refused', cause: new Error(detail) });
-}
-
-/** Awaits a read that precedes an action, whose failure is `refused`: the action was not sent. */
-export async function readBeforeAction(request: Promise<Reply>): Promise<Reply> {
-  try {
-    return await request;
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    throw new ProviderError(error.message, { outcome: 'refused', cause: error.cause });
-  }
 }
 
 /** Parses JSON with a schema; undefined if the text is not JSON or does not match. */

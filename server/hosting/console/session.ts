@@ -12,7 +12,7 @@ import type { Access, CheckAccess, ConsoleClaim } from '../../keys/authorize.ts'
 import { Problem } from '../../problem.ts';
 import type { Store, StreamTokenRecord } from '../../store/types.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
-import { ProviderError, offline } from '../../upstream/client.ts';
+import { offline } from '../../upstream/client.ts';
 import { toFrame } from './channel.ts';
 import type { Cancel, Clock, FrameSink, Viewing } from './channel.ts';
 
@@ -252,7 +252,7 @@ export function createSession(options: SessionOptions) {
   };
 
   const describe = (error: unknown): string => {
-    if (!isForClients(error)) options.onFailure('a console stream failed', error);
+    if (!(error instanceof Problem)) options.onFailure('a console stream failed', error);
     return toClientText(error);
   };
   const onError = (error: unknown): void => reply('daemon error', describe(error));
@@ -355,21 +355,16 @@ function toCommand(args: readonly unknown[]) {
   return { command: isValid ? data : undefined, reference: typeof reference === 'string' ? reference : undefined };
 }
 
-/** Whether the message of an error was written for clients. */
-function isForClients(error: unknown): error is ProviderError | Problem {
-  return error instanceof ProviderError || error instanceof Problem;
-}
-
-/** The text of an error for clients. */
+/** The text of an error for clients: only that of a {@link Problem} was written for them. */
 export function toClientText(error: unknown): string {
-  return isForClients(error) ? error.message : problems.internal_error.message;
+  return error instanceof Problem ? error.message : problems.internal_error.message;
 }
 
 /** Errors of a key or server that may not send commands. */
 const denials = new Set<string>(['unauthorized', 'forbidden', 'insufficient_scope', 'provider_permission_denied']);
 
 function toRefusalCode(error: unknown): CommandRefusal {
-  if (!isForClients(error)) return 'failed';
+  if (!(error instanceof Problem)) return 'failed';
   if (error.message === offline) return 'offline';
   if (error.code === 'rate_limited') return 'rate_limited';
   return denials.has(error.code) ? 'not_permitted' : 'failed';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { createClient, readBeforeAction, parseJson, toProviderError, toRefusal } from '../../upstream/client.ts';
+import { createClient, parseJson, toProviderError, toRefusal } from '../../upstream/client.ts';
 import type { Client, Reply, Outcome } from '../../upstream/client.ts';
 import { UpstreamUrl } from '../../upstream/address.ts';
 import { assertRef, checkCredential, createStateReader } from './types.ts';
@@ -126,9 +126,11 @@ const resourcesBytes = 8 * 1024 * 1024;
 
 /** Lists all VPS that the token sees, but no templates. */
 async function listVms(client: Client, { signal, trace }: SendOptions = {}): Promise<Vm[]> {
-  const reply = await readBeforeAction(
-    client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes, signal, trace }),
-  );
+  const options = { maxBytes: resourcesBytes, signal, trace };
+  const reply = await client.request('GET', '/cluster/resources?type=vm', options).catch((error: unknown) => {
+    // An action that waits for the list was not sent.
+    throw toRefusal(String((error as Error).cause));
+  });
   const resources = reply.status === 200 ? parseJson(reply.text, Resources) : undefined;
   if (!resources) throw toProviderError(reply, 'refused');
   return resources.data.flatMap((resource) => Vm.safeParse(resource).data ?? []).filter((vm) => vm.template !== 1);
