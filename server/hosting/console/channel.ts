@@ -52,7 +52,7 @@ export function createChannel(options: ChannelOptions) {
   const { open, describe, clock, random, closed, backoff = { firstMs: 1000, maxMs: 60_000 } } = options;
   const output = createOutput();
   const timers = new Map<string, Cancel>();
-  let phase: 'idle' | 'opening' | 'open' | 'backoff' | 'closed' = 'idle';
+  let phase: 'idle' | 'opening' | 'open' | 'backoff' = 'idle';
   let source: ConsoleSource | undefined;
   let opening: Promise<void> | undefined;
   /** Events of earlier connections are ignored. */
@@ -66,7 +66,8 @@ export function createChannel(options: ChannelOptions) {
   let isGapReported = false;
   /** Whether the buffered lines of the upstream came: they cannot be distinguished from new ones. */
   let hasLines = false;
-  let lastStats: { from: ConsoleSource; at: number; stats: Promise<ConsoleStats> } | undefined;
+  /** The last read of statistics from this connection. */
+  let lastStats: { readonly at: number; readonly stats: Promise<ConsoleStats> } | undefined;
 
   const wait = (timer: 'retry' | 'linger' | 'load', ms: number, run: () => void): void => {
     timers.get(timer)?.();
@@ -99,7 +100,7 @@ export function createChannel(options: ChannelOptions) {
   const disconnect = (retryMs: number): void => {
     connection += 1;
     phase = 'backoff';
-    source = undefined;
+    source = lastStats = undefined;
     admit();
     output.admitHistory();
     wait('retry', retryMs, () => {
@@ -168,10 +169,8 @@ export function createChannel(options: ChannelOptions) {
     };
   };
   const close = (): void => {
-    phase = 'closed';
     connection += 1;
     source?.close();
-    source = undefined;
     for (const cancel of timers.values()) cancel();
     output.close();
     closed();
@@ -189,8 +188,10 @@ export function createChannel(options: ChannelOptions) {
         async stats(): Promise<ConsoleStats> {
           if (phase === 'opening') await opening;
           if (!source) return unknownStats;
-          const isFresh = lastStats?.from === source && clock.now() - lastStats.at < streamLimits.statsSeconds * 1000;
-          if (!lastStats || !isFresh) lastStats = { from: source, at: clock.now(), stats: source.stats() };
+          const now = clock.now();
+          if (!lastStats || now - lastStats.at >= streamLimits.statsSeconds * 1000) {
+            lastStats = { at: now, stats: source.stats() };
+          }
           return await lastStats.stats;
         },
         leave(): void {

@@ -37,6 +37,9 @@ const checkMs = 2000;
 /** How long streams stay open while the store does not respond: enough for its restart. */
 const graceMs = 30_000;
 
+/** What a check decides: the access of a secret of a key to a server. */
+const toName = ({ server, keyId, secretHash }: StreamGrant): string => `${server} ${keyId} ${secretHash}`;
+
 /** Relays the consoles of game servers to clients. */
 export type Relay = ReturnType<typeof createRelay>;
 
@@ -102,17 +105,17 @@ export function createRelay(dependencies: RelayDependencies) {
       if (clock.now() - since >= graceMs) viewer.onAccess('unknown');
       else if (!checking.has(viewer)) due.push(viewer);
     }
-    const nameOf = ({ server, keyId, secretHash }: StreamGrant): string => `${server} ${keyId} ${secretHash}`;
-    for (const viewers of Map.groupBy(due, ({ grant }) => nameOf(grant()!)).values()) void check(viewers);
+    for (const viewers of Map.groupBy(due, ({ grant }) => toName(grant()!)).values()) void check(viewers);
   };
   return {
     admits: ({ client: { key } }: StreamRequest): boolean =>
       sessions.size < limits.connections &&
       count(({ request, grant }) => request.client.key === key && !grant()) < limits.unauthenticated,
     connect(websocket: WebSocket, socket: Duplex, server: ServerName, request: StreamRequest): Session {
+      const connection = { websocket, socket, server, request, clock };
       const session = createSession({
         ...dependencies,
-        ...{ websocket, socket, server, request, clock },
+        ...connection,
         hasRoom: (keyId) => count(({ grant }) => grant()?.keyId === keyId) < limits.viewersPerKey,
         join: (sink) => (channels.get(server) ?? openChannel(server)).join(sink),
         ended() {

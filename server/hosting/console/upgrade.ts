@@ -25,7 +25,6 @@ export type UpgradeHandler = ReturnType<typeof createUpgradeHandler>;
 /** The longest message is an escaped command. The types of ws lack the last two options; the session limits pings. */
 const serverOptions = {
   noServer: true,
-  clientTracking: false,
   handleProtocols: () => false as const,
   perMessageDeflate: false,
   maxPayload: 16 * 1024,
@@ -41,7 +40,6 @@ const streamTarget = /^(?:[A-Za-z]+:\/\/[^/?#]*)?\/v1\/hosting\/game\/console\/(
  * foreign page gains nothing from a visitor's browser. Refusals are plain HTTP responses.
  */
 export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }: UpgradeOptions) {
-  const streams = new Set<WebSocket>();
   const websockets = new WebSocketServer(serverOptions);
   websockets.on('headers', (headers, request) => {
     headers.push(`X-Request-Id: ${requests.begin(request).id}`, 'X-Content-Type-Options: nosniff');
@@ -60,7 +58,6 @@ export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }:
     answeredRequests.publish({ route: streamRoute.endpoint.path, method: 'GET', status: 101 });
     const openedAt = performance.now();
     const session = relay.connect(websocket, socket, server, { id, client });
-    streams.add(websocket);
     let isAlive = true;
     const pings = setInterval(() => {
       if (!isAlive) return websocket.terminate();
@@ -72,7 +69,6 @@ export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }:
     websocket.on('error', () => undefined);
     websocket.on('close', (code) => {
       clearInterval(pings);
-      streams.delete(websocket);
       const seconds = Math.round((performance.now() - openedAt) / 100) / 10;
       const line = { id, trace_id: trace?.id, ip: client.address, server, key: session.grant()?.keyId, code, seconds };
       log.info(line, 'console stream closed');
@@ -134,7 +130,8 @@ export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }:
     async close(): Promise<void> {
       relay.close();
       // ws terminates a stream whose client does not answer the close frame.
-      await Promise.all([...streams].map((websocket) => new Promise((resolve) => websocket.once('close', resolve))));
+      const { clients } = websockets;
+      await Promise.all([...clients].map((websocket) => new Promise((resolve) => websocket.once('close', resolve))));
     },
   };
 }
