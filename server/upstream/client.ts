@@ -255,10 +255,10 @@ export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema
   }
 }
 
-type Refused = 'not_found' | 'credential_refused' | 'forbidden' | 'rate_limited' | 'rejected' | 'server_error';
-
 /** How a call of an upstream ended: by an answer, or by a failure to get one. */
-export type CallOutcome = 'ok' | Refused | 'invalid' | 'timeout' | 'unreachable' | 'broken';
+export type CallOutcome =
+  | ('ok' | 'not_found' | 'credential_refused' | 'forbidden' | 'rate_limited' | 'rejected' | 'server_error')
+  | ('invalid' | 'timeout' | 'unreachable' | 'broken');
 
 /** A call of an upstream that has ended. */
 interface UpstreamCall {

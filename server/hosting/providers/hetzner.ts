@@ -58,13 +58,6 @@ export function createHetzner(settings: HetznerSettings, options: ProviderOption
     credentialStatuses: [401, 403],
   });
   const account = shareAccount(client, options.clock?.now);
-  const readState = createStateReader({
-    read: () => readStates(account.others),
-    intervalMs: 5000,
-    lagMs: 0,
-    hasRoom: account.hasRoom,
-    clock: options.clock,
-  });
   const paths: Record<VpsAction, string> = { start: 'poweron', stop: settings.stop, reset: 'reset' };
   return {
     vps: {
@@ -76,22 +69,26 @@ export function createHetzner(settings: HetznerSettings, options: ProviderOption
         const status = parseJson(reply.text, Answer)?.action.status;
         if (status !== 'running' && status !== 'success') throw toProviderError(reply, 'unknown');
       },
-      async state(ref, maxAgeMs) {
-        assertRef('hetzner', ref);
-        return await readState('', ref, maxAgeMs);
-      },
+      state: createStateReader({
+        type: 'hetzner',
+        read: () => readStates(account.others),
+        intervalMs: 5000,
+        lagMs: 0,
+        hasRoom: account.hasRoom,
+        clock: options.clock,
+      }),
     },
-    async check() {
-      const advice = 'see that this machine may connect to the url of PROVIDERS_FILE, and resolves its name';
-      const found = await checkCredential({
+    check: () =>
+      checkCredential({
         upstream: 'Hetzner Cloud',
         ask: () => account.others.request('GET', '/servers?per_page=1'),
         judge: () => ({ level: 'info', message: 'The token is accepted; whether it may write cannot be seen' }),
         refusedAdvice: 'put a token of the project with read and write access into PROVIDERS_FILE, and restart',
-        unreachable: ['Hetzner Cloud cannot be reached', advice],
-      });
-      return [found];
-    },
+        unreachable: [
+          'Hetzner Cloud cannot be reached',
+          'see that this machine may connect to the url of PROVIDERS_FILE, and resolves its name',
+        ],
+      }),
     listRefs: async () => new Set((await readStates(account.others)).keys()),
     close: () => client.close(),
   };

@@ -63,12 +63,6 @@ export function createProxmox(settings: ProxmoxSettings, options: ProviderOption
     upstream: options.upstream,
     ...(settings.ca_file !== undefined && { ca: settings.ca_file }),
   });
-  const readState = createStateReader({
-    read: async () => new Map((await listVms(client)).map((vm) => [String(vm.vmid), toState(vm)])),
-    intervalMs: 5000,
-    lagMs,
-    clock: options.clock,
-  });
   const stop = settings.stop === 'shutdown' ? 'shutdown' : 'stop';
   // Containers have no reset; reboot is the one call that stops and starts them.
   const verbs: Record<'qemu' | 'lxc', Record<VpsAction, string>> = {
@@ -89,13 +83,16 @@ export function createProxmox(settings: ProxmoxSettings, options: ProviderOption
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
         if (!parseJson(reply.text, Started)) throw toProviderError(reply, 'unknown');
       },
-      async state(ref, maxAgeMs) {
-        assertRef('proxmox', ref);
-        return await readState('', ref, maxAgeMs);
-      },
+      state: createStateReader({
+        type: 'proxmox',
+        read: async () => new Map((await listVms(client)).map((vm) => [String(vm.vmid), toState(vm)])),
+        intervalMs: 5000,
+        lagMs,
+        clock: options.clock,
+      }),
     },
-    async check() {
-      const found = await checkCredential({
+    check: () =>
+      checkCredential({
         upstream: 'Proxmox',
         ask: () => client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes }),
         judge(text) {
@@ -113,9 +110,7 @@ export function createProxmox(settings: ProxmoxSettings, options: ProviderOption
           'Proxmox cannot be reached, or its certificate is not trusted',
           'see that this machine may connect to the url of PROVIDERS_FILE, and name the CA of the cluster as ca_file',
         ],
-      });
-      return [found];
-    },
+      }),
     listRefs: async () => new Set((await listVms(client)).map(({ vmid }) => String(vmid))),
     close: () => client.close(),
   };

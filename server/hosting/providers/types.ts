@@ -122,18 +122,18 @@ export async function checkCredential(check: {
   readonly judge: (text: string) => CheckResult | undefined;
   readonly refusedAdvice: string;
   readonly unreachable: readonly [message: string, advice: string];
-}): Promise<CheckResult> {
+}): Promise<[CheckResult]> {
   const { name = 'token', upstream, ask, judge, refusedAdvice, unreachable } = check;
   const reply = await ask().catch(() => undefined);
-  if (!reply) return { level: 'warn', message: unreachable[0], advice: unreachable[1], isUnreachable: true };
+  if (!reply) return [{ level: 'warn', message: unreachable[0], advice: unreachable[1], isUnreachable: true }];
   const { status, text } = reply;
   // All others say nothing about the credential: 429, 503, or the page of a proxy.
   if (status !== 200 && status !== 401 && status !== 403) {
     const advice = 'see what fails there or in a proxy before it, and that the url of PROVIDERS_FILE is right';
-    return { level: 'warn', message: `${upstream} answers with status ${status}`, advice, isUnreachable: true };
+    return [{ level: 'warn', message: `${upstream} answers with status ${status}`, advice, isUnreachable: true }];
   }
   const message = `The ${name} is not accepted: status ${status}`;
-  return (status === 200 ? judge(text) : undefined) ?? { level: 'error', message, advice: refusedAdvice };
+  return [(status === 200 ? judge(text) : undefined) ?? { level: 'error', message, advice: refusedAdvice }];
 }
 
 /** The clock of reads of states, which tests replace. */
@@ -153,7 +153,7 @@ const maxWaitMs = 6000;
 /** How long a failure is shared, and no further read begins. */
 const failureMs = 5000;
 
-/** The reads of a group. There is one read at a time. */
+/** The reads of a group: one at a time. */
 interface Group {
   running?: Promise<void> | undefined;
   endedAt: number;
@@ -163,18 +163,21 @@ interface Group {
 }
 
 /**
- * Creates what reads the state of a server, as `state` of a provider. All questions about a group, which is an account
- * or one server, share its reads. They are `intervalMs` apart; the upstream may repeat for `lagMs` what it knew before;
- * there is none while the budget has no room.
+ * Creates `state` of a provider. All questions about a group, which is an account or one server, share its reads. They
+ * are `intervalMs` apart; the upstream may repeat for `lagMs` what it knew before; there is none while the budget has
+ * no room.
  */
 export function createStateReader(options: {
+  readonly type: keyof typeof refs;
   readonly read: (group: string) => Promise<ReadonlyMap<string, PowerState>>;
+  /** The group of a server; default one for all. */
+  readonly groupOf?: (ref: string) => string;
   readonly intervalMs: number;
   readonly lagMs: number;
   readonly hasRoom?: () => boolean;
   readonly clock?: StateClock | undefined;
-}) {
-  const { read, intervalMs, lagMs, hasRoom = () => true, clock = systemClock } = options;
+}): ServerProvider['state'] {
+  const { type, read, groupOf = () => '', intervalMs, lagMs, hasRoom = () => true, clock = systemClock } = options;
   const groups = new LRUCache<string, Group>({ max: 10_000 });
 
   const begin = async (name: string, group: Group): Promise<void> => {
@@ -188,7 +191,9 @@ export function createStateReader(options: {
     group.endedAt = clock.now();
     group.running = undefined;
   };
-  return async (name: string, ref: string, maxAgeMs: number): Promise<StateReport> => {
+  return async (ref, maxAgeMs) => {
+    assertRef(type, ref);
+    const name = groupOf(ref);
     const group = groups.get(name) ?? { endedAt: -Infinity };
     groups.set(name, group);
     const asked = clock.now();

@@ -16,7 +16,7 @@ import type { CreateBucket } from '../../../token-bucket.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
 import { toLogEnd } from '../game-log.ts';
 import { assertRef, checkCredential, createStateReader, refs } from '../types.ts';
-import type { CheckResult, ConsoleEvents, ConsoleSource, PowerState, Provider, ProviderOptions } from '../types.ts';
+import type { CheckResult, PowerState, Provider, ProviderOptions } from '../types.ts';
 import { canWrite, defaultTimings, openSession, resourcesMs } from './session.ts';
 import type { ConsoleTimings, Session } from './session.ts';
 
@@ -57,9 +57,19 @@ const fileFailures = new Set(['FileSizeTooLargeException', 'FileNotFoundExceptio
 /** A panel returns files of at most 4 MiB (files/contents). */
 const logFileBytes = 4 * 1024 * 1024 + 1024;
 
+/**
+ * A panel issues 5 tokens a minute for a server, to all its users together. A burst of three and two more a minute are
+ * at most four in any minute, which leaves one for the owner or a renewal. Renewals are not counted: default tokens
+ * need one in 8 minutes, and panels with shorter ones have other limits.
+ */
+const attempts = { burst: 3, perWindow: 2 };
+
 /** Creates the provider of game servers of a panel; a server's `ref` is its UUID there, or the first 8 digits. */
 export function createPterodactyl(settings: PterodactylSettings, options: PterodactylOptions): Provider {
-  const { timeoutMs, upstream } = options;
+  const { timeoutMs, upstream, log, clock, createBucket = createTokenBucket } = options;
+  const timings: ConsoleTimings = { ...defaultTimings, ...options.timings };
+  const now = clock?.now ?? (() => performance.now());
+  const { origin } = new URL(settings.url);
   // Without an Origin: with the panel's own, Laravel Sanctum requires a session and a CSRF token.
   const connect = (token: string): Client =>
     createClient({
@@ -68,17 +78,24 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
       timeoutMs,
       upstream,
     });
-  const now = options.clock?.now ?? (() => performance.now());
   const account = shareAccount(connect(settings.token), now);
   const client = account.others;
   const reader = settings.read_only_token === undefined ? undefined : connect(settings.read_only_token);
-  const consoles = createConsoles(reader, settings.url, { ...options, now });
+  const rps = (attempts.perWindow * 1000) / timings.windowMs;
+  const budget = createBucket({ name: 'panel', rps, burst: attempts.burst });
+  /** The open consoles, with the refs of their servers. */
+  const sessions = new Map<Session, string>();
+  /** Whether the credential of consoles may write: then none is opened. */
+  let readerCanWrite = false;
+  let isClosed = false;
   const readState = createStateReader({
+    type: 'pterodactyl',
+    groupOf: (ref) => ref,
     read: async (ref) => new Map([[ref, await readResources(client, ref)]]),
     intervalMs: resourcesMs,
     lagMs: resourcesMs,
     hasRoom: account.hasRoom,
-    clock: options.clock,
+    clock,
   });
   return {
     game: {
@@ -102,71 +119,37 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
         const code = isDenied(reply) ? 'provider_permission_denied' : 'provider_error';
         throw toProviderError(reply, toOutcome(reply), { code });
       },
-      state: async (ref, maxAgeMs) => consoles.state(ref, maxAgeMs) ?? (await readState(ref, ref, maxAgeMs)),
+      async state(ref, maxAgeMs) {
+        const after = now() - maxAgeMs;
+        const proofs = sessions.entries().map(([session, its]) => (its === ref ? session.state(after) : undefined));
+        return proofs.find((state) => state !== undefined) ?? (await readState(ref, maxAgeMs));
+      },
       latestLog: (ref, file) => readLog(client, ref, file),
-      openConsole: consoles.open,
+      openConsole(ref, events, isResumed = false) {
+        if (readerCanWrite || isClosed || !reader || !refs.pterodactyl.pattern.test(ref)) {
+          const later = setImmediate(() => events.ended(notAvailable));
+          return { stats: () => Promise.resolve(unknownStats), close: () => clearImmediate(later) };
+        }
+        const path = pathOf(ref);
+        const consume = () => budget.consume(origin + path);
+        const leave = () => sessions.delete(session);
+        const panel = { client: reader, path, origin, timings, consume, leave, log: log.child({ ref }), now };
+        const session = openSession({ ...panel, events, isResumed });
+        sessions.set(session, ref);
+        return session;
+      },
     },
     async check() {
-      const { findings, readerCanWrite } = await checkPanel(client, reader);
-      if (readerCanWrite !== undefined) consoles.lock(readerCanWrite);
-      return findings;
+      const panel = await checkPanel(client, reader);
+      readerCanWrite = panel.readerCanWrite ?? readerCanWrite;
+      if (readerCanWrite) for (const session of sessions.keys()) session.refuse(notAvailable);
+      return panel.findings;
     },
     listRefs: () => listIdentifiers(client),
     async close() {
-      consoles.close();
-      await Promise.all([client.close(), reader?.close()]);
-    },
-  };
-}
-
-/**
- * A panel issues 5 tokens a minute for a server, to all its users together. A burst of three and two more a minute are
- * at most four in any minute, which leaves one for the owner or a renewal. Renewals are not counted: default tokens
- * need one in 8 minutes, and panels with shorter ones have other limits.
- */
-const attempts = { burst: 3, perWindow: 2 };
-
-/** Creates the consoles of a panel. Without a read-only credential, each ends at once. */
-function createConsoles(
-  client: Client | undefined,
-  url: string,
-  { log, now, createBucket = createTokenBucket, ...options }: PterodactylOptions & { readonly now: () => number },
-) {
-  const { origin } = new URL(url);
-  const timings: ConsoleTimings = { ...defaultTimings, ...options.timings };
-  const rps = (attempts.perWindow * 1000) / timings.windowMs;
-  const budget = createBucket({ name: 'panel', rps, burst: attempts.burst });
-  const sessions = new Map<Session, string>();
-  let isLocked = false;
-  let isClosed = false;
-  return {
-    open: (ref: string, events: ConsoleEvents, isResumed = false): ConsoleSource => {
-      if (isLocked || isClosed || !client || !refs.pterodactyl.pattern.test(ref)) {
-        const later = setImmediate(() => events.ended(notAvailable));
-        return { stats: () => Promise.resolve(unknownStats), close: () => clearImmediate(later) };
-      }
-      const path = pathOf(ref);
-      const consume = () => budget.consume(origin + path);
-      const leave = () => sessions.delete(session);
-      const dependencies = { client, path, origin, timings, consume, leave, log: log.child({ ref }), now };
-      const session = openSession({ ...dependencies, events, isResumed });
-      sessions.set(session, ref);
-      return session;
-    },
-    /** The state that an open console of a server proves; undefined if there is none. */
-    state(ref: string, maxAgeMs: number) {
-      const after = now() - maxAgeMs;
-      const own = sessions.entries().filter(([, its]) => its === ref);
-      return own.map(([session]) => session.state(after)).find((state) => state !== undefined);
-    },
-    /** Ends all consoles and opens no more while the credential is not read-only, and opens them again once it is. */
-    lock(next: boolean): void {
-      isLocked = next;
-      if (isLocked) for (const session of sessions.keys()) session.refuse(notAvailable);
-    },
-    close(): void {
       isClosed = true;
       for (const session of sessions.keys()) session.close();
+      await Promise.all([client.close(), reader?.close()]);
     },
   };
 }
@@ -279,7 +262,7 @@ async function checkPanel(client: Client, reader: Client | undefined) {
 
 async function checkKey(client: Client, name: string) {
   let isAdmin = false;
-  const found = await checkCredential({
+  const [found] = await checkCredential({
     name,
     upstream: `The panel asked with the ${name}`,
     ask: () => client.request('GET', '/account', { credentialStatuses: [401, 403] }),

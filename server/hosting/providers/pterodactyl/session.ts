@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
+import { withTimeout } from '../../../timeout.ts';
 import type { RateLimitResult } from '../../../token-bucket.ts';
 import type { Client, Reply } from '../../../upstream/client.ts';
 import { notAvailable, parseJson } from '../../../upstream/client.ts';
@@ -76,7 +77,7 @@ const State = z.enum(['running', 'starting', 'stopping', 'offline'] satisfies Ga
 export function openSession(options: SessionOptions) {
   const { client, path, consume, origin, timings, events, isResumed, leave, log, now } = options;
   const timers = new Map<string, NodeJS.Timeout>();
-  const waiting = new Set<() => void>();
+  let nextStats = Promise.withResolvers<void>();
   /** After `live` the next token is requested (`renewing`), requested later after a failure (`deferred`), or sent. */
   let stage: 'opening' | 'authenticating' | 'live' | 'renewing' | 'deferred' | 'reauthenticating' | 'ended' = 'opening';
   let websocket: WebSocket | undefined;
@@ -115,6 +116,7 @@ export function openSession(options: SessionOptions) {
     const closing = websocket?.removeAllListeners().on('error', () => undefined);
     closing?.close();
     setTimeout(() => closing?.terminate(), 1000).unref();
+    nextStats.resolve();
     leave();
     if (reason !== undefined) events.ended(reason, retryAfterMs);
   };
@@ -283,7 +285,8 @@ export function openSession(options: SessionOptions) {
     const stats = parseJson(text, WingsStats);
     if (!stats) return;
     last = { ...stats, at: performance.now() };
-    for (const wake of waiting) wake();
+    nextStats.resolve();
+    nextStats = Promise.withResolvers();
   };
   /** Wings closes with 4409 or 4400 if the server is suspended (pterodactyl/panel#5464). */
   const onClose = (code: number, answered: number | undefined): void => {
@@ -314,12 +317,7 @@ export function openSession(options: SessionOptions) {
     async stats(): Promise<ConsoleStats> {
       if (!currentStats() && !isEnded()) {
         if (stage !== 'opening' && stage !== 'authenticating') send('send stats');
-        const { promise, resolve } = Promise.withResolvers<void>();
-        const timer = setTimeout(resolve, timings.statsMs).unref();
-        waiting.add(resolve);
-        await promise;
-        waiting.delete(resolve);
-        clearTimeout(timer);
+        await withTimeout(nextStats.promise, timings.statsMs, () => undefined);
       }
       return currentStats() ?? unknownStats;
     },
