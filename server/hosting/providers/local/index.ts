@@ -5,7 +5,7 @@ import type { Logger } from '../../../log.ts';
 import { notAvailable, toRefusal } from '../../../upstream/client.ts';
 import type { CheckResult, GameProvider, PowerAction, Provider, SendOptions } from '../types.ts';
 import type { GroupsLock } from './groups.ts';
-import { createLocalProcess, readServerFile } from './process.ts';
+import { createLocalProcess } from './process.ts';
 import type { LocalServer, LocalSettings } from './process.ts';
 
 /** Creates the provider of servers that run as child processes, end with this one, and log to a folder of its name. */
@@ -14,53 +14,50 @@ export function createLocal(
   options: { readonly name: string; readonly folder: string; readonly lock: GroupsLock; readonly log: Logger },
 ) {
   const { name: provider, folder, lock, log: parent } = options;
-  const all = new Map(
+  const processes = new Map(
     Object.entries(settings.servers).map(([ref, server]) => {
       const logFile = join(folder, provider, `${ref}.log`);
       const log = parent.child({ local: ref });
-      return [ref, { server, process: createLocalProcess({ name: `${provider}/${ref}`, server, logFile, lock, log }) }];
+      return [ref, createLocalProcess({ name: `${provider}/${ref}`, server, logFile, lock, log })];
     }),
   );
   const find = (ref: string, kind: LocalServer['kind']) => {
-    const found = all.get(ref);
-    if (found?.server.kind !== kind) throw toRefusal(`there is no local server "${ref}" of the kind ${kind}`);
+    const found = processes.get(ref);
+    if (found?.kind !== kind) throw toRefusal(`there is no local server "${ref}" of the kind ${kind}`);
     return found;
   };
   const controlsOf = (kind: LocalServer['kind']) => ({
     async power(ref: string, action: PowerAction, { confirm }: SendOptions = {}): Promise<void> {
-      const { process } = find(ref, kind);
+      const process = find(ref, kind);
       if (confirm) await confirm();
       await process.power(action);
     },
     // The process itself is asked, so its state is never from before an action.
-    state: async (ref: string) => ({ state: find(ref, kind).process.state(), checkedAt: Date.now() }),
+    state: async (ref: string) => ({ state: find(ref, kind).state(), checkedAt: Date.now() }),
   });
   const close = async (): Promise<void> => {
-    await Promise.all([...all.values()].map(({ process }) => process.close()));
+    await Promise.all(processes.values().map((process) => process.close()));
   };
   return {
     vps: controlsOf('vps'),
     game: {
       ...controlsOf('game'),
       async command(ref, command, { confirm } = {}) {
-        const { process } = find(ref, 'game');
+        const process = find(ref, 'game');
         if (confirm) await confirm();
         await process.write(command);
       },
-      async latestLog(ref, file) {
-        const { server, process } = find(ref, 'game');
-        return await (file === null ? process.latestLog() : readServerFile(server.cwd, resolve(server.cwd, file)));
-      },
+      latestLog: async (ref, file) => await find(ref, 'game').latestLog(file),
       openConsole(ref, events) {
-        const found = all.get(ref);
-        const running = found?.server.kind === 'game' ? found.process : undefined;
+        const found = processes.get(ref);
+        const process = found?.kind === 'game' ? found : undefined;
         // Deferred, since the caller expects no event before this function returns.
-        const start = setImmediate(() => (running ? running.watch(events) : events.ended(notAvailable)));
+        const start = setImmediate(() => (process ? process.watch(events) : events.ended(notAvailable)));
         return {
-          stats: () => running?.usage() ?? Promise.resolve(unknownStats),
+          stats: () => process?.usage() ?? Promise.resolve(unknownStats),
           close() {
             clearImmediate(start);
-            running?.unwatch(events);
+            process?.unwatch(events);
           },
         };
       },

@@ -63,21 +63,19 @@ export type LocalSettings = z.infer<ReturnType<typeof localSettings>>;
 /** The settings of one local server. */
 export type LocalServer = LocalSettings['servers'][string];
 
-interface LocalProcessOptions {
-  readonly name: string;
-  readonly server: LocalServer;
-  readonly logFile: string;
-  /** Used from a start until the output of the server is read. */
-  readonly lock: GroupsLock;
-  readonly log: Logger;
-}
-
 const checkIntervalMs = 25;
 /** After a SIGKILL, processes left for longer are never reaped, as in a container without init. */
 const reapMs = 500;
 
-/** Creates a local server, a process with its descendants, that is offline. */
-export function createLocalProcess({ name, server, logFile, lock, log }: LocalProcessOptions) {
+/** Creates a local server, a process with its descendants, that is offline. It holds the lock until its output is read. */
+export function createLocalProcess(options: {
+  readonly name: string;
+  readonly server: LocalServer;
+  readonly logFile: string;
+  readonly lock: GroupsLock;
+  readonly log: Logger;
+}) {
+  const { name, server, logFile, lock, log } = options;
   const watchers = new Set<ConsoleEvents>();
   const output = createOutput(logFile, log, watchers);
   let status: GameState = 'offline';
@@ -171,6 +169,7 @@ export function createLocalProcess({ name, server, logFile, lock, log }: LocalPr
     await output.close();
   };
   return {
+    kind: server.kind,
     power,
     /** The power state; `unknown` if another instance runs the server. */
     state: (): PowerState => (status === 'offline' && lock.isTaken(name) ? 'unknown' : status),
@@ -188,7 +187,9 @@ export function createLocalProcess({ name, server, logFile, lock, log }: LocalPr
       watchers.add(events);
     },
     unwatch: (events: ConsoleEvents) => watchers.delete(events),
-    latestLog: output.readEnd,
+    /** Reads the end of a log file of the server, or of its output. */
+    latestLog: (file: string | null): Promise<string | undefined> =>
+      file === null ? output.readEnd() : readServerFile(server.cwd, resolve(server.cwd, file)),
     close: (): Promise<void> => (closed ??= close()),
   };
 }
@@ -359,7 +360,7 @@ function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEv
 }
 
 /** Reads the end of a file in a server's folder, which the server controls: links out of it and FIFOs are ignored. */
-export async function readServerFile(folder: string, path: string): Promise<string | undefined> {
+async function readServerFile(folder: string, path: string): Promise<string | undefined> {
   try {
     const real = await realpath(path);
     if (!real.startsWith((await realpath(folder)) + sep)) return undefined;
