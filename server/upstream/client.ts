@@ -229,9 +229,6 @@ function createRedactor({ headers, secrets = [] }: ClientOptions): (text: string
 /** The message for a command to a server that is not running. */
 export const offline = 'The server must be online to receive commands';
 
-/** What console viewers read when our configuration is wrong. */
-export const notAvailable = 'console is not available';
-
 /** Turns an error reply of an upstream into a ProviderError. Only its cause, for the log, quotes the upstream. */
 export function toProviderError(
   reply: Reply,

@@ -26,35 +26,31 @@ export function shareAccount(client: Client, now: () => number = () => performan
   const hasRoom = (): boolean =>
     limit === undefined || (now() < windowEndsAt ? left : limit) - running > limit * powerReserve;
 
-  const power: Client = {
-    ...client,
-    async request(...parameters) {
-      running += 1;
-      try {
-        const reply = await client.request(...parameters);
-        const budget = readBudget(reply);
-        if (budget) count(budget);
-        return reply;
-      } catch (error) {
-        left -= 1;
-        throw error;
-      } finally {
-        running -= 1;
-      }
-    },
-  };
-  const others: Client = {
-    ...client,
-    async request(...parameters) {
-      if (hasRoom()) return await power.request(...parameters);
-      throw toRefusal(`the rest of the budget of ${limit} requests is kept for power actions`);
-    },
+  const request: Client['request'] = async (...parameters) => {
+    running += 1;
+    try {
+      const reply = await client.request(...parameters);
+      const budget = readBudget(reply);
+      if (budget) count(budget);
+      return reply;
+    } catch (error) {
+      left -= 1;
+      throw error;
+    } finally {
+      running -= 1;
+    }
   };
   return {
     /** For power actions: it is never refused here. */
-    power,
+    power: { ...client, request } satisfies Client,
     /** For all else: it refuses a request that would use the reserve of the power actions. */
-    others,
+    others: {
+      ...client,
+      async request(...parameters) {
+        if (hasRoom()) return await request(...parameters);
+        throw toRefusal(`the rest of the budget of ${limit} requests is kept for power actions`);
+      },
+    } satisfies Client,
     hasRoom,
   };
 }

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
 import { ServerName } from '#contract/api-keys.ts';
+import { streamLimits } from '#contract/console-stream.ts';
 import { streamRoute } from '../routes.ts';
 import type { Relay } from './relay.ts';
 import { pingData } from './session.ts';
@@ -27,7 +28,7 @@ const serverOptions = {
   noServer: true,
   handleProtocols: () => false as const,
   perMessageDeflate: false,
-  maxPayload: 16 * 1024,
+  maxPayload: streamLimits.messageBytes,
   closeTimeout: 2000,
   maxPendingAutoPongs: 0,
 };

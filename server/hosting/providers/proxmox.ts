@@ -94,7 +94,7 @@ export function createProxmox(settings: ProxmoxSettings, options: ProviderOption
     check: () =>
       checkCredential({
         upstream: 'Proxmox',
-        ask: () => client.request('GET', '/cluster/resources?type=vm', { maxBytes: resourcesBytes }),
+        ask: () => client.request('GET', listPath, { maxBytes: listBytes }),
         judge(text) {
           const count = parseJson(text, Resources)?.data.length;
           if (count === undefined) return undefined;
@@ -116,19 +116,20 @@ export function createProxmox(settings: ProxmoxSettings, options: ProviderOption
   };
 }
 
+const listPath = '/cluster/resources?type=vm';
 /** Enough for a cluster with 20,000 VPS. */
-const resourcesBytes = 8 * 1024 * 1024;
+const listBytes = 8 * 1024 * 1024;
 
 /** Lists all VPS that the token sees, but no templates. */
 async function listVms(client: Client, { signal, trace }: SendOptions = {}): Promise<Vm[]> {
-  const options = { maxBytes: resourcesBytes, signal, trace };
-  const reply = await client.request('GET', '/cluster/resources?type=vm', options).catch((error: unknown) => {
+  const options = { maxBytes: listBytes, signal, trace };
+  const reply = await client.request('GET', listPath, options).catch((error: unknown) => {
     // An action that waits for the list was not sent.
     throw toRefusal(String((error as Error).cause));
   });
-  const resources = reply.status === 200 ? parseJson(reply.text, Resources) : undefined;
-  if (!resources) throw toProviderError(reply, 'refused');
-  return resources.data.flatMap((resource) => Vm.safeParse(resource).data ?? []).filter((vm) => vm.template !== 1);
+  const list = reply.status === 200 ? parseJson(reply.text, Resources) : undefined;
+  if (!list) throw toProviderError(reply, 'refused');
+  return list.data.flatMap((resource) => Vm.safeParse(resource).data ?? []).filter((vm) => vm.template !== 1);
 }
 
 /** A VPS that is being suspended still runs, but not for long. */

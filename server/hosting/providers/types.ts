@@ -48,6 +48,9 @@ export interface ConsoleEvents {
   ended(reason: string, retryAfterMs?: number): void;
 }
 
+/** What console viewers read when our configuration is wrong. */
+export const notAvailable = 'console is not available';
+
 /** An open console, with a read-only credential. */
 export interface ConsoleSource {
   /** What the server uses now; null where that is not known. Never rejects. */

@@ -1,13 +1,6 @@
 import { z } from 'zod';
 import { unknownStats } from '#contract/console-stream.ts';
-import {
-  createClient,
-  notAvailable,
-  offline,
-  parseJson,
-  toProviderError,
-  toRefusal,
-} from '../../../upstream/client.ts';
+import { createClient, offline, parseJson, toProviderError, toRefusal } from '../../../upstream/client.ts';
 import { shareAccount } from '../../../upstream/quota.ts';
 import type { Client, Outcome, Reply, RequestOptions } from '../../../upstream/client.ts';
 import type { Logger } from '../../../log.ts';
@@ -15,7 +8,7 @@ import { createTokenBucket } from '../../../token-bucket.ts';
 import type { CreateBucket } from '../../../token-bucket.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
 import { toLogEnd } from '../game-log.ts';
-import { assertRef, checkCredential, createStateReader, refs } from '../types.ts';
+import { assertRef, checkCredential, createStateReader, notAvailable, refs } from '../types.ts';
 import type { CheckResult, PowerState, Provider, ProviderOptions } from '../types.ts';
 import { canWrite, defaultTimings, openSession, resourcesMs } from './session.ts';
 import type { ConsoleTimings, Session } from './session.ts';
@@ -88,10 +81,13 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
   /** Whether the credential of consoles may write: then none is opened. */
   let readerCanWrite = false;
   let isClosed = false;
-  const readState = createStateReader({
+  const shareState = createStateReader({
     type: 'pterodactyl',
     groupOf: (ref) => ref,
-    read: async (ref) => new Map([[ref, await readResources(client, ref)]]),
+    async read(ref) {
+      const { data = 'unknown' } = powerStates.safeParse(await readState(client, pathOf(ref)));
+      return new Map([[ref, data]]);
+    },
     intervalMs: resourcesMs,
     lagMs: resourcesMs,
     hasRoom: account.hasRoom,
@@ -108,7 +104,9 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
       async command(ref, command, sendOptions = {}) {
         const path = pathOf(ref);
         const { signal, trace } = sendOptions;
-        const isOffline = (): Promise<boolean> => isStopped(client, path, { timeoutMs: timeoutMs / 4, signal, trace });
+        // A failed read leaves the decision to the action.
+        const read = () => readState(client, path, { timeoutMs: timeoutMs / 4, signal, trace }).catch(() => undefined);
+        const isOffline = async (): Promise<boolean> => stoppedStates.has((await read()) ?? '');
         // Pelican, whose keys do not start with ptlc_, answers 204 to commands for offline servers.
         if (!settings.token.startsWith('ptlc_') && (await isOffline())) throw toRefusal(`${ref} is offline`, offline);
         const reply = await client.request('POST', `${path}/command`, { body: { command }, ...sendOptions });
@@ -122,7 +120,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
       async state(ref, maxAgeMs) {
         const after = now() - maxAgeMs;
         const proofs = sessions.entries().map(([session, its]) => (its === ref ? session.state(after) : undefined));
-        return proofs.find((state) => state !== undefined) ?? (await readState(ref, maxAgeMs));
+        return proofs.find((state) => state !== undefined) ?? (await shareState(ref, maxAgeMs));
       },
       latestLog: (ref, file) => readLog(client, ref, file),
       openConsole(ref, events, isResumed = false) {
@@ -159,20 +157,13 @@ function pathOf(ref: string): string {
   return `/servers/${ref}`;
 }
 
-/** Whether a server is certainly not running. A failed read returns false, and leaves the decision to the action. */
-async function isStopped(client: Client, path: string, limits: RequestOptions): Promise<boolean> {
-  const reply = await client.request('GET', `${path}/resources`, limits).catch(() => undefined);
-  const state = reply?.status === 200 ? parseJson(reply.text, Resources)?.attributes.current_state : undefined;
-  return state !== undefined && stoppedStates.has(state);
-}
-
-/** Reads the power state of a server. The panel refuses while it is suspended, installed or moved. */
-async function readResources(client: Client, ref: string): Promise<PowerState> {
-  const reply = await client.request('GET', `${pathOf(ref)}/resources`);
-  if (reply.status === 409 && failureOf(reply).code === 'ServerStateConflictException') return 'unknown';
+/** Reads the state of a server; undefined while the panel refuses, since it is suspended, installed or moved. */
+async function readState(client: Client, path: string, options?: RequestOptions): Promise<string | undefined> {
+  const reply = await client.request('GET', `${path}/resources`, options);
+  if (reply.status === 409 && failureOf(reply).code === 'ServerStateConflictException') return undefined;
   const found = reply.status === 200 ? parseJson(reply.text, Resources) : undefined;
   if (!found) throw toProviderError(reply, 'refused');
-  return powerStates.safeParse(found.attributes.current_state).data ?? 'unknown';
+  return found.attributes.current_state;
 }
 
 async function readLog(client: Client, ref: string, file: string | null): Promise<string | undefined> {

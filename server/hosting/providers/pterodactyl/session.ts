@@ -6,8 +6,9 @@ import type { Logger } from '../../../log.ts';
 import { withTimeout } from '../../../timeout.ts';
 import type { RateLimitResult } from '../../../token-bucket.ts';
 import type { Client, Reply } from '../../../upstream/client.ts';
-import { notAvailable, parseJson } from '../../../upstream/client.ts';
+import { parseJson } from '../../../upstream/client.ts';
 import { isLoopback } from '../../../upstream/address.ts';
+import { notAvailable } from '../types.ts';
 import type { ConsoleEvents, GameState, StateReport } from '../types.ts';
 
 /** The timings of a session, in milliseconds. */
