@@ -169,7 +169,8 @@ const recordProblemOf = (server: ServerName) => (kindOf(server) === 'vps' ? 'ser
 const isSamePlace = (one: ServerRecord, other: ServerRecord): boolean =>
   one.provider === other.provider && one.ref === other.ref;
 
-type Actor = Omit<Authority, 'scope'> & Pick<Caller, 'requestId' | 'trace' | 'ip'>;
+/** Who acts on which server, in which request. */
+type Actor = Authority & Pick<Caller, 'requestId' | 'trace' | 'ip'>;
 
 /** Creates what customers do with their servers: sent at most once, audited before and after. Throws Problems. */
 function createHosting(
@@ -184,21 +185,38 @@ function createHosting(
   const withLock = createKeyedMutex(timeoutMs / 2);
   const readLatestLog = createReadLatestLog();
 
-  /** Runs an action between its audit entries. It is not run if the entry before it cannot be written. */
-  const audited = async (
-    { keyId, server, requestId, ip }: Actor,
-    action: string,
-    detail: string | null,
-    act: (deadline: AbortSignal) => Promise<void>,
+  /** Performs an action between its audit entries, but not if the one before it cannot be written. */
+  const perform = async <Kind extends ServerKind>(
+    kind: Kind,
+    actor: Actor,
+    { action, detail }: { readonly action: string; readonly detail: string | null },
+    act: (provider: NonNullable<Provider[Kind]>, ref: string, options: SendOptions) => Promise<void>,
   ): Promise<void> => {
-    const entry = { actor: null, keyId, action, server, requestId, ip, detail };
+    const { keyId, server, requestId, ip, trace } = actor;
     // It covers the wait for the turn, and reads before the action.
-    const deadline = AbortSignal.timeout(timeoutMs);
+    const signal = AbortSignal.timeout(timeoutMs);
+    const entry = { actor: null, keyId, action, server, requestId, ip, detail };
     const finish = await audit.begin(entry, onAuditFailure).catch((cause: unknown) => {
       throw toNotSent('The audit log cannot be written', cause);
     });
+    const find = async () => {
+      await reauthorize(actor).catch((error: unknown) => {
+        throw error instanceof Problem ? error : toNotSent('The API key cannot be read', error);
+      });
+      return await servers.find(kind, server);
+    };
+    /** Key and record are read now, and again just before it is sent: both may change while it waits. */
+    const send = async (): Promise<void> => {
+      const { record, provider } = await find();
+      const confirm = async (): Promise<void> => {
+        if (isSamePlace((await find()).record, record)) return;
+        const cause = new Error(`${server} has moved while an action waited`);
+        throw new Problem(recordProblemOf(server), undefined, { cause });
+      };
+      await act(provider, record.ref, { signal, confirm, trace });
+    };
     try {
-      await act(deadline);
+      await (action === 'command' ? send() : withLock(server, send));
       await finish('ok');
     } catch (error) {
       const problem = toProblem(error);
@@ -207,43 +225,19 @@ function createHosting(
     }
   };
 
-  /** Sends an action. Key and record are read now, and again just before it is sent: both may change while it waits. */
-  const send = async <Kind extends ServerKind>(
-    kind: Kind,
-    authority: Authority & Actor,
-    signal: AbortSignal,
-    act: (provider: NonNullable<Provider[Kind]>, ref: string, options: SendOptions) => Promise<void>,
-  ): Promise<void> => {
-    const find = async () => {
-      await reauthorize(authority).catch((error: unknown) => {
-        throw error instanceof Problem ? error : toNotSent('The API key cannot be read', error);
-      });
-      return await servers.find(kind, authority.server);
-    };
-    const { record, provider } = await find();
-    const confirm = async (): Promise<void> => {
-      if (isSamePlace((await find()).record, record)) return;
-      const cause = new Error(`${record.server} has moved while an action waited`);
-      throw new Problem(recordProblemOf(record.server), undefined, { cause });
-    };
-    await act(provider, record.ref, { signal, confirm, trace: authority.trace });
-  };
-
   return {
     /** Sends a power action; those on one server one after the other. */
-    async power(caller: Authority & Actor, action: PowerAction): Promise<void> {
-      const { server } = caller;
+    async power(caller: Actor, action: PowerAction): Promise<void> {
       const act = (provider: ServerProvider, ref: string, options: SendOptions) => provider.power(ref, action, options);
-      await history.follow(server, () =>
-        audited(caller, action, null, (signal) => withLock(server, () => send(kindOf(server), caller, signal, act))),
-      );
+      const { server } = caller;
+      await history.follow(server, () => perform(kindOf(server), caller, { action, detail: null }, act));
     },
     /** Sends a console command, of a request or a stream. */
-    async command(caller: Actor, command: string): Promise<void> {
+    async command(caller: Omit<Actor, 'scope'>, command: string): Promise<void> {
+      const actor = { ...caller, scope: 'game-console:read_write' } as const;
       const detail = Array.from(command).slice(0, 64).join('');
-      const authority = { ...caller, scope: 'game-console:read_write' } as const;
-      await audited(caller, 'command', detail, (signal) =>
-        send('game', authority, signal, (provider, ref, options) => provider.command(ref, command, options)),
+      await perform('game', actor, { action: 'command', detail }, (provider, ref, options) =>
+        provider.command(ref, command, options),
       );
     },
     /** Reads the power state of a server, and when it was known; never one from before an action that has ended. */
