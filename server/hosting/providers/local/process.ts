@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, renameSync, statSync } from 'node:fs';
-import type { WriteStream } from 'node:fs';
-import { constants, open as openFile, realpath } from 'node:fs/promises';
+import { renameSync, statSync } from 'node:fs';
+import { appendFile, constants, open as openFile, realpath } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { dirname, resolve, sep } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
@@ -166,7 +165,6 @@ export function createLocalProcess(options: {
     await starting?.catch(() => undefined);
     await power('stop');
     await life;
-    await output.close();
   };
   return {
     kind: server.kind,
@@ -284,27 +282,25 @@ const linesPerMs = 20;
 function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEvents>) {
   const previous = `${file}.1`;
   const recent: string[] = [];
-  let stream: WriteStream | undefined;
-  let size = 0;
+  /** Of the log, once it is known. */
+  let size: number | undefined;
+  let writing = Promise.resolve();
   /** After an error nothing is written until the server's next start: a full disk must not end the server. */
   let isBroken = false;
 
-  const fail = (error: unknown): void => {
-    if (!isBroken) log.error({ err: error, file }, 'a log cannot be written');
-    isBroken = true;
-  };
-  const open = (): WriteStream | undefined => {
+  const write = async (text: string): Promise<void> => {
     try {
-      createFolder(dirname(file), 0o700);
-      size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+      if (size === undefined) createFolder(dirname(file), 0o700);
+      size ??= statSync(file, { throwIfNoEntry: false })?.size ?? 0;
       if (size > maxFileBytes) {
         renameSync(file, previous);
         size = 0;
       }
-      return createWriteStream(file, { flags: 'a', mode: 0o600 }).on('error', fail);
+      size += Buffer.byteLength(text);
+      await appendFile(file, text, { mode: 0o600 });
     } catch (error) {
-      fail(error);
-      return undefined;
+      if (!isBroken) log.error({ err: error, file }, 'a log cannot be written');
+      isBroken = true;
     }
   };
   const append = async (lines: readonly string[]): Promise<void> => {
@@ -314,14 +310,8 @@ function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEv
     }
     recent.splice(0, recent.length - maxLines);
     if (isBroken || lines.length === 0) return;
-    if (size > maxFileBytes || stream?.destroyed) {
-      stream?.end();
-      stream = undefined;
-    }
-    const target = (stream ??= open());
-    const text = `${lines.join('\n')}\n`;
-    size += Buffer.byteLength(text);
-    await new Promise((written) => (target ? target.write(text, written) : written(undefined)));
+    // One after the other, since both streams of the server write to it.
+    await (writing = writing.then(() => write(`${lines.join('\n')}\n`)));
   };
   return {
     recent: recent as readonly string[],
@@ -329,6 +319,7 @@ function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEv
       const decoder = new StringDecoder('utf8');
       let rest = '';
       isBroken = false;
+      size = undefined;
       try {
         for await (const chunk of source as AsyncIterable<Buffer>) {
           const lines = (rest + decoder.write(chunk)).split('\n').map((line) => line.replace(/\r$/, ''));
@@ -349,12 +340,6 @@ function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEv
       const newest = await readEnd(file);
       if (newest === undefined || newest.length > providerLogBytes) return newest && toLogEnd(newest);
       return toLogEnd(Buffer.concat([(await readEnd(previous)) ?? Buffer.alloc(0), newest]));
-    },
-    async close(): Promise<void> {
-      if (!stream) return;
-      const closed = once(stream, 'close').catch(() => undefined);
-      stream.end();
-      if (!stream.closed) await closed;
     },
   };
 }
