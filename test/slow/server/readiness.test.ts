@@ -83,6 +83,9 @@ describePostgres((server) => {
     const databaseUrl = await server().createDatabase();
     const { app } = await serveHosting({ METRICS_PORT: '0' }, { databaseUrl });
     expect(await askReady(app)).toEqual(ready);
+    const countWrites = async () =>
+      (await withClient(databaseUrl, (client) => client.query('SELECT 1 FROM hosting_health'))).rowCount;
+    await expect.poll(countWrites, eventually).toBe(1);
     await setReadOnly(databaseUrl, 'on');
     onTestFinished(() => setReadOnly(databaseUrl, 'off'));
     const advance = stopClock();
