@@ -69,9 +69,6 @@ const hostRates: ReadonlyMap<string, Rate> = new Map([
 /** The domain registries. */
 export type Registries = ReturnType<typeof createRegistries>;
 
-/** What the sources of a TLD say about a name that must exist and one that must not. */
-export type Diagnosis = Awaited<ReturnType<Registries['diagnose']>>;
-
 /** Options of the registries. */
 export interface RegistriesOptions {
   /** Resolvers as `ip:port`; `off` disables DNS. Default the system's. */
