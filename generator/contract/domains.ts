@@ -118,7 +118,7 @@ export const domainEntries = {
         example: examples.searchDomain.domain,
       }),
     }),
-    missing: { code: 'invalid_domain', message: 'Query parameter domain is required' },
+    missing: { code: 'invalid_domain' },
     malformed: 'invalid_domain',
     limit: 'domains',
     hasUnicodeName: true,
