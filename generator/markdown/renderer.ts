@@ -28,7 +28,7 @@ export function createRenderer(threads?: number) {
   ]);
   let pool: ReturnType<typeof startPool> | undefined;
   return {
-    async render(markdown: string, sitePath: string): Promise<Rendered> {
+    render: async (markdown: string, sitePath: string): Promise<Rendered> => {
       const usesPool = poolSize > 1 && (threads !== undefined || characters > minPoolCharacters);
       characters += markdown.length;
       const render = usesPool ? (pool ??= startPool(poolSize, () => (pool = undefined))).render : renderHere;
