@@ -334,12 +334,19 @@ const checks: Checks<Site> = {
   },
   // A client may not choose the address that its limit counts.
   async 'forged X-Forwarded-For'(site) {
-    const counted = await countRequests(site, burst, () => ({}));
-    // TEST-NET-3 (RFC 5737): addresses that no client has.
-    const forged = await countRequests(site, burst, (at) => ({ headers: { 'X-Forwarded-For': `203.0.113.${at}` } }));
-    if (Number.isNaN(counted + forged)) return noQuota;
-    if (counted < 3) return tooFast;
-    if (forged >= 3) return ok('it does not change whose requests are counted');
+    // Three times: while a busy machine asks, the quota grows again.
+    for (let turn = 0; turn < 3; turn += 1) {
+      // oxlint-disable no-await-in-loop
+      const counted = await countRequests(site, burst, () => ({}));
+      // TEST-NET-3 (RFC 5737): addresses that no client has.
+      const forged = await countRequests(site, burst, (at) => ({
+        headers: { 'X-Forwarded-For': `203.0.113.${turn * burst + at}` },
+      }));
+      // oxlint-enable no-await-in-loop
+      if (Number.isNaN(counted + forged)) return noQuota;
+      if (counted < 3) return tooFast;
+      if (forged >= 3) return ok('it does not change whose requests are counted');
+    }
     const advice =
       'let the proxy replace the header (nginx: proxy_set_header X-Forwarded-For $remote_addr), and name in TRUSTED_PROXIES only proxies';
     return fault('each forged address has a limit of its own', advice);

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -84,7 +84,7 @@ test('a key file that holds no key is refused, without its text', async () => {
 });
 
 /** What the doctor says of a service behind a proxy that changes its answers. */
-async function examineBehind(change: (response: ServerResponse, text: string) => void) {
+async function examineBehind(change: (response: ServerResponse, text: string, request: IncomingMessage) => void) {
   const app = await sharedApp();
   const proxy = createServer((request, response) => {
     const forward = async (): Promise<void> => {
@@ -95,7 +95,7 @@ async function examineBehind(change: (response: ServerResponse, text: string) =>
       for (const [name, value] of answer.headers)
         if (!/^(?:content-length|content-encoding|connection|x-request-id)$/.test(name))
           response.setHeader(name, value);
-      change(response, text);
+      change(response, text, request);
     };
     void forward();
   });
@@ -114,6 +114,18 @@ test('a proxy that writes Allow in lower case, or adds a byte order mark, is nam
   expect(lower('methods')).toMatchObject({ state: 'fault', seen: 'Allow is in lower case: get, head' });
   const marked = await examineBehind((response, text) => response.end(`\uFEFF${text}`));
   expect(marked('answers')).toMatchObject({ state: 'fault', seen: '/health begins with a byte order mark' });
+});
+
+test('a quota that grew again between two batches of requests is no forged address', async () => {
+  let forged = 0;
+  const find = await examineBehind((response, text, { headers }) => {
+    const hasGrown = headers['x-forwarded-for'] !== undefined && (forged += 1) <= 20;
+    response.setHeader('RateLimit-Policy', '"default";q=100;w=2');
+    response.setHeader('RateLimit', `"default";r=${hasGrown ? 100 : 90};t=1`);
+    response.end(text);
+  });
+  expect(find('forged X-Forwarded-For')).toMatchObject({ state: 'ok' });
+  expect(forged).toBe(40);
 });
 
 test('an answer may have 16 MiB when it is decompressed', async () => {

@@ -73,6 +73,7 @@ test('an installation whose server runs has no fault, and the table says what wa
     'provider panel: ok: The read_only_token is accepted',
     'provider cloud: ok: The token is accepted; whether it may write cannot be seen',
     'servers: ok: each of N has a provider',
+    'shared servers: ok: none that was not confirmed',
     'refs of panel: ok: it knows each of N servers',
     'refs of cloud: ok: it knows each of N servers',
     'API keys: ok: N are valid',

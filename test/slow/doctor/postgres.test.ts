@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { compareClocks } from '../../../server/doctor/installation.ts';
 import { createInstallation } from '../../doctor/installation.ts';
 import { describePostgres, setReadOnly, withClient } from '../../helpers/postgres.ts';
@@ -51,6 +51,20 @@ describePostgres((server) => {
       expect.stringMatching(/^clock of the store: ok: agrees with the database within \d s$/),
       expect.stringMatching(/^tables: ok: version \d+$/),
       'rights in the store: ok: reads, writes, and creates tables',
+    ]);
+  });
+
+  test('a clock that is an hour back is one fault, though the store and an upstream show it', async () => {
+    const installation = await createInstallation(await server().createDatabase());
+    await installation.start();
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3_600_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    const { faults } = await installation.examine();
+    expect(faults).toMatchObject([
+      {
+        check: 'clock of the store',
+        seen: expect.stringMatching(/^the database is 3[56]\d\d s ahead of this machine$/),
+      },
     ]);
   });
 
