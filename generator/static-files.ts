@@ -79,12 +79,10 @@ const own = <Result>(
 
 const itemsOf = (articles: readonly Article[]) => articles.map(({ metadata }) => metadata.item);
 
-function byCategory(articles: readonly Article[]): Record<string, Article[]> {
-  return Object.fromEntries(Map.groupBy(articles, ({ folder }) => folder.slug));
-}
+const byCategory = (articles: readonly Article[]) => [...Map.groupBy(articles, ({ folder }) => folder.slug)];
 
 function toCategories(articles: readonly Article[]): CategoryItem[] {
-  return Object.entries(byCategory(articles))
+  return byCategory(articles)
     .map(([slug, group]) => ({ slug, name: group[0]!.metadata.category, count: group.length }))
     .toSorted((a, b) => compareText(a.name, b.name) || compareText(a.slug, b.slug));
 }
@@ -93,20 +91,10 @@ function toCategories(articles: readonly Article[]): CategoryItem[] {
 function indexOf(select: (project: Project) => readonly Article[]) {
   return row(
     (project) =>
-      select(project).map(
-        ({
-          path,
-          folder,
-          metadata: {
-            fields: { tags = [], updated = null },
-          },
-        }) => ({
-          path,
-          category: folder.slug,
-          tags,
-          updated,
-        }),
-      ),
+      select(project).map(({ path, folder, metadata: { fields } }) => {
+        const { tags = [], updated = null } = fields;
+        return { path, category: folder.slug, tags, updated };
+      }),
     (articles) => {
       const found = findRelated(articles);
       const all = articles.map((article, at) => ({ ...article, related: found[at]! }));
@@ -134,9 +122,7 @@ function createRows(maxLength: number): Rows {
     listBlogArticles: plain(({ blog }) => itemsOf(blog)),
     listKnowledgeBaseArticles: plain(({ knowledgeBase }) => itemsOf(knowledgeBase)),
     listKnowledgeBaseCategory: plain(({ knowledgeBase }) =>
-      Object.fromEntries(
-        Object.entries(byCategory(knowledgeBase)).map(([category, group]) => [category, itemsOf(group)]),
-      ),
+      Object.fromEntries(byCategory(knowledgeBase).map(([category, group]) => [category, itemsOf(group)])),
     ),
     listBlogCategories: plain(({ blog }) => toCategories(blog)),
     listKnowledgeBaseCategories: plain(({ knowledgeBase }) => toCategories(knowledgeBase)),

@@ -102,23 +102,16 @@ const pollMs = 10;
  * without locks, `work` runs without one.
  */
 export async function withLock<Result>(out: string, work: () => Promise<Result>): Promise<Result> {
-  const unlock = existsSync(out) ? await lock(join(out, '.lock')) : undefined;
+  let unlock: (() => void) | undefined;
+  try {
+    // oxlint-disable-next-line no-await-in-loop -- The loop polls for the lock.
+    while (existsSync(out) && !(unlock = tryLock(join(out, '.lock')))) await sleep(pollMs);
+  } catch {
+    // This file system has no locks.
+  }
   try {
     return await work();
   } finally {
     unlock?.();
-  }
-}
-
-async function lock(file: string): Promise<(() => void) | undefined> {
-  for (;;) {
-    try {
-      const unlock = tryLock(file);
-      if (unlock) return unlock;
-    } catch {
-      return undefined;
-    }
-    // oxlint-disable-next-line no-await-in-loop -- The loop polls for the lock.
-    await sleep(pollMs);
   }
 }
