@@ -12,6 +12,8 @@ export function mapWithTimeLimit<Item, Result>(
 ): (Result | undefined)[] {
   const results: (Result | undefined)[] = [];
   let wallMs = cpuMs;
+  /** What the attempts at the first item have taken. */
+  let spentMs = 0;
   while (results.length < items.length) {
     const done = results.length;
     let before = process.threadCpuUsage();
@@ -28,11 +30,16 @@ export function mapWithTimeLimit<Item, Result>(
       if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
       const { user, system } = process.threadCpuUsage(before);
       const isFirst = results.length === done;
+      const tookMs = (user + system) / 1000;
+      spentMs = isFirst ? spentMs + tookMs : 0;
       // The timeout is wall time: an item on a busy machine, or one that had only the rest of the time, gets another attempt.
-      // It may get all of the processor this time, so that both attempts together take at most twice the limit.
-      const isOver = (user + system) / 1000 >= cpuMs * (isFirst ? 0.4 : 0.5);
-      if (isOver) results.push(undefined);
-      wallMs = isFirst && !isOver ? wallMs * 1.5 : cpuMs;
+      // It may get all of the processor this time: the time grows so little that all attempts take about twice the limit at most.
+      const isOver = isFirst ? spentMs >= cpuMs * 0.2 : tookMs >= cpuMs * 0.5;
+      if (isOver) {
+        results.push(undefined);
+        spentMs = 0;
+      }
+      wallMs = isFirst && !isOver ? wallMs * 1.2 : cpuMs;
     }
   }
   return results;
