@@ -316,7 +316,7 @@ interface Index {
  * replaces articles in its index, so that numbers and order depend on the saves before. Everything else is compared.
  */
 function withNamedArticles(tree: Readonly<Record<string, string>>): Record<string, unknown> {
-  const { index, ...file } = JSON.parse(Buffer.from(tree[searchIndex] ?? '', 'base64').toString() || '{}') as {
+  const { index, ...file } = JSON.parse(Buffer.from(tree[searchIndex] ?? '', 'latin1').toString() || '{}') as {
     index?: Index;
   };
   if (!index) return tree;
