@@ -49,8 +49,12 @@ describeChromium((browser) => {
 
   /** Sends the request that is filled in, and returns the status and the body of the answer. */
   const execute = async (operation: Locator): Promise<{ status: string; body: string }> => {
-    await operation.locator('.execute').click();
     const answer = operation.locator('.live-responses-table tbody');
+    const clear = operation.locator('.btn-clear');
+    // The answer to the request before would still be there for a moment.
+    if (await clear.isVisible()) await clear.click();
+    await answer.waitFor({ state: 'detached' });
+    await operation.locator('.execute').click();
     await answer.waitFor();
     const status = await answer.locator('.response-col_status').first().innerText();
     return { status: status.trim(), body: await answer.locator('.highlight-code pre').first().innerText() };
