@@ -37,9 +37,12 @@ async function startNginx(commands: string) {
      * with `X-Instance` goes to the instance on that port.
      */
     async forwardTo(ports: readonly number[]): Promise<void> {
+      const before = nginx.workers();
       nginx.reload(configure(nginx.port, ports));
       let isReady = false;
       await until(`nginx forwards: ${nginx.log()}`, () => {
+        // The workers of the old configuration still accept for a moment.
+        if (nginx.workers().some((worker) => before.includes(worker))) return false;
         void fetch(`http://127.0.0.1:${nginx.port}/health`).then(
           ({ status }) => (isReady = status === 200),
           () => {},
@@ -66,6 +69,8 @@ async function runNginx(commands: string, http: (folder: string, port: number) =
     port,
     /** What it wrote to its error log. */
     log: () => log,
+    /** The process ids of its workers. */
+    workers: () => readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' '),
     /** Loads other contents of its `http` block. */
     reload(text: string): void {
       writeFileSync(file, frame(folder, text));
