@@ -137,7 +137,7 @@ function describeError({ code, message: words, pos: [offset] }: YAMLError, sourc
   if (isAtStart || /[Ii]mplicit keys|compact mappings/.test(words)) {
     // In the second case the value of a line goes on in an indented one.
     const at = indentOf(isAtStart ? line : text.indexOf('\n', offset) + 1);
-    const hint = 'begin it in the column of the fields beside it';
+    const hint = 'begin it in the column of its neighbours';
     return hiding(at, 'the indentation of this line does not match the lines above', hint);
   }
   return hiding(offset, 'this does not belong here', 'remove it, or put the whole text in quotes');

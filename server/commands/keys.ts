@@ -2,12 +2,26 @@ import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
 import { createApiKey, generateApiKey, isActive } from '../keys/authorize.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
-import { OutputError, describeUnknownServer, didYouMean, formatTable, parseDuration, parseKeyId } from './context.ts';
-import { parseScope, parseServer, parseTime, parser, repeatable, textOption, toIso, toPrintable } from './context.ts';
+import {
+  OutputError,
+  describeUnknownServer,
+  didYouMean,
+  formatTable,
+  parseDuration,
+  parseKeyId,
+  parseScope,
+  parseServer,
+  parseTime,
+  parser,
+  repeatable,
+  textOption,
+  toIso,
+  toPrintable,
+} from './context.ts';
 import type { Context } from './context.ts';
 
 /** Adds `keys create | update | list | explain | rotate | revoke`. */
-export function addKeysCommands(program: Command, { withStore, change, show, printNote }: Context): void {
+export function addKeysCommands(program: Command, { withStore, change, print, show, printNote }: Context): void {
   /** Prints the text of a key once. Only it goes to stdout, so that it can be piped. */
   const showSecret = async (outcome: string, key: ApiKeyRecord, result: { readonly key: string }, json?: boolean) => {
     const { id, expiresAt } = key;
@@ -68,7 +82,7 @@ export function addKeysCommands(program: Command, { withStore, change, show, pri
         );
         const advice = `keys update ${existing.id} changes them`;
         if (has !== given) printNote(`warning: its servers, scopes or end are others: ${advice}`);
-        if (json) await show(json, { id: existing.id, key: null, created: false, ...valuesOf(existing) }, '');
+        if (json) await print(JSON.stringify({ id: existing.id, key: null, created: false, ...valuesOf(existing) }));
       }, true);
     });
   keys
@@ -222,8 +236,8 @@ const parseMethod = parser(`METHOD must be one of ${methods.join(', ')}`, (text)
   methods.find((method) => method === text.toUpperCase()),
 );
 
-/** What a client cannot send is refused. */
 const pathRule = 'PATH must begin with /, and hold neither spaces nor characters beyond ASCII: write them as %20';
+// What a client cannot send is refused.
 const parsePath = parser(pathRule, (text) =>
   text.length <= 8000 ? /^(?:\/|https?:\/\/)[\x21-\x7e]*$/i.exec(text)?.[0] : undefined,
 );

@@ -1,7 +1,15 @@
 import type { Command } from '@commander-js/extra-typings';
 import type { ArticleVotes, AuditEntry } from '../store/types.ts';
-import { describeUnknownServer, formatTable, parseKeyId, parsePastTime, parser, parseServer } from './context.ts';
-import { toIso, toPrintable } from './context.ts';
+import {
+  describeUnknownServer,
+  formatTable,
+  parseKeyId,
+  parsePastTime,
+  parseServer,
+  parser,
+  toIso,
+  toPrintable,
+} from './context.ts';
 import type { Context } from './context.ts';
 
 /** Adds `audit`, which prints the audit log, and `feedback report`. */

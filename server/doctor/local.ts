@@ -13,10 +13,26 @@ import { EnvError } from '../settings.ts';
 import { createUptimeKuma } from '../status/uptime-kuma.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { isLoopback } from '../upstream/address.ts';
-import { askTime, codeOf, createVisit, isCertificateError, isDateError } from './client.ts';
-import { judgeCertificate, judgeSkew, maxSkewMs, setClock } from './client.ts';
-import { createSilentLog, findExisting, isFree, isWritable, openInstallation, toSkipped } from './installation.ts';
-import { visitHere } from './installation.ts';
+import {
+  askTime,
+  codeOf,
+  createVisit,
+  isCertificateError,
+  isDateError,
+  judgeCertificate,
+  judgeSkew,
+  maxSkewMs,
+  setClock,
+} from './client.ts';
+import {
+  createSilentLog,
+  findExisting,
+  isFree,
+  isWritable,
+  openInstallation,
+  toSkipped,
+  visitHere,
+} from './installation.ts';
 import type { Expected, Installation } from './installation.ts';
 import { fault, hint, ok, runChecks, skipped } from './run.ts';
 import type { Checks, Finding, Outcome } from './run.ts';

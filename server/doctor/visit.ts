@@ -13,8 +13,11 @@ import {
   isDateError,
   judgeCertificate,
   judgeStream,
+  maxSkewMs,
+  pathOf,
+  readSkew,
+  setClock,
 } from './client.ts';
-import { maxSkewMs, pathOf, readSkew, setClock } from './client.ts';
 import type { Seen, Visit } from './client.ts';
 import { fault, ok, runChecks, skipped } from './run.ts';
 import type { Checks, Finding, Outcome } from './run.ts';

@@ -1,9 +1,28 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, cpSync, existsSync, globSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
-import { renameSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { buildRelease, copyFolder, fixedLoop, isInstalled, node, toBefore, toEleventy } from './checkouts.ts';
-import { toName, toOurs, toSources } from './checkouts.ts';
+import {
+  buildRelease,
+  copyFolder,
+  fixedLoop,
+  isInstalled,
+  node,
+  toBefore,
+  toEleventy,
+  toName,
+  toOurs,
+  toSources,
+} from './checkouts.ts';
 import type { BenchOptions, Checkout, Corpus } from './checkouts.ts';
 import { measure } from './processes.ts';
 import type { Command } from './processes.ts';

@@ -1,5 +1,4 @@
-import { toBefore } from './checkouts.ts';
-import { fixedLoop } from './checkouts.ts';
+import { fixedLoop, toBefore } from './checkouts.ts';
 import type { BenchOptions, Served } from './checkouts.ts';
 import type { Measured } from './client.ts';
 import { forkClient, measure, readPeak } from './processes.ts';

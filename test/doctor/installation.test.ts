@@ -511,7 +511,7 @@ test('an .env that every user can read holds no secret in a duration, a file nam
 test.each([
   ['is found by its name', 0o755, 0o644],
   ['is found in a folder that others may enter, and not list', 0o711, 0o644],
-  ['is no fault in a folder that nobody else may enter', 0o700, 0o644],
+  ['is no fault in a folder that only its owner may enter', 0o700, 0o644],
   ['is no fault if it is closed itself', 0o755, 0o640],
 ])('a credential that systemd loads for the service %s', async (_name, folderMode, mode) => {
   const etc = createOpenFolder();

@@ -76,8 +76,7 @@ test('a key that is a list prints no warning of a library', async () => {
 /** A game whose plans begin on line 5. */
 const toGame = (plans: string): string => `name: Broken\nsoldOut: false\nsoldOutMessage: ""\nplans:\n${plans}\n`;
 
-const column =
-  'the indentation of this line does not match the lines above (begin it in the column of the fields beside it)';
+const column = 'the indentation of this line does not match the lines above (begin it in the column of its neighbours)';
 
 describe('wrong indentation is one problem, at the line:', () => {
   testFrontMatter({

@@ -229,8 +229,10 @@ export function toFrame<Event extends ServiceEvent>(event: Event, ...args: Argum
   const frame = Buffer.allocUnsafe(start + length);
   frame[0] = 0x81;
   if (start === 2) frame[1] = length;
-  else if (start === 4) frame.writeUIntBE(0x7e0000 + length, 1, 3);
-  else {
+  else if (start === 4) {
+    frame[1] = 126;
+    frame.writeUInt16BE(length, 2);
+  } else {
     frame[1] = 127;
     frame.writeBigUInt64BE(BigInt(length), 2);
   }
