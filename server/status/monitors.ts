@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import type { StatusCatalog } from '#contract/status.ts';
 import { createPoller } from '../upstream/poller.ts';
-import { UndecidedError, toPlatformStatus, toWindows } from './platform.ts';
+import { toPlatformStatus, toWindows } from './platform.ts';
 import type { Part, StatusSource } from './platform.ts';
 
 type MonitorSettings = StatusCatalog['monitors'][number];
@@ -16,7 +16,6 @@ type MonitorSettings = StatusCatalog['monitors'][number];
 /** Checks a target once. */
 export type Probe = typeof probe;
 
-/** Dependencies of the built-in monitors. */
 interface MonitorsOptions {
   /** The catalog of the served release; the same object until it changes. */
   readonly catalog: () => StatusCatalog;
@@ -34,9 +33,9 @@ const maxConcurrentChecks = 16;
 const maxRecoveryMs = 30 * 60_000;
 
 /**
- * Creates the source that checks the monitors of the catalog in the background. A read throws until the first round is
- * complete, and without monitors. The first check decides; then a monitor goes down after N failures in a row, and
- * comes back after 2N+1 passes or 30 minutes of passes, so that visitors do not see flapping.
+ * Creates the source that checks the monitors of the catalog in the background. A read waits for the first round, and
+ * throws without monitors. The first check decides; then a monitor goes down after N failures in a row, and comes back
+ * after 2N+1 passes or 30 minutes of passes, so that visitors do not see flapping.
  */
 export function createMonitors(options: MonitorsOptions): StatusSource {
   const { catalog: currentCatalog, ownUrl, onChange, probe: check = probe, now = Date.now, random } = options;
@@ -45,6 +44,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
   let windows: ReturnType<typeof toWindows> = [];
   let monitors = new Map<string, ReturnType<typeof createMonitor>>();
   let isRoundComplete = false;
+  const firstRound = Promise.withResolvers<void>();
   let closed = false;
 
   const isInMaintenance = (name: string): boolean =>
@@ -63,8 +63,10 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
       const isUpAgain = streak >= passesNeeded || (passed && isInMaintenance(name));
       let up = passed;
       if (last !== 0) up = before ? -streak < failures : isUpAgain;
-      Object.assign(monitor, { up, streak });
+      monitor.up = up;
+      monitor.streak = streak;
       if (up !== before) onChange?.(name, up, reason);
+      updateRound();
     };
     const run = async (): Promise<void> => {
       updateCatalog();
@@ -91,6 +93,16 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
     return monitor;
   };
 
+  const toParts = (): Part[] =>
+    [...monitors].flatMap(([name, { up }]): Part[] => {
+      if (isInMaintenance(name)) return [{ name, state: 'maintenance' }];
+      return up === undefined ? [] : [{ name, state: up ? 'up' : 'disrupted' }];
+    });
+  const updateRound = (): void => {
+    isRoundComplete ||= toParts().length === monitors.size;
+    if (isRoundComplete) firstRound.resolve();
+  };
+
   /** Applies a new catalog. Unchanged monitors continue, even in the middle of a check. */
   const updateCatalog = (): void => {
     const next = currentCatalog();
@@ -111,25 +123,22 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
     for (const [name, monitor] of former) if (monitors.get(name) !== monitor) monitor.end();
     // A few new monitors are left out until they are checked; if all are new, a first round begins.
     isRoundComplete &&= monitors.values().some(({ up }) => up !== undefined);
+    updateRound();
     for (const monitor of monitors.values()) monitor.start();
   };
 
   return {
     start: updateCatalog,
-    // oxlint-disable-next-line require-await -- what it throws is a rejection
     async read() {
       updateCatalog();
+      await firstRound.promise;
       if (closed || monitors.size === 0) throw new Error('no monitor has a result');
-      const parts = [...monitors].flatMap(([name, { up }]): Part[] => {
-        if (isInMaintenance(name)) return [{ name, state: 'maintenance' }];
-        return up === undefined ? [] : [{ name, state: up ? 'up' : 'disrupted' }];
-      });
-      isRoundComplete ||= parts.length === monitors.size;
-      if (!isRoundComplete) throw new UndecidedError('the first round of checks is not complete');
-      return toPlatformStatus(parts);
+      if (!isRoundComplete) throw new Error('the first round of checks is not complete');
+      return toPlatformStatus(toParts());
     },
     close() {
       closed = true;
+      firstRound.resolve();
       for (const monitor of monitors.values()) monitor.end();
       return Promise.resolve();
     },

@@ -8,14 +8,9 @@ export type PlatformStatus = z.infer<typeof StatusResponse>;
 /** A source of the platform's state. */
 export interface StatusSource {
   start?(): void;
-  /** Reads the state; throws if it is unknown, an {@link UndecidedError} if it soon will be known. */
+  /** Reads the state; waits for one that soon will be known, and throws if it is unknown. */
   read(): Promise<PlatformStatus>;
   close(): Promise<void>;
-}
-
-/** The first checks have not decided the state yet. */
-export class UndecidedError extends Error {
-  override readonly name = 'UndecidedError';
 }
 
 /** A part of the platform; visitors read its name. */

@@ -7,7 +7,6 @@ import type { Base } from '../lifecycle.ts';
 import { withTimeout } from '../timeout.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { createMonitors } from './monitors.ts';
-import { UndecidedError } from './platform.ts';
 import type { PlatformStatus, StatusSource } from './platform.ts';
 import { createUptimeKuma } from './uptime-kuma.ts';
 
@@ -38,8 +37,6 @@ const maxAgeMs = 10 * 60_000;
 const graceMs = 60_000;
 /** The pause after a failed read: a recovery is soon visible, but a hanging source gets no read from each visitor. */
 const failedMs = 2000;
-/** The pause while monitors are undecided, which needs no request to them. */
-const undecidedMs = 250;
 
 type StatusSettings = {
   readonly [name in 'UPTIME_KUMA_URL' | 'UPTIME_KUMA_STATUS_PAGE' | 'STATUS_FILE']?: string | undefined;
@@ -90,8 +87,7 @@ export function createStatus(options: StatusOptions) {
       // After the stop the source is closed; the last snapshot stays.
       if (!stopped) snapshot?.write(JSON.stringify(status));
     } catch (error) {
-      const isUndecided = phase === 'starting' && error instanceof UndecidedError;
-      if (!isUndecided && phase !== 'failing') {
+      if (phase !== 'failing') {
         phase = 'failing';
         failingSince = now();
         if (!stopped) onSourceFailure?.(error);
@@ -99,20 +95,9 @@ export function createStatus(options: StatusOptions) {
     }
     checkedAt = now();
   };
-  const pauseMs = (): number => ({ starting: undecidedMs, known: cacheMs, failing: failedMs })[phase];
+  const pauseMs = (): number => (phase === 'failing' ? failedMs : cacheMs);
   const poller = createPoller({ read: refresh, everyMs: () => Math.min(pauseMs(), watchMs), random });
 
-  /** Reads if a read is due, and again while monitors are undecided. */
-  const refreshIfDue = async (): Promise<void> => {
-    const until = now() + waitMs;
-    for (;;) {
-      const age = now() - checkedAt;
-      // A negative age means that the clock was set back.
-      if (age < 0 || age >= pauseMs()) await poller.poll();
-      if (phase !== 'starting' || stopped || now() >= until) return;
-      await new Promise((resolve) => setTimeout(resolve, pauseMs()));
-    }
-  };
   const known = (): PlatformStatus | undefined => {
     if (!last || now() - last.at > maxAgeMs) return undefined;
     return phase === 'failing' && now() - failingSince >= graceMs ? undefined : last.status;
@@ -125,7 +110,9 @@ export function createStatus(options: StatusOptions) {
     /** Reads the state; undefined if unknown. Never rejects, waits at most 5 s, and shares one read. */
     async read(): Promise<PlatformStatus | undefined> {
       const before = known();
-      const refreshed = refreshIfDue();
+      const age = now() - checkedAt;
+      // A negative age means that the clock was set back.
+      const refreshed = age < 0 || age >= pauseMs() ? poller.poll() : Promise.resolve();
       // A status that outlives a failure, or a restart, is not delayed by the next failure.
       if (before && phase !== 'known') return before;
       await withTimeout(refreshed, waitMs, () => undefined);

@@ -2,7 +2,6 @@ import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, wri
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createUptimeKuma } from '../../server/status/uptime-kuma.ts';
-import { UndecidedError } from '../../server/status/platform.ts';
 import type { PlatformStatus } from '../../server/status/platform.ts';
 import { createStatus } from '../../server/status/service.ts';
 import type { Status, StatusOptions } from '../../server/status/service.ts';
@@ -118,16 +117,6 @@ describe('the state', () => {
     resolve(broken);
   });
 
-  test('stays up for 60 s after monitors are undecided again', async () => {
-    const world = createWorld();
-    await world.status.read();
-    world.answer = () => Promise.reject(new UndecidedError('the first round of checks is not complete'));
-    await vi.advanceTimersByTimeAsync(15 * second);
-    expect(await world.status.read()).toEqual(up);
-    await vi.advanceTimersByTimeAsync(60 * second);
-    expect(await world.status.read()).toBeUndefined();
-  });
-
   test('is answered at once while a failing source hangs', async () => {
     const world = createWorld();
     await world.status.read();
@@ -155,19 +144,6 @@ describe('the state', () => {
     resolve(broken);
     expect(await next).toEqual(broken);
     expect(world.reads).toBe(1);
-  });
-
-  test('is awaited while the first checks of the monitors are undecided', async () => {
-    const world = createWorld();
-    world.answer = () => Promise.reject(new UndecidedError('the first round of checks is not complete'));
-    const answer = world.status.read();
-    await vi.advanceTimersByTimeAsync(4 * second);
-    world.answer = () => Promise.resolve(broken);
-    await vi.advanceTimersByTimeAsync(second);
-    expect(await answer).toEqual(broken);
-    expect(world.failures).toEqual([]);
-    // Every 250 ms.
-    expect(world.reads).toBe(18);
   });
 
   test('that cannot be read is reported once, until it can be read again', async () => {
