@@ -30,15 +30,18 @@ const foreign = /[\s\u0000-,/:-@[-`{-\u009F]/u;
  * which domain was meant; a `tld_not_found` if it is under none of the TLDs.
  */
 export function parseDomainName(text: string, tlds: () => ReadonlySet<string>): ParsedDomain {
-  const found = findDomain(text, tlds);
-  if (!('fault' in found) && !found.isBelow) return found.domain;
-  const meant = 'fault' in found ? findMeant(text, tlds) : found.domain;
-  const fault = 'fault' in found ? found.fault : 'Only a whole domain can be searched for, without a subdomain';
+  const { fault, domain } = findDomain(text, tlds);
+  if (fault === undefined) return domain;
+  const meant = domain ?? findMeant(text, tlds);
   throw new Problem('invalid_domain', meant ? `${fault}; search for ${meant.unicode}` : fault);
 }
 
-/** Finds the domain that a name is, or is below; or what is wrong with the name. */
-function findDomain(text: string, tlds: () => ReadonlySet<string>): Fault | { domain: ParsedDomain; isBelow: boolean } {
+type Found =
+  | { readonly fault?: undefined; readonly domain: ParsedDomain }
+  | { readonly fault: string; readonly domain?: ParsedDomain };
+
+/** Finds the domain that a name is, or what is wrong with the name and the domain that it is below. */
+function findDomain(text: string, tlds: () => ReadonlySet<string>): Found {
   const fault = findForeign(text);
   if (fault !== undefined) return { fault };
   const parsed = toIdnaName(dot.test(text.at(-1) ?? '') ? text.slice(0, -1) : text);
@@ -57,7 +60,8 @@ function findDomain(text: string, tlds: () => ReadonlySet<string>): Fault | { do
     .split('.')
     .toSpliced(0, at - 1)
     .join('.');
-  return { domain: { name, unicode, tld: labels.slice(at).join('.') }, isBelow: at > 1 };
+  const domain = { name, unicode, tld: labels.slice(at).join('.') };
+  return at === 1 ? { domain } : { domain, fault: 'Only a whole domain can be searched for, without a subdomain' };
 }
 
 /** The domain in a URL, an e-mail address or a name with too many dots or spaces. */
@@ -72,8 +76,7 @@ function findMeant(text: string, tlds: () => ReadonlySet<string>): ParsedDomain 
     .replace(/^\.+|\.+$/g, '');
   if (host === text) return undefined;
   try {
-    const found = findDomain(host, tlds);
-    return 'fault' in found ? undefined : found.domain;
+    return findDomain(host, tlds).domain;
   } catch (error) {
     if (error instanceof Problem) return undefined;
     throw error;

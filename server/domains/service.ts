@@ -15,7 +15,6 @@ import { openLivePrices } from './prices/index.ts';
 import type { LivePrices, PriceSettings } from './prices/index.ts';
 import type { TldPrices } from './prices/source.ts';
 
-/** The settings of the look-ups. */
 interface RegistrySettings {
   readonly DNS_SERVERS?: 'off' | readonly string[] | undefined;
   readonly RDAP_BOOTSTRAP_URL: string;
@@ -90,7 +89,6 @@ export function createAvailability(
   };
 }
 
-/** Dependencies of the domain service. */
 interface DomainsOptions {
   readonly catalog: () => DomainCatalog;
   readonly live?: Pick<LivePrices, 'current'> | undefined;

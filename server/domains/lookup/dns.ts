@@ -12,7 +12,6 @@ type Reply = 'delegated' | 'not delegated' | 'failed' | 'truncated';
 /** What each answer means for those who count. */
 const outcomes = { delegated: 'ok', truncated: 'ok', 'not delegated': 'not_found', failed: 'server_error' } as const;
 
-/** Options of {@link isDelegated}. */
 interface DelegationOptions {
   /** Resolvers as `ip`, `ip:port` or `[ip]:port`; default the system's. */
   readonly servers: readonly string[] | undefined;
@@ -36,9 +35,8 @@ export async function isDelegated(
     return reply;
   };
   for (const server of servers.slice(0, 2)) {
-    const first = await ask(queryUdp, server);
-    if (signal.aborted) return first === 'delegated';
-    const reply = first === 'truncated' ? await ask(queryTcp, server) : first;
+    let reply = await ask(queryUdp, server);
+    if (reply === 'truncated') reply = await ask(queryTcp, server);
     if (reply !== 'failed' || signal.aborted) return reply === 'delegated';
   }
   return false;

@@ -50,7 +50,6 @@ export interface QueryContext {
 /** Returned by work that should be retried once, since the host was unavailable. */
 export const retry = Symbol('retry');
 
-/** Options of the limiter. */
 interface HostLimiterOptions {
   readonly concurrency: number;
   /** The rate of a host; hosts with the same rate must get the same object. */
@@ -77,12 +76,16 @@ export function createHostLimiter(options: HostLimiterOptions) {
   const hosts = new Map<string, HostState>();
   const buckets = new Map<Rate, TokenBucket>();
 
+  const removeIdle = (): void => {
+    for (const [host, { slots, backOffUntil }] of hosts) {
+      const isIdle = slots.activeCount === 0 && slots.pendingCount === 0;
+      if (isIdle && now() >= backOffUntil) hosts.delete(host);
+    }
+  };
   const stateOf = (host: string): HostState => {
     const found = hosts.get(host);
     if (found) return found;
-    for (const [idle, { slots, backOffUntil }] of hosts.size < maxIdleHosts ? [] : hosts) {
-      if (slots.activeCount + slots.pendingCount === 0 && now() >= backOffUntil) hosts.delete(idle);
-    }
+    if (hosts.size >= maxIdleHosts) removeIdle();
     const state = { slots: pLimit(concurrency), backOffUntil: 0, waiting: new AbortController() };
     hosts.set(host, state);
     return state;

@@ -99,7 +99,6 @@ export const listedBases: ReadonlyMap<string, string> = new Map(
   Object.entries(snapshot).flatMap(([base, tlds]) => tlds.split(' ').map((tld) => [tld, base] as const)),
 );
 
-/** Dependencies of the list of RDAP servers. */
 interface BootstrapOptions {
   readonly url: string | undefined;
   /** The base URL of each TLD until the list is read; default {@link listedBases}. */

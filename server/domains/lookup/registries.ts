@@ -176,8 +176,9 @@ export function createRegistries(options: RegistriesOptions) {
     return canaries.get(server) ? 'free' : 'unknown';
   };
 
-  const findSources = (tld: string, lookup: DomainLookup | undefined): readonly Source[] => {
+  const findSources = async (tld: string, lookup: DomainLookup | undefined): Promise<readonly Source[]> => {
     if (lookup !== undefined) return lookup === 'none' ? [] : [lookup];
+    await bootstrap.start();
     const listed = bootstrap.find(tld);
     return listed ? [{ rdap: listed.base }] : (unlisted.get(toRegistryTld(tld)) ?? []);
   };
@@ -189,8 +190,7 @@ export function createRegistries(options: RegistriesOptions) {
   };
   /** Queries the sources of a TLD in turn, until one knows the availability. */
   const ask = async (domain: DomainName, lookup: DomainLookup | undefined, deadline: Deadline) => {
-    if (lookup === undefined) await bootstrap.start();
-    for (const source of findSources(domain.tld, lookup)) {
+    for (const source of await findSources(domain.tld, lookup)) {
       const answer = await askSource(source, domain, deadline);
       if (answer !== 'unknown') return answer;
     }
@@ -211,8 +211,7 @@ export function createRegistries(options: RegistriesOptions) {
     /** Queries the source of a TLD, without DNS. Never rejects. */
     async diagnose(tld: string, lookup?: DomainLookup) {
       const start = performance.now();
-      if (lookup === undefined) await bootstrap.start();
-      const sources = findSources(tld, lookup);
+      const sources = await findSources(tld, lookup);
       const diagnoseName = async (name: string) => ({
         name,
         availability: await within(lookupMs, (deadline) => ask({ name, tld }, lookup, deadline)),
@@ -235,7 +234,6 @@ function toRegistryTld(tld: string): string {
   return zones.get(tld)?.of ?? tld;
 }
 
-/** The host name of a source. */
 function toHostname(source: Source): string {
   if ('rdap' in source) return URL.parse(source.rdap)?.hostname ?? '';
   return ('whois' in source ? source.whois : source.das).split(':', 1)[0]!.toLowerCase();
