@@ -13,7 +13,7 @@ describe('the first round of checks', () => {
     const { source } = createWorld({ monitors: [monitor('A'), monitor('B')] }, hold);
     const status = source.read();
     await advance(0);
-    expect(await Promise.race([status, 'waits'])).toBe('waits');
+    expect(await Promise.race([status, Promise.resolve('waits')])).toBe('waits');
     release();
     expect(await status).toEqual({ status: 'up' });
   });
