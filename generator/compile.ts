@@ -12,6 +12,7 @@ import type { Compression } from './release/compress.ts';
 import type { Online } from './release/online.ts';
 import type { Stage } from './release/publish.ts';
 import { readCatalog } from './source/catalog.ts';
+import { plural } from './source/diagnostics.ts';
 import type { Diagnostic, Diagnostics, Strictness } from './source/diagnostics.ts';
 import { displayIn, readSource } from './source/load.ts';
 import type { Sources } from './source/load.ts';
@@ -38,7 +39,7 @@ export interface BuildOptions extends Strictness, Pick<ArticlesOptions, 'now' | 
   readonly noCache: boolean;
   readonly compression: Compression;
   /** The number of render threads; chosen automatically if left out. */
-  readonly threads?: number;
+  readonly threads?: number | undefined;
 }
 
 /** The result of a build. */
@@ -170,9 +171,9 @@ function checkEmptied(online: Online, sources: Sources, counts: Manifest['counts
     const display = displayIn(sources[root], path);
     // A catalog without plans is an error of its own, which --allow-empty does not change.
     if (diagnostics.failed(display) || (!hasPlans && /^(?:services|games)$/.test(list))) continue;
-    const number = online.counts[list];
-    const were = number === 1 ? `1 ${noun} is` : `${number} ${noun}s are`;
-    diagnostics.error({ display }, `${were} online, and this build has none`, '--allow-empty builds it anyway');
+    const number = online.counts[list]!;
+    const message = `${plural(number, noun)} ${number === 1 ? 'is' : 'are'} online, and this build has none`;
+    diagnostics.error({ display }, message, '--allow-empty builds it anyway');
   }
   return emptied.length > 0;
 }

@@ -37,14 +37,7 @@ function toHtml(part: Part): string {
   return 'html' in part ? part.html : part.map(toHtml).join('');
 }
 
-const entities: Partial<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
 function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => entities[character]!);
+  const entities: Partial<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": '#39' };
+  return text.replace(/[&<>"']/g, (character) => `&${entities[character]};`);
 }

@@ -213,13 +213,16 @@ const kindOf = (path: string): string => path.split('/', 2)[1]!;
 const keyOf = (path: string, text: string): string => `${kindOf(path)} ${text}`;
 const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'));
 
+const createIndex = (paths: readonly string[]) => {
+  return { byName: Map.groupBy(paths, baseNameOf), byFolder: Map.groupBy(paths, folderOf) };
+};
+
 /** Suggests a path for a dead one: the same name in another folder, or a similar name in the same folder. */
 function createSuggester(list: () => readonly string[]): (path: string) => string | undefined {
-  let index: { byName: Map<string, string[]>; byFolder: Map<string, string[]> } | undefined;
+  let index: ReturnType<typeof createIndex> | undefined;
   const hints = new Map<string, string | undefined>();
   const find = (path: string): string | undefined => {
-    const paths = index ? [] : list();
-    index ??= { byName: Map.groupBy(paths, baseNameOf), byFolder: Map.groupBy(paths, folderOf) };
+    index ??= createIndex(list());
     const moved = index.byName.get(baseNameOf(path));
     if (moved?.length === 1) return `did you mean "${moved[0]}"?`;
     const folder = folderOf(path);

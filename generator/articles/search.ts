@@ -1,7 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import type { KnowledgeBaseSummary } from '#contract/articles.ts';
-import { processTerm } from '#contract/search.ts';
-import type { KnowledgeBaseSearch } from '#contract/search.ts';
+import { processTerm, searchOptions } from '#contract/search.ts';
 import { toJsonText } from '#contract/endpoints.ts';
 import type MiniSearch from 'minisearch';
 import project from '../../package.json' with { type: 'json' };
@@ -49,12 +48,8 @@ export function createSearchIndex() {
 async function createIndex(hasText: boolean) {
   // Loaded here, since most builds reuse the file of the previous release.
   const { default: Index } = await import('minisearch');
-  const options: KnowledgeBaseSearch['options'] = {
-    idField: 'path',
-    fields: ['title', 'description', 'headings', 'tags', ...(hasText ? (['text'] as const) : [])],
-    storeFields: ['title', 'description', 'category'],
-    searchOptions: { boost: { title: 3, tags: 3, headings: 3, description: 2 }, prefix: true, fuzzy: 0.2 },
-  };
+  const fields = searchOptions.fields.filter((field) => hasText || field !== 'text');
+  const options = { ...searchOptions, fields, storeFields: [...searchOptions.storeFields] };
   const terms = new Map<string, string>();
   const toTerm = (word: string): string => {
     // What `processTerm` says. Most words occur many times.

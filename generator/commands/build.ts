@@ -6,23 +6,11 @@ import { build } from '../build.ts';
 import { CommandError } from '../common/command-line.ts';
 import { escapeLines } from '../common/terminal.ts';
 import type { BuildResult } from '../compile.ts';
-import type { Compression } from '../release/compress.ts';
-import { formatDiagnostic } from '../source/diagnostics.ts';
+import { formatDiagnostic, plural } from '../source/diagnostics.ts';
 import type { DiagnosticFormat } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
 import { createOut, readDay, readUrls, resolveFolder } from './settings.ts';
-import type { OutFlag, SourceFlags } from './settings.ts';
-
-/** The options of `build`; `check` has no `cache` and `compress`. */
-interface BuildFlags extends OutFlag, SourceFlags {
-  readonly now?: string;
-  readonly threads?: string;
-  readonly against?: string;
-  readonly allowEmpty?: boolean;
-  readonly format: DiagnosticFormat;
-  readonly cache?: boolean;
-  readonly compress?: Compression;
-}
+import type { BuildFlags } from './settings.ts';
 
 /**
  * Runs `build`, which compiles content and catalog into a new release, or `check`: the same without writing. That reads the
@@ -42,18 +30,19 @@ export async function runBuild(flags: BuildFlags, checkOnly = false): Promise<vo
   const progress = createProgress();
   let result: BuildResult;
   try {
-    const folders = { content, catalog, out };
-    const options = {
+    result = await build({
       ...others,
-      ...folders,
+      content,
+      catalog,
+      out,
       now,
       urls,
       compression,
-      noCache: !cache,
       checkOnly,
+      noCache: !cache,
+      threads: threads === undefined ? undefined : Number(threads),
       progress: progress.show,
-    };
-    result = await build({ ...options, ...(threads !== undefined && { threads: Number(threads) }) });
+    });
   } catch (error) {
     const { syscall, message } = error as NodeJS.ErrnoException;
     if (syscall === undefined || checkOnly) throw error;
@@ -111,10 +100,6 @@ export function summarize({ diagnostics, counts, drafts, scheduled, nextChangeAt
     plural(diagnostics.length - errors, 'warning'),
     ...(errors > 0 ? [plural(errors, 'error')] : []),
   ];
-}
-
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** How a page embeds the status widget of a release. */

@@ -11,14 +11,7 @@ import { formatDiagnostic } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
 import { summarize } from './build.ts';
 import { createOut, readDay, readUrls, resolveFolder } from './settings.ts';
-import type { OutFlag, SourceFlags } from './settings.ts';
-
-/** The options of `dev`. */
-interface DevFlags extends OutFlag, SourceFlags {
-  readonly serve: boolean;
-  readonly drafts: boolean;
-  readonly now?: string;
-}
+import type { DevFlags } from './settings.ts';
 
 /** Runs `dev`: builds content and catalog after each change, and serves them with a preview for editors. */
 export async function runDev(flags: DevFlags): Promise<void> {

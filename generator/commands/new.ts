@@ -15,15 +15,7 @@ import { displayPath } from '../source/load.ts';
 import { toSlug } from '../source/slug.ts';
 import { authorsFile, parseArticle, renderTemplate } from '../source/yaml.ts';
 import { resolveFolder } from './settings.ts';
-
-/** The options of `new`. */
-interface NewFlags {
-  readonly content?: string;
-  readonly category?: string;
-  readonly newCategory?: boolean;
-  readonly slug?: string;
-  readonly author?: string;
-}
+import type { NewFlags } from './settings.ts';
 
 /** The kinds of articles, by the names that `new` accepts. */
 const kinds = new Map([
@@ -69,7 +61,7 @@ function hint(text: string): void {
 }
 
 /** The category, and whether it is to be created. */
-function readCategory({ category: name, newCategory = false }: NewFlags, root: string) {
+function readCategory({ category: name, newCategory }: NewFlags, root: string) {
   const known = listFolder(root).filter((folder) => Slug.safeParse(folder).success);
   if (name === undefined) {
     throw new CommandError(`--category is missing; the categories in ${displayPath(root)} are ${known.join(', ')}`);

@@ -1,22 +1,87 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import type { Command, OptionValues } from '@commander-js/extra-typings';
 import type { SiteUrls } from '../articles/feed.ts';
 import { CommandError } from '../common/command-line.ts';
 import { baseUrlRule, pageUrlRule, readVariable, toBaseUrl, toPageUrl } from '../common/environment.ts';
 import { createFolder } from '../common/files.ts';
 
-/** The option for the folder of releases. */
-export interface OutFlag {
-  readonly out?: string;
+/** What the action of a command gets of the options that a function adds. */
+type FlagsOf<Add extends (command: Command) => { opts(): unknown }> = Readonly<ReturnType<ReturnType<Add>['opts']>>;
+
+/** Adds the option for the folder of releases. */
+export function addOut<Flags extends OptionValues>(command: Command<[], Flags>) {
+  return command.option('--out <DIR>', 'the folder of releases; default: DIST_DIR or dist', notEmpty('a folder'));
+}
+export type OutFlag = Pick<CheckFlags, 'out'>;
+
+/** Adds the options for the source folders and for the strictness of checks. */
+function addSourceOptions(command: Command) {
+  return addContent(command)
+    .option('--catalog <DIR>', 'plans, domains and monitors; default: CATALOG_DIR or catalog', notEmpty('a folder'))
+    .addOption(new Option('--lenient', 'report dead links and missing media as warnings').conflicts('strict'))
+    .option('--strict', 'report warnings as errors');
 }
 
-/** The options for the source folders and for the strictness of checks. */
-export interface SourceFlags {
-  readonly content?: string;
-  readonly catalog?: string;
-  readonly lenient?: boolean;
-  readonly strict?: boolean;
+function addContent<Flags extends OptionValues>(command: Command<[], Flags>) {
+  return command.option('--content <DIR>', 'Markdown and media; default: CONTENT_DIR or content', notEmpty('a folder'));
 }
+
+/** Adds the options of `check`. */
+export function addCheckOptions(command: Command) {
+  const formats = new Option('--format <FORMAT>', 'output format of problems').choices(['text', 'json', 'github']);
+  const options = addSourceOptions(command)
+    .option(
+      '--against <DIR|URL>',
+      'what is online: an output folder or a service; default: --out',
+      notEmpty('a folder or a URL'),
+    )
+    .option('--now <YYYY-MM-DD>', 'the day of the build; default: today (UTC)')
+    .option('--allow-empty', 'allow that a list that is online becomes empty; the plans never may')
+    .option('--threads <N>', 'the number of render threads; default: automatic')
+    .addOption(formats.default('text' as const));
+  return addOut(options);
+}
+type CheckFlags = FlagsOf<typeof addCheckOptions>;
+
+/** Adds the options of `build`. */
+export function addBuildOptions(command: Command) {
+  return addCheckOptions(command)
+    .option('--no-cache', 'render every article again')
+    .addOption(
+      new Option('--compress <LEVEL>', 'compression level').choices(['fast', 'best']).default('fast' as const),
+    );
+}
+export type BuildFlags = CheckFlags & Partial<FlagsOf<typeof addBuildOptions>>;
+
+/** Adds the options of `dev`. */
+export function addDevOptions(command: Command) {
+  return addOut(addSourceOptions(command))
+    .option('--no-serve', 'only build')
+    .option('--no-drafts', 'without drafts and scheduled articles')
+    .option('--now <YYYY-MM-DD>', 'the day of the builds; default: today (UTC)');
+}
+export type DevFlags = FlagsOf<typeof addDevOptions>;
+
+/** Adds the options of `new`. */
+export function addNewOptions(command: Command) {
+  const options = command
+    .option('--category <NAME>', 'the folder of its category')
+    .option('--new-category', 'create the category')
+    .option('--slug <NAME>', 'the last part of its address; default: made from the title')
+    .option('--author <NAME>', 'default: user.name of git');
+  return addContent(options);
+}
+export type NewFlags = FlagsOf<typeof addNewOptions>;
+
+/** Rejects an empty value, as in `--out=$UNSET`, which would mean the working directory. */
+const notEmpty =
+  (what: string) =>
+  (value: string): string => {
+    if (value === '') throw new InvalidArgumentError(`It must be ${what}.`);
+    return value;
+  };
 
 /** Reads a setting. `parse` returns undefined for a text that breaks the rule. */
 type Read = (name: string, parse?: (text: string) => string | undefined, rule?: string) => string | undefined;

@@ -26,11 +26,7 @@ export const head = {
 const Part = z.record(z.string(), z.unknown());
 
 /** What the documentation says of the host: its name, the page where customers get help, the address of the service. */
-export interface Presentation {
-  readonly name?: string | undefined;
-  readonly support?: string | undefined;
-  readonly service?: string | undefined;
-}
+export type Presentation = Readonly<Partial<Record<'name' | 'support' | 'service', string | undefined>>>;
 
 /** The part `info` of the document of a host. */
 export function toInfo({ name, support }: Presentation) {

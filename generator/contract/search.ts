@@ -6,8 +6,14 @@ import { object, part, text } from '#contract/primitives.ts';
 export const processTerm = "(term) => term.normalize('NFKD').replace(/\\p{M}/gu, '').toUpperCase().toLowerCase()";
 
 const factorOf = (field: string) => z.number().describe(`Factor for a match in the ${field}.`);
-const fields = ['title', 'description', 'headings', 'tags', 'text'] as const;
-const stored = ['title', 'description', 'category'] as const;
+
+/** The options of an index that has the texts of articles. */
+export const searchOptions = {
+  idField: 'path',
+  fields: ['title', 'description', 'headings', 'tags', 'text'],
+  storeFields: ['title', 'description', 'category'],
+  searchOptions: { boost: { title: 3, tags: 3, headings: 3, description: 2 }, prefix: true, fuzzy: 0.2 },
+} as const;
 
 /** The search index of the knowledge base. Its example has no terms. */
 export const KnowledgeBaseSearch = object(
@@ -23,8 +29,10 @@ export const KnowledgeBaseSearch = object(
       ),
     options: part('Options for MiniSearch.loadJS.', {
       idField: z.literal('path').describe('The id of a result is the path of the article.'),
-      fields: z.array(z.enum(fields)).describe('The fields that are searched; text only if the file has it.'),
-      storeFields: z.array(z.enum(stored)).describe('The fields of a result.'),
+      fields: z
+        .array(z.enum(searchOptions.fields))
+        .describe('The fields that are searched; text only if the file has it.'),
+      storeFields: z.array(z.enum(searchOptions.storeFields)).describe('The fields of a result.'),
       searchOptions: part('Options of each search.', {
         boost: part('How much a match in a field counts; one in the text counts 1.', {
           title: factorOf('title'),
@@ -42,12 +50,7 @@ export const KnowledgeBaseSearch = object(
     minisearch: '7.2.0',
     hasText: true,
     processTerm,
-    options: {
-      idField: 'path',
-      fields,
-      storeFields: stored,
-      searchOptions: { boost: { title: 3, tags: 3, headings: 3, description: 2 }, prefix: true, fuzzy: 0.2 },
-    },
+    options: searchOptions,
     index: { documentCount: 31, nextId: 31, serializationVersion: 2 },
   },
 );

@@ -4,7 +4,7 @@ import type { ContentArticle, KnowledgeBaseArticle } from '#contract/articles.ts
 import type { Article } from '../articles/article.ts';
 import { html, renderDocument, trusted } from '../html.ts';
 import type { Html } from '../html.ts';
-import { compareText } from '../source/diagnostics.ts';
+import { compareText, plural } from '../source/diagnostics.ts';
 import type { Diagnostic } from '../source/diagnostics.ts';
 
 /** What the preview shows: the articles and problems of the last build. */
@@ -18,10 +18,7 @@ export interface PreviewState {
 }
 
 /** The problems of one file. */
-interface Problems {
-  readonly errors: readonly Diagnostic[];
-  readonly warnings: readonly Diagnostic[];
-}
+type Problems = Readonly<Record<'errors' | 'warnings', readonly Diagnostic[]>>;
 
 /** The answers to both kinds of article. Of an article with invalid front matter, only the path is known. */
 type Answer = KnowledgeBaseArticle & Partial<ContentArticle>;
@@ -54,7 +51,7 @@ function renderWhole(title: string, main: Html, { build, diagnostics }: PreviewS
     <link rel="stylesheet" href="/preview/preview.css" />
     <script src="/preview/preview.js" defer></script>`;
   const overlay = html`<section class="overlay" role="region" aria-labelledby="overlay-title" tabindex="0">
-    <h2 id="overlay-title">${count(errors.length, 'problem')}</h2>
+    <h2 id="overlay-title">${plural(errors.length, 'problem')}</h2>
     <p>The preview shows the last version without problems.</p>
     <button type="button" class="hide">Hide (Esc)</button>
     <ol>
@@ -69,8 +66,6 @@ function renderWhole(title: string, main: Html, { build, diagnostics }: PreviewS
   </body>`;
   return renderDocument({ title: `${title} - preview`, head, body });
 }
-
-const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
 /** Groups the problems by file. */
 function groupProblems(diagnostics: readonly Diagnostic[]): (article: Article) => Problems {
@@ -114,8 +109,8 @@ function readLine(file: string, line: number): string | undefined {
 function renderMarks({ state, metadata }: Article, { errors, warnings }: Problems): Html {
   return html`${state === 'draft' && html`<span class="mark draft">draft</span> `}
   ${state === 'scheduled' && html`<span class="mark scheduled">scheduled for ${metadata.due}</span> `}
-  ${errors.length > 0 && html`<span class="mark error">${count(errors.length, 'problem')}</span> `}
-  ${warnings.length > 0 && html`<span class="mark warning">${count(warnings.length, 'warning')}</span> `}`;
+  ${errors.length > 0 && html`<span class="mark error">${plural(errors.length, 'problem')}</span> `}
+  ${warnings.length > 0 && html`<span class="mark warning">${plural(warnings.length, 'warning')}</span> `}`;
 }
 
 /** Rows on one page; the search finds the others. */

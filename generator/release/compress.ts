@@ -8,11 +8,7 @@ import type { Manifest } from '#contract/release.ts';
 export type Compression = Manifest['compression'];
 
 /** The bytes of a file in each encoding: identity, gzip and Brotli. */
-export interface Encodings {
-  readonly identity: Uint8Array;
-  readonly gz: Uint8Array;
-  readonly br: Uint8Array;
-}
+export type Encodings = Readonly<Record<'identity' | 'gz' | 'br', Uint8Array>>;
 
 type Compress = (identity: Uint8Array) => Encodings | Promise<Encodings>;
 

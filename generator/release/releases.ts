@@ -11,17 +11,15 @@ import { removeRelease, verifyRelease } from './publish.ts';
 export async function listReleases(out: string) {
   const currentId = await readCurrent(out);
   const entries = [];
-  const seen = new Set<string>();
   // Releases that are not in the history have the time of their folder and come last.
-  for (const { id, at } of [...readFolders(out), ...readSwitches(out)].toReversed()) {
-    if (seen.has(id)) continue;
-    seen.add(id);
+  const byId = Map.groupBy([...readFolders(out), ...readSwitches(out)].toReversed(), ({ id }) => id);
+  for (const [id, [latest]] of byId) {
     const manifest = await readManifest(join(out, 'releases', id)).catch(() => undefined);
     if (!manifest) continue;
     const { blogArticles, knowledgeBaseArticles } = manifest.counts;
     const bytes = Object.values(manifest.files).reduce((sum, file) => sum + file.bytes, 0);
     const articles = blogArticles + knowledgeBaseArticles;
-    entries.push({ id, madeCurrentAt: at, current: id === currentId, articles, bytes });
+    entries.push({ id, madeCurrentAt: latest!.at, current: id === currentId, articles, bytes });
   }
   return entries;
 }

@@ -77,6 +77,11 @@ export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** A count with its noun: `1 article`, `2 articles`. */
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /** Formats a diagnostic as one line of text or as a GitHub workflow command. */
 export function formatDiagnostic(diagnostic: Diagnostic, format: 'text' | 'github'): string {
   const { severity, line, column, hint } = diagnostic;

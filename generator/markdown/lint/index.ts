@@ -356,7 +356,7 @@ function createTextCheck({ source, sourceOf, warn }: Linted) {
   return (node: Paragraph | Heading | TableCell): void => {
     const checks = node.type === 'paragraph' ? inParagraphs : inTexts;
     if (checks.length === 0 || !node.position) return;
-    const text = toPlainText(node, sourceOf(node));
+    const text = maskMarkup(node, sourceOf(node));
     for (const { pattern, explain } of checks) {
       for (const match of text.matchAll(pattern)) {
         const start = startOf(node) + match.index;
@@ -372,7 +372,7 @@ const notPlainText = new Set<string>(
 );
 
 /** The source of a node in which as many spaces stand for code, HTML, links, pictures and escaped characters. */
-function toPlainText(parent: Paragraph | Heading | TableCell, source: string): string {
+function maskMarkup(parent: Paragraph | Heading | TableCell, source: string): string {
   const start = startOf(parent);
   let text = '';
   walk(parent, (node) => {
