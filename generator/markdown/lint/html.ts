@@ -231,18 +231,14 @@ function faultOfScheme(url: string, scheme: string, isPicture: boolean): Fault {
 }
 
 const folders = ['blog', 'knowledgebase', 'media'];
-const synonyms = new Map([
-  ['kb', 'knowledgebase'],
-  ['knowledge', 'knowledgebase'],
-]);
 
 /** Whether the first folder of a path is a mistyped folder of content/; other pages of the site are not known here. */
 function faultOfPath(path: string): Fault | undefined {
   const [, folder, rest = ''] = /^\/([^/?#]+)(\/.*)$/s.exec(path) ?? [];
   if (folder === undefined || folders.includes(folder)) return undefined;
   const name = folder.toLowerCase().replace(/[-_]|%20/g, '');
-  const meant =
-    synonyms.get(name) ?? folders.find((other) => distance(name, other) <= Math.max(1, Math.floor(other.length / 4)));
+  const isLike = (other: string): boolean => distance(name, other) <= Math.max(1, Math.floor(other.length / 4));
+  const meant = /^(?:kb|knowledge)$/.test(name) ? 'knowledgebase' : folders.find(isLike);
   return meant === undefined
     ? undefined
     : [`there is no folder /${folder}/ in content/`, didYouMean(`/${meant}${rest}`)];
