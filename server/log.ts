@@ -46,8 +46,9 @@ const flushMs = 1000;
 /** The minimum time between two reports of dropped texts while the queue is not empty. */
 const reportMs = 1000;
 
-/** The pause after a write that was not possible. It doubles up to the second value. */
-const [minPauseMs, maxPauseMs] = [1, 50];
+/** The pause after a write that was not possible. It doubles up to the maximum. */
+const minPauseMs = 1;
+const maxPauseMs = 50;
 
 /**
  * Opens the standard output or error of the process, without blocking: a thread that waits for a reader would keep the
@@ -63,7 +64,9 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
     // Its own pause is 100 ms: that is 640 kB of log a second.
     retryEAGAIN: () => false,
   });
-  let [dropped, reported, reportedAt] = [0, 0, -Infinity];
+  let dropped = 0;
+  let reported = 0;
+  let reportedAt = -Infinity;
   let pauseMs = minPauseMs;
   let retry: NodeJS.Timeout | undefined;
 
@@ -72,9 +75,13 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
     if (dropped === reported || performance.now() < reportedAt + reportMs) return;
     const before = dropped;
     onDropped?.(before - reported);
-    // The report itself may have been dropped.
-    if (dropped === before) [reported, reportedAt] = [before, performance.now()];
-    dropped = before;
+    // The report itself may have been dropped; it does not count.
+    if (dropped > before) {
+      dropped = before;
+      return;
+    }
+    reported = before;
+    reportedAt = performance.now();
   };
   stream.on('drop', () => (dropped += 1));
   stream.on('error', () => {

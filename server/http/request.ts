@@ -145,8 +145,11 @@ export function createIdentify(trustedProxies: BlockList, onUntrusted?: (address
     let address = normalize(remoteAddress) ?? '0.0.0.0';
     if (isDirect) return address;
     if (!isTrusted(address)) {
-      if (!isReported && remoteAddress !== '') onUntrusted?.(address);
-      isReported ||= remoteAddress !== '';
+      // The socket of a client that has left has no address.
+      if (!isReported && remoteAddress !== '') {
+        isReported = true;
+        onUntrusted?.(address);
+      }
       return address;
     }
     const hops = String(forwardedFor ?? '').split(',');

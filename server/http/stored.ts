@@ -91,7 +91,9 @@ function negotiateEncoding(header: string | undefined, available: StoredFile['va
   let bestWeight = 0;
   for (const encoding of ['br', 'gzip', 'identity'] as const) {
     const weight = weights.get(encoding) ?? (encoding === 'identity' ? 0 : weights.get('*')) ?? 0;
-    if (available[encoding] && weight > bestWeight) [best, bestWeight] = [encoding, weight];
+    if (!available[encoding] || weight <= bestWeight) continue;
+    best = encoding;
+    bestWeight = weight;
   }
   return best;
 }

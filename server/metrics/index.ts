@@ -6,7 +6,6 @@ import { createHostCheck } from '../http/request.ts';
 import type { Base } from '../lifecycle.ts';
 import type { Sources } from './series.ts';
 
-/** The settings of metrics. */
 interface MetricsSettings {
   readonly METRICS_PORT?: number | undefined;
   readonly HOST: string;

@@ -108,10 +108,8 @@ export function countEvents(registry: Registry): () => void {
     'Calls of the store that failed, by operation and table.',
     labels,
   );
-  const statements = new Map<string, ReturnType<typeof toStatement>>();
   on(endedQueries, ({ sql, ms, error }) => {
-    let statement = statements.get(sql);
-    if (!statement) statements.set(sql, (statement = toStatement(sql)));
+    const statement = toStatement(sql);
     queryDurations.observe(statement, ms / 1000);
     errors.inc(statement, error === undefined ? 0 : 1);
   });

@@ -43,7 +43,8 @@ export function* verifyReleaseFiles(files: ReadonlyMap<string, ReleaseFile>): Ge
       const digest = createHash('sha256');
       const segments: Buffer[] = [];
       for (let at = 0; at < file.bytes; at += segmentBytes) {
-        const segment = buffer.subarray(0, readSegment(descriptor, buffer.subarray(0, file.bytes - at)));
+        const segment = buffer.subarray(0, file.bytes - at);
+        fillSync(segment, file, descriptor);
         digest.update(segment);
         if (isStreamed) segments.push(hash('sha256', segment, 'buffer'));
         yield;
@@ -56,13 +57,14 @@ export function* verifyReleaseFiles(files: ReadonlyMap<string, ReleaseFile>): Ge
   }
 }
 
-/** Fills a buffer from a file, or less of it at the end; a single read may return fewer bytes. */
-function readSegment(descriptor: number, buffer: Buffer): number {
+/** Fills a buffer from where the last read of the file ended; a single read may return fewer bytes. */
+function fillSync(content: Buffer, file: ReleaseFile, descriptor: number): void {
   let filled = 0;
-  for (let bytesRead = 1; filled < buffer.length && bytesRead > 0; filled += bytesRead) {
-    bytesRead = readSync(descriptor, buffer, filled, buffer.length - filled, null);
+  while (filled < content.length) {
+    const bytesRead = readSync(descriptor, content, filled, content.length - filled, null);
+    if (bytesRead === 0) throw mismatch(file);
+    filled += bytesRead;
   }
-  return filled;
 }
 
 /** Reads a whole file. Throws a {@link ReleaseError} if it does not match the manifest. */
@@ -105,7 +107,8 @@ async function* readSegments(file: ReleaseFile, start: number, end: number): Asy
 }
 
 async function fill(content: Buffer, file: ReleaseFile, descriptor: number, at: number): Promise<void> {
-  for (let filled = 0; filled < content.length;) {
+  let filled = 0;
+  while (filled < content.length) {
     // oxlint-disable-next-line no-await-in-loop -- mostly one read
     const { bytesRead } = await readAsync(descriptor, content, filled, content.length - filled, at + filled);
     if (bytesRead === 0) throw mismatch(file);

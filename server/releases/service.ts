@@ -259,10 +259,7 @@ const docsHeaders = [
   'no-referrer',
 ];
 
-function describe(
-  name: StaticFileName,
-  file: string,
-): Pick<ServedFile, 'mediaType' | 'cacheControl' | 'documentHeaders' | 'hasRanges'> {
+function describe(name: StaticFileName, file: string) {
   const { mediaType: types = 'application/json', isImmutable = false }: StaticFile = staticFiles[name];
   const mediaType = typeof types === 'string' ? types : (types[extname(file).slice(1)] ?? 'application/octet-stream');
   if (name === 'getMedia') {
