@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import MiniSearch from 'minisearch';
@@ -15,6 +14,7 @@ import { ends } from '../helpers/ends.ts';
 import { buildProject, createProject, guide, validProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
+import { flipInCache, gzipStart } from './tree.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 /** The option of the documentation. */
@@ -51,9 +51,9 @@ const searchFileOf = (root: string): string =>
   join(realpathSync(join(root, 'dist/current')), 'public/v1/kb/search.json');
 const read = (root: string): KnowledgeBaseSearch => parse(readFileSync(searchFileOf(root), 'utf8'));
 
-/** The paths of all articles that a word finds as it is. */
-function find(root: string, word: string): string[] {
-  const results = toIndex(read(root)).search(word, { prefix: false, fuzzy: false });
+/** The paths of all articles that a word finds as it is, in all fields or in these. */
+function find(root: string, word: string, fields?: string[]): string[] {
+  const results = toIndex(read(root)).search(word, { prefix: false, fuzzy: false, ...(fields && { fields }) });
   return results.map(({ id }) => String(id).replace('/knowledgebase/', '')).toSorted();
 }
 
@@ -164,6 +164,21 @@ blockcode
       expect(found).toEqual(isFound ? list.split(' ') : []);
     }
   });
+
+  test.each([
+    [
+      '![How `<pre>` looks](/media/kb/map.svg)\n\n## Second\n\nTwo.\n\n```\nsecret\n```\n\nThree.\n',
+      ['second'],
+      ['two', 'three'],
+    ],
+    ['One.\n\n```ts title="a</pre>b"\nkept secret\n```\n\nThree.\n', [], ['one', 'three']],
+  ])('the words next to attributes that hold brackets: %j', async (markdown, headings, texts) => {
+    const root = createProject({ 'content/knowledgebase/vps/ssh.md': guide('Connect', markdown) });
+    await buildProject(root, { lenient: true });
+    const known = ['second', 'one', 'two', 'three', 'secret', 'pre', 'looks'];
+    const foundIn = (field: string) => known.filter((word) => find(root, word, [field]).includes('vps/ssh'));
+    expect([foundIn('headings'), foundIn('text')]).toEqual([headings, texts]);
+  });
 });
 
 describe('the file is', () => {
@@ -203,9 +218,7 @@ describe('the file is', () => {
   test('complete, if the cache lost the articles or their files', async () => {
     const root = createProject();
     await buildProject(root);
-    const database = new DatabaseSync(join(root, 'dist/.cache/renders.sqlite'));
-    database.exec('DELETE FROM encodings');
-    database.close();
+    flipInCache(root, gzipStart);
     writeFiles(root, { 'content/knowledgebase/vps/new.md': guide('New', 'Something else.\n') });
     await buildProject(root);
     expect([find(root, 'ssh'), find(root, 'record'), find(root, 'something')]).toEqual([
