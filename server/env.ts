@@ -83,7 +83,6 @@ function isHost(host: string): boolean {
   return isIP(host) !== 0 || /^(?!-)[\dA-Za-z.-]{1,63}(?<!-)$/.test(host);
 }
 
-/** The settings that each source of prices requires. */
 const PriceSettings = z.discriminatedUnion('DOMAIN_PRICES', [
   z.object({ DOMAIN_PRICES: z.literal('catalog') }),
   z.object({

@@ -95,7 +95,6 @@ function findForeign(text: string): string | undefined {
   return `The domain must not contain ${isVisible ? character : `U+${code}`}`;
 }
 
-/** What is wrong with a name. */
 interface Fault {
   readonly fault: string;
 }

@@ -44,6 +44,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
   let windows: ReturnType<typeof toWindows> = [];
   let monitors = new Map<string, ReturnType<typeof createMonitor>>();
   let isRoundComplete = false;
+  /** Resolved once a round is complete, and by the close. */
   const firstRound = Promise.withResolvers<void>();
   let closed = false;
 

@@ -129,7 +129,6 @@ export function createStatus(options: StatusOptions) {
   };
 }
 
-/** Creates the file of the status. */
 function createSnapshot(file: string, onFailure: (error: unknown) => void, now: () => number) {
   let latest: { readonly text: string; readonly at: number } | undefined;
   let writing = Promise.resolve();
