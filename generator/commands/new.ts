@@ -9,7 +9,7 @@ import { adviseAuthor } from '../articles/checks.ts';
 import { blog, collections, knowledgeBase, toTitleCase } from '../articles/content.ts';
 import { CommandError } from '../common/command-line.ts';
 import { createFolder } from '../common/files.ts';
-import { suggest } from '../common/suggest.ts';
+import { didYouMean } from '../common/suggest.ts';
 import { parseYaml } from '../common/yaml.ts';
 import { displayPath } from '../source/load.ts';
 import { toSlug } from '../source/slug.ts';
@@ -86,11 +86,6 @@ function readSlug(slug: string, option: string): string {
   if (success) return slug;
   const similar = toSlug(slug);
   throw new CommandError(`${option} ${error.issues[0]!.message}${similar && ` (did you mean "${similar}"?)`}`);
-}
-
-function didYouMean(word: string, names: readonly string[]): string {
-  const similar = suggest(word, names);
-  return similar ? ` (${similar})` : '';
 }
 
 function toBlogFields(content: string, category: string, author = readGitName(content)): Record<string, string> {

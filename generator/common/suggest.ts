@@ -6,6 +6,12 @@ export function suggest(word: string, validWords: readonly string[]): string | u
   return similar === undefined ? undefined : `did you mean "${similar}"?`;
 }
 
+/** Returns {@link suggest} in brackets, to follow a sentence; an empty text if no valid word is similar. */
+export function didYouMean(word: string, validWords: readonly string[]): string {
+  const hint = suggest(word, validWords);
+  return hint === undefined ? '' : ` (${hint})`;
+}
+
 /** Finds the valid word that is most similar to a mistyped one; undefined if none is similar. */
 export function findSimilar(word: string, validWords: readonly string[]): string | undefined {
   const maxDistance = Math.max(2, word.length / 3);

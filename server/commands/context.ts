@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { Scope, ServerName, scopes } from '#contract/api-keys.ts';
 import { CommandError } from '#common/command-line.ts';
 import type { Environment } from '#common/environment.ts';
-import { suggest } from '#common/suggest.ts';
+import { didYouMean } from '#common/suggest.ts';
 import { escapeControls, escapeLines } from '#common/terminal.ts';
 import { createAuditedChange } from '../hosting/audit.ts';
 import type { Change } from '../hosting/audit.ts';
@@ -122,12 +122,6 @@ export function formatTable(heading: readonly string[], cells: readonly (readonl
 
 /** A time in ISO format; null stays null. */
 export const toIso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
-
-/** Returns ` (did you mean "x"?)`, or an empty text if no candidate is near. */
-export function didYouMean(word: string, candidates: readonly string[]): string {
-  const hint = suggest(word, candidates);
-  return hint === undefined ? '' : ` (${hint})`;
-}
 
 /** Describes a server that does not exist, with the nearest name; undefined if it exists. */
 export async function describeUnknownServer(store: Store, server: ServerName): Promise<string | undefined> {

@@ -1,11 +1,11 @@
 import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
+import { didYouMean } from '#common/suggest.ts';
 import { createApiKey, generateApiKey, isActive } from '../keys/authorize.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
 import {
   OutputError,
   describeUnknownServer,
-  didYouMean,
   formatTable,
   parseDuration,
   parseKeyId,

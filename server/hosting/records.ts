@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { kindOf } from '#contract/api-keys.ts';
 import type { ServerKind } from '#contract/api-keys.ts';
-import { suggest } from '#common/suggest.ts';
+import { didYouMean } from '#common/suggest.ts';
 import type { ServerRecord } from '../store/types.ts';
 import { refs } from './providers/types.ts';
 
@@ -54,8 +54,3 @@ export function findRecordProblem(
 }
 
 const nouns: Readonly<Record<ServerKind, string>> = { game: 'a game server', vps: 'a VPS' };
-
-function didYouMean(word: string, candidates: readonly string[]): string {
-  const found = suggest(word, candidates);
-  return found === undefined ? '' : ` (${found})`;
-}
