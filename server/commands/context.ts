@@ -165,14 +165,14 @@ export const parseKeyId = parser(
 );
 
 const Day = z.iso.date();
-const Time = z.iso.datetime({ offset: true, local: true });
+const LocalTime = z.iso.datetime({ local: true });
 
 /** Parses a day (its start in UTC) or an ISO time (in UTC if it names no zone) to milliseconds. */
 export function parseTime(text: string): number | undefined {
   const full = Day.safeParse(text).success ? `${text}T00:00` : text;
-  if (!Time.safeParse(full).success) return undefined;
-  const time = Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(full) ? full : `${full}Z`);
-  return Number.isNaN(time) ? undefined : time;
+  // zod accepts a zone only after seconds.
+  const [, time = '', zone = 'Z'] = /^([^Z]+?)(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$/.exec(full) ?? [];
+  return LocalTime.safeParse(time).success ? Date.parse(time + zone) : undefined;
 }
 
 const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
