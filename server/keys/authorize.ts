@@ -140,10 +140,7 @@ const challenge = (parameters: string) => ({ 'WWW-Authenticate': `Bearer ${param
 export type Access = 'ok' | 'read_only' | Problem;
 
 /** A console in a mode, and the secret of an API key that opened it. */
-export interface ConsoleClaim {
-  readonly server: ServerName;
-  readonly keyId: string;
-  readonly secretHash: string;
+export interface ConsoleClaim extends Omit<Authority, 'scope'> {
   readonly mode: 'read' | 'read_write';
 }
 

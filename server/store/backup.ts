@@ -28,7 +28,7 @@ export interface Place {
 export async function backUp({ file, url, environment }: Place, to: string): Promise<void> {
   if (url === undefined && !existsSync(file)) throw new StoreError(`there is no database ${file}`);
   if (existsSync(to)) throw new StoreError(`${to} exists: name a new file`);
-  await explain(`${to} cannot be written`, async () => {
+  await withReason(`${to} cannot be written`, async () => {
     if (url === undefined) return await copySqlite(file, to);
     await createWhole(to, async (temporary) => {
       const options = ['--format=custom', '--table=hosting_*', '--lock-wait-timeout=30000', `--file=${temporary}`];
@@ -37,9 +37,9 @@ export async function backUp({ file, url, environment }: Place, to: string): Pro
   });
 }
 
-/** Restores a backup; returns imported tables. Throws a {@link StoreError} for one that is damaged, newer or forged. */
-export async function restore(from: string, { file, url, environment }: Place): Promise<ImportedTable[]> {
-  return await explain(`${from} cannot be restored`, async () => {
+/** Restores a backup; returns the imported tables, with the number of their records. Throws a {@link StoreError} for one that is damaged, newer or forged. */
+export async function restore(from: string, { file, url, environment }: Place) {
+  return await withReason(`${from} cannot be restored`, async () => {
     const kind = await readKind(from);
     if (url !== undefined && kind === 'SQLite') return await importSqlite(from, url);
     if (url === undefined && kind === 'PostgreSQL') {
@@ -53,7 +53,7 @@ export async function restore(from: string, { file, url, environment }: Place): 
 }
 
 /** Runs some work, whose errors become a {@link StoreError} that begins with what failed. */
-async function explain<Result>(failure: string, work: () => Promise<Result>): Promise<Result> {
+async function withReason<Result>(failure: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
@@ -176,7 +176,8 @@ async function createDatabase(url: string): Promise<void> {
     if (!(error instanceof StoreError && error.message.endsWith('(3D000)'))) throw error;
   }
   const { hostname: host, port, username, pathname } = new URL(url);
-  const [name, owner] = [pathname.slice(1), username].map(decodeURIComponent) as [string, string];
+  const name = decodeURIComponent(pathname.slice(1));
+  const owner = decodeURIComponent(username);
   const server = Object.assign(new URL(url), { pathname: '/postgres' });
   try {
     await withConnection(server.href, (query) => query(`CREATE DATABASE ${quote(name)}`));
@@ -211,14 +212,8 @@ async function runPostgres(
   }
 }
 
-/** The number of records that were imported into a table. */
-export interface ImportedTable {
-  readonly table: string;
-  readonly records: number;
-}
-
 /** Imports a backup of SQLite into an empty PostgreSQL database: all tables in one transaction, with their ids. */
-async function importSqlite(file: string, url: string): Promise<ImportedTable[]> {
+async function importSqlite(file: string, url: string) {
   await using opened = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
   opened.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -239,12 +234,12 @@ async function importSqlite(file: string, url: string): Promise<ImportedTable[]>
 }
 
 /** The versions, which the target has, the limits, which are full again within an hour, and the health. */
-const skipped = ['hosting_migrations', 'hosting_limits', 'hosting_health'];
+const notImported = ['hosting_migrations', 'hosting_limits', 'hosting_health'];
 
-async function copyTables(source: Query, target: Query): Promise<ImportedTable[]> {
+async function copyTables(source: Query, target: Query) {
   // The schema was compared with the program's own, so each name here is one of ours.
   const find = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'hosting_*' ORDER BY name`;
-  const tables = (await source(find)).map(({ name }) => String(name)).filter((name) => !skipped.includes(name));
+  const tables = (await source(find)).map(({ name }) => String(name)).filter((name) => !notImported.includes(name));
   return await inTransaction(target, postgresDialect, async () => {
     // A server that runs already must not write between the check and the end.
     await target(`LOCK TABLE ${tables.map(quote).join(', ')} IN EXCLUSIVE MODE`);
@@ -252,8 +247,9 @@ async function copyTables(source: Query, target: Query): Promise<ImportedTable[]
       if ((await target(`SELECT 1 FROM ${quote(table)} LIMIT 1`)).length === 0) continue;
       throw new StoreError(`the PostgreSQL database holds records already (in ${table}): name an empty one`);
     }
-    const imported: ImportedTable[] = [];
-    for (const table of tables) imported.push({ table, records: await copyTable(source, target, table) });
+    const imported = await Array.fromAsync(tables, async (table) => {
+      return { table, records: await copyTable(source, target, table) };
+    });
     // The ids go on where they were, also after the newest records were removed.
     for (const { name, seq } of await source('SELECT name, seq FROM sqlite_sequence WHERE seq > 0')) {
       if (!tables.includes(String(name))) continue;

@@ -47,7 +47,11 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
     await pending.catch(() => undefined);
   };
   const watch = (check: () => Promise<void>): void => {
-    timer = setTimeout(() => void checkOnce(check).then(() => timer && watch(check)), everyMs).unref();
+    const checkAgain = async (): Promise<void> => {
+      await checkOnce(check);
+      if (timer) watch(check);
+    };
+    timer = setTimeout(() => void checkAgain(), everyMs).unref();
   };
   return {
     answers: () => answers,

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { Scope, ServerName } from '#contract/api-keys.ts';
-import type { ServerKind } from '#contract/api-keys.ts';
 import { createEvent } from '../events.ts';
 import { prepareFolder } from '../settings.ts';
 import { withTimeout } from '../timeout.ts';
@@ -221,9 +220,7 @@ export function createServerRecords(query: Query) {
       const open = await servers.select(`WHERE suspended_at IS NULL AND server IN (${marks})`, names);
       return new Set(open.map(({ server }) => server));
     },
-    /** All servers, or those of a kind, ordered by name. */
-    list: (kind?: ServerKind) =>
-      servers.select('WHERE server LIKE $1 ORDER BY server', [kind === undefined ? '%' : `${kind}:%`]),
+    list: () => servers.select('ORDER BY server'),
     /** Suspends a server; false if there is none, true even if it was already suspended. */
     suspend: (server: ServerName, at: number) =>
       servers.change('UPDATE hosting_servers SET suspended_at = COALESCE(suspended_at, $2) WHERE server = $1', [

@@ -130,7 +130,10 @@ function createQuery(connection: DatabaseSync, file: string, assertSame?: () => 
     try {
       assertSame?.();
       let statement = statements.get(sql);
-      if (!statement) statements.set(sql, (statement = connection.prepare(sql)));
+      if (!statement) {
+        statement = connection.prepare(sql);
+        statements.set(sql, statement);
+      }
       return runNow(statement, values);
     } catch (error) {
       const { errcode = 0 } = error as { errcode?: number };
