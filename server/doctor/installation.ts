@@ -60,11 +60,7 @@ export function openInstallation(
       : 'see that PostgreSQL runs, that this machine may connect, and the user and password of DATABASE_URL';
   const store = once(storeAdvice, () => checkStore(env));
   /** Whether our server answers on HOST and PORT. */
-  const server = once('', async () => {
-    const [{ value }, { outcomes }] = await Promise.all([release(), store()]);
-    const isStoreWrong = outcomes.some(({ state }) => state !== 'ok');
-    return await findServer(env, options, isStoreWrong, value);
-  });
+  const server = once('', async () => findServer(env, options, (await store()).outcomes, (await release()).value));
   const providers = once('correct the file; docs/reference.md has an example of each type', async () => {
     const { PROVIDERS_FILE: file, DATA_DIR: dataDir, UPSTREAM_TIMEOUT_SECONDS: seconds } = env;
     if (file === undefined) return { outcomes: [skipped('PROVIDERS_FILE is not set: there are no servers')] };
@@ -138,7 +134,7 @@ export function visitHere(host: string, port: number): Visit {
 export const isFree = (found: Seen | string): found is string =>
   typeof found === 'string' && /REFUSED|UNREACH|NOTAVAIL|NOTFOUND|EAI_AGAIN|ETIMEDOUT/.test(found);
 
-async function findServer(env: Env, expected: Expected, isStoreWrong: boolean, release: Release | undefined) {
+async function findServer(env: Env, expected: Expected, store: readonly Outcome[], release: Release | undefined) {
   const { HOST, PORT: port, SERVICE_VERSION: version } = env;
   if (port === 0) return toFact(false, skipped('PORT is 0, so its port is not known'));
   const visit = visitHere(HOST, port);
@@ -155,7 +151,7 @@ async function findServer(env: Env, expected: Expected, isStoreWrong: boolean, r
   }
   if (running === version) {
     const gone = skipped('it stopped answering while it was looked at');
-    return toFact(true, await checkServer(visit, version, isStoreWrong, release).catch(() => gone));
+    return toFact(true, await checkServer(visit, version, store, release).catch(() => gone));
   }
   if (expected.beforeStart) return toFact(true, ok(`it runs another version until it is restarted with ${version}`));
   return toFact(true, fault(`it runs another version than ${version}, which is installed here`, 'restart it'));
@@ -164,7 +160,12 @@ async function findServer(env: Env, expected: Expected, isStoreWrong: boolean, r
 /** Files that change with every release, but for one whose only change is a picture. */
 const compared = ['/v1/blog/list', '/v1/kb/list', '/v1/plans', '/v1/kb/search.json', '/v1/openapi.json'];
 
-async function checkServer(visit: Visit, version: string, isStoreWrong: boolean, release?: Release): Promise<Outcome> {
+async function checkServer(
+  visit: Visit,
+  version: string,
+  store: readonly Outcome[],
+  release?: Release,
+): Promise<Outcome> {
   const differs = compared.map(async (target) => {
     const expected = release?.find(target)?.variants.identity.sha256;
     const { bytes, status } = await visit(target);
@@ -176,12 +177,15 @@ async function checkServer(visit: Visit, version: string, isStoreWrong: boolean,
   }
   const { status } = await visit('/ready');
   if (status === 200) return ok(`it runs with version ${version}${release ? ' and this release' : ''}`);
-  if (isStoreWrong) return skipped(`/ready answers ${status}, as its store has a fault`);
+  if (store.some(({ state }) => state !== 'ok')) return skipped(`/ready answers ${status}, as its store has a fault`);
   return fault(`/ready answers ${status}`, 'its store does not answer, or it is being stopped: see its log');
 }
 
 /** The records that other checks look at. */
-type Records = { readonly servers: readonly ServerRecord[]; readonly apiKeys: readonly ApiKeyRecord[] };
+interface Records {
+  readonly servers: readonly ServerRecord[];
+  readonly apiKeys: readonly ApiKeyRecord[];
+}
 
 const noRecords: Records = { servers: [], apiKeys: [] };
 
@@ -210,26 +214,28 @@ export async function findExisting(folder: string): Promise<{ folder: string; de
 
 /** Checks the store without writing to it. It is opened for reading alone, and not migrated. Throws a StoreError. */
 export async function checkStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings): Promise<Fact<Records>> {
+  await using opened = new AsyncDisposableStack();
+  if (url !== undefined) {
+    const { postgresDialect, readPostgres } = await import('../store/postgres.ts');
+    const { query } = opened.adopt(await readPostgres(url), ({ close }) => close());
+    const outcomes = await examinePostgres(query);
+    const value = await readRecords(query, postgresDialect, outcomes);
+    outcomes.push({ check: 'rights in the store', ...(await checkPrivileges(query)) });
+    return { value, outcomes };
+  }
   const file = sqliteFileIn(DATA_DIR);
-  if (url === undefined && !existsSync(file)) {
+  if (!existsSync(file)) {
     const { folder } = await findExisting(resolve(DATA_DIR));
     const outcome = isWritable(folder)
       ? ok('there is none yet: the first start creates it')
       : fault(`this user can neither open nor create it in ${folder}`, ownerAdvice(folder));
     return toFact(noRecords, outcome);
   }
-  const postgres = url === undefined ? undefined : await import('../store/postgres.ts');
-  const { query, close } = postgres ? await postgres.readPostgres(url!) : readSqlite(file);
-  try {
-    const outcomes = postgres ? await examinePostgres(query) : await examineSqlite(query, file);
-    // What is left of a damaged file is not read.
-    if (!postgres && outcomes[0]!.state === 'fault') return { outcomes };
-    const value = await readRecords(query, postgres ? postgres.postgresDialect : sqliteDialect, outcomes);
-    if (postgres) outcomes.push({ check: 'rights in the store', ...(await checkPrivileges(query)) });
-    return { value, outcomes };
-  } finally {
-    await close();
-  }
+  const { query } = opened.adopt(readSqlite(file), ({ close }) => close());
+  const outcomes = await examineSqlite(query, file);
+  // What is left of a damaged file is not read.
+  if (outcomes[0]!.state === 'fault') return { outcomes };
+  return { value: await readRecords(query, sqliteDialect, outcomes), outcomes };
 }
 
 async function examineSqlite(query: Query, file: string): Promise<Outcome[]> {

@@ -71,16 +71,16 @@ async function blameClock({ url, ...finding }: Outcome & Finding, installation: 
 /** How far an upstream is ahead of this machine, in milliseconds: NaN if none says it, undefined if none is configured. */
 async function readUpstreamSkew({ env, providers }: Installation): Promise<number | undefined> {
   const { value: reports = [] } = await providers();
-  // Those that answer first: others may take their whole time.
+  const heard = reports.filter(({ answers }) => answers);
   const silent = reports.filter(({ answers, url }) => !answers && url?.startsWith('https:'));
-  let skewMs: number | undefined;
-  for (const { url } of [...reports.filter(({ answers }) => answers), { url: env.UPTIME_KUMA_URL }, ...silent]) {
-    if (url === undefined) continue;
+  // Those that answer first: others may take their whole time.
+  const urls = [...heard, { url: env.UPTIME_KUMA_URL }, ...silent].flatMap(({ url }) => url ?? []);
+  for (const url of urls) {
     // oxlint-disable-next-line no-await-in-loop
-    skewMs = await askTime(new URL(url), '/');
-    if (!Number.isNaN(skewMs)) break;
+    const skewMs = await askTime(new URL(url), '/');
+    if (!Number.isNaN(skewMs)) return skewMs;
   }
-  return skewMs;
+  return urls.length > 0 ? Number.NaN : undefined;
 }
 
 const hourMs = 3_600_000;
@@ -117,13 +117,15 @@ export const checks = {
       const seen = 'PUBLIC_URL is not https: API keys and consoles travel in plain text';
       found.push(fault(seen, 'serve it by https, and set that URL'));
     }
-    // A public service that listens on this machine alone is behind a proxy on it.
     const isLocal = isLoopback(host) || host === '::1';
     if (isLocal && !trusted.check('127.0.0.1') && !trusted.check('::1', 'ipv6')) {
-      const behind = 'behind a proxy on this machine, all visitors would share one limit';
-      const lacks = 'TRUSTED_PROXIES lacks the proxy on this machine: all its visitors share one limit';
       const advice = 'set TRUSTED_PROXIES=127.0.0.1,::1';
-      found.push(isPublic(env) ? fault(lacks, advice) : hint(behind, advice));
+      // A public service that listens on this machine alone is behind a proxy on it.
+      found.push(
+        isPublic(env)
+          ? fault('TRUSTED_PROXIES lacks the proxy on this machine: all its visitors share one limit', advice)
+          : hint('behind a proxy on this machine, all visitors would share one limit', advice),
+      );
     }
     // Documentation addresses (RFC 5737, RFC 3849), which are those of no proxy.
     if (trusted.check('203.0.113.1') || trusted.check('2001:db8::1', 'ipv6')) {
@@ -157,17 +159,14 @@ export const checks = {
     const files = new Map<string, string>();
     // systemd loads these for the service (LoadCredential=). Others may open by its name what they cannot list.
     const credentials = resolve(dirname(installed), 'credentials');
-    const named = Object.keys(environment).map((name) =>
-      name
-        .replace(/_FILE$/, '')
-        .toLowerCase()
-        .replaceAll('_', '-'),
-    );
-    for (const name of [...named, ...(await readdir(credentials).catch(() => []))])
-      files.set(join(credentials, name), join(credentials, name));
+    const addCredential = (name: string) => files.set(join(credentials, name), join(credentials, name));
+    for (const name of await readdir(credentials).catch(() => [])) addCredential(name);
+    for (const [name, path] of Object.entries(environment)) {
+      const secret = name.replace(/_FILE$/, '');
+      addCredential(secret.toLowerCase().replaceAll('_', '-'));
+      if (path && secret !== name && secretName.test(secret)) files.set(path, name);
+    }
     // Not the path of a secret, or how long one lasts.
-    for (const [name, path] of Object.entries(environment))
-      if (path && name.endsWith('_FILE') && secretName.test(name.slice(0, -'_FILE'.length))) files.set(path, name);
     const dotenv = Object.entries(parseEnv(await readFile('.env', 'utf8').catch(() => '')));
     if (dotenv.some(([name, value]) => secretName.test(name) && value !== '')) files.set('.env', '.env');
     if (providers !== undefined && holdsSecret(providers)) files.set(providers, 'PROVIDERS_FILE');

@@ -28,10 +28,10 @@ export const fault = (seen: string, advice: string): Outcome => ({ state: 'fault
 /** The outcome of a check that cannot be made. */
 export const skipped = (seen: string): Outcome => ({ state: 'skipped', seen });
 
+type Found = Outcome | readonly Outcome[];
+
 /** A table of checks, by the names that their findings have. */
-export type Checks<Subject> = Readonly<
-  Record<string, (subject: Subject) => Outcome | readonly Outcome[] | Promise<Outcome | readonly Outcome[]>>
->;
+export type Checks<Subject> = Readonly<Record<string, (subject: Subject) => Found | Promise<Found>>>;
 
 /** Makes checks, `parallel` at a time, and returns all findings in order; one that throws has the one of `onError`. */
 export async function runChecks<Subject>(

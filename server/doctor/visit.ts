@@ -23,15 +23,11 @@ import { fault, ok, runChecks, skipped } from './run.ts';
 import type { Checks, Finding, Outcome } from './run.ts';
 
 /** The service as a client sees it, and what its lists contain. */
-interface Site {
+interface Site extends Readonly<Awaited<ReturnType<typeof readLists>>> {
   readonly visit: Visit;
   readonly base: URL;
-  /** Targets of articles. */
-  readonly articles: readonly string[];
-  /** The target of a picture, if an article has one. */
-  readonly picture?: string | undefined;
   /** The headers that send an API key, if there is one. */
-  readonly keyed?: Readonly<Record<string, string>> | undefined;
+  readonly keyed: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -45,19 +41,19 @@ export async function examine(
 ): Promise<readonly Finding[]> {
   const isSafe = base.protocol === 'https:' || isLoopback(base.hostname);
   const keyed = isSafe && key !== undefined ? { Authorization: `Bearer ${key}` } : undefined;
-  let lists: Pick<Site, 'articles' | 'picture'> = { articles: [] };
   /** Each check has a client, and so a time, of its own. */
-  const toSite = (): Site => ({ visit: createVisit(base, lookup), base, keyed, ...lists });
+  const connect = (): Visit => createVisit(base, lookup);
   const onNoAnswer = async (error: unknown): Promise<Outcome> => {
     // A wrong clock refuses every certificate, and is the one fault then.
     const skewMs = isDateError(codeOf(error)) ? await askTime(base, '/health', lookup) : 0;
     return Math.abs(skewMs) > maxSkewMs ? { check: 'clock', ...judgeClock(skewMs) } : toFault(error);
   };
-  const first = await runChecks({ answers: checkAnswers }, toSite, onNoAnswer);
+  const first = await runChecks({ answers: checkAnswers }, connect, onNoAnswer);
   if (first.some(({ state }) => state === 'fault')) return first;
-  lists = await readLists(toSite());
+  const lists = await readLists(connect());
   // One after another: some count requests, others look at what a proxy kept of an earlier one.
-  return [...first, ...(await runChecks(checks, toSite, toFault, 1))];
+  const others = await runChecks(checks, () => ({ ...lists, visit: connect(), base, keyed }), toFault, 1);
+  return [...first, ...others];
 }
 
 function toFault(error: unknown): Outcome {
@@ -76,21 +72,27 @@ function judgeClock(skewMs: number): Outcome {
   return fault(`it is ${Math.round(skewMs / 1000)} s off this machine`, 'set both clocks by NTP');
 }
 
-async function readLists({ visit }: Site): Promise<Pick<Site, 'articles' | 'picture'>> {
+async function readLists(visit: Visit) {
   const read = async (kind: string): Promise<{ path: string; cover?: string }[]> => {
     const list = (await visit(`/v1/${kind}/list`).catch(() => undefined))?.json;
     return Array.isArray(list) ? list.filter((item) => typeof item?.path === 'string') : [];
   };
   const [posts, guides] = await Promise.all([read('blog'), read('kb')]);
-  const articles = posts.map(({ path }) => `/v1/blog/article?path=${path}`);
-  articles.push(...guides.map(({ path }) => `/v1/kb/article?path=${path}`));
-  return { articles, picture: posts.find(({ cover }) => cover?.startsWith('/media/'))?.cover };
+  return {
+    /** Targets of articles. */
+    articles: [
+      ...posts.map(({ path }) => `/v1/blog/article?path=${path}`),
+      ...guides.map(({ path }) => `/v1/kb/article?path=${path}`),
+    ],
+    /** The target of a picture, if an article has one. */
+    picture: posts.find(({ cover }) => cover?.startsWith('/media/'))?.cover,
+  };
 }
 
 const keepHeaders = 'let the proxy keep the headers of the service';
 
 /** Whether the service answers, and not only its proxy: all other checks depend on it. */
-async function checkAnswers({ visit }: Site): Promise<Outcome> {
+async function checkAnswers(visit: Visit): Promise<Outcome> {
   const { status, header, text, fields } = await visit('/health');
   if (status >= 300 && status < 400)
     return fault(`/health is redirected to ${header('location')}`, 'give --url the address that it leads to');
@@ -131,7 +133,7 @@ const noQuota = fault('answers have no RateLimit', 'let the proxy keep RateLimit
 const tooFast = skipped('the quota grows too fast to see in it whose requests are counted');
 
 /** Sends requests at once; returns how many the fullest answer says were counted, or NaN if one does not say it. */
-async function countRequests({ visit }: Site, requests: number, toOptions: (at: number) => Parameters<Visit>[1]) {
+async function countRequests(visit: Visit, requests: number, toOptions: (at: number) => Parameters<Visit>[1]) {
   const seen = await Promise.all(Array.from({ length: requests }, (_, at) => visit('/v1/info', toOptions(at))));
   // For instance `"default";q=100;w=2` in RateLimit-Policy and `"default";r=99;t=1` in RateLimit.
   const counted = seen.map(({ header }) => {
@@ -336,13 +338,13 @@ const checks: Checks<Site> = {
     return fault(`POST without a key is answered ${status}, not 401`, 'pass on POST and its body to the service');
   },
   // A client may not choose the address that its limit counts.
-  async 'forged X-Forwarded-For'(site) {
+  async 'forged X-Forwarded-For'({ visit }) {
     // Three times: while a busy machine asks, the quota grows again.
     for (let turn = 0; turn < 3; turn += 1) {
       // oxlint-disable no-await-in-loop
-      const counted = await countRequests(site, burst, () => ({}));
+      const counted = await countRequests(visit, burst, () => ({}));
       // TEST-NET-3 (RFC 5737): addresses that no client has.
-      const forged = await countRequests(site, burst, (at) => ({
+      const forged = await countRequests(visit, burst, (at) => ({
         headers: { 'X-Forwarded-For': `203.0.113.${turn * burst + at}` },
       }));
       // oxlint-enable no-await-in-loop
@@ -355,10 +357,10 @@ const checks: Checks<Site> = {
     return fault('each forged address has a limit of its own', advice);
   },
   // The service must know its clients apart: else one of them uses up the limit of all.
-  async 'addresses of clients'(site) {
+  async 'addresses of clients'({ visit, base }) {
     const byFamily = (requests: number): Promise<number[]> =>
-      Promise.all([4, 6].map((family) => countRequests(site, requests, () => ({ family }))));
-    const isName = isIP(site.base.hostname.replace(/^\[|\]$/g, '')) === 0;
+      Promise.all([4, 6].map((family) => countRequests(visit, requests, () => ({ family }))));
+    const isName = isIP(base.hostname.replace(/^\[|\]$/g, '')) === 0;
     const before = isName ? await byFamily(1).catch(() => undefined) : undefined;
     if (!before) return skipped('it takes a name that is reached by IPv4 and by IPv6');
     // All at once: the quota grows again within fractions of a second.

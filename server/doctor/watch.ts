@@ -34,9 +34,15 @@ const lookMs = 5 * 60_000;
 const repeatMs = 24 * 3_600_000;
 
 const repeated = [
-  ...(['settings', 'clock', 'disk', 'rights'] as const),
-  ...(['release age', 'providers', 'servers', 'shared servers'] as const),
-];
+  'settings',
+  'clock',
+  'disk',
+  'rights',
+  'release age',
+  'providers',
+  'servers',
+  'shared servers',
+] as const;
 
 /** Logs each fault when it begins, once a day while it lasts, and when it ends; returns a function that stops this. */
 export function watchInstallation(watched: Watched): () => void {
@@ -55,17 +61,16 @@ export function watchInstallation(watched: Watched): () => void {
     store: async () => ({ value: { servers: await store.servers.list(), apiKeys: [] }, outcomes: [] }),
     server: async () => ({ value: true, outcomes: [] }),
     async providers() {
-      const isFirst = isStart;
-      isStart = false;
       const { value: reports } = await askProviders(providers);
       const outcomes = reports.flatMap((report) => {
         // Later, an upstream that does not answer says nothing about its credential.
-        if (isFirst || report.answers) return report.outcomes;
+        if (isStart || report.answers) return report.outcomes;
         return { check: `provider ${report.name}`, ...skipped('its upstream does not answer') };
       });
       // What is right is logged once.
-      const good = outcomes.filter(({ state }) => isFirst && !isStopped && state === 'ok');
+      const good = isStart && !isStopped ? outcomes.filter(({ state }) => state === 'ok') : [];
       for (const { check, seen } of good) log.info({ check }, seen);
+      isStart = false;
       return { outcomes };
     },
   };
