@@ -38,12 +38,12 @@ export class OutputError extends Error {
 }
 
 /** Creates the context of one command, whose name is needed to say how it is run. */
-export function createContext(command: string, process: ProcessContext) {
-  const { out, err, installed = installedSettings } = process;
+export function createContext(command: string, processContext: ProcessContext) {
+  const { out, err, installed = installedSettings } = processContext;
   const isInstalled = existsSync(installed);
   /** Throws where the settings of an installation are not those of this process: it would act on a store of its own. */
   const settings = (): Environment => {
-    const environment = process.settings();
+    const environment = processContext.settings();
     const names = ['DATA_DIR', 'DATABASE_URL', 'DATA_DIR_FILE', 'DATABASE_URL_FILE'];
     if (!isInstalled || names.some((name) => environment[name])) return environment;
     throw new EnvError(

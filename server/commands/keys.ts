@@ -63,14 +63,14 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
       await withStore(async (store) => {
         await warn(store, record);
         let existing = ifAbsent ? await store.apiKeys.findActive(label, record.createdAt) : undefined;
-        if (!existing) {
-          const values = { servers: servers.join(','), scopes: scopes.join(','), expires: toIso(expires) };
-          await change(store, { action: 'keys create', keyId: id, values }, async () => {
-            if (!ifAbsent) return await store.apiKeys.create(record);
-            existing = await store.apiKeys.createIfAbsent(record);
-            return existing ? 'exists' : true;
-          });
-        }
+        const create = async () => {
+          if (!ifAbsent) return await store.apiKeys.create(record);
+          // Another command may have created it by now.
+          existing = await store.apiKeys.createIfAbsent(record);
+          return existing ? 'exists' : true;
+        };
+        const values = { servers: servers.join(','), scopes: scopes.join(','), expires: toIso(expires) };
+        if (!existing) await change(store, { action: 'keys create', keyId: id, values }, create);
         if (!existing) {
           const result = { key: text, ...(ifAbsent && { created: true }) };
           return await showSecret(`API key ${id} is created`, record, result, json);
