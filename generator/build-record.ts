@@ -61,11 +61,10 @@ export function openBuildRecord(options: BuildOptions, { content, catalog }: Sou
     async write({ release, ...result }: BuildResult): Promise<void> {
       if (!release) return;
       const manifestHash = hash('sha256', readFileSync(manifestOf(release.id)));
-      const recorded = { ...result, release: release.id };
-      const stored: StoredRecord = { toolchain, inputHash, now, manifestHash, result: recorded };
+      const stored = { toolchain, inputHash, now, manifestHash, result: { ...result, release: release.id } };
       try {
         createFolder(dirname(file));
-        const json = JSON.stringify(stored);
+        const json = JSON.stringify(stored satisfies StoredRecord);
         await replaceFile(file, `${hash('sha256', json)}\n${json}`);
       } catch {
         // Without a record the next build only takes longer.

@@ -1,6 +1,8 @@
 import type { Authors, ContentItem } from '#contract/articles.ts';
 import { mediaTypes } from '#contract/articles.ts';
 import { staticFiles } from '#contract/endpoints.ts';
+import { escapeXml, xml } from '#common/markup.ts';
+import type { Markup } from '#common/markup.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import type { SourceFolder } from '../source/load.ts';
 import type { Article, ReadText } from './article.ts';
@@ -53,7 +55,7 @@ export async function renderFeed(feed: Feed, readText: ReadText): Promise<string
   </feed>`);
 }
 
-function renderEntry(entry: Feed['entries'][number], html: string, feed: Feed): Xml {
+function renderEntry(entry: Feed['entries'][number], html: string, feed: Feed): Markup {
   const { site, service } = feed;
   const { cover, authorUrl } = entry;
   const type = mediaTypes[cover.slice(cover.lastIndexOf('.') + 1)];
@@ -127,29 +129,6 @@ function toAbsoluteUrls(html: string, page: string, { site, service }: Feed): st
   );
 }
 
-/** Everything that XML 1.0 cannot hold, not even escaped: most control characters, and halves of characters. */
-const impossible = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu;
-
-/** Escapes text for XML, for content and for attributes in double quotes; removes what XML cannot hold. */
-function escapeXml(text: string): string {
-  // A parser would read a carriage return as a line feed.
-  const entities: Partial<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', '\r': '#13' };
-  return text.replace(impossible, '').replace(/[&<>"\r]/g, (character) => `&${entities[character]};`);
-}
-
-type Xml = Readonly<Record<'xml', string>>;
-type Part = string | Xml | undefined | readonly Part[];
-
-/** A template of XML: texts are escaped, `undefined` is left out, and so are its line breaks with their indents. */
-function xml(texts: TemplateStringsArray, ...parts: readonly Part[]): Xml {
-  const toXml = (part: Part): string => {
-    if (part === undefined) return '';
-    if (typeof part === 'string') return escapeXml(part);
-    return 'xml' in part ? part.xml : part.map(toXml).join('');
-  };
-  return { xml: texts.map((text, at) => text.replace(/\n */g, '') + toXml(parts[at])).join('') };
-}
-
-function renderXml(root: Xml): string {
-  return `<?xml version="1.0" encoding="utf-8"?>\n${root.xml}\n`;
+function renderXml(root: Markup): string {
+  return `<?xml version="1.0" encoding="utf-8"?>\n${root.markup}\n`;
 }

@@ -1,4 +1,3 @@
-import type { Command } from '@commander-js/extra-typings';
 import { createProgram, runProgram } from '../common/command-line.ts';
 import { addBuildOptions, addCheckOptions, addDevOptions, addNewOptions, addOut } from './settings.ts';
 
@@ -19,11 +18,7 @@ export function runGenerator(args: readonly string[]): Promise<number> {
     .argument('<kind>', 'blog, or knowledgebase (short: kb)')
     .argument('<title...>', 'the title of the article')
     .action(async (kind, title, flags) => (await import('./new.ts')).runNew(kind, title, flags));
-  addReleasesCommands(program.command('releases').description('Lists, compares, rolls back and prunes releases.'));
-  return runProgram(program, args);
-}
-
-function addReleasesCommands(releases: Command): void {
+  const releases = program.command('releases').description('Lists, compares, rolls back and prunes releases.');
   addOut(releases.command('list').description('Lists the releases, the most recently current first.'))
     .option('--json', 'print a JSON array')
     .action(async (flags) => (await import('./releases.ts')).runList(flags));
@@ -38,4 +33,5 @@ function addReleasesCommands(releases: Command): void {
   addOut(releases.command('prune').description('Removes old releases.'))
     .option('--keep <N>', 'the number of releases to keep; the current one always stays')
     .action(async (flags) => (await import('./releases.ts')).runPrune(flags));
+  return runProgram(program, args);
 }

@@ -1,10 +1,10 @@
-/** HTML that needs no escaping. */
-export interface Html {
-  readonly html: string;
+/** Markup that needs no escaping. */
+export interface Markup {
+  readonly markup: string;
 }
 
 /** Renders a page with its title, what else its head has, and its body element. */
-export function renderDocument({ title, head, body }: { title: string; head: Html; body: Html }): string {
+export function renderDocument({ title, head, body }: { title: string; head: Markup; body: Markup }): string {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -16,28 +16,44 @@ export function renderDocument({ title, head, body }: { title: string; head: Htm
         ${head}
       </head>
       ${body}
-    </html> `.html;
+    </html> `.markup;
 }
 
-type Part = string | number | Html | undefined | false | readonly Part[];
+type Part = string | number | Markup | undefined | false | readonly Part[];
 
-/** A template of HTML: texts are escaped, HTML and lists of it are inserted, `undefined` and `false` are left out. */
-export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
-  return { html: texts.reduce((all, text, index) => all + toHtml(parts[index - 1]) + text) };
+/** A template of HTML: texts are escaped, markup and lists of it are inserted, `undefined` and `false` are left out. */
+export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Markup {
+  return join(texts, parts, (text) => toEntities(text, /[&<>"']/g));
 }
 
-/** Marks a text as HTML that needs no escaping. */
-export function trusted(text: string): Html {
-  return { html: text };
+/** The same for XML; line breaks are left out with their indents. */
+export function xml(texts: TemplateStringsArray, ...parts: readonly Part[]): Markup {
+  const lines = texts.map((text) => text.replace(/\n */g, ''));
+  return join(lines, parts, escapeXml);
 }
 
-function toHtml(part: Part): string {
-  if (part === undefined || part === false) return '';
-  if (typeof part === 'string' || typeof part === 'number') return escapeHtml(String(part));
-  return 'html' in part ? part.html : part.map(toHtml).join('');
+/** Marks a text as markup that needs no escaping. */
+export const trusted = (markup: string): Markup => ({ markup });
+
+/** Everything that XML 1.0 cannot hold, not even escaped: most control characters, and halves of characters. */
+const impossible = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu;
+
+/** Escapes text for XML, for content and for attributes in double quotes; removes what XML cannot hold. */
+export function escapeXml(text: string): string {
+  // A parser would read a carriage return as a line feed.
+  return toEntities(text.replace(impossible, ''), /[&<>"\r]/g);
 }
 
-function escapeHtml(text: string): string {
-  const entities: Partial<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": '#39' };
-  return text.replace(/[&<>"']/g, (character) => `&${entities[character]};`);
+function toEntities(text: string, special: RegExp): string {
+  const entities = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": '#39', '\r': '#13' };
+  return text.replace(special, (character) => `&${entities[character as keyof typeof entities]};`);
+}
+
+function join(texts: readonly string[], parts: readonly Part[], escape: (text: string) => string): Markup {
+  const toMarkup = (part: Part): string => {
+    if (part === undefined || part === false) return '';
+    if (typeof part === 'string' || typeof part === 'number') return escape(String(part));
+    return 'markup' in part ? part.markup : part.map(toMarkup).join('');
+  };
+  return { markup: texts.reduce((all, text, at) => all + toMarkup(parts[at - 1]) + text) };
 }

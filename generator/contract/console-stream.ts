@@ -51,8 +51,7 @@ interface Argument {
   /** The shape, if the text is JSON. */
   readonly json?: z.ZodObject;
 }
-type Details = Pick<Argument, 'optional' | 'values' | 'json'>;
-const argument = <More extends Details>(name: string, description: string, example: string, more?: More) =>
+const argument = <More>(name: string, description: string, example: string, more?: More & Partial<Argument>) =>
   ({ name, description, example, ...more }) as Argument & More;
 const reason = (example: string) => argument('reason', 'The reason, in a sentence for people.', example);
 const reference = argument('reference', 'The reference of the command, unchanged.', 'cmd-17');

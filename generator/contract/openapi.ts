@@ -24,7 +24,7 @@ interface Response {
 export type Operation = ReturnType<typeof renderOperation>;
 
 /** The description as this program writes it. */
-export type OpenApiDocument = ReturnType<typeof renderOpenApi>;
+export type OpenApi = ReturnType<typeof renderOpenApi>;
 
 /** What the release has besides content. */
 interface GeneratedFiles {

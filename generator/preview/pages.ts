@@ -2,8 +2,8 @@ import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ContentArticle, KnowledgeBaseArticle } from '#contract/articles.ts';
 import type { Article } from '../articles/article.ts';
-import { html, renderDocument, trusted } from '../html.ts';
-import type { Html } from '../html.ts';
+import { html, renderDocument, trusted } from '#common/markup.ts';
+import type { Markup } from '#common/markup.ts';
 import { compareText, plural } from '../source/diagnostics.ts';
 import type { Diagnostic } from '../source/diagnostics.ts';
 
@@ -44,7 +44,7 @@ export function renderPage(state: PreviewState, path: string, query: URLSearchPa
 const maxErrors = 20;
 
 /** Renders a whole page. `main` and the problems are replaced in the open page after each build. */
-function renderWhole(title: string, main: Html, { build, diagnostics }: PreviewState): string {
+function renderWhole(title: string, main: Markup, { build, diagnostics }: PreviewState): string {
   const errors = diagnostics.filter(({ severity }) => severity === 'error');
   const more = errors.length - maxErrors;
   const head = html`<link rel="stylesheet" href="/v1/article.css" />
@@ -78,7 +78,7 @@ function groupProblems(diagnostics: readonly Diagnostic[]): (article: Article) =
 }
 
 /** Renders a problem with its place, its hint and the line of the source. */
-function renderProblem({ severity, file, line, column, message, hint }: Diagnostic): Html {
+function renderProblem({ severity, file, line, column, message, hint }: Diagnostic): Markup {
   const source = readLine(file, line);
   const marker = ' '.repeat(Math.min(column, 500) - 1) + '^';
   return html`<div class="problem ${severity}">
@@ -106,7 +106,7 @@ function readLine(file: string, line: number): string | undefined {
 }
 
 /** Renders the marks of an article: its state, and the numbers of its problems and warnings. */
-function renderMarks({ state, metadata }: Article, { errors, warnings }: Problems): Html {
+function renderMarks({ state, metadata }: Article, { errors, warnings }: Problems): Markup {
   return html`${state === 'draft' && html`<span class="mark draft">draft</span> `}
   ${state === 'scheduled' && html`<span class="mark scheduled">scheduled for ${metadata.due}</span> `}
   ${errors.length > 0 && html`<span class="mark error">${plural(errors.length, 'problem')}</span> `}
@@ -125,7 +125,7 @@ const filters = new Map<string, (article: Article, problems: Problems) => boolea
 ]);
 
 /** Renders the list of articles that match a query: `q` (words), `category` (a folder) and `show` (a filter). */
-function renderList({ articles, diagnostics }: PreviewState, query: URLSearchParams): Html {
+function renderList({ articles, diagnostics }: PreviewState, query: URLSearchParams): Markup {
   const problemsOf = groupProblems(diagnostics);
   const words = (query.get('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean);
   const folder = query.get('category') ?? '';
@@ -176,13 +176,13 @@ function renderList({ articles, diagnostics }: PreviewState, query: URLSearchPar
     }`;
 }
 
-const renderOptions = (names: readonly string[], selected: string): Html[] =>
+const renderOptions = (names: readonly string[], selected: string): Markup[] =>
   names.map((name) => (name === selected ? html`<option selected>${name}</option>` : html`<option>${name}</option>`));
 
-const renderLink = (article: Article): Html => html`<a href="/preview${article.path}">${titleOf(article)}</a>`;
+const renderLink = (article: Article): Markup => html`<a href="/preview${article.path}">${titleOf(article)}</a>`;
 
 /** Renders the page of an article, with the HTML that the API answers. */
-function renderArticle(article: Article, { articles, diagnostics, directory }: PreviewState): Html {
+function renderArticle(article: Article, { articles, diagnostics, directory }: PreviewState): Markup {
   const { metadata, path, output, file } = article;
   const problems = groupProblems(diagnostics)(article);
   const text = directory === undefined ? undefined : read(join(directory, output));
@@ -226,7 +226,7 @@ const image = /<img(?:\s+[^\s"=>]+(?:="[^"]*")?)*/g;
 function renderAnswer(
   { title, description, category, date, author, readTime, cover, html: text }: Answer,
   directory: string,
-): Html {
+): Markup {
   /** The address of an own picture in the preview, another one after each change: browsers keep what they have shown. */
   const toAddress = (path: string): string => {
     const { mtimeMs } = statSync(join(directory, 'public', path), { throwIfNoEntry: false }) ?? {};
@@ -242,7 +242,7 @@ function renderAnswer(
 }
 
 /** Renders the headings that links can point to. */
-function renderOutline(text: string): Html[] {
+function renderOutline(text: string): Markup[] {
   const headings = [...text.matchAll(/<h([2-4])[^>]*? id="([^"]*)"[^>]*>(.*?)<\/h\1>/gs)];
   return headings.map(([, level, id, title]) => {
     const words = title!.replace(/<(?:"[^"]*"|[^">])*>/g, '').replaceAll('<', '&lt;');
@@ -250,9 +250,9 @@ function renderOutline(text: string): Html[] {
   });
 }
 
-const renderLinkItem = (article: Article): Html => html`<li>${renderLink(article)}</li>`;
+const renderLinkItem = (article: Article): Markup => html`<li>${renderLink(article)}</li>`;
 
-function renderItems(title: string, items: readonly Html[], className = 'links'): Html | false {
+function renderItems(title: string, items: readonly Markup[], className = 'links'): Markup | false {
   return (
     items.length > 0 &&
     html`<h2>${title}</h2>

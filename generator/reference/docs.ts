@@ -12,8 +12,8 @@ import { bodyLimits, rateLimits } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { problems, renderProblem } from '#contract/problem.ts';
-import { html, renderDocument, trusted } from '../html.ts';
-import type { Html } from '../html.ts';
+import { html, renderDocument, trusted } from '#common/markup.ts';
+import type { Markup } from '#common/markup.ts';
 import { renderAll } from '../markdown/render.ts';
 
 const require = createRequire(import.meta.url);
@@ -109,7 +109,7 @@ export function renderPage(path: Path, host: Presentation): string {
   return renderDocument({ title: isFirst ? info.title : `${pages[path]} - ${info.title}`, head, body });
 }
 
-function renderFirst(info: ReturnType<typeof toInfo>, text: Html): Html {
+function renderFirst(info: ReturnType<typeof toInfo>, text: Markup): Markup {
   return html`<h1>${info.title}</h1>
     <p>${info.description}</p>
     ${text}
@@ -132,7 +132,7 @@ function renderFirst(info: ReturnType<typeof toInfo>, text: Html): Html {
 }
 
 /** Renders a section of the guide, whose headings are a level higher on a page of their own. */
-function renderText(path: Path, address: string): Html {
+function renderText(path: Path, address: string): Markup {
   const [first = '', ...sections] = guide.split(/^## /m);
   const section = sections.find((text) => text.startsWith(`${pages[path]}\n`));
   const source = path === '/docs' ? first.replace(/^# .*/, '') : `# ${section}`;

@@ -1,5 +1,5 @@
 import { renderOpenApi } from '#contract/openapi.ts';
-import type { OpenApiDocument } from '#contract/openapi.ts';
+import type { OpenApi } from '#contract/openapi.ts';
 
 /** What a release has besides content. */
 export const files = {
@@ -11,4 +11,4 @@ export const files = {
 export const presentation = { support: 'https://clients.example.com/support' };
 
 /** The OpenAPI document after a JSON round trip, as clients receive it, with files that no release has. */
-export const document = JSON.parse(JSON.stringify(renderOpenApi(files, presentation))) as OpenApiDocument;
+export const document = JSON.parse(JSON.stringify(renderOpenApi(files, presentation))) as OpenApi;

@@ -1,6 +1,6 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { OpenApiDocument, Operation } from '#contract/openapi.ts';
+import type { OpenApi, Operation } from '#contract/openapi.ts';
 import { generateApiKey } from '../../server/keys/authorize.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
@@ -17,7 +17,7 @@ const repository = resolve(import.meta.dirname, '../..');
 export interface SampleApp extends TestApp {
   readonly key: string;
   /** The OpenAPI document of its release. */
-  readonly document: OpenApiDocument;
+  readonly document: OpenApi;
 }
 
 /** Builds and serves the sample content of this repository until the test ends. */
@@ -54,7 +54,7 @@ export async function serveSample(): Promise<SampleApp> {
     SERVICE_VERSION: '1.4.0',
   };
   const app = await createTestApp({ root, settings });
-  const document = (await (await app.request('/v1/openapi.json')).json()) as OpenApiDocument;
+  const document = (await (await app.request('/v1/openapi.json')).json()) as OpenApi;
   return { ...app, key, document };
 }
 

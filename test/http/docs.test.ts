@@ -7,7 +7,7 @@ import { scopes } from '#contract/api-keys.ts';
 import { closeCodes, streamEvents } from '#contract/console-stream.ts';
 import { rateLimits } from '#contract/endpoint.ts';
 import { problems } from '#contract/problem.ts';
-import type { OpenApiDocument } from '#contract/openapi.ts';
+import type { OpenApi } from '#contract/openapi.ts';
 import { document as description } from '../contract/document.ts';
 import { article, buildProject, createProject, siteUrls, writeFiles } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
@@ -205,7 +205,7 @@ describe('the examples', () => {
   test('are of a service with the name and the help of SITE_NAME and SUPPORT_URL, and else name none', async () => {
     const root = createProject();
     const readPublic = (file: string) => readFileSync(join(root, 'dist/current/public', file), 'utf8');
-    const infoOf = () => (JSON.parse(readPublic('v1/openapi.json')) as OpenApiDocument).info;
+    const infoOf = () => (JSON.parse(readPublic('v1/openapi.json')) as OpenApi).info;
     await buildProject(root, { urls: siteUrls });
     expect(infoOf().title).toBe('Hosting API');
     expect(infoOf()).not.toHaveProperty('contact');

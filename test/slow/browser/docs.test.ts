@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { OpenApiDocument } from '#contract/openapi.ts';
+import type { OpenApi } from '#contract/openapi.ts';
 import { startDemo } from '../../helpers/demo.ts';
 import { ends } from '../../helpers/ends.ts';
 import { buildProject, temporaryFolder, validProject, writeFiles } from '../../helpers/project.ts';
@@ -80,7 +80,7 @@ describeChromium((browser) => {
       expect(page.url()).toBe(`${url}/docs`);
       await page.locator('.opblock').first().waitFor();
       const shown = await page.locator('.opblock .opblock-summary-control').allInnerTexts();
-      const description = (await (await fetch(`${url}/v1/openapi.json`)).json()) as OpenApiDocument;
+      const description = (await (await fetch(`${url}/v1/openapi.json`)).json()) as OpenApi;
       const described = Object.entries(description.paths).flatMap(([path, methods]) =>
         Object.entries(methods).map(([method, { summary }]) => `${method.toUpperCase()} ${path} ${summary}`),
       );

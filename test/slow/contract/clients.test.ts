@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import type { OpenApiDocument, Operation } from '#contract/openapi.ts';
+import type { OpenApi, Operation } from '#contract/openapi.ts';
 import { serveSample } from '../../contract/sample-app.ts';
 import { generateFunctions, generateTypes } from './clients/generate.ts';
 
@@ -68,7 +68,7 @@ const clients: readonly Client[] = [
 ];
 
 /** Writes a program that calls every operation with its examples and exports the statuses. */
-function writeProgram(folder: string, client: Client, { paths }: OpenApiDocument, url: string, key: string): void {
+function writeProgram(folder: string, client: Client, { paths }: OpenApi, url: string, key: string): void {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ ...operation, path, method })),
   );
