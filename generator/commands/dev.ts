@@ -31,9 +31,8 @@ export async function runDev(flags: DevFlags): Promise<void> {
     if (preview && !isServed) serve(folder, preview);
     isServed = true;
   };
-  const urls = readUrls();
   const preferences = { now, withUnpublished: flags.drafts, isServed: preview !== undefined };
-  await watchAndBuild({ ...flags, ...preferences, content, catalog, out, urls, report, fail });
+  await watchAndBuild({ ...flags, ...preferences, content, catalog, out, urls: readUrls(), report, fail });
   process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; press Ctrl-C to stop\n`);
   if (!preview && directory === undefined) process.stderr.write('the preview starts once the problems are fixed\n');
 }
