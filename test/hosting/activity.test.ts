@@ -152,14 +152,6 @@ describe('the outcome of an action', () => {
     const [newest] = (await pageOf(app)).activity;
     expect((await actionOf(app, String(newest!['request_id']))).action).toEqual(newest);
   });
-
-  test('is gone when the audit log is cut', async () => {
-    const { app, world } = await borrowHosting();
-    await act(app, 'killGameServer', 'order-4711');
-    await world.store.audit.purge(Date.now() + 1);
-    expect((await actionOf(app, 'order-4711')).status).toBe(404);
-    expect(await pageOf(app)).toEqual({ success: true, activity: [], next: null });
-  });
 });
 
 describe('a replay names the first request', () => {

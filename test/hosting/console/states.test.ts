@@ -60,10 +60,16 @@ test.for(all)('a stream that is %s is closed after five bad tokens', async (at) 
   expect(client.messages.filter(([event]) => event === 'jwt error')).toHaveLength(5);
 });
 
-test.for(authenticated)('a stream that is %s rejects a token of another key', async (at) => {
+test.for(authenticated)('a stream that is %s rejects a token of another key or server', async (at) => {
   const { relay, client } = await openAt(at);
-  const answer = await client.auth(await relay.token({ keyId: 'other' }));
-  expect(answer).toEqual(['jwt error', 'The token is for another API key']);
+  expect(await client.auth(await relay.token({ keyId: 'other' }))).toEqual([
+    'jwt error',
+    'The token is for another API key',
+  ]);
+  expect(await client.auth(await relay.token({ server: 'other' }))).toEqual([
+    'jwt error',
+    'The token is for another server',
+  ]);
 });
 
 test.for(all)('a stream that is %s follows the console after a valid token', async (at) => {

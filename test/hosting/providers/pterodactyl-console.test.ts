@@ -209,9 +209,11 @@ test('a renewal of the token does not request the buffered lines again', async (
   const { wings, follow } = await preparePanel();
   const record = await follow();
   wings.publish('token expiring');
+  wings.publish('token expiring');
   await until('a second token was used', () => wings.auths.length === 2);
   wings.print('still there');
   await record.received('still there');
+  expect(record.gaps).toEqual([]);
   await until('statistics were requested again', () => wings.statsSent() === 2);
   expect(wings.logsSent()).toBe(1);
 });

@@ -99,22 +99,6 @@ test('the demo servers support all actions of their kinds', async () => {
   expect(await server.ended()).toBe(0);
 });
 
-test('the demo key is printed at the first start only', async () => {
-  const settings = await createSettings();
-  const first = startDemo(settings);
-  const key = await shownKey(first);
-  expect(first.stdout().split(key)).toHaveLength(2);
-  first.child.kill('SIGTERM');
-  expect(await first.ended()).toBe(0);
-
-  const second = startDemo(settings);
-  const port = await second.listening();
-  expect(await createDriver(port, key).post('/v1/hosting/game/power/demo/start')).toMatchObject({ status: 200 });
-  second.child.kill('SIGTERM');
-  expect(await second.ended()).toBe(0);
-  expect(second.stdout()).not.toContain('hk_');
-});
-
 test('a failed first start does not use up the key', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');

@@ -2,16 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { ProviderSettings } from '../../../server/hosting/providers.ts';
 import type { GameProvider, VpsProvider } from '../../../server/hosting/providers/types.ts';
-import { createTestApp } from '../../helpers/app.ts';
-import { createHostingWorld } from '../../helpers/hosting.ts';
-import { temporaryFolder } from '../../helpers/project.ts';
 import { createSteppedClock, openProvider } from '../../helpers/provider.ts';
 import { hetznerToken } from '../../helpers/upstream-hetzner.ts';
 import { panelKeys } from '../../helpers/upstream-panel.ts';
 import { createUpstream } from '../../helpers/upstream.ts';
 import type { Answer, Seen } from '../../helpers/upstream.ts';
-import { ask } from '../../server/ask.ts';
-import { sharedProject } from '../../server/shared.ts';
 
 const servers = Array.from({ length: 100 }, (_, at) => String(10_000_000 + at));
 const minutes = 3;
@@ -120,30 +115,6 @@ test('Hetzner Cloud: 3,600 requests an hour, refilled by one a second', async ()
   expect(outcomes).toMatchObject({ failed: 0, failedPowers: 0 });
 });
 
-test('Proxmox, which has no limit', async () => {
-  const clock = createSteppedClock();
-  const upstream = await createCounting(
-    clock,
-    () => true,
-    ({ method }) =>
-      method === 'GET'
-        ? { data: servers.map((vmid) => ({ vmid: Number(vmid), node: 'pve1', type: 'qemu', status: 'running' })) }
-        : { data: 'UPID:pve1:003A0001:07296561:6853C531:qmstop:100:user:' },
-  );
-  const outcomes = await run(clock, {
-    type: 'proxmox',
-    url: upstream.url,
-    token_id: 'a@pve!b',
-    token_secret: 'secret-of-the-tests',
-    stop: 'stop',
-  });
-  const { reads, powers } = upstream.counts();
-  // One list at most every 5 s, and one before each action.
-  for (const count of reads) expect(count).toBeLessThanOrEqual(13 + 12 + 1);
-  expect(powers).toEqual([12, 12, 12]);
-  expect(outcomes).toMatchObject({ failed: 0, failedPowers: 0 });
-});
-
 test.each([
   { limit: 720, name: 'the limit of a panel of version 1.11' },
   { limit: 256, name: 'the limit of a panel of version 1.12' },
@@ -179,42 +150,4 @@ test.each([
   expect(outcomes.failedPowers).toBe(0);
   if (limit >= 256) expect(outcomes.failed).toBe(0);
   expect(outcomes.states).toBeGreaterThan(0);
-});
-
-test('through the service: 200 keys on 100 VPS of one account, for 11 s', async () => {
-  const world = await createHostingWorld(temporaryFolder());
-  const { hetzner, store, issueKey } = world;
-  for (const ref of servers) {
-    hetzner.servers.set(Number(ref), 'running');
-    await store.servers.put({ server: `vps:${ref}`, provider: 'cloud', ref, logFile: null });
-  }
-  const keys = await Promise.all(
-    [...servers, ...servers].map(async (ref) => ({ ref, key: await issueKey({ servers: [`vps:${ref}`] }) })),
-  );
-  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
-  const path = '/v1/hosting/cloud/vps-custom';
-  const started = performance.now();
-  const statuses = new Map<string, number>();
-  while (performance.now() - started < 11_000) {
-    const answers = await Promise.all(
-      keys.map(({ ref, key }) => ask(app, `${path}/${ref}`, { headers: { Authorization: `Bearer ${key}` } })),
-    );
-    for (const { status, text } of answers) {
-      const seen = `${status} ${(JSON.parse(text) as { state?: string }).state}`;
-      statuses.set(seen, (statuses.get(seen) ?? 0) + 1);
-    }
-  }
-  const spans = Math.ceil((performance.now() - started) / 5000);
-  const lists = hetzner.seen.filter(({ path: seen }) => seen.includes('per_page=50'));
-  expect([...statuses.keys()]).toEqual(['200 running']);
-  // Each list has three pages: the server of the stand-in, and the 100.
-  expect(lists.length).toBeLessThanOrEqual(3 * spans);
-  const [{ ref, key }] = keys as [(typeof keys)[number]];
-  const stopped = await ask(app, `${path}/${ref}/stop`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${key}` },
-  });
-  expect(stopped.status).toBe(200);
-  const { text } = await ask(app, `${path}/${ref}`, { headers: { Authorization: `Bearer ${key}` } });
-  expect(JSON.parse(text)).toMatchObject({ state: 'offline' });
 });

@@ -157,34 +157,6 @@ test('1,000 idle viewers use little memory, need one access check per 2 s, and g
   console.log(`1,000 viewers with their clients: ${toMebibytes(grown)}; a line reached all in ${Math.round(ms)} ms`);
 });
 
-test('clients that connect and disconnect leave no socket and no timer behind', async () => {
-  const clock = createTestClock();
-  const relay = await createTestRelay({ clock });
-  const before = openSockets();
-  for (let round = 0; round < 5; round += 1) {
-    const clients = await Promise.all(
-      Array.from({ length: 60 }, (_, number) =>
-        number % 3 === 0 ? relay.connect() : relay.open({ server: `mc${number}`, keyId: `key${number % 7}` }),
-      ),
-    );
-    for (const [number, { socket }] of clients.entries()) {
-      if (number % 2 === 0) socket.close();
-      else socket.terminate();
-    }
-    await expect.poll(() => relay.relay.stats().connections, pollOptions).toBe(0);
-  }
-  expect(relay.relay.stats()).toEqual({ connections: 0, viewers: 0, upstreams: 40 });
-  await clock.advance(30);
-  expect(relay.relay.stats()).toEqual({ connections: 0, viewers: 0, upstreams: 0 });
-  expect(relay.sources.every(({ closed }) => closed)).toBe(true);
-  expect(clock.pending()).toBe(0);
-  await expect.poll(openSockets, pollOptions).toBe(before);
-});
-
-function openSockets(): number {
-  return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
-}
-
 function toMebibytes(bytes: number): string {
   return `${Math.round(bytes / mebibyte)} MiB`;
 }

@@ -44,11 +44,6 @@ describe('while a server is offline', () => {
     await power('reset');
     expect(await supervisor.started('box')).toBe(supervisor.programs[0]);
   });
-
-  test('its provider closes at once', async () => {
-    const { provider } = await prepareLocal();
-    await expect(provider.close()).resolves.toBeUndefined();
-  });
 });
 
 describe('while a server is starting', () => {

@@ -6,7 +6,6 @@ import { temporaryFolder } from '../../../helpers/project.ts';
 import { until } from '../../../helpers/upstream.ts';
 import { createSupervisor } from '../../../helpers/upstream-process.ts';
 import { createServable, startProcess } from '../../../server/process.ts';
-import type { ServerProcess } from '../../../server/process.ts';
 
 /** Instances with one `local` provider, one data folder and one game server. */
 async function createInstances() {
@@ -26,40 +25,10 @@ async function createInstances() {
       const url = `http://127.0.0.1:${port}/v1/hosting/game/power/mine/${action}`;
       return (await fetch(url, { method: 'POST', headers: { Authorization: `Bearer ${key}` } })).status;
     };
-    const state = async (): Promise<unknown> => {
-      const url = `http://127.0.0.1:${port}/v1/hosting/game/power/mine`;
-      const answer = await fetch(url, { headers: { Authorization: `Bearer ${key}` } });
-      return ((await answer.json()) as { state?: string }).state;
-    };
-    return { ...instance, power, state };
+    return { ...instance, power };
   };
   return { supervisor, first: await start(), second: await start() };
 }
-
-function logLines(instance: ServerProcess): string[] {
-  return instance.stdout().split('\n').filter(Boolean);
-}
-
-test('of two instances one runs a server, and the other says who does', async () => {
-  const { supervisor, first, second } = await createInstances();
-  expect(await first.power('start')).toBe(200);
-  await supervisor.started('demo');
-  expect([await first.state(), await second.state()]).toEqual(['running', 'unknown']);
-  expect(await second.power('start')).toBe(502);
-  expect(await second.power('restart')).toBe(502);
-  expect(supervisor.programs).toHaveLength(1);
-  // The log is written after the answer.
-  const refusals = () => logLines(second).filter((line) => line.includes(`process ${first.child.pid}`));
-  await expect.poll(() => refusals().length).toBeGreaterThan(0);
-
-  expect(await first.power('stop')).toBe(200);
-  await until('the second may start it', () => supervisor.alive('demo').length === 0);
-  await expect.poll(() => second.power('start')).toBe(200);
-  await supervisor.started('demo', 2);
-  expect([await first.state(), await second.state()]).toEqual(['unknown', 'running']);
-  expect(await first.power('start')).toBe(502);
-  expect(supervisor.alive('demo')).toHaveLength(1);
-});
 
 test('both start it at the same time: one does', async () => {
   const { supervisor, first, second } = await createInstances();
