@@ -7,7 +7,7 @@ const measured = 'test/slow/hosting/console/load.test.ts';
 
 /** Files that take long for their size. */
 const longFiles =
-  /test\/(?:lint|slow\/(?:server\/upstream-faults|releases\/switching|generator\/hostile-inputs|store\/(?:postgres|locked)|hosting\/(?:console|demo)|server\/loading))\.test\.ts$/;
+  /test\/(?:lint|slow\/(?:releases\/switching|generator\/hostile-inputs|store\/(?:postgres|locked)|hosting\/(?:console|demo)|server\/loading))\.test\.ts$/;
 
 /** Without the times of an earlier run Vitest begins with the largest files: then a small one that takes long is the last, alone. */
 class LongestFirst extends BaseSequencer {

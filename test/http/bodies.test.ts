@@ -67,34 +67,20 @@ describe.each(actionNames)('%s', (name) => {
 });
 
 describe.each(bodied)('%s', (name) => {
+  // messages.test.ts has the common mistakes, with their messages.
   test.each([
-    '{',
-    'null',
     'true',
-    '[]',
-    '"force"',
     '[{"force":true}]',
-    '{}',
     '{"force":true,"command":"list"}',
-    '{"force":"true"}',
-    '{"force":1}',
-    '{"force":null}',
     '{"force":[true]}',
-    '{"Force":true}',
     '{"force":true,"force":true}',
-    '{"force":false,"force":true}',
     '{"f\\u006frce":false,"force":true}',
     '{"force":false,\r"force":true}',
     '{\r"force":true,\r"force":true\r}',
     '{"force":true,\n"\\u0066orce"\r:true}',
-    '{"command":1}',
     '{"command":null}',
-    '{"command":["list"]}',
-    '{"command":""}',
     '{"Command":"list"}',
-    '{"command":"list","command":"list"}',
     '{"command":"list",\r"command":"stop"}',
-    '{"command":"list","server":"theirs"}',
     '{"__proto__":{"force":true,"command":"list"}}',
     '{"constructor":{"prototype":{"force":true}}}',
     '{"force":true}{"force":true}',
@@ -175,10 +161,6 @@ describe('a console command', () => {
     const { pattern } = components.schemas.GameConsoleCommandRequest.properties.command;
     // JSON Schema: a pattern is an ECMA-262 expression with Unicode support.
     expect(new RegExp(pattern, 'u').test(command)).toBe(isValid);
-  });
-
-  test('is required', async () => {
-    await expectRefused('sendGameCommand', '');
   });
 
   test('must be UTF-8', async () => {

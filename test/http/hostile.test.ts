@@ -35,75 +35,40 @@ const webSocket = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ];
 
-/** The request and its allowed statuses; 0 means that the connection is closed without an answer. */
+/** The request and its allowed statuses. `targets/rows.ts` has more, with the whole answer. */
 const requests: Readonly<Record<string, readonly [request: string, ...statuses: number[]]>> = {
-  'an absolute target': [get('http://x/v1/plans'), 200],
-  'an absolute target of another host': [get('HTTP://evil.example:1/v1/info'), 200],
-  'an absolute target without a path': [get('http://x'), 302],
   'an absolute target with a query alone': [get('http://x?/v1/plans'), 302],
   'a target that is a file': [get('file://hehe?/v1/plans'), 400],
-  'a target of another scheme': [get('ftp://x/v1/plans'), 400],
   'a Host that holds a path': [get('/v1/info').replace('Host: x', 'Host: x/abc?'), 200, 400],
   'a Host that holds a route': [get('/nothing').replace('Host: x', 'Host: x/v1/info?'), 404, 400],
   'a Host that is nonsense': [get('/v1/info').replace('Host: x', 'Host: "%00<>'), 200, 400],
-  'no Host': [get('/v1/plans').replace('Host: x\r\n', ''), 400],
-  'an empty Host': [get('/v1/info').replace('Host: x', 'Host:'), 200, 400],
-  'two Hosts': [get('/v1/plans', 'Host: y'), 200, 400],
-  'OPTIONS *': ['OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
-  CONNECT: ['CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\n\r\n', 0, 400],
-  'an unknown method': ['FOO /health HTTP/1.1\r\nHost: x\r\n\r\n', 400],
-  'a method in lower case': ['get /health HTTP/1.1\r\nHost: x\r\n\r\n', 400],
-  'a target of 20 kB': [get(`/${'a'.repeat(20_000)}`), 414, 431],
   'a target of 10 kB': [get(`/v1/blog/article?path=${'a'.repeat(10_000)}`), 404],
-  'a header of 20 kB': [get('/health', `X-Large: ${'a'.repeat(20_000)}`), 431],
   '1,000 headers': [get('/health', ...Array(1_000).fill('A: b')), 200, 431],
   '5,000 headers': [get('/health', ...Array(5_000).fill('A: b')), 431],
   'NUL in the target': [get('/v1/\0plans'), 400],
-  'a control byte in the target': [get('/v1/\x01plans'), 400],
   'ESC in the target': [get('/v1/\x1b[31mplans'), 400],
-  'a blank in the target': [get('/v1/plans /v1/info'), 400],
   'non-ASCII bytes in the target': [get('/v1/\xff\xfe'), 400, 404],
   'ESC in a header': [get('/health', 'User-Agent: \x1b[31mred'), 400],
   'NUL in a header': [get('/health', 'User-Agent: a\0b'), 400],
   'a carriage return in a header': [get('/health', 'User-Agent: a\rX-Injected: b'), 400],
-  'a header folded over two lines': [get('/health', 'X-Folded: a\r\n b'), 400],
   'a header name with a blank': [get('/health', 'X-Blank : a'), 400],
-  'dot segments': [get('/v1/../v1/./plans'), 200, 404],
   'more dot segments than there are folders': [get('/../../../../etc/passwd'), 404],
-  'encoded dot segments': [get('/%2e%2e/%2e%2e/etc/passwd'), 404],
-  'an encoded slash': [get('/v1%2fplans'), 404],
   'a doubly encoded dot': [get('/%252e%252e/v1/plans'), 404],
-  'a backslash': [get('/v1/blog\\..\\..\\etc\\passwd'), 404],
   'a target that begins with a backslash': [get('\\v1\\plans'), 400],
-  'a target that begins with a host': [get('//evil/v1/plans'), 404],
-  'malformed percent-encoding': [get('/v1/%zz'), 404],
   'a cut percent-encoding': [get('/v1/plans%'), 404],
   'malformed UTF-8': [get('/v1/%c3%28'), 404],
-  'a fragment': [get('/v1/plans#top'), 200, 400],
-  'no target': [get(''), 400],
   'HTTP/0.9': ['GET /health\r\n\r\n', 200, 400],
   'HTTP/1.0 without a Host': ['GET /health HTTP/1.0\r\n\r\n', 200],
-  'HTTP/2.0 as text': ['GET /health HTTP/2.0\r\nHost: x\r\nConnection: close\r\n\r\n', 200, 400],
-  'the preface of HTTP/2': ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
-  'a TLS handshake': ['\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400],
-  'bare line feeds': ['GET /health HTTP/1.1\nHost: x\nConnection: close\n\n', 200, 400],
   nonsense: ['\r\n\r\n\0\0\0\0 nonsense \r\n\r\n', 400],
   'a body with its length': [`${get('/v1/info', 'Content-Length: 5')}hello`, 200],
-  'a body in chunks': [`${get('/v1/info', 'Transfer-Encoding: chunked')}5\r\nhello\r\n0\r\n\r\n`, 200],
   'a body in "ChuNkEd"': [`${get('/v1/info', 'Transfer-Encoding: ChuNkEd')}5\r\nhello\r\n0\r\n\r\n`, 200],
-  'a body in an unknown coding': [`${get('/v1/info', 'Transfer-Encoding: chunked, identity')}0\r\n\r\n`, 400],
-  'a chunk without a length': [`${get('/v1/info', 'Transfer-Encoding: chunked')}zz\r\n`, 200, 400],
-  'two lengths': [`${get('/v1/info', 'Content-Length: 5', 'Content-Length: 6')}hello!`, 400],
-  'a negative length': [get('/v1/info', 'Content-Length: -1'), 400],
-  'a non-decimal length': [get('/v1/info', 'Content-Length: 0x5'), 400],
   'a request id of 10,000 characters': [get('/health', `X-Request-Id: ${'a'.repeat(10_000)}`), 200],
-  'an unknown expectation': [get('/health', 'Expect: miracle'), 200],
 };
 
 test.each(Object.entries(requests))('%s is handled', async (_, [request, ...allowed]) => {
   const app = await sharedApp();
   const received = await app.raw(request);
-  expect(allowed).toContain(statusesOf(received).at(-1) ?? 0);
+  expect(allowed).toContain(statusesOf(received).at(-1));
   await expectUnharmed(app, received);
 });
 

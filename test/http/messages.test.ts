@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { EndpointName } from '#contract/endpoints.ts';
+import { renderProblem } from '#contract/problem.ts';
 import { document } from '../contract/document.ts';
+import { hetznerToken } from '../helpers/upstream-hetzner.ts';
+import { panelKeys } from '../helpers/upstream-panel.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
-import { borrowHosting, sharedApp } from '../server/shared.ts';
+import { borrowHosting, serveHosting, sharedApp } from '../server/shared.ts';
 import { describeEndpoint, serverAccessOf, serverNames } from '../server/targets.ts';
 
 /** What the schema library would say. */
@@ -103,20 +106,30 @@ describe.each(serverNames)('%s', (name) => {
     const isAction = describeEndpoint(name).method === 'POST';
     const isPower = describeEndpoint(name).unknownOutcome !== undefined;
     if (name === 'openGameConsole') await world.store.servers.remove('game:mine');
-    for (const fault of [{ status: 500 }, 'drop'] as const) {
-      for (const upstream of [world.panel, world.hetzner]) upstream.fail(fault);
-      const id = `order-471-${JSON.stringify(fault).length}`;
+    for (const [status, outcome] of [
+      [500, 'unknown'],
+      [422, 'not_sent'],
+      [undefined, 'unknown'],
+    ] as const) {
+      world.panel.fail(status ? { status, body: panelKeys.write } : 'drop');
+      world.hetzner.fail(status ? { status, body: hetznerToken } : 'drop');
+      const id = `order-471-${status}`;
       const headers = { 'Idempotency-Key': id, 'X-Request-Id': id };
       const unknown = `The power action may have been done; see /v1/hosting/actions/${id}`;
-      const body = { success: false, error: 'provider_error', message: isPower ? unknown : message };
+      const body = {
+        success: false,
+        error: 'provider_error',
+        message: isPower && outcome === 'unknown' ? unknown : message,
+      };
       const expected = {
         status: 502,
         text: `${JSON.stringify(body)}\n`,
-        headers: isAction ? { 'action-outcome': 'unknown' } : {},
+        headers: isAction ? { 'action-outcome': outcome } : {},
       };
       expect(await askEndpoint(app, name, { headers })).toMatchObject(expected);
       expect(await askEndpoint(app, name, { headers })).toMatchObject(expected);
     }
+    for (const token of [panelKeys.write, hetznerToken]) expect(JSON.stringify(app.log())).not.toContain(token);
   });
 
   test('has the messages that it sends as examples in the OpenAPI document', async () => {
@@ -140,6 +153,29 @@ describe.each(serverNames)('%s', (name) => {
       name === 'resetVps' ? 'Reset requires force=true in the query and' : 'Kill requires force=true in the query or';
     expect(example(400, 'confirmation_required')).toBe(`${needed} in the body; neither has it`);
   });
+});
+
+test('a command that the panel does not permit, and one to an offline server, have answers of their own', async () => {
+  const { app, world } = await serveHosting();
+  world.panel.wings.become('offline');
+  const text = renderProblem('json', 'provider_error', 'The server must be online to receive commands');
+  expect(await askEndpoint(app, 'sendGameCommand')).toMatchObject({ status: 502, text });
+  world.panel.users.get(panelKeys.write)!.permissions = ['websocket.connect'];
+  expect(await askEndpoint(app, 'sendGameCommand')).toMatchObject({
+    status: 403,
+    text: renderProblem('json', 'provider_permission_denied'),
+    headers: { 'www-authenticate': 'Bearer' },
+  });
+});
+
+test('a log that the panel does not have, or does not let us read, is empty', async () => {
+  const { app, world } = await serveHosting();
+  const empty = { status: 200, text: '{"success":true,"server_id":"mine","empty":true,"content":""}\n' };
+  world.panel.fail({ status: 403 }, ({ path }) => path.includes('/files/'));
+  expect(await askEndpoint(app, 'getLatestGameLog')).toMatchObject(empty);
+  const { app: other, world: without } = await serveHosting();
+  without.panel.files.clear();
+  expect(await askEndpoint(other, 'getLatestGameLog')).toMatchObject(empty);
 });
 
 type Responses = Record<

@@ -149,42 +149,6 @@ describe('a running action', () => {
     expect(performance.now() - answered).toBeLessThan(soonMs);
     expectAction(client.received());
   });
-
-  test('is aborted by a second SIGTERM after more than a second, which ends the server at once', async () => {
-    const { server, client } = await beginAction();
-    server.child.kill('SIGTERM');
-    await server.logged('draining');
-    await sleep(1100);
-    server.child.kill('SIGTERM');
-    // After the grace period it would be 0.
-    expect(await server.ended()).toBe(1);
-    expect(client.received()).toBe('');
-  });
-});
-
-test('a request whose body is still arriving is read, answered with Connection: close, and does not delay the shutdown', async () => {
-  const server = await start();
-  const { socket, received, closed } = await open(server.port);
-  const body = '{"helpful":true}';
-  const head = [
-    'POST /v1/kb/feedback HTTP/1.1',
-    'Host: x',
-    'Content-Type: application/json',
-    `Content-Length: ${body.length}`,
-  ];
-  socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 5)}`);
-  await settle(server.port);
-  server.child.kill('SIGTERM');
-  await server.logged('draining');
-  await sleep(500);
-  const began = performance.now();
-  socket.write(body.slice(5));
-  expect(await server.ended()).toBe(0);
-  expect(performance.now() - began).toBeLessThan(soonMs);
-  await closed();
-  expect(received()).toMatch(/^HTTP\/1\.1 202 Accepted\r\n/);
-  expect(received()).toMatch(/\r\n\r\n\{"success":true\}\n$/);
-  expect(received()).toMatch(/^Connection: close\r$/im);
 });
 
 /** Reads an answer in small steps; returns the size of its body. */

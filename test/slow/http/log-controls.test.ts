@@ -45,6 +45,7 @@ test.each(['json', 'pretty'])('no byte of a request acts on the terminal that sh
   // The pretty format has colours of its own.
   expect(findActing(format === 'json' ? log : withoutColours(log))).toEqual([]);
   expect(log).toMatch(/agent-\\+u009b2Jm\\+u0085x\\+u0080/);
+  expect(log.split('\n').filter((line) => line.includes('agent-'))).toHaveLength(1);
 });
 
 test('a JSON log still holds what the client sent', async () => {

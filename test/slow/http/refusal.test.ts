@@ -91,8 +91,6 @@ test.each(unusable)('a DIST_DIR that cannot be used is named in one line: %s', a
 
 test.each([
   'public/v1/blog/article/news/first.json has one wrong byte',
-  'public/media/covers/cover.svg is missing',
-  'public/v1/plans.json is missing',
   'private/domains.json is {"unknown":{}}, as the manifest has it',
   'the manifest is not JSON',
 ])('a release that fails verification is refused, and its file is named in one line: %s', async (name) => {
