@@ -115,16 +115,6 @@ test('prices are read repeatedly, never concurrently', async () => {
   expect(prices.current()!.has('com')).toBe(false);
 });
 
-test('the map keeps its identity while nothing changes', async () => {
-  const { start } = createWorld();
-  const source = createSource(() => Promise.resolve(sold()));
-  const prices = start(source);
-  await until('they are served', () => prices.current() !== undefined);
-  const first = prices.current();
-  await until('they were read again', () => source.reads >= 4);
-  expect(prices.current()).toBe(first);
-});
-
 test('the last good prices are served while the billing system is down, for a day', async () => {
   const world = createWorld();
   const source = createSource(() => Promise.resolve(sold()));

@@ -81,6 +81,20 @@ test.each([
   expect(canaries()).toBe(before + 1);
 });
 
+test('a listed server that denies its canary has no result, until it knows a name', async () => {
+  const upstream = await createUpstream(({ path }) =>
+    path.endsWith('/taken.shop') ? { status: 200, body: toDomainObject('taken.shop') } : { status: 404 },
+  );
+  const registries = await createListedRegistries({ shop: `${upstream.url}/` });
+  const check = (name: string) => registries.check({ name: `${name}.shop`, tld: 'shop' });
+  expect([await check('one'), await check('two')]).toEqual(['unknown', 'unknown']);
+  expect([await check('taken'), await check('three')]).toEqual(['taken', 'free']);
+  const names = upstream.seen.map(({ path }) => path.slice('/domain/'.length, -'.shop'.length));
+  // One check of a name that must exist, which an hour of searches shares.
+  expect(names).toEqual(['one', 'nic', 'two', 'taken', 'three']);
+  expect(registries.written()).toContain('denies a name that exists');
+});
+
 test('a name that a server knows does not confirm it, unless IANA lists it: a registrar knows its own only', async () => {
   const upstream = await createRdapUpstream(['taken.io']);
   const registries = createTestRegistries();
