@@ -1,3 +1,4 @@
+import { randomBytes, randomInt } from 'node:crypto';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { get as httpGet } from 'node:http';
@@ -130,6 +131,55 @@ test('requests without a route share one, and made-up methods share one too', as
   });
 });
 
+const randomMethods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PROPFIND'];
+const randomTargets = [
+  (text: string) => `/${text}`,
+  (text: string) => `/v1/${text}/${text}`,
+  (text: string) => `/v1/blog/article?path=/blog/${text}`,
+  (text: string) => `/v1/kb/list?category=${text}`,
+  (text: string) => `/v1/plans?${text}=${text}`,
+  (text: string) => `/media/${text}.png`,
+  (text: string) => `/docs/${text}`,
+  (text: string) => `/v1/service-status.${text}.js`,
+  (text: string) => `/v1/hosting/game/power/${text}/start`,
+  (text: string) => `/v1/hosting/actions/${text}`,
+  (text: string) => `/v1/domains/search?domain=${text}.unknown`,
+];
+
+/** A request of each method to each path, with this key, of a client that nothing else names. */
+function toRandomRequests(key: string): string {
+  const requests = randomMethods.flatMap((method) =>
+    randomTargets.map((toTarget) => {
+      const text = `x${randomBytes(4).toString('hex')}`;
+      const head = [`${method} ${toTarget(text)} HTTP/1.1`, 'Host: x', `X-Forwarded-For: 127.7.${randomInt(250)}.7`];
+      const own = [`User-Agent: ${text}`, `X-Request-Id: request-${text}`, `Origin: https://${text}.example`];
+      return [...head, ...own, `Authorization: Bearer ${key}`, 'Content-Length: 0', '', ''].join('\r\n');
+    }),
+  );
+  return requests.join('');
+}
+
+test('requests to random paths add no series, and leave nothing of a client in the metrics', async () => {
+  const app = await serve({ TRUSTED_PROXIES: '127.0.0.1' });
+  const count = randomMethods.length * randomTargets.length;
+  const send = async () => {
+    for (const key of [app.key, 'hk_unknown'])
+      expect((await app.raw(toRandomRequests(key))).match(/^HTTP\/1\.1 \d/gm)).toHaveLength(count);
+  };
+  await send();
+  // The first check of the store comes a second after the start.
+  await expect.poll(() => app.metrics(), eventually).toContain('table="migrations"');
+  const before = parseSeries(await app.metrics());
+  for (let round = 0; round < 5; round += 1) await send();
+  const after = parseSeries(await app.metrics());
+  expect([...after.keys()]).toEqual([...before.keys()]);
+  // Without the values, which may have any digits.
+  const names = [...after.keys()].join('\n');
+  for (const text of [app.key, app.key.slice(16), 'hk_', '127.', 'request-', '.example', '"x']) {
+    expect(names).not.toContain(text);
+  }
+});
+
 /** A vote without its body. */
 const vote = 'POST /v1/kb/feedback HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n';
 
@@ -166,6 +216,7 @@ test('the metrics are answered until the end of a shutdown', async () => {
   const arrived = async () => (await app.raw('GET /ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).length;
   await expect.poll(arrived, eventually).toBeGreaterThan(0);
   app.drain();
+  expect(await ask(app, '/ready')).toMatchObject({ status: 503, text: '{"status":"draining"}\n' });
   expect(await app.metrics()).toContain('hosting_api_build_info');
   const stopped = app.stop();
   await expect.poll(() => fetch(app.url).catch(() => 'closed'), eventually).toBe('closed');

@@ -1,5 +1,17 @@
 import { hash } from 'node:crypto';
-import { copyFileSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { renderManifest, toReleaseId } from '#common/manifest.ts';
 import type { Manifest } from '#contract/release.ts';
@@ -119,11 +131,18 @@ export const damages: readonly Damage[] = [
 /** Flips one bit of a byte. Its position is a fraction of the file: 0 is the first byte, 1 the last. */
 function flip(file: string, at: number): (release: string) => void {
   return (release) => {
-    const bytes = readFileSync(join(release, file));
-    const place = Math.round(at * (bytes.length - 1));
-    bytes[place] = bytes[place]! ^ 1;
-    writeFileSync(join(release, file), bytes);
+    const path = join(release, file);
+    flipBit(path, Math.round(at * (statSync(path).size - 1)));
   };
+}
+
+/** Flips one bit of a byte, in place. */
+export function flipBit(path: string, at: number): void {
+  const file = openSync(path, 'r+');
+  const byte = Buffer.alloc(1);
+  readSync(file, byte, 0, 1, at);
+  writeSync(file, Buffer.from([byte[0]! ^ 1]), 0, 1, at);
+  closeSync(file);
 }
 
 function write(file: string, content: string): (release: string) => void {

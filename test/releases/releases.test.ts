@@ -1,6 +1,7 @@
 import { renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { renderProblem } from '#contract/problem.ts';
 import { makeCurrent } from '../../generator/release/history.ts';
 import { pruneReleases, rollback } from '../../generator/release/releases.ts';
 import { createTestApp } from '../helpers/app.ts';
@@ -9,7 +10,7 @@ import { article, buildProject, siteUrls, writeFiles } from '../helpers/project.
 import { ask } from '../server/ask.ts';
 import { damages } from './damage.ts';
 import { copyProject, eventually } from '../server/shared.ts';
-import { readManifest, servedFiles } from '../server/targets.ts';
+import { describeEndpoint, readManifest, requestOf, servedFiles, storedNames } from '../server/targets.ts';
 
 /** Changes the title of an article, which is also in the list. */
 function change(app: TestApp, title: string): void {
@@ -43,9 +44,11 @@ describe('a new release', () => {
   test('is served completely without a restart, and logged', async () => {
     const app = await createTestApp({ root: await copyProject() });
     expect(await titles(app)).toEqual(['First', 'First']);
+    const { etag } = (await ask(app, '/v1/blog/list')).headers;
     change(app, 'Changed');
     const { release } = await buildProject(app.root, { urls: siteUrls });
     await expectServed(app, 'Changed');
+    expect((await ask(app, '/v1/blog/list', { headers: { 'If-None-Match': etag } })).status).toBe(200);
     expect(app.log()).toContainEqual(
       expect.objectContaining({ level: 'info', release: release!.id, msg: 'new release' }),
     );
@@ -55,8 +58,13 @@ describe('a new release', () => {
   test('adds and removes articles, categories and former paths', async () => {
     const app = await createTestApp({ root: await copyProject() });
     const gone = '/v1/kb/article?path=/knowledgebase/dns/records';
-    expect((await ask(app, gone)).status).toBe(200);
+    // One that the fast path answers, and one that it does not.
+    const second = ['', '&x=1'].map((more) => `/v1/blog/article?path=/blog/news/second${more}`);
+    const added = ['', '&x=1'].map((more) => `/v1/kb/article?path=/knowledgebase/vps/records${more}`);
+    const statuses = () => Promise.all([gone, ...second, ...added].map(async (one) => (await ask(app, one)).status));
+    expect(await statuses()).toEqual([200, 200, 200, 404, 404]);
     rmSync(join(app.root, 'content/knowledgebase/dns'), { recursive: true });
+    rmSync(join(app.root, 'content/blog/news/second.md'));
     writeFiles(app.root, {
       'content/knowledgebase/vps/records.md':
         '---\ntitle: DNS records\ndescription: How.\naliases: [/knowledgebase/dns/records]\n---\n\nText.\n',
@@ -65,6 +73,9 @@ describe('a new release', () => {
     await expect
       .poll(async () => (await ask(app, gone)).headers['content-location'], eventually)
       .toBe('/v1/kb/article?path=/knowledgebase/vps/records');
+    expect(await statuses()).toEqual([200, 404, 404, 200, 200]);
+    for (const one of second)
+      expect(await ask(app, one, { headers: { 'If-None-Match': '*' } })).toMatchObject({ status: 404 });
     expect((await ask(app, '/v1/kb/list?category=dns')).text).toBe('[]\n');
   });
 
@@ -165,14 +176,30 @@ describe('the release that is served', () => {
   ])('is served from the cache if %s, other files are 500, and the next build is served', async (_, remove) => {
     const app = await createTestApp({ root: await copyProject() });
     const list = await ask(app, '/v1/blog/list');
+    const others = storedNames.filter((name) => name !== 'listBlogArticles');
+    const targets = others.map((name) => ({ name, target: requestOf(name, { root: app.root, key: '' }).target }));
     remove(join(app.root, 'dist'));
     expect((await ask(app, '/v1/blog/list')).text).toBe(list.text);
-    const plans = await ask(app, '/v1/plans');
-    expect({ status: plans.status, text: plans.text }).toEqual({
-      status: 500,
-      text: 'something went wrong on our side\n',
-    });
-    await expect.poll(() => JSON.stringify(app.log()), eventually).toContain('plans.json: the file cannot be read');
+    for (const { name, target } of targets) {
+      const { errorStyle, failure } = describeEndpoint(name);
+      const { status, text, headers } = await ask(app, target);
+      expect({ name, status, text }).toEqual({ name, status: 500, text: renderProblem(errorStyle, failure) });
+      expect(headers['cache-control']).toBe('no-store');
+    }
+    const headers = { 'X-Request-Id': 'order-4711', Origin: 'https://www.example.com' };
+    for (const target of ['/v1/plans', '/v1/plans?x=1']) {
+      expect((await ask(app, target, { headers })).headers).toMatchObject({
+        'x-request-id': 'order-4711',
+        'x-content-type-options': 'nosniff',
+        'access-control-allow-origin': '*',
+      });
+    }
+    const failures = () => app.log().filter(({ id, msg }) => id === 'order-4711' && msg === 'request failed');
+    await expect.poll(failures, eventually).toHaveLength(2);
+    for (const failure of failures()) {
+      const message = expect.stringContaining('plans.json: the file cannot be read');
+      expect(failure).toMatchObject({ level: 'error', status: 500, err: { message, stack: expect.any(String) } });
+    }
     change(app, 'Changed');
     await buildProject(app.root, { urls: siteUrls });
     await expectServed(app, 'Changed');

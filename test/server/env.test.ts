@@ -186,6 +186,7 @@ test.each<[string, string, unknown]>([
   ['CATALOG_DIR', '/srv/site/catalog', '/srv/site/catalog'],
   ['DATA_DIR', '/srv/data', '/srv/data'],
   ['DATABASE_URL', 'postgres://user@db.example.com/hosting', 'postgres://user@db.example.com/hosting'],
+  ['DATABASE_URL', 'postgresql:///hosting', 'postgresql:///hosting'],
   ['PROVIDERS_FILE', import.meta.filename, import.meta.filename],
   ['UPSTREAM_TIMEOUT_SECONDS', '600', 600],
   ['CONSOLE_TOKEN_TTL_SECONDS', '86400', 86_400],

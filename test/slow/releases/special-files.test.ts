@@ -6,13 +6,11 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
-  readSync,
   renameSync,
   rmSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,6 +21,7 @@ import { makeCurrent } from '../../../generator/release/history.ts';
 import { article, buildProject, writeFiles } from '../../helpers/project.ts';
 import { ask } from '../../server/ask.ts';
 import type { Answer } from '../../server/ask.ts';
+import { flipBit } from '../../releases/damage.ts';
 import { createServable, startProcess } from '../../server/process.ts';
 import type { ServerProcess } from '../../server/process.ts';
 import { eventually } from '../../server/shared.ts';
@@ -82,12 +81,7 @@ async function askPromptly(
 
 /** Flips one bit in the middle of a file, in place. */
 function flip(path: string): void {
-  const file = openSync(path, 'r+');
-  const byte = Buffer.alloc(1);
-  const at = Math.floor(readFileSync(path).length / 2);
-  readSync(file, byte, 0, 1, at);
-  writeSync(file, Buffer.from([byte[0]! ^ 1]), 0, 1, at);
-  closeSync(file);
+  flipBit(path, Math.floor(readFileSync(path).length / 2));
 }
 
 function replaceBy(make: (path: string) => void): (path: string) => void {
