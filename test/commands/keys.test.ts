@@ -160,14 +160,13 @@ describe('keys revoke', () => {
     damage(line, `UPDATE hosting_api_keys SET scopes = 'damaged'`);
     expect(await line.run('keys', 'list')).toEqual(refused(`the record "${id}" of hosting_api_keys is corrupted\n`));
     expect(await line.run('keys', 'revoke', id)).toMatchObject({ status: 0 });
-    expect((await line.run('keys', 'revoke', 'missing00000')).stderr).toBe('no API key has the id missing00000\n');
-  });
-
-  test('refuses an unknown key, and an invalid id', async () => {
-    const line = await createCommandLine();
     expect(await line.run('keys', 'revoke', 'missing00000')).toMatchObject(
       refused('no API key has the id missing00000\n'),
     );
+  });
+
+  test('refuses an invalid id', async () => {
+    const line = await createCommandLine();
     expect(await line.run('keys', 'revoke', 'not-an-id')).toMatchObject(
       refused('ID must be the 12 letters and digits that keys list shows\n'),
     );

@@ -112,6 +112,7 @@ test.each([
   ],
   [['servers', 'list', 'all'], "too many arguments for 'list'. Expected 0 arguments but got 1: all.\n"],
   [['servers', 'remove', 'a'], 'malformed server a: it must be game:<id> or vps:<id>\n'],
+  [['severs'], "unknown command 'severs' (Did you mean servers?)\n"],
   [['servers', 'ad', 'game:a'], "unknown command 'ad' (Did you mean add?)\n"],
   [['servers', 'toString'], "unknown command 'toString'\n"],
   [['servers', '--json', 'list'], "unknown option '--json'\n"],

@@ -47,12 +47,6 @@ test('an unexpected error is thrown, and not reported as a mistake of the operat
   await expect(runCommandLine(['keys', 'list'], { out, err: out, settings })).rejects.toThrow('a defect');
 });
 
-test('an unknown command is refused with the nearest name', async () => {
-  const { run } = await createCommandLine();
-  expect(await run('kyes')).toEqual(refused("unknown command 'kyes' (Did you mean keys?)\n"));
-  expect(await run('keys', 'creaet')).toEqual(refused("unknown command 'creaet' (Did you mean create?)\n"));
-});
-
 test.each([
   [[], ['keys', 'servers', 'audit', 'feedback', 'domains']],
   [['keys'], ['create', 'list', 'rotate', 'revoke']],

@@ -531,22 +531,6 @@ test.each([
   ]);
 });
 
-test('the advice for a credential of another owner leaves the service its right to read it', async (context) => {
-  if (process.getuid!() !== 0) context.skip('only root can give a file away');
-  const etc = createOpenFolder();
-  writeFiles(etc, { 'settings.env': '', 'credentials/panel-token': 'hunter2\n' });
-  const file = join(etc, 'credentials/panel-token');
-  chmodSync(dirname(file), 0o755);
-  chmodSync(file, 0o644);
-  chownSync(file, 65_534, 65_534);
-  const settings = { DATA_DIR: join(etc, 'data'), DIST_DIR: join(etc, 'dist') };
-  const { stdout } = await runHere(['doctor', '--json'], settings, { installed: join(etc, 'settings.env') });
-  expect((JSON.parse(stdout) as Finding[]).find(({ check }) => check === 'rights')).toMatchObject({
-    seen: `every user can read ${file}, which holds a secret`,
-    advice: `chown root:$(id -gn root) ${file} && chmod 640 ${file}`,
-  });
-});
-
 test('a server that has not written STATUS_FILE yet is a hint, and no fault', async () => {
   const installation = await createInstallation();
   await installation.start();

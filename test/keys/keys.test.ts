@@ -136,16 +136,6 @@ test('a new secret for an id keeps the id', () => {
   expect(parseApiKey(next.text)).toEqual({ id: key.id, secretHash: next.hash });
 });
 
-test('the checksum detects every single wrong character', () => {
-  const { text } = generateApiKey();
-  for (let index = 0; index < text.length; index += 1) {
-    for (const other of ['0', 'a', 'Z', '_']) {
-      if (text[index] === other) continue;
-      expect(parseApiKey(text.slice(0, index) + other + text.slice(index + 1))).toBeUndefined();
-    }
-  }
-});
-
 test('a text that is not a key is not parsed', () => {
   const { text, secret } = generateApiKey();
   const others = ['', 'hk_', secret, ` ${text}`, `${text} `, `${text}\n`, text.slice(0, -1), text + text];
@@ -159,18 +149,6 @@ test('random bytes that would bias the characters are rejected', () => {
   // 4 * 62 = 248, so the bytes 248 to 255 would make the characters 0 to 7 more frequent.
   const { text } = generateApiKey({ randomBytes: sequence([255, 248, 247, 252, 0, 61]) });
   expect(text.slice(3, 15)).toBe('z0zz0zz0zz0z');
-});
-
-test('all 62 characters are about equally frequent', () => {
-  const counts = new Map<string, number>();
-  const rounds = 4000;
-  for (let round = 0; round < rounds; round += 1) {
-    for (const character of generateApiKey().secret) counts.set(character, (counts.get(character) ?? 0) + 1);
-  }
-  const expected = (rounds * 43) / 62;
-  expect(counts.size).toBe(62);
-  // Eight standard deviations: chance stays below, and a modulo without rejection exceeds it.
-  for (const count of counts.values()) expect(Math.abs(count - expected)).toBeLessThan(8 * Math.sqrt(expected));
 });
 
 function sequence(bytes: readonly number[]): (size: number) => Uint8Array {

@@ -38,17 +38,6 @@ describe('the catalog of a new release', () => {
     expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A', 'B'] });
   });
 
-  test('reports a new monitor that fails its first check', async () => {
-    const world = createWorld({ monitors: [monitor('A')] });
-    await advance(0);
-    expect(await world.source.read()).toEqual({ status: 'up' });
-    world.down.add('https://b.example/');
-    world.catalog = { monitors: [monitor('A'), monitor('B', { failures: 3 })], maintenance: [] };
-    expect(await world.source.read()).toEqual({ status: 'up' });
-    await advance(0);
-    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['B'] });
-  });
-
   test('ends the checks of removed monitors, also without requests', async () => {
     const world = createWorld({ monitors: [monitor('A'), monitor('B')] });
     await down(world);

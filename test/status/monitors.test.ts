@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createMonitors } from '../../server/status/monitors.ts';
 import { a, advance, advanceTo, createWorld, minute, monitor, planned, second, start } from '../helpers/monitors.ts';
-import { createUpstream, until } from '../helpers/upstream.ts';
 
 // Fakes only the service's timers: sockets and the timeout of a check stay real.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: start }));
@@ -101,30 +100,6 @@ test('a monitor with two failures in a row is disrupted, and up again after stea
   await advance(minute);
   expect(await world.source.read()).toEqual({ status: 'up' });
   expect(world.changes).toEqual(['B down: status 500', 'B up']);
-});
-
-test('a server that flaps 50 times changes the visible status at most twice', async () => {
-  let up = true;
-  const upstream = await createUpstream(() => ({ status: up ? 200 : 503 }));
-  const seen: string[] = [];
-  const catalog = { monitors: [monitor('A', { url: upstream.url, interval_seconds: 5 })], maintenance: [] };
-  const source = createMonitors({ catalog: () => catalog, ownUrl: () => '', random: () => 0.5 });
-  onTestFinished(() => source.close());
-  source.start?.();
-  const checkNext = async (state: boolean): Promise<void> => {
-    up = state;
-    vi.advanceTimersByTime(5 * second);
-    await until('it is checked', () => vi.getTimerCount() === 1);
-    const { status } = await source.read();
-    if (seen.at(-1) !== status) seen.push(status);
-  };
-  await until('it is checked', () => vi.getTimerCount() === 1);
-  await checkNext(true);
-  for (let flap = 0; flap < 50; flap += 1) {
-    for (const state of [false, false, true, true]) await checkNext(state);
-  }
-  for (let check = 0; check < 30; check += 1) await checkNext(true);
-  expect(seen).toEqual(['up', 'disrupted', 'up']);
 });
 
 describe('planned maintenance', () => {

@@ -1,13 +1,11 @@
 import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createUptimeKuma } from '../../server/status/uptime-kuma.ts';
 import type { PlatformStatus } from '../../server/status/platform.ts';
 import { createStatus } from '../../server/status/service.ts';
 import type { Status, StatusOptions } from '../../server/status/service.ts';
-import { stopTimeouts } from '../helpers/clock.ts';
 import { temporaryFolder } from '../helpers/project.ts';
-import { createUpstream, until } from '../helpers/upstream.ts';
+import { until } from '../helpers/upstream.ts';
 
 const up: PlatformStatus = { status: 'up' };
 const broken: PlatformStatus = { status: 'disrupted', disrupted: ['Panel'] };
@@ -167,20 +165,6 @@ describe('the state', () => {
     vi.setSystemTime(Date.now() - 3600 * second);
     await world.status.read();
     expect(world.reads).toBe(2);
-  });
-
-  test('is unknown if Uptime Kuma hangs, with one request for all', async () => {
-    const upstream = await createUpstream(() => ({ status: 200 }));
-    upstream.fail('hang');
-    const advance = stopTimeouts();
-    const source = createUptimeKuma({ url: upstream.url, page: 'main' }, { timeoutMs: 1000 });
-    const { status } = createWorld({ source });
-    const answers = Array.from({ length: 100 }, () => status.read());
-    await until('it is requested', () => upstream.seen.length > 0);
-    advance(1000);
-    expect(new Set(await Promise.all(answers))).toEqual(new Set([undefined]));
-    expect(await status.read()).toBeUndefined();
-    expect(upstream.seen).toHaveLength(1);
   });
 });
 

@@ -147,15 +147,6 @@ describe('the state', () => {
     expect(await source.read()).toEqual(expected);
   });
 
-  test('is disrupted if one monitor is down and another in maintenance', async () => {
-    const { source } = await setUpMonitors([
-      ['A', 3],
-      ['B', 0],
-      ['C', 1],
-    ]);
-    expect(await source.read()).toEqual({ status: 'disrupted', maintenance: ['A'], disrupted: ['B'] });
-  });
-
   test('has each name once in its worst state, sorted by code point', async () => {
     const { source } = await setUpMonitors([
       ['\u{1F525} fire', 0],

@@ -73,18 +73,6 @@ export function sharingSuite(createTarget: CreateTarget): void {
     expect(await query('SELECT version FROM hosting_migrations')).toHaveLength(migrations.length);
   });
 
-  test('no concurrent write of several processes is lost', async () => {
-    const target = await createTarget();
-    await runWorkers(
-      target,
-      Array.from({ length: 3 }, () => ({ action: 'write', count: 100 })),
-    );
-    const store = await target.open();
-    expect(await store.apiKeys.list()).toHaveLength(300);
-    expect(await store.servers.list()).toHaveLength(300);
-    expect(new Set((await Array.fromAsync(store.audit.entries({}))).map(({ requestId }) => requestId)).size).toBe(300);
-  });
-
   test('a write that waits for another process does not block the event loop', async () => {
     const target = await createTarget();
     const store = await target.open();

@@ -24,7 +24,7 @@ import { recordsSuite } from './records-suite.ts';
 import { apiKey, auditEntry } from './samples.ts';
 import { sharingSuite } from './sharing-suite.ts';
 import { streamTokenSuite } from './stream-token-suite.ts';
-import { createSqliteTarget } from './target.ts';
+import { createSqliteTarget, openWithQuery } from './target.ts';
 
 describe('in a SQLite file', () => {
   recordsSuite(createSqliteTarget);
@@ -55,7 +55,7 @@ describe('in a SQLite file', () => {
   });
 
   test('can be read during a write', async () => {
-    const { store, query } = await openWithQuery();
+    const { store, query } = await openWithQuery(createSqliteTarget);
     await store.apiKeys.create(apiKey());
     await query('BEGIN IMMEDIATE');
     await query(`UPDATE hosting_api_keys SET label = 'new'`);
@@ -65,7 +65,7 @@ describe('in a SQLite file', () => {
   });
 
   test('refuses a call at once if 1,000 others wait for a lock; they are done in order after it', async () => {
-    const { store, query } = await openWithQuery();
+    const { store, query } = await openWithQuery(createSqliteTarget);
     await query('BEGIN IMMEDIATE');
     const waiting = Array.from({ length: 1001 }, (_, index) => store.audit.append(auditEntry({ at: index })));
     await expect(store.audit.append(auditEntry())).rejects.toThrow('too many calls wait for its lock');
@@ -182,9 +182,4 @@ async function prepare() {
   const store = await open(folder);
   await store.apiKeys.create(apiKey());
   return { folder, store, file: join(folder, 'hosting.sqlite') };
-}
-
-async function openWithQuery() {
-  const target = await createSqliteTarget();
-  return { store: await target.open(), query: await target.connect() };
 }

@@ -4,7 +4,7 @@ import { readSettings } from '../../server/settings.ts';
 import { StoreSettings } from '../../server/store/database.ts';
 import { openStore } from '../../server/store/index.ts';
 import type { Store } from '../../server/store/types.ts';
-import { apiKey, auditEntry, claim } from './samples.ts';
+import { apiKey, claim } from './samples.ts';
 
 // A child process for tests: prints `ready`, waits for a line, opens the store, runs an action and prints its result.
 
@@ -24,20 +24,6 @@ const actions: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
     const keys = Array.from({ length: count }, () => apiKey({ id: generateApiKey().id, createdAt: now }));
     const existing = await Promise.all(keys.map((key) => apiKeys.createIfAbsent(key)));
     return existing.filter((key) => key === undefined).length;
-  },
-  async write({ apiKeys, audit, servers }) {
-    for (let index = 0; index < count; index += 1) {
-      const { id, hash } = generateApiKey();
-      await apiKeys.create(apiKey({ id, secretHash: hash }));
-      await servers.put({
-        server: `game:${worker}-${index}`,
-        provider: 'panel',
-        ref: `${worker}-${index}`,
-        logFile: null,
-      });
-      await audit.append(auditEntry({ requestId: `${worker}-${index}` }));
-    }
-    return count;
   },
 };
 

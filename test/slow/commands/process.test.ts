@@ -6,7 +6,6 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parseApiKey } from '../../../server/keys/authorize.ts';
 import { openStore } from '../../../server/store/index.ts';
-import { createTestApp } from '../../helpers/app.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { auditEntry } from '../../store/samples.ts';
 import { createCommandLine, environment, main, runCommand } from '../../commands/run-command.ts';
@@ -71,34 +70,6 @@ test('npm run passes on the arguments and the exit status', async () => {
     stderr: "unknown command 'lsit' (Did you mean list?)\n",
   });
   expect((await npm('audit', '--', '--json', '--server', 'game:none')).stdout).toBe('');
-});
-
-test('a running server applies changes of keys from the next request on', async () => {
-  const dataDir = join(temporaryFolder(), 'data');
-  const app = await createTestApp({ settings: { DATA_DIR: dataDir } });
-  const keys = async (...args: string[]): Promise<string> => {
-    const { status, stdout } = await runCommand(['keys', ...args], {
-      cwd: temporaryFolder(),
-      env: { DATA_DIR: dataDir },
-    });
-    expect(status).toBe(0);
-    return stdout.trim();
-  };
-  const isAccepted = async (key: string): Promise<boolean> => {
-    const { status } = await app.request('/v1/hosting/game/logs/a/latest', {
-      headers: { authorization: `Bearer ${key}` },
-    });
-    return status !== 401;
-  };
-  const first = await keys(...create.slice(1));
-  const { id } = parseApiKey(first)!;
-  expect(await isAccepted(first)).toBe(true);
-  const second = await keys('rotate', id, '--overlap', '1h');
-  expect([await isAccepted(first), await isAccepted(second)]).toEqual([true, true]);
-  const third = await keys('rotate', id);
-  expect([await isAccepted(first), await isAccepted(second), await isAccepted(third)]).toEqual([false, false, true]);
-  await keys('revoke', id);
-  expect(await isAccepted(third)).toBe(false);
 });
 
 describe('the output', () => {
