@@ -1,13 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { serveExampleSite } from '../helpers/example-site.ts';
-import { findFreePort } from '../helpers/free-port.ts';
-import { describeInstalled } from '../helpers/installed.ts';
-import { createUpstream, until } from '../helpers/upstream.ts';
+import { describeRunNginx } from '../helpers/nginx.ts';
+import { createUpstream } from '../helpers/upstream.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 
@@ -40,16 +36,8 @@ test('each address shows its page, and every other one is 404', async () => {
     expect(html).toContain('<meta name="api" content="https://api.example.com" />');
     expect(html).not.toContain('http://localhost');
   }
-  for (const path of [
-    '/none',
-    '/blog/a',
-    '/blog/a/b/c',
-    '/parts/head.html',
-    '/serve.ts',
-    '/scripts/types.ts',
-    '//',
-    '/%2e%2e/x',
-  ]) {
+  const notPages = ['/none', '/blog/a', '/blog/a/b/c', '//', '/%2e%2e/x'];
+  for (const path of [...notPages, '/parts/head.html', '/serve.ts', '/scripts/types.ts']) {
     const response = await fetch(site + path);
     expect({ path, status: response.status }).toEqual({ path, status: 404 });
     expect(await response.text()).toContain('There is no such page');
@@ -81,77 +69,34 @@ test('a former path of an article leads to its present one', async () => {
   expect(upstream.seen.map(({ path }) => path)).toEqual(['/v1/redirects.json']);
 });
 
-interface Nginx {
-  readonly url: string;
-  stop(): Promise<void>;
-}
-
-/** Runs nginx with the configuration in the README of the site. */
-async function startNginx(commands: string): Promise<Nginx> {
-  const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
-  const port = await findFreePort();
+/** The configuration in the README of the site, with the folders of this repository. */
+function readConfiguration(): string {
   const readme = readFileSync(join(repository, 'examples/site/README.md'), 'utf8');
-  const server = /```nginx\n(.*?)```/s
-    .exec(readme)![1]!
-    .replaceAll(/\/var\/www\/(site|node_modules)([^;]*)/g, (_, name: string, rest: string) =>
-      JSON.stringify(join(repository, name === 'site' ? 'examples/site' : name, rest)),
-    );
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    (name) => `${name}_temp_path "${folder}/${name}";`,
+  const [, server = ''] = /```nginx\n(.*?)```/s.exec(readme) ?? [];
+  return server.replaceAll(/\/var\/www\/(site|node_modules)([^;]*)/g, (_, name: string, rest: string) =>
+    JSON.stringify(join(repository, name === 'site' ? 'examples/site' : name, rest)),
   );
-  writeFileSync(
-    join(folder, 'nginx.conf'),
-    `daemon off; ${process.getuid!() === 0 ? 'user root;' : ''} pid "${folder}/pid"; error_log stderr error;
-    events {} http { access_log off; ${temporary.join(' ')} types { text/html html; text/javascript js; }
-    server { listen 127.0.0.1:${port}; ${server} } }`,
-  );
-  const child = spawn(join(commands, 'nginx'), ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: 'inherit' });
-  const exited = once(child, 'exit');
-  const url = `http://127.0.0.1:${port}`;
-  let isReady = false;
-  await until('nginx answers', () => {
-    void fetch(url).then(
-      () => (isReady = true),
-      () => {},
-    );
-    return isReady;
-  });
-  return {
-    url,
-    async stop() {
-      child.kill('SIGTERM');
-      await exited;
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
 }
 
-describeInstalled<Nginx>(
-  { name: 'nginx', package: 'nginx-light', commands: ['nginx'], start: startNginx, stop: (nginx) => nginx.stop() },
-  (nginx) => {
-    test('the configuration in the README serves the same pages', async () => {
-      const own = await serveExampleSite('http://localhost:3000');
-      const withoutSpace = (text: string): string => text.replaceAll(/\s+/g, ' ');
-      for (const path of [
-        '/',
-        '/blog',
-        '/blog/engineering/any',
-        '/knowledgebase/vps/any',
-        '/status',
-        '/none',
-        '/scripts/minisearch.js',
-      ]) {
-        const [theirs, ours] = await Promise.all([fetch(nginx().url + path), fetch(own + path)]);
-        expect({ path, status: theirs.status, text: withoutSpace(await theirs.text()) }).toEqual({
-          path,
-          status: ours.status,
-          text: withoutSpace(await ours.text()),
-        });
-        const policy = ours.headers.get('content-security-policy')!;
-        expect(theirs.headers.get('content-security-policy')).toBe(
-          policy.replaceAll('http://localhost:3000', 'https://api.example.com'),
-        );
-      }
-    });
-  },
-);
+describeRunNginx((run) => {
+  test('the configuration in the README serves the same pages', async () => {
+    const types = 'types { text/html html; text/javascript js; }';
+    const nginx = await run()((_, port) => `${types} server { listen 127.0.0.1:${port}; ${readConfiguration()} }`);
+    onTestFinished(() => nginx.stop());
+    const own = await serveExampleSite('http://localhost:3000');
+    const withoutSpace = (text: string): string => text.replaceAll(/\s+/g, ' ');
+    const articles = ['/blog/engineering/any', '/knowledgebase/vps/any'];
+    for (const path of ['/', '/blog', ...articles, '/status', '/none', '/scripts/minisearch.js']) {
+      const [theirs, ours] = await Promise.all([fetch(`http://127.0.0.1:${nginx.port}${path}`), fetch(own + path)]);
+      expect({ path, status: theirs.status, text: withoutSpace(await theirs.text()) }).toEqual({
+        path,
+        status: ours.status,
+        text: withoutSpace(await ours.text()),
+      });
+      const policy = ours.headers.get('content-security-policy')!;
+      expect(theirs.headers.get('content-security-policy')).toBe(
+        policy.replaceAll('http://localhost:3000', 'https://api.example.com'),
+      );
+    }
+  });
+});

@@ -1,10 +1,10 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { globSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { readEnv } from '../../server/env.ts';
 import { describeInstalled } from '../helpers/installed.ts';
-import { temporaryFolder } from '../helpers/project.ts';
+import { runProgram, temporaryFolder } from '../helpers/project.ts';
 import { parseUnit, parseVariables, readUnitFile } from '../helpers/unit.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
@@ -17,18 +17,15 @@ const start = (folder: string) => Promise.resolve(join(folder, 'systemd-analyze'
 
 describeInstalled({ ...program, start, stop: () => undefined }, (analyze) => {
   /** Runs systemd-analyze on all units, as they are where the program is installed here. */
-  function run(...args: string[]): Promise<{ status: unknown; output: string }> {
+  async function run(...args: string[]): Promise<{ status: unknown; output: string }> {
     const cwd = temporaryFolder();
     for (const name of [...services, ...nightly]) {
       const text = readUnitFile(name).replaceAll('/opt/hosting-api/current', repository);
       writeFileSync(join(cwd, name), text.replaceAll('/usr/local/sbin', join(repository, 'examples/systemd')));
     }
     const env = { ...process.env, SYSTEMD_LOG_LEVEL: 'notice', NO_COLOR: '1', TZ: 'UTC' };
-    return new Promise((done) => {
-      execFile(analyze(), args, { cwd, env }, (error, stdout, stderr) =>
-        done({ status: error?.code ?? 0, output: stdout + stderr }),
-      );
-    });
+    const { status, stdout, stderr } = await runProgram(analyze(), args, { cwd, env });
+    return { status, output: stdout + stderr };
   }
 
   test.each([...services, ...nightly])('%s has no mistake', async (name) => {
@@ -82,12 +79,7 @@ test('the command runs the doctor for each enabled instance, and one that does n
     .replaceAll('/etc/hosting-api', folder)
     .replaceAll('/etc/systemd/system/multi-user.target.wants', wants)
     .replaceAll('setpriv --reuid="$user" --regid="$user" --init-groups ', '');
-  const run = (...args: string[]) =>
-    new Promise<{ status: unknown; stdout: string; stderr: string }>((done) => {
-      execFile('sh', ['-c', command, 'hosting-api', 'doctor', ...args], (error, stdout, stderr) =>
-        done({ status: error?.code ?? 0, stdout, stderr }),
-      );
-    });
+  const run = (...args: string[]) => runProgram('sh', ['-c', command, 'hosting-api', 'doctor', ...args]);
   const { status, stdout, stderr } = await run();
   expect(status).toBe(1);
   expect(stderr.match(/^hosting-api@.*/gm)).toEqual(['hosting-api@2:', 'hosting-api@3:']);

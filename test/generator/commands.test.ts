@@ -142,18 +142,6 @@ test('the sample content and catalog of this repository have no problems', async
   expect(stderr).toMatch(/^ok: \d+ articles, .*0 warnings, \d+\.\d s\n$/);
 });
 
-test('build counts drafts and scheduled articles', async () => {
-  const root = createProject({
-    'content/blog/news/draft.md': article({ draft: 'true' }, 'Text.\n'),
-    'content/blog/news/later.md': article({ date: '2999-01-01' }, 'Text.\n'),
-  });
-  const { stderr } = await runIn(root, 'build', '--no-cache');
-  const [warning, published] = stderr.split('\n');
-  expect(warning).toMatch(/later\.md:4:7  warning: "date" is more than two years ahead/);
-  expect(published).toMatch(/^release \w+ in dist: 4 articles, 1 draft, 1 scheduled \(next 2999-01-01\), 1 warning, /);
-  expect(existsSync(join(root, 'dist/.cache'))).toBe(false);
-});
-
 describe('--lenient', () => {
   const broken = {
     'content/blog/news/second.md': article({ cover: '/media/kb/none.png' }, '[x](none.md) ![y](/media/kb/gone.png)\n'),

@@ -196,29 +196,6 @@ describe('a build after a change equals a first build to the byte:', () => {
       'statusWidgetIntegrity',
     ]);
   });
-
-  test('a title, which no file of the release has any more', async () => {
-    const renamed = article({ ...firstFields, title: 'Unheard of' }, firstText);
-    change(root, { 'content/blog/news/first.md': renamed.replace('Unheard of', 'Soon replaced') });
-    change(root, { 'content/knowledgebase/vps/ssh.md': sshGuide.replace('Connect with SSH', 'Soon replaced') });
-    await buildAndReport(root);
-    const holders = () =>
-      Object.keys(readTree(currentOf(root)))
-        .filter((file) => !/\.(?:gz|br)$/.test(file))
-        .filter((file) => /soon.{0,5}replaced/i.test(readFileSync(join(currentOf(root), file), 'utf8')));
-    expect(holders().length).toBeGreaterThan(6);
-    change(root, { 'content/blog/news/first.md': renamed, 'content/knowledgebase/vps/ssh.md': sshGuide });
-    await buildAndReport(root);
-    expect(holders()).toEqual([]);
-    change(root, validProject);
-  });
-
-  test('a published article that is scheduled again, since the next build is for an earlier day', async () => {
-    const early = { now: '2026-02-01' };
-    const fresh = await buildFresh({}, early);
-    expect(fresh.summary).toMatchObject({ scheduled: 1 });
-    expect(await buildAndReport(root, { ...early })).toEqual(fresh);
-  });
 });
 
 describe('a file of the previous release', () => {

@@ -1,10 +1,9 @@
-import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { readCurrent } from '../../generator/release/history.ts';
-import { verifyRelease } from '../../generator/release/publish.ts';
 import { article, buildProject, createProject, validProject, writeFiles } from '../helpers/project.ts';
-import { at, createReleases as createDatedReleases } from './releases.ts';
+import { createReleases as createDatedReleases } from './releases.ts';
 import { runIn } from './run-command.ts';
 import { flipBit, readTree } from './tree.ts';
 
@@ -231,16 +230,6 @@ describe('releases prune', () => {
     expect(await releases(root, 'prune', '--keep', '2')).toEqual(out(`removed ${ids[2]}`, `removed ${ids[3]}`));
     expect(readdirSync(join(root, 'dist/releases')).toSorted()).toEqual([ids[0]!, ids[1]!].toSorted());
     expect(await releases(root, 'prune', '--keep', '2')).toEqual(out());
-  });
-
-  test('never removes the current release, however old it is', async () => {
-    const { root, ids } = await createReleases(3);
-    writeFileSync(join(root, 'dist/history'), `${at(40).toISOString()} ${ids[2]}\n`, { flag: 'a' });
-    symlinkSync(`releases/${ids[2]}`, join(root, 'dist/next'));
-    renameSync(join(root, 'dist/next'), join(root, 'dist/current'));
-    expect(await releases(root, 'prune', '--keep', '1')).toEqual(out(`removed ${ids[0]}`, `removed ${ids[1]}`));
-    expect(readdirSync(join(root, 'dist/releases'))).toEqual([ids[2]!]);
-    expect((await verifyRelease(join(root, 'dist/current'))).id).toBe(ids[2]);
   });
 
   test.each(['0', '-1', '1.5', 'all'])('refuses to keep "%s"', async (keep) => {

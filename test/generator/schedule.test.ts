@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { article, buildProject, createProject, guide } from '../helpers/project.ts';
@@ -24,25 +24,20 @@ function pathsIn(root: string, list = 'public/v1/blog/list.json'): string[] {
 const valid = ['/blog/news/second', '/blog/news/first'];
 
 describe('a scheduled article', () => {
-  test.each([
-    ['2026-11-19', valid],
-    ['2026-12-31', valid],
-    ['2027-01-01', ['/blog/news/later', ...valid]],
-    ['2030-06-01', ['/blog/news/later', ...valid]],
-  ])('is published by builds on its day and later: %s', async (now, paths) => {
-    const root = createProject({ [file]: article({ date: '2027-01-01' }, 'Text.\n') });
-    const { release, scheduled } = await buildProject(root, { now });
-    expect(pathsIn(root)).toEqual(paths);
-    expect(scheduled).toBe(paths.length === 3 ? 0 : 1);
-    expect(Object.hasOwn(release!.files, 'public/v1/blog/article/news/later.json')).toBe(paths.length === 3);
-  });
-
   test('is left out by the command until the day of --now', async () => {
-    const root = createProject({ [file]: article({ date: '2026-11-21' }, 'Text.\n') });
-    const before = await runIn(root, 'build', '--now', '2026-11-20');
-    expect(before.stderr).toMatch(/^release \w+ in dist: 4 articles, 1 scheduled \(next 2026-11-21\), 0 warnings, /);
+    const root = createProject({
+      [file]: article({ date: '2026-11-21' }, 'Text.\n'),
+      'content/blog/news/draft.md': article({ draft: 'true' }, 'Text.\n'),
+    });
+    const before = await runIn(root, 'build', '--now', '2026-11-20', '--no-cache');
+    expect(before.stderr).toMatch(
+      /^release \w+ in dist: 4 articles, 1 draft, 1 scheduled \(next 2026-11-21\), 0 warnings, /,
+    );
+    expect(pathsIn(root)).toEqual(valid);
+    const written = ['.cache', 'current/public/v1/blog/article/news/later.json'];
+    expect(written.filter((path) => existsSync(join(root, 'dist', path)))).toEqual([]);
     const after = await runIn(root, 'build', '--now', '2026-11-21');
-    expect(after.stderr).toMatch(/^release \w+ in dist: 5 articles, 0 warnings, /);
+    expect(after.stderr).toMatch(/^release \w+ in dist: 5 articles, 1 draft, 0 warnings, /);
     expect(pathsIn(root)).toEqual(['/blog/news/later', ...valid]);
   });
 
@@ -169,22 +164,4 @@ test.each<[string, Files, string]>([
     path.startsWith('/blog/more-news/'),
   );
   expect(new Set(items.map(({ category }) => category))).toEqual(new Set([name]));
-});
-
-test('aliases.json maps aliases to articles, sorted by alias', async () => {
-  const root = createProject({
-    'content/blog/news/first.md': article({ aliases: '[/blog/2019/Old_Name.html, /blog/b]' }, '## Details\n'),
-    'content/blog/news/second.md': article({ aliases: '[/blog/a]' }, 'Text.\n'),
-    'content/knowledgebase/vps/ssh.md': guide('SSH', 'Text.\n').replace(
-      '---\n',
-      '---\naliases: [/knowledgebase/ssh]\n',
-    ),
-  });
-  await buildProject(root);
-  expect(Object.entries(readJson(root, 'private/aliases.json') as Record<string, string>)).toEqual([
-    ['/blog/2019/Old_Name.html', '/blog/news/first'],
-    ['/blog/a', '/blog/news/second'],
-    ['/blog/b', '/blog/news/first'],
-    ['/knowledgebase/ssh', '/knowledgebase/vps/ssh'],
-  ]);
 });

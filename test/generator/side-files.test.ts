@@ -55,17 +55,21 @@ test('authors are those of published articles, with what authors.yaml says of th
   ]);
 });
 
-test('redirects are the former paths of published articles', async () => {
+test('redirects are the former paths of published articles, sorted, and those of the server are the same', async () => {
   const files = {
-    'content/blog/news/first.md': article({ aliases: '[/blog/old/b, /blog/old/a.html]' }, '## Details\n'),
+    'content/blog/news/first.md': article({ aliases: '[/blog/old/b, /blog/2019/Old_Name.html]' }, '## Details\n'),
+    'content/blog/news/second.md': article({ aliases: '[/blog/old/a]' }, 'Text.\n'),
     'content/blog/news/draft.md': article({ draft: 'true', aliases: '[/blog/old/c]' }, 'Text.\n'),
     'content/knowledgebase/vps/ssh.md': guide('SSH', 'x\n').replace('---\n', '---\naliases: [/knowledgebase/a/b]\n'),
   };
-  expect(await buildAndRead('redirects.json', files)).toEqual({
-    '/blog/old/a.html': '/blog/news/first',
-    '/blog/old/b': '/blog/news/first',
-    '/knowledgebase/a/b': '/knowledgebase/vps/ssh',
-  });
+  for (const file of ['redirects.json', '../../private/aliases.json']) {
+    expect(Object.entries((await buildAndRead(file, files)) as object)).toEqual([
+      ['/blog/2019/Old_Name.html', '/blog/news/first'],
+      ['/blog/old/a', '/blog/news/second'],
+      ['/blog/old/b', '/blog/news/first'],
+      ['/knowledgebase/a/b', '/knowledgebase/vps/ssh'],
+    ]);
+  }
 });
 
 test('the index of a category has its articles in the order of the list', async () => {
@@ -134,13 +138,19 @@ describe('related articles', () => {
 });
 
 describe('a build after a change', () => {
+  const sshGuide = (text: string, code: string): Files => ({
+    'content/knowledgebase/vps/ssh.md': guide(
+      'SSH',
+      `${text}\n\n\`\`\`sh\n${code}\n\`\`\`\n\n![Map](/media/kb/map.svg)\n`,
+    ),
+  });
   const files: Files = {
     'content/blog/team/new.md': article({ date: '2026-07-08', tags: '[linux]' }, 'Text.\n'),
-    'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'Use `ssh`.\n\n![Map](/media/kb/map.svg)\n'),
+    ...sshGuide('Use `ssh`.', 'ssh --verbose'),
   };
   const siteFiles = (
     'blog/feed.xml sitemap.xml blog/categories.json kb/categories.json blog/index/news.json blog/index/team.json ' +
-    'kb/index/vps.json kb/index/dns.json blog/authors.json redirects.json openapi.json'
+    'kb/index/vps.json kb/index/dns.json blog/authors.json redirects.json openapi.json kb/search.json'
   ).split(' ');
   const statesOf = (root: string): Record<string, number> =>
     Object.fromEntries(
@@ -155,12 +165,8 @@ describe('a build after a change', () => {
   const otherUrl = 'https://other.example.com';
 
   test.each<[string, Files, Options, string[]]>([
-    [
-      'of the text of a guide',
-      { 'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'Other.\n\n![Map](/media/kb/map.svg)\n') },
-      {},
-      [],
-    ],
+    ['of the text of a guide', sshGuide('Other.', 'ssh --verbose'), {}, ['kb/search.json']],
+    ['of code, which is not indexed', sshGuide('Use `ssh`.', 'ssh --quiet'), {}, []],
     ['of the text of a blog article', teamArticle('[linux]', 'Other.\n'), {}, ['blog/feed.xml']],
     ['of the tags of a blog article', teamArticle('[vps]', 'Text.\n'), {}, ['blog/feed.xml', 'blog/index/team.json']],
     [

@@ -1,9 +1,7 @@
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
 import type { RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { displayPath } from '../../generator/source/load.ts';
 import {
   article,
@@ -15,6 +13,7 @@ import {
   writeFiles,
 } from '../helpers/project.ts';
 import type { CommandResult, Files } from '../helpers/project.ts';
+import { serve } from '../helpers/upstream.ts';
 import { problemsOf } from './problems.ts';
 import { foldersOf, runCommand, runIn } from './run-command.ts';
 
@@ -191,17 +190,6 @@ describe('content/removed.yaml', () => {
     expect((await messagesOf(root, 'check')).lines[0]).toContain('did you mean "removed.yaml"?');
   });
 });
-
-/** Starts an HTTP server, and returns its base URL. */
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 describe('--against URL', () => {
   const lists: Record<string, unknown> = {

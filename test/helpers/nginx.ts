@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -19,12 +20,15 @@ export function describeNginx(body: (nginx: () => Nginx) => void): void {
   describeInstalled({ ...installed, start: startNginx, stop: (nginx) => nginx.stop() }, body);
 }
 
-/** Starts an nginx with the contents of its `http` block, which may use a folder of its own and a free port. */
-export type RunNginx = (http: (folder: string, port: number) => string) => ReturnType<typeof runNginx>;
+type Http = (folder: string, port: number) => string;
+
+/** Starts an nginx with the contents of its `http` block, which may use a folder of its own, and listens at the port. */
+export type RunNginx = (http: Http, port?: number) => ReturnType<typeof runNginx>;
 
 /** A group of tests that start nginx with configurations of their own. */
 export function describeRunNginx(body: (run: () => RunNginx) => void): void {
-  const start = (commands: string): Promise<RunNginx> => Promise.resolve((http) => runNginx(commands, http));
+  const start = (commands: string): Promise<RunNginx> =>
+    Promise.resolve((http, port) => runNginx(commands, http, port));
   describeInstalled({ ...installed, start, stop: () => undefined }, body);
 }
 
@@ -54,9 +58,9 @@ async function startNginx(commands: string) {
   };
 }
 
-async function runNginx(commands: string, http: (folder: string, port: number) => string) {
+async function runNginx(commands: string, http: Http, given?: number) {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-nginx-'));
-  const port = await findFreePort();
+  const port = given ?? (await findFreePort());
   const file = join(folder, 'nginx.conf');
   writeFileSync(file, frame(folder, http(folder, port)));
   const child = spawn(join(commands, 'nginx'), ['-p', folder, '-c', file], { stdio: ['ignore', 'ignore', 'pipe'] });
@@ -65,8 +69,18 @@ async function runNginx(commands: string, http: (folder: string, port: number) =
   const exited = once(child, 'exit');
   const killed = () => child.kill('SIGKILL');
   process.once('exit', killed);
+  let isListening = false;
+  await until(`nginx listens: ${log}`, () => {
+    const socket = connect(port, '127.0.0.1', () => {
+      isListening = true;
+      socket.destroy();
+    });
+    socket.on('error', () => {});
+    return isListening;
+  });
   return {
     port,
+    folder,
     /** What it wrote to its error log. */
     log: () => log,
     /** The process ids of its workers. */
@@ -168,17 +182,7 @@ function copyExample(folder: string, port: number, places: Places): string {
 
 /** Starts nginx with a copy of an example, in which nothing but these places is changed. */
 export async function runExample(run: RunNginx, places: Places, onEnd: OnEnd = onTestFinished) {
-  let folder = '';
-  const nginx = await run((own, free) => copyExample((folder = own), places.port ?? free, places));
+  const nginx = await run((folder, port) => copyExample(folder, port, places), places.port);
   onEnd(() => nginx.stop());
-  const { port = nginx.port } = places;
-  let isListening = false;
-  await until(`nginx listens: ${nginx.log()}`, () => {
-    void fetch(`http://127.0.0.1:${port}/.up`, { redirect: 'manual' }).then(
-      () => (isListening = true),
-      () => {},
-    );
-    return isListening;
-  });
-  return { ...nginx, port, folder };
+  return nginx;
 }

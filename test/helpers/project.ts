@@ -125,18 +125,24 @@ export interface CommandResult {
 
 const repository = resolve(import.meta.dirname, '../..');
 
-/** Runs a generator command in its own process, as npm does. */
-export function runGenerator(
+/** Runs a program to its end. */
+export function runProgram(
+  program: string,
   args: readonly string[],
   options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
 ): Promise<CommandResult> {
   return new Promise((done) => {
-    const env = { ...process.env, ...options.env };
-    execFile(
-      process.execPath,
-      [join(repository, 'generator/main.js'), ...args],
-      { cwd: options.cwd ?? repository, env, maxBuffer: 64 * 1024 * 1024 },
-      (error, stdout, stderr) => done({ status: error ? (error.code ?? error.signal ?? 'failed') : 0, stdout, stderr }),
+    execFile(program, args, { maxBuffer: 64 * 1024 * 1024, ...options }, (error, stdout, stderr) =>
+      done({ status: error ? (error.code ?? error.signal ?? 'failed') : 0, stdout, stderr }),
     );
   });
+}
+
+/** Runs a generator command in its own process, as npm does. */
+export function runGenerator(
+  args: readonly string[],
+  { cwd = repository, env = {} }: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+): Promise<CommandResult> {
+  const main = join(repository, 'generator/main.js');
+  return runProgram(process.execPath, [main, ...args], { cwd, env: { ...process.env, ...env } });
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -65,7 +65,7 @@ export async function createUpstream(
   let fault: Fault | undefined;
   let matches = always;
   let left = false;
-  const serve = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const respond = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method, url: path, headers } = message;
     const request = { method: method!, path: path!, headers, body: await text(message) };
     seen.push(request);
@@ -80,7 +80,7 @@ export async function createUpstream(
   };
   const listener = (message: IncomingMessage, response: ServerResponse): void =>
     // Some tests disconnect in the middle of a request.
-    void serve(message, response).catch(() => response.destroy());
+    void respond(message, response).catch(() => response.destroy());
   const server = tls ? createSecureServer(tls, listener) : createServer(listener);
   const port = await listen(server);
   const stop = async (): Promise<void> => {
@@ -106,6 +106,17 @@ export async function createUpstream(
     },
     stop,
   };
+}
+
+/** Starts an HTTP server until the test ends, and returns its URL. */
+export async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  const port = await listen(server);
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${port}`;
 }
 
 /** An answer in JSON. */

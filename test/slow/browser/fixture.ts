@@ -1,9 +1,8 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { expect, onTestFinished, vi } from 'vitest';
 import { compileStatusWidget } from '../../../generator/static-files.ts';
-import { listen } from '../../helpers/free-port.ts';
+import { serve } from '../../helpers/upstream.ts';
 
 /** A response of the API: JSON with 200, another response, a closed connection, or none at all. */
 export type Answer =
@@ -191,16 +190,6 @@ function findNode(node: DomNode, name: string): DomNode | undefined {
     if (found) return found;
   }
   return undefined;
-}
-
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  const port = await listen(server);
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${port}`;
 }
 
 function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): void {

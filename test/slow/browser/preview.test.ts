@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startDev } from '../../helpers/dev.ts';
-import { findFreePort, listen } from '../../helpers/free-port.ts';
+import { findFreePort } from '../../helpers/free-port.ts';
 import { article, buildProject, guide, writeFiles } from '../../helpers/project.ts';
 import type { Files } from '../../helpers/project.ts';
+import { serve } from '../../helpers/upstream.ts';
 import { eventually } from '../../server/shared.ts';
 import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';
 
@@ -55,12 +55,10 @@ describeChromium((browser) => {
 
   test('a page of another origin can read nothing of dev', async () => {
     const { url } = await startPreview();
-    const site = createServer((_, response) => response.setHeader('Content-Type', 'text/html').end('Hi'));
-    onTestFinished(() => void site.close());
-    const port = await listen(site);
+    const site = await serve((_, response) => void response.setHeader('Content-Type', 'text/html').end('Hi'));
     const read = async (host: string): Promise<string[]> => {
       // The name of the page resolves to this machine.
-      const page = await openPage(browser(), `http://${host}:${port}/`, {
+      const page = await openPage(browser(), site.replace('127.0.0.1', host), {
         origins: [url],
         expected: /CORS|ERR_FAILED|404/,
       });

@@ -1,13 +1,12 @@
-import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseFragment, serialize } from 'parse5';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { serveExampleSite, startExampleSite, startSampleApi } from '../../helpers/example-site.ts';
 import type { ExampleSite } from '../../helpers/example-site.ts';
-import { findFreePort, listen } from '../../helpers/free-port.ts';
+import { findFreePort } from '../../helpers/free-port.ts';
 import { createKumaUpstream } from '../../helpers/upstream-kuma.ts';
-import { createUpstream } from '../../helpers/upstream.ts';
+import { createUpstream, serve } from '../../helpers/upstream.ts';
 import { eventually } from '../../server/shared.ts';
 import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';
 
@@ -151,13 +150,8 @@ describeChromium((browser) => {
     });
 
     test('are shown while the API hangs, and offer another try after 8 s', async () => {
-      const silent = createServer(() => {});
-      const api = `http://127.0.0.1:${await listen(silent)}`;
-      onTestFinished(() => {
-        silent.closeAllConnections();
-        silent.close();
-      });
-      const url = await serveExampleSite(api);
+      const silent = await serve(() => {});
+      const url = await serveExampleSite(silent);
       const context = await browser().newContext();
       onTestFinished(() => context.close());
       for (const path of ['/plans', '/knowledgebase/vps/first-steps']) {

@@ -1,4 +1,3 @@
-import { gzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
 import { compileStatusWidget } from '../../../generator/static-files.ts';
 import { describeChromium } from './chromium.ts';
@@ -6,13 +5,6 @@ import { createStage, embed, eventually, expectToast, openStage } from './fixtur
 
 const web = { status: 'disrupted', disrupted: ['Web'] };
 const trouble = 'Some services are disrupted';
-
-test('the widget has at most 3 KB, gzipped as served', async () => {
-  const { script } = await compileStatusWidget();
-  const gzipped = gzipSync(script, { level: 6 }).length;
-  process.stderr.write(`the status widget: ${script.length} bytes minified, ${gzipped} gzipped\n`);
-  expect(gzipped).toBeLessThanOrEqual(3 * 1024);
-});
 
 describeChromium((browser) => {
   test('the widget works under a strict content security policy', async () => {

@@ -1,11 +1,10 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, symlinkSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { createProject, temporaryFolder, writeFiles } from '../../helpers/project.ts';
+import { createProject, runProgram, temporaryFolder, writeFiles } from '../../helpers/project.ts';
+import { serve } from '../../helpers/upstream.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
@@ -132,17 +131,13 @@ describe('of the nightly tests', () => {
 });
 
 /** Runs the step that builds, as a runner does, with the value of the variable LIVE_URL. */
-function runBuild(liveUrl: string): Promise<{ status: unknown; stdout: string; dist: string }> {
+async function runBuild(liveUrl: string) {
   expect(build.env).toEqual({ LIVE_URL: '${{ vars.LIVE_URL }}' });
   const dist = join(temporaryFolder(), 'dist');
   // npm runs the Node.js of package.json.
   const PATH = `${dirname(process.execPath)}:${process.env['PATH']}`;
   const env = { ...process.env, PATH, LIVE_URL: liveUrl, DIST_DIR: dist };
-  return new Promise((done) => {
-    execFile('bash', ['-eo', 'pipefail', '-c', build.run!], { cwd: root, env }, (error, stdout) =>
-      done({ status: error?.code ?? 0, stdout, dist }),
-    );
-  });
+  return { ...(await runProgram('bash', ['-eo', 'pipefail', '-c', build.run!], { cwd: root, env })), dist };
 }
 
 test('the workflow finds no problems in the samples, and fills the file that it caches', async () => {
@@ -159,11 +154,8 @@ test('the workflow of a repository with content alone annotates its files, as th
   const cwd = createProject(broken);
   symlinkSync(root, join(cwd, '.hosting-api'));
   const PATH = `${dirname(process.execPath)}:${process.env['PATH']}`;
-  const { status, stdout } = await new Promise<{ status: unknown; stdout: string }>((done) => {
-    execFile('bash', ['-eo', 'pipefail', '-c', own.run!], { cwd, env: { ...process.env, PATH } }, (error, output) =>
-      done({ status: error?.code ?? 0, stdout: output }),
-    );
-  });
+  const env = { ...process.env, PATH };
+  const { status, stdout } = await runProgram('bash', ['-eo', 'pipefail', '-c', own.run!], { cwd, env });
   expect(status).toBe(1);
   expect(stdout).toMatch(/^::error file=content\/knowledgebase\/vps\/broken\.md,line=1,col=1::/);
 });
@@ -174,10 +166,8 @@ test('the workflow annotates a path that is live and would vanish, and fails', a
     '/v1/kb/list': [],
     '/v1/redirects.json': {},
   };
-  const server = createServer((request, response) => response.end(JSON.stringify(lists[request.url!])));
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  onTestFinished(() => void server.close());
-  const { status, stdout } = await runBuild(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const url = await serve((request, response) => void response.end(JSON.stringify(lists[request.url!])));
+  const { status, stdout } = await runBuild(url);
   expect(status).toBe(1);
   expect(stdout).toMatch(
     /^::error file=content\/removed\.yaml,line=1,col=1::\/blog\/company-news\/gone is online, and/,

@@ -7,7 +7,6 @@ import { lookupLoopback } from '../../helpers/loopback.ts';
 import { describeRunNginx } from '../../helpers/nginx.ts';
 import type { RunNginx } from '../../helpers/nginx.ts';
 import { buildProject, writeFiles } from '../../helpers/project.ts';
-import { until } from '../../helpers/upstream.ts';
 import { copyProject, serveShared } from '../../server/shared.ts';
 import type { SharedApp } from '../../server/shared.ts';
 
@@ -139,7 +138,6 @@ describeRunNginx((run) => {
       (folder, port) => `upstream both { ${servers} } ${configure(folder, port, 'both', good)}`,
     );
     onTestFinished(() => proxy.stop());
-    await answering(proxy.port);
     const findings = await examine(new URL(`http://localhost:${proxy.port}`));
     expect(findings.filter(({ state }) => state === 'fault').map(({ check }) => check)).toContain('one release');
   });
@@ -157,21 +155,10 @@ async function startProxy(run: RunNginx, { location, settings, to }: Fault): Pro
     ...settings,
   });
   const directives = { ...good, ...location };
-  const proxy = await run((folder) => configure(folder, reserved, to ?? `127.0.0.1:${app.port}`, directives));
+  const target = to ?? `127.0.0.1:${app.port}`;
+  const proxy = await run((folder, port) => configure(folder, port, target, directives), reserved);
   onTestFinished(() => proxy.stop());
-  await answering(reserved);
   return { ...app, url: `http://localhost:${reserved}` };
-}
-
-async function answering(port: number): Promise<void> {
-  let isReady = false;
-  await until('nginx answers', () => {
-    void fetch(`http://127.0.0.1:${port}/health`, { redirect: 'manual' }).then(
-      () => (isReady = true),
-      () => {},
-    );
-    return isReady;
-  });
 }
 
 function configure(folder: string, port: number, to: string, directives: Readonly<Record<string, string>>): string {

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { environment } from '../../commands/run-command.ts';
 import { createTestApp } from '../../helpers/app.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
-import { temporaryFolder } from '../../helpers/project.ts';
+import { runProgram, temporaryFolder } from '../../helpers/project.ts';
 import type { CommandResult } from '../../helpers/project.ts';
 import { openStream } from '../../hosting/instances.ts';
 import { askEndpoint } from '../../server/ask.ts';
@@ -23,12 +22,8 @@ async function createHost() {
   const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
   // The hooks register the servers here.
   for (const server of ['game:mine', 'vps:mine'] as const) await world.store.servers.remove(server);
-  const hook = (...args: string[]): Promise<CommandResult> =>
-    new Promise((done) => {
-      execFile(process.execPath, [program, ...args], { env: environment(world.settings) }, (error, stdout, stderr) =>
-        done({ status: error ? (error.code ?? 'failed') : 0, stdout, stderr }),
-      );
-    });
+  const env = environment(world.settings);
+  const hook = (...args: string[]) => runProgram(process.execPath, [program, ...args], { env });
   /** Runs a hook twice, as billing systems do, which must not matter. */
   const twice = async (...args: string[]): Promise<CommandResult[]> => {
     const results = [await hook(...args), await hook(...args)];

@@ -1,8 +1,6 @@
-import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { onTestFinished } from 'vitest';
+import { serve } from '../../helpers/upstream.ts';
 
 /** What the proxy does with a request in place of forwarding it. */
 export type Fault =
@@ -46,11 +44,5 @@ export async function startFaultyProxy(service: string, faults: Record<string, (
     const { 'content-encoding': ___, ...answered } = Object.fromEntries(real.headers);
     return send(response, { status: real.status, headers: answered, body: await real.text() });
   };
-  const server = createServer((request, response) => void answer(request, response));
-  await new Promise<void>((listening) => void server.listen(0, '127.0.0.1', listening));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
+  return { url: await serve((request, response) => void answer(request, response)), requests };
 }

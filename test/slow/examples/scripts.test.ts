@@ -1,24 +1,16 @@
-import { execFile } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { startDemo } from '../../helpers/demo.ts';
-import { temporaryFolder } from '../../helpers/project.ts';
-import type { CommandResult } from '../../helpers/project.ts';
+import { runProgram, temporaryFolder } from '../../helpers/project.ts';
 import { startFaultyProxy } from './faulty-proxy.ts';
 import type { Fault } from './faulty-proxy.ts';
 
 const folder = resolve(import.meta.dirname, '../../../examples/clients');
 
-function runBash(args: readonly string[], env: Record<string, string>, cwd = temporaryFolder()) {
-  return new Promise<CommandResult>((done) => {
-    const complete = { PATH: process.env.PATH, ...env };
-    execFile('bash', args, { cwd, env: complete }, (error, stdout, stderr) =>
-      done({ status: error ? (error.code ?? 'failed') : 0, stdout, stderr }),
-    );
-  });
-}
+const runBash = (args: readonly string[], env: Record<string, string>, cwd = temporaryFolder()) =>
+  runProgram('bash', args, { cwd, env: { PATH: process.env.PATH, ...env } });
 
 /** Runs a script with a curl that writes down its arguments. */
 async function runScript(name: string, args: string[], env: Record<string, string>) {

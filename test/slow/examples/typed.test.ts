@@ -1,21 +1,13 @@
-import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startDemo } from '../../helpers/demo.ts';
+import { runProgram } from '../../helpers/project.ts';
 import type { CommandResult } from '../../helpers/project.ts';
 import { generateTypes } from '../contract/clients/generate.ts';
 
 const repository = resolve(import.meta.dirname, '../../..');
 const source = readFileSync(join(repository, 'examples/clients/typed/power.ts'), 'utf8');
-
-function runProgram(program: string, args: readonly string[], env: Record<string, string> = {}) {
-  return new Promise<CommandResult>((done) => {
-    execFile(program, args, { env: { PATH: process.env.PATH, ...env } }, (error, stdout, stderr) =>
-      done({ status: error ? (error.code ?? 'failed') : 0, stdout, stderr }),
-    );
-  });
-}
 
 /** Writes the client into a folder with the types of the service. */
 async function writeClient(
@@ -33,7 +25,8 @@ async function writeClient(
   writeFileSync(join(folder, 'power.ts'), text);
   const extend = { extends: join(repository, 'tsconfig.json'), include: ['power.ts'], exclude: [] };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(extend));
-  const compile = () => runProgram(join(repository, 'node_modules/.bin/tsc'), ['-p', folder]);
+  const env = { PATH: process.env.PATH };
+  const compile = () => runProgram(join(repository, 'node_modules/.bin/tsc'), ['-p', folder], { env });
   return { program: join(folder, 'power.ts'), compile };
 }
 
@@ -42,7 +35,7 @@ test('the typed client compiles with the types of the service, and does actions 
   const { program, compile } = await writeClient(url);
   expect(await compile()).toEqual({ status: 0, stdout: '', stderr: '' });
   const run = (args: string[], env = { HOSTING_API_KEY: key }) =>
-    runProgram(process.execPath, [program, ...args], { API_URL: url, ...env });
+    runProgram(process.execPath, [program, ...args], { env: { PATH: process.env.PATH, API_URL: url, ...env } });
   const started = await run(['demo', 'start']);
   expect(started).toMatchObject({ status: 0, stderr: '' });
   expect(started.stdout).toMatch(/^Start action sent\n[^]*demo is running\n$/);

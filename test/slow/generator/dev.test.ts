@@ -222,36 +222,6 @@ async function follow() {
   return { root, results, failures, close, read };
 }
 
-test('a preview follows the source folders, and its manifest is up to date', async () => {
-  const { root, results, read } = await follow();
-  expect(results.map(({ release }) => release?.id)).toHaveLength(1);
-  writeFiles(root, {
-    'content/knowledgebase/vps/ssh.md': guide('Keys', 'Use a *key*.\n'),
-    'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="1"/>\n',
-  });
-  await expect.poll(() => read('public/media/kb/map.svg'), eventually).toContain('width="1"');
-  await expect.poll(() => read('public/v1/kb/article/vps/ssh.json'), eventually).toContain('<em>key</em>');
-  expect(read('public/v1/kb/list/vps.json')).toContain('Keys');
-  await expect.poll(() => JSON.parse(read('manifest.json')).id, eventually).toBe(results.at(-1)!.release!.id);
-  rmSync(join(root, 'content/blog/news/second.md'));
-  await expect.poll(() => read('public/v1/blog/article/news/second.json'), eventually).toBe('');
-  expect(JSON.parse(read('public/v1/blog/list.json'))).toHaveLength(1);
-});
-
-test('a preview does not change while there are errors, nor after the watcher is closed', async () => {
-  const { root, results, close, read } = await follow();
-  const before = read('public/v1/blog/article/news/first.json');
-  writeFiles(root, { 'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n\nChanged.\n') });
-  await expect.poll(() => results.length, eventually).toBe(2);
-  expect(results[1]).toMatchObject({ diagnostics: [{ severity: 'error', line: 4 }] });
-  expect(results[1]!.release).toBeUndefined();
-  expect(read('public/v1/blog/article/news/first.json')).toBe(before);
-  await close();
-  writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nFixed.\n') });
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  expect(results).toHaveLength(2);
-});
-
 test('a preview that could not be written is written with the next change', async () => {
   const { root, results, failures, read } = await follow();
   const [first, second] = ['public/v1/blog/article/news/first.json', 'public/v1/blog/article/news/second.json'];
@@ -352,6 +322,7 @@ const changes: [string, Files][] = [
   ['published again', { [second]: article({ date: '2026-02-02' }, 'Now.\n') }],
   ['an error', { [second]: article({ date: 'soon' }, 'Now.\n') }],
   ['another change while there is an error', { [ssh]: guide('Between', 'Words.\n') }],
+  ['one more change of that article', { [ssh]: guide('After', 'Words.\n') }],
   ['the error fixed', { [second]: article({ aliases: '[/blog/news/old]' }, 'Fixed.\n') }],
   ['the name of a category', { 'content/knowledgebase/vps/category.yaml': 'name: Servers\n' }],
   ['an added category', { 'content/knowledgebase/mail/spam.md': guide('C', 'Words.\n') }],
@@ -428,27 +399,6 @@ function createArticles(count: number): Files {
     ]),
   );
 }
-
-test('dev serves an index of what is saved', async () => {
-  const dev = await startDev();
-  const path = '/knowledgebase/vps/ssh';
-  expect(find(dev.read(file), 'ssh')).toEqual([path]);
-  const image = '![Map](/media/kb/map.svg)\n';
-  writeFiles(dev.root, { 'content/knowledgebase/vps/ssh.md': guide('Sign in', `With a **terminal**.\n\n${image}`) });
-  await expect.poll(() => find(dev.read(file), 'terminal'), eventually).toEqual([path]);
-  expect(find(dev.read(file), 'ssh')).toEqual([]);
-  // A save that is not built must not leave its words, nor keep the next ones out.
-  writeFiles(dev.root, { 'content/knowledgebase/vps/ssh.md': guide('Sign in', `[dead](dead.md)\n\n${image}`) });
-  await expect.poll(dev.printed, eventually).toContain('there is no article /knowledgebase/vps/dead');
-  writeFiles(dev.root, {
-    'content/knowledgebase/vps/ssh.md': guide('Sign in', `With a **keyboard**.\n\n${image}`),
-    'content/knowledgebase/dns/moved.md': guide('Moved', 'Other.\n'),
-  });
-  await expect.poll(() => find(dev.read(file), 'keyboard'), eventually).toEqual([path]);
-  await expect.poll(() => find(dev.read(file), 'moved'), eventually).toEqual(['/knowledgebase/dns/moved']);
-  expect(find(dev.read(file), 'terminal')).toEqual([]);
-  expect(parse(dev.read(file)).index.documentCount).toBe(3);
-});
 
 test('dev leaves out more than 300,000 characters of text, and a release has them', async () => {
   const files = createArticles(5);

@@ -23,8 +23,7 @@ import { ends } from '../../helpers/ends.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { skipWithout } from '../../helpers/permitted.ts';
 import { describePostgres } from '../../helpers/postgres.ts';
-import { temporaryFolder } from '../../helpers/project.ts';
-import type { CommandResult } from '../../helpers/project.ts';
+import { runProgram, temporaryFolder } from '../../helpers/project.ts';
 import { parseUnit, parseVariables, readUnitFile } from '../../helpers/unit.ts';
 import type { Unit } from '../../helpers/unit.ts';
 import { ask } from '../../server/ask.ts';
@@ -48,20 +47,6 @@ function checkOut(): string {
   ends.push(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
   cpSync(repository, folder, { recursive: true, filter: (file) => !left.has(basename(file)) });
   return folder;
-}
-
-/** Runs a program to its end. */
-async function runProgram(
-  [program, ...args]: readonly [string, ...string[]],
-  { cwd, env = login }: { cwd: string; env?: Readonly<Record<string, string>> },
-): Promise<CommandResult> {
-  const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
-  return { status: code ?? signal!, stdout, stderr };
 }
 
 /** Waits until a server that was started is ready. Its `ended` is its exit status and signal; it ends at the latest with the test. */
@@ -90,14 +75,12 @@ let checkout = '';
 
 /** Runs a script of package.json. */
 const npm = (script: string, ...args: string[]) =>
-  runProgram(['npm', 'run', '--silent', script, '--', ...args], { cwd: checkout, env: settings });
+  runProgram('npm', ['run', '--silent', script, '--', ...args], { cwd: checkout, env: settings });
 
 beforeAll(async () => {
   checkout = checkOut();
-  const { status, stderr } = await runProgram(
-    ['npm', 'ci', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund'],
-    { cwd: checkout },
-  );
+  const args = ['ci', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund'];
+  const { status, stderr } = await runProgram('npm', args, { cwd: checkout, env: login });
   if (status !== 0) throw new Error(`npm ci: ${stderr}`);
 });
 
@@ -145,11 +128,11 @@ describe('without the packages of development', () => {
     '%s says which Node.js it needs',
     async (main) => {
       // The Node.js of the machine may be new: then it says so in its place.
-      const { stdout } = await runProgram(['node', '--version'], { cwd: checkout });
+      const { stdout } = await runProgram('node', ['--version'], { cwd: checkout, env: login });
       const isOld = Number.parseInt(stdout.slice(1), 10) < 24;
       const pretend = 'data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.20.2"})';
       const args = isOld ? [main] : ['--import', pretend, main];
-      const result = await runProgram(['node', ...args], { cwd: checkout, env: settings });
+      const result = await runProgram('node', args, { cwd: checkout, env: settings });
       expect(result).toEqual({
         status: 1,
         stdout: '',
@@ -287,34 +270,26 @@ test('by the Dockerfile the image starts on a read-only disk, without rights, wi
       .replaceAll(/(?<![\w/.])\/(?:data|dist|tmp)\b/g, (path) => root + path)
       .replaceAll('/opt/hosting-api', checkout);
   const stage = readStage();
-  const [environment] = stage.filter(({ name }) => name === 'ENV');
-  const variables = place(environment!.text)
-    .split(' ')
-    .map((variable) => variable.split('='));
+  const environment = place(stage.find(({ name }) => name === 'ENV')!.text);
+  const variables = environment.split(' ').map((variable) => variable.split('='));
   const port = await findFreePort();
   const own = { PORT: String(port), HOST: '127.0.0.1', DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off' };
   const env: Record<string, string> = { ...(Object.fromEntries(variables) as Record<string, string>), ...own };
   env['PATH'] = env['PATH']!.replace('$PATH', '/usr/bin:/bin');
-  const command = (args: readonly string[], readOnly: boolean): [string, ...string[]] => [
-    'unshare',
-    '--mount',
-    'env',
-    `WRITABLE=${root}`,
-    `READ_ONLY=${readOnly ? 'yes' : ''}`,
-    'sh',
-    '-ec',
-    contain,
-    'sh',
-    ...args,
-  ];
+  const command = (args: readonly string[], readOnly: boolean): string[] => {
+    const variables = [`WRITABLE=${root}`, `READ_ONLY=${readOnly ? 'yes' : ''}`];
+    return ['--mount', 'env', ...variables, 'sh', '-ec', contain, 'sh', ...args];
+  };
   const options = { cwd: checkout, env };
+  const run = (args: readonly string[], readOnly: boolean) => runProgram('unshare', command(args, readOnly), options);
 
-  expect(await runProgram(['install', '-d', '-m', '1777', join(root, 'tmp')], options)).toMatchObject({ status: 0 });
+  mkdirSync(join(root, 'tmp'));
+  chmodSync(join(root, 'tmp'), 0o1777);
   const user = stage.findIndex(({ name }) => name === 'USER');
   for (const [index, { name, text }] of stage.entries()) {
     if (name !== 'RUN') continue;
-    const shell = ['sh', '-c', place(text)] as const;
-    const result = await runProgram(index < user ? [...shell] : command(shell, false), options);
+    const shell = ['-c', place(text)];
+    const result = await (index < user ? runProgram('sh', shell, options) : run(['sh', ...shell], false));
     expect([text, result]).toMatchObject([text, { status: 0 }]);
   }
   const compiled = () => globSync('node_modules/.cache/hosting-api/*-10001/*', { cwd: checkout }).toSorted();
@@ -323,12 +298,9 @@ test('by the Dockerfile the image starts on a read-only disk, without rights, wi
 
   const list = (name: string): string[] =>
     JSON.parse(stage.find((one) => one.name === name)!.text.replace(/^.*?CMD /, '')) as string[];
-  const health = () => runProgram(command(list('HEALTHCHECK'), true), options);
-  expect(await runProgram(command(['node', 'generator/main.js', 'build'], true), options)).toMatchObject({
-    status: 0,
-  });
-  const [program, ...args] = command(list('CMD'), true);
-  const server = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  const health = () => run(list('HEALTHCHECK'), true);
+  expect(await run(['node', 'generator/main.js', 'build'], true)).toMatchObject({ status: 0 });
+  const server = spawn('unshare', command(list('CMD'), true), { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   const { ended, log } = await expectReady(server, port);
   expect(await health()).toEqual({ status: 0, stdout: '', stderr: '' });
   server.kill('SIGTERM');

@@ -1,6 +1,4 @@
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { messageOf } from '#contract/endpoint.ts';
@@ -12,6 +10,7 @@ import { lookupLoopback } from '../../../helpers/loopback.ts';
 import { describeRunNginx, runExample } from '../../../helpers/nginx.ts';
 import type { Places } from '../../../helpers/nginx.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../../../helpers/project.ts';
+import { serve } from '../../../helpers/upstream.ts';
 import { ask, askEndpoint } from '../../../server/ask.ts';
 import { stopClock } from '../../../helpers/clock.ts';
 import { copyProject, eventually, serveShared } from '../../../server/shared.ts';
@@ -177,14 +176,12 @@ describeRunNginx((run) => {
 
   test('sends a POST once, and a GET or a POST with an Idempotency-Key to another instance', async () => {
     const seen: string[] = [];
-    const broken = createServer((request) => {
+    const broken = await serve((request) => {
       seen.push(`${request.method} ${request.url}`);
       request.socket.destroy();
     });
-    await new Promise<void>((listening) => void broken.listen(0, '127.0.0.1', listening));
-    onTestFinished(() => void broken.close());
     const app = await serveShared(trusted);
-    const instances = [(broken.address() as AddressInfo).port, app.port];
+    const instances = [Number(new URL(broken).port), app.port];
     const nginx = await runExample(run(), { instances });
     const url = `http://127.0.0.1:${nginx.port}`;
     const { target, headers } = requestOf('startVps', app);
