@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { errorMediaTypes, ErrorResponse, problems, renderProblem } from '#contract/problem.ts';
+import { ErrorResponse, problems, renderProblem } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 
 /** All codes with their statuses. The specification does not name the codes of text bodies; those are our own. */
@@ -41,23 +41,6 @@ test('every code has the status of the specification', () => {
   expect(Object.fromEntries(Object.entries(problems).map(([code, { status }]) => [code, status]))).toEqual(statuses);
 });
 
-/** Text bodies that are part of the contract. */
-test.each<[ProblemCode, string]>([
-  ['method_not_allowed', 'method not allowed\n'],
-  ['rate_limited', 'rate limit exceeded\n'],
-  ['path_required', 'path is required\n'],
-  ['article_not_found', 'article not found\n'],
-  ['content_unavailable', 'content could not be loaded\n'],
-])('%s has the agreed text body', (code, text) => {
-  expect(renderProblem('text', code)).toBe(text);
-});
-
-test('an unknown route has the agreed JSON body', () => {
-  expect(renderProblem('json', 'not_found')).toBe(
-    '{"success":false,"error":"not_found","message":"Endpoint not found"}\n',
-  );
-});
-
 describe.each(codes)('%s', (code) => {
   const { message } = problems[code];
 
@@ -72,19 +55,4 @@ describe.each(codes)('%s', (code) => {
     expect(text.endsWith('}\n')).toBe(true);
     expect(ErrorResponse.parse(JSON.parse(text))).toEqual({ success: false, error: code, message });
   });
-});
-
-test('a given message replaces the default in both styles', () => {
-  expect(renderProblem('text', 'forbidden', 'You do not have access to this VPS')).toBe(
-    'you do not have access to this VPS\n',
-  );
-  expect(JSON.parse(renderProblem('json', 'forbidden', 'You do not have access to this "VPS"'))).toEqual({
-    success: false,
-    error: 'forbidden',
-    message: 'You do not have access to this "VPS"',
-  });
-});
-
-test('each style has its content type', () => {
-  expect(errorMediaTypes).toEqual({ json: 'application/json', text: 'text/plain; charset=utf-8' });
 });

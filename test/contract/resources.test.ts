@@ -3,38 +3,6 @@ import type { StaticFile } from '#contract/endpoint.ts';
 import { endpoints, fillTemplate, matchFile, staticFiles, targetOf } from '#contract/endpoints.ts';
 import type { StaticFileName } from '#contract/endpoints.ts';
 
-test.each<[string, StaticFileName, string | undefined]>([
-  ['public/v1/blog/list.json', 'listBlogArticles', '/v1/blog/list'],
-  ['public/v1/blog/article/company-news/a-1.json', 'getBlogArticle', '/v1/blog/article?path=/blog/company-news/a-1'],
-  ['public/v1/kb/search.json', 'getKnowledgeBaseSearch', '/v1/kb/search.json'],
-  ['public/v1/kb/list.json', 'listKnowledgeBaseArticles', '/v1/kb/list'],
-  ['public/v1/kb/list/vps.json', 'listKnowledgeBaseCategory', '/v1/kb/list?category=vps'],
-  ['public/v1/kb/article/vps/ssh.json', 'getKnowledgeBaseArticle', '/v1/kb/article?path=/knowledgebase/vps/ssh'],
-  ['public/v1/blog/feed.xml', 'getBlogFeed', '/v1/blog/feed.xml'],
-  ['public/v1/sitemap.xml', 'getSitemap', '/v1/sitemap.xml'],
-  ['public/v1/blog/categories.json', 'listBlogCategories', '/v1/blog/categories'],
-  ['public/v1/kb/categories.json', 'listKnowledgeBaseCategories', '/v1/kb/categories'],
-  ['public/v1/blog/index/news.json', 'getBlogIndex', '/v1/blog/index?category=news'],
-  ['public/v1/kb/index/vps.json', 'getKnowledgeBaseIndex', '/v1/kb/index?category=vps'],
-  ['public/v1/blog/authors.json', 'listBlogAuthors', '/v1/blog/authors'],
-  ['public/v1/redirects.json', 'listRedirects', '/v1/redirects.json'],
-  ['public/v1/plans.json', 'getPlans', '/v1/plans'],
-  ['public/v1/openapi.json', 'getOpenApi', '/v1/openapi.json'],
-  ['public/v1/service-status.js', 'getStatusWidget', '/v1/service-status.js'],
-  ['public/v1/service-status.0a1b2c.js', 'getStatusWidgetVersion', '/v1/service-status.0a1b2c.js'],
-  ['public/v1/service-status.json', 'statusWidgetIntegrity', undefined],
-  ['public/docs/index.html', 'getDocs', '/docs'],
-  ['public/docs/errors.html', 'getDocsFile', '/docs/errors.html'],
-  ['public/media/a.svg', 'getMedia', '/media/a.svg'],
-  ['public/media/covers/2026/a.b-c_d.png', 'getMedia', '/media/covers/2026/a.b-c_d.png'],
-  ['private/aliases.json', 'aliases', undefined],
-  ['private/domains.json', 'domains', undefined],
-  ['private/status.json', 'status', undefined],
-  ['public/schemas/blog.json', 'sourceSchema', undefined],
-])('%s is a %s, served at %s', (file, name, target) => {
-  expect(matchFile(file)).toEqual({ name, target });
-});
-
 test.each([
   '',
   'manifest.json',

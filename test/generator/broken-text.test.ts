@@ -284,8 +284,8 @@ test('mistakes in drafts, scheduled and broken articles are reported, and in cac
   const root = createProject({ 'content/blog/news/page.md': article({}, 'One.\n\n# Two\n') });
   const builds = [];
   // The third build finds the article in the cache, since only another article changed.
-  for (const other of [undefined, undefined, article({}, 'Changed.\n')]) {
-    writeFiles(root, { 'content/blog/news/first.md': other });
+  for (const changes of [{}, {}, { 'content/blog/news/first.md': article({}, 'Changed.\n') }]) {
+    writeFiles(root, changes);
     // oxlint-disable-next-line no-await-in-loop -- One build after the other.
     builds.push((await buildProject(root, { lenient: true })).diagnostics);
   }

@@ -4,7 +4,6 @@ import {
   cpSync,
   mkdirSync,
   openSync,
-  readFileSync,
   readdirSync,
   realpathSync,
   rmSync,
@@ -61,12 +60,6 @@ beforeAll(async () => {
   first = await buildAndReport(createProject({}, sharedFolder()), { noCache: true });
   firstEdited = await buildAndReport(createProject(edited, sharedFolder()), { noCache: true });
 });
-
-/** Writes files, and removes those that are undefined. */
-function change(root: string, files: Files): void {
-  writeFiles(root, files);
-  for (const [path, text] of Object.entries(files)) if (text === undefined) rmSync(join(root, path), { force: true });
-}
 
 /** The inode and the times of everything below a folder; they show a write even if the bytes are the same. */
 function readStates(root: string): Record<string, string> {
@@ -176,12 +169,12 @@ describe('a build after a change equals a first build to the byte:', () => {
   const nameOf = (file: string): string => matchFile(file.replace(/\.(?:gz|br)$/, ''))?.name ?? file;
 
   test.each(changes)('%s', async (_, files, options = {}) => {
-    change(root, files);
+    writeFiles(root, files);
     const after = await buildAndReport(root, options);
     expect(after).toEqual(await buildFresh(files, options));
     if (after.tree) for (const file of changedPaths(first.tree!, after.tree)) changed.add(nameOf(file));
     // And back again.
-    change(root, { ...Object.fromEntries(Object.keys(files).map((path) => [path, undefined])), ...validProject });
+    writeFiles(root, { ...Object.fromEntries(Object.keys(files).map((path) => [path, undefined])), ...validProject });
     expect(await buildAndReport(root)).toEqual(first);
   });
 
@@ -206,7 +199,7 @@ describe('a file of the previous release', () => {
     const root = createProject();
     await buildAndReport(root);
     const before = currentOf(root);
-    change(root, edited);
+    writeFiles(root, edited);
     await buildAndReport(root);
     const after = currentOf(root);
     expect(after).not.toBe(before);

@@ -2,6 +2,7 @@ import remarkGfm from 'remark-gfm';
 import remarkParse from 'remark-parse';
 import { unified } from 'unified';
 import { parseMarkdown } from '../../generator/markdown/parse.ts';
+import { createRandom } from '../bench/corpus.ts';
 
 /** The parser that ours must equal. */
 export const reference = unified().use(remarkParse).use(remarkGfm).freeze();
@@ -61,21 +62,11 @@ export const texts = [
   '\t- | -',
 ];
 
-/** A seeded sequence of numbers below `limit` (mulberry32). */
-function createSequence(seed: number): (limit: number) => number {
-  let state = seed;
-  return (limit) => {
-    state = Math.trunc(state + 0x6d2b79f5);
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
-  };
-}
-
 /** The random combinations of these texts that the two parsers read differently. */
 export function findDifferences(count: number, seed: number): string[] {
   const found: string[] = [];
-  const next = createSequence(seed);
+  const random = createRandom(seed);
+  const next = (limit: number): number => Math.floor(random() * limit);
   const joints = ['', ' ', '\n', '\n', '\n\n', '\n> ', '\n- ', '\n  ', '\n    ', '|', '*', '[', '](', '(', '\\', ': '];
   const pick = (list: readonly string[]) => list[next(list.length)]!;
   for (let done = 0; done < count; done += 1) {

@@ -78,14 +78,6 @@ describe('the release of the valid project', () => {
     }
   });
 
-  test('has its media unchanged and not compressed', async () => {
-    const { tree } = await readSound();
-    const media = Object.keys(tree).filter((path) => path.startsWith('public/media/'));
-    expect(media).toEqual(['public/media/covers/cover.svg', 'public/media/kb/map.svg']);
-    for (const path of media)
-      expect(decode(tree, path).toString()).toBe(validProject[path.replace('public/', 'content/')]);
-  });
-
   test('is the only release, and the target of current', async () => {
     const root = createProject();
     const { release } = await buildProject(root);

@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import MiniSearch from 'minisearch';
 import type { AsPlainObject } from 'minisearch';
@@ -117,19 +115,6 @@ test('a result has all that a page shows, and no draft is found', async () => {
     category: 'Domains',
   });
   expect(index.search('kubernetes', { fuzzy: false })).toEqual([]);
-});
-
-test('the code of the documentation searches the served index', async () => {
-  const page = readFileSync(join(repository, 'docs/search.md'), 'utf8');
-  const [, code = ''] = /```js\n(.*?)```/s.exec(page) ?? [];
-  const { text } = await ask(app, '/v1/kb/search.json');
-  // A copy of the line in the file works too.
-  expect(code).toContain(`const processTerm = ${parse(text).processTerm};`);
-  const program = code.replace('https://api.example.com', app.url);
-  const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { cwd: repository });
-  expect((await run).stdout.split('\n')[0]).toBe(
-    '/knowledgebase/domains/change-nameservers  Change the nameservers of a domain (Domains)',
-  );
 });
 
 describe('of an article, the index has', () => {

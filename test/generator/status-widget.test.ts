@@ -9,7 +9,6 @@ import { expect, onTestFinished, test } from 'vitest';
 import { StatusWidget } from '#contract/status.ts';
 import { compileStatusWidget } from '../../generator/static-files.ts';
 import { buildProject, createProject } from '../helpers/project.ts';
-import { runIn } from './run-command.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 
@@ -25,15 +24,6 @@ test('a release has the widget under a plain and a versioned name, and the data 
   for (const file of ['public/v1/service-status.js', 'public/v1/service-status.json', `public${embed.path}`]) {
     expect(Object.keys(release!.files)).toEqual(expect.arrayContaining([file, `${file}.gz`, `${file}.br`]));
   }
-});
-
-test('a build prints the versioned path of the widget and its integrity, as text and as JSON', async () => {
-  const root = createProject();
-  const { embed } = await compileStatusWidget();
-  const text = await runIn(root, 'build');
-  expect(text.stderr).toContain(`status widget: ${embed.path} ${embed.integrity}\n`);
-  const json = await runIn(root, 'build', '--format', 'json');
-  expect(JSON.parse(json.stdout)).toMatchObject({ widget: embed });
 });
 
 test('the widget is one classic ASCII script of at most 3 KB gzipped that declares no globals', async () => {

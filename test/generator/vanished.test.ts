@@ -35,7 +35,6 @@ async function messagesOf(root: string, command: 'check' | 'build', ...args: str
 async function publishAndChange(changes: Files, published: Files = {}): Promise<string> {
   const root = createProject(published);
   expect(await messagesOf(root, 'build')).toEqual({ lines: [], failed: false });
-  for (const path of Object.keys(changes)) rmSync(join(root, path), { force: true });
   writeFiles(root, changes);
   return root;
 }

@@ -54,7 +54,7 @@ export async function startDev(files: Files = {}, args: readonly string[] = ['--
 export async function watchProject(root: string, { lenient = false }: { lenient?: boolean } = {}) {
   const results: BuildResult[] = [];
   const failures: unknown[] = [];
-  const close = await watchAndBuild({
+  const stop = await watchAndBuild({
     content: join(root, 'content'),
     catalog: join(root, 'catalog'),
     out: join(root, 'dist'),
@@ -63,6 +63,6 @@ export async function watchProject(root: string, { lenient = false }: { lenient?
     report: ({ result }) => results.push(result),
     fail: (error) => failures.push(error),
   });
-  onTestFinished(close);
-  return { results, failures, close };
+  onTestFinished(stop);
+  return { results, failures };
 }

@@ -10,7 +10,7 @@ import { findFreePort } from './free-port.ts';
 import { describeInstalled } from './installed.ts';
 
 /** A real PostgreSQL server without databases. */
-type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
+export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
 
 const password = 'correct-horse-battery';
 

@@ -80,11 +80,14 @@ export function sharedFolder(onEnd = (): void => undefined): string {
   });
 }
 
-/** Writes files below a folder. */
+/** Writes files below a folder, and removes those that are undefined. */
 export function writeFiles(root: string, files: Files): void {
   for (const [path, content] of Object.entries(files)) {
-    if (content === undefined) continue;
     const file = join(root, path);
+    if (content === undefined) {
+      rmSync(file, { force: true });
+      continue;
+    }
     mkdirSync(dirname(file), { recursive: true });
     // Two articles of one category with the same title are a warning.
     const own = (line: string): string => (path.endsWith('/first.md') ? line : `${line} of ${basename(path, '.md')}`);

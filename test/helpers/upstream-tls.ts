@@ -31,18 +31,8 @@ export function makeCertificates(days: number): TestCertificates {
     openssl('req', '-x509', ...newKey, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '2', '-subj', '/CN=Test CA');
     openssl('req', ...newKey, '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=pve1');
     writeFileSync(join(folder, 'extensions'), 'subjectAltName=IP:127.0.0.1,DNS:localhost\n');
-    const signed = [
-      '-CA',
-      'ca.pem',
-      '-CAkey',
-      'ca.key',
-      '-CAcreateserial',
-      '-extfile',
-      'extensions',
-      '-days',
-      String(days),
-    ];
-    openssl('x509', '-req', '-in', 'server.csr', ...signed, '-out', 'server.pem');
+    const signer = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-extfile', 'extensions'];
+    openssl('x509', '-req', '-in', 'server.csr', ...signer, '-days', String(days), '-out', 'server.pem');
     return { ca: read('ca.pem'), key: read('server.key'), cert: read('server.pem') };
   } finally {
     rmSync(folder, { recursive: true });

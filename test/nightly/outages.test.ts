@@ -8,14 +8,13 @@ import { offline, unlimited } from '../helpers/app.ts';
 import { openClient } from '../helpers/console-client.ts';
 import { findFreePort } from '../helpers/free-port.ts';
 import { createHostingWorld, ownServers } from '../helpers/hosting.ts';
-import type { HostingWorld } from '../helpers/hosting.ts';
 import { describeNginx } from '../helpers/nginx.ts';
 import type { Nginx } from '../helpers/nginx.ts';
 import { describePostgres, setReadOnly } from '../helpers/postgres.ts';
+import type { PostgresServer } from '../helpers/postgres.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
 import { createUpstream, until } from '../helpers/upstream.ts';
 import { startProcess } from '../server/process.ts';
-import type { ServerProcess } from '../server/process.ts';
 import { copyProject } from '../server/shared.ts';
 
 /** How long the traffic lasts. The figures of a release are from ten minutes: `OUTAGE_SECONDS=600 vitest run outages`. */
@@ -31,7 +30,6 @@ interface Reply {
   /** 0 if the connection failed. */
   readonly status: number;
   readonly text: string;
-  readonly requestId: string | undefined;
 }
 
 const agent = new Agent({ keepAlive: true });
@@ -42,18 +40,12 @@ function ask(
 ): Promise<Reply> {
   return new Promise((resolve) => {
     const all = { ...(key && { authorization: `Bearer ${key}` }), ...headers };
-    const failed = () => resolve({ status: 0, text: '', requestId: undefined });
+    const failed = () => resolve({ status: 0, text: '' });
     const sent = send(url, { method, headers: all, agent }, (response) => {
       let text = '';
       response.on('data', (chunk: Buffer) => (text += chunk.toString()));
       response.on('error', failed);
-      response.on('end', () =>
-        resolve({
-          status: response.statusCode!,
-          text,
-          requestId: response.headers['x-request-id'] as string | undefined,
-        }),
-      );
+      response.on('end', () => resolve({ status: response.statusCode!, text }));
     });
     sent.on('error', failed);
     sent.end(body);
@@ -135,18 +127,8 @@ describePostgres((postgres) => {
   });
 });
 
-interface World extends HostingWorld {
-  readonly root: string;
-  readonly key: string;
-  readonly settings: Record<string, string>;
-  /** The digests of all bodies that a path may have. */
-  readonly bodies: Map<string, Set<string>>;
-}
-
-interface Instance {
-  readonly port: number;
-  process: ServerProcess;
-}
+type World = Awaited<ReturnType<typeof createWorld>>;
+type Instance = Awaited<ReturnType<typeof startInstance>>;
 
 interface Deployment extends World {
   readonly nginx: Nginx;
@@ -157,7 +139,7 @@ interface Deployment extends World {
 
 const paths = ['/v1/blog/list', '/v1/blog/article?path=/blog/news/first', '/v1/plans', '/v1/kb/list'];
 
-async function createWorld(databaseUrl: string): Promise<World> {
+async function createWorld(databaseUrl: string) {
   const root = await copyProject();
   const hosting = await createHostingWorld(temporaryFolder(), { databaseUrl });
   hosting.panel.tokensPerMinute = 1000;
@@ -176,11 +158,12 @@ async function createWorld(databaseUrl: string): Promise<World> {
     root,
     settings,
     key: await hosting.issueKey(),
-    bodies: new Map(paths.map((path) => [path, new Set()])),
+    /** The digests of all bodies that a path may have. */
+    bodies: new Map(paths.map((path) => [path, new Set<string>()])),
   };
 }
 
-async function startInstance({ settings, root }: World, port?: number): Promise<Instance> {
+async function startInstance({ settings, root }: World, port?: number) {
   const chosen = port ?? (await findFreePort());
   const process = startProcess({ ...settings, PORT: String(chosen), DATA_DIR: temporaryFolder() }, { cwd: root });
   await process.listening();
@@ -236,10 +219,7 @@ function sendCommand({ nginx }: Deployment, key: string, command: string, header
 }
 
 /** Causes one outage after the other; each ends before the next one begins. */
-async function causeOutages(
-  deployment: Deployment,
-  postgres: Parameters<Parameters<typeof describePostgres>[0]>[0] extends () => infer Server ? Server : never,
-) {
+async function causeOutages(deployment: Deployment, postgres: PostgresServer) {
   const { instances, ends } = deployment;
   const streams: number[] = [];
   const killed: { command: string; status: number }[] = [];

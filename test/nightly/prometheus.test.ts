@@ -10,7 +10,7 @@ import { createHostingWorld } from '../helpers/hosting.ts';
 import { openClient } from '../helpers/console-client.ts';
 import { metricNames, prometheusProgram, promtool } from '../helpers/metrics.ts';
 import { mountSmall } from '../helpers/permitted.ts';
-import { describePostgres, withClient } from '../helpers/postgres.ts';
+import { describePostgres, setReadOnly } from '../helpers/postgres.ts';
 import { article, buildProject, temporaryFolder, validProject, writeFiles } from '../helpers/project.ts';
 import { example, startPrometheus } from '../helpers/prometheus.ts';
 import type { Prometheus } from '../helpers/prometheus.ts';
@@ -314,18 +314,10 @@ describeInstalled(prometheusProgram, (commands) => {
     test('a store that takes no writes is an alert, a restart is none', long, async () => {
       const databaseUrl = await postgres().createDatabase();
       const { instances, start, ask, prometheus } = await watchInstances(commands(), { databaseUrl });
-      const name = new URL(databaseUrl).pathname.slice(1);
-      const setReadOnly = (state: string) =>
-        withClient(databaseUrl, async (client) => {
-          await client.query('SET default_transaction_read_only = off');
-          await client.query(`ALTER DATABASE "${name}" SET default_transaction_read_only = ${state}`);
-          const others = 'FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()';
-          await client.query(`SELECT pg_terminate_backend(pid) ${others}`, [name]);
-        });
-      await setReadOnly('on');
+      await setReadOnly(databaseUrl, 'on');
       await expectFiring(prometheus, ['HostingApiStoreFails']);
       expect((await ask('/ready')).status).toBe(503);
-      await setReadOnly('off');
+      await setReadOnly(databaseUrl, 'off');
       await expectFiring(prometheus, []);
 
       instances[0].child.kill('SIGTERM');

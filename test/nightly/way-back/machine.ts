@@ -2,14 +2,13 @@ import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { temporaryFolder, validProject, writeFiles } from '../../helpers/project.ts';
+import { serve } from '../../helpers/upstream.ts';
 import { migrations } from '../../../server/store/migrations.ts';
 
 const repository = resolve(import.meta.dirname, '../../..');
@@ -19,14 +18,8 @@ const read = (name: string): string => readFileSync(join(repository, 'docs', nam
 /** What a reader puts in place of the values of the first lines of a list. */
 type Values = Readonly<Record<string, string>>;
 
-/** A list of commands of the documentation. */
-interface Commands {
-  readonly scene: string;
-  readonly text: string;
-}
-
 /** Reads the lists of commands of the runbook, in order, and that of the move to PostgreSQL. */
-export function readScenes(): Commands[] {
+export function readScenes() {
   const [, move = ''] = read('install.md').split(/^(?=## Move to PostgreSQL)/m);
   return `${read('runbook.md')}\n${move}`.split(/^## /m).flatMap((part) => {
     const scene = part.slice(0, part.indexOf('\n'));
@@ -44,12 +37,6 @@ function fillIn(commands: string, values: Values): string {
   return first.replace(/^([A-Z_]+)=.*$/gm, (_, name: string) => `${name}='${values[name]}'`) + rest.join('\n');
 }
 
-/** A shell into which an operator pastes lists of commands. As on a terminal, it goes on after a command that fails. */
-interface Shell {
-  /** Pastes commands, and returns their output. Throws an error with all output if one fails. */
-  paste(commands: string): Promise<string>;
-}
-
 /**
  * Runs each list that comes on descriptor 3. Its status is 1 if its last command fails, or one before it that is not followed by
  * `&&` or `||`. A NUL ends the outputs.
@@ -59,8 +46,11 @@ while IFS= read -r -d '' commands <&3; do
   status=0; eval "$commands"; printf '\\0' >&2; printf '%d\\0' "$status"
 done`;
 
-/** Opens a bash until the test ends. It has no terminal; `input` is what is typed where a command asks. */
-function openShell(env: NodeJS.ProcessEnv, input = ''): Shell {
+/**
+ * Opens a bash, into which an operator pastes lists of commands, until the test ends. It has no terminal, but goes on after a
+ * command that fails as on one; `input` is what is typed where a command asks.
+ */
+function openShell(env: NodeJS.ProcessEnv, input = '') {
   const stdio = ['pipe', 'pipe', 'pipe', 'pipe'] as const;
   // Without a session of its own, psql would ask on the terminal of the tests.
   const child = spawn('bash', ['--norc', '-c', loop], { env, detached: true, stdio: [...stdio] });
@@ -77,7 +67,8 @@ function openShell(env: NodeJS.ProcessEnv, input = ''): Shell {
     await closed;
   });
   return {
-    async paste(commands) {
+    /** Pastes commands, and returns their output. Throws an error with all output if one fails. */
+    async paste(commands: string): Promise<string> {
       [printed, errors] = ['', ''];
       lists.write(`${commands}\0`);
       while (!printed.endsWith('\0') || !errors.endsWith('\0')) {
@@ -92,44 +83,27 @@ function openShell(env: NodeJS.ProcessEnv, input = ''): Shell {
   };
 }
 
-/** What systemd does on a real machine: it starts and stops the server, and the timer that builds. */
-interface Services {
-  /** Where the program `systemctl` of the machine sends its arguments. */
-  readonly url: string;
-  systemctl(verb: string, unit: string): Promise<void>;
-  /** Kills all instances, and starts them as the unit does after a crash. */
-  crash(): Promise<void>;
-  /** Whether the unit of the timer is started. */
-  isTimerActive(): boolean;
-  /** The output of the server. */
-  log(): string;
-}
-
-interface ServicesOptions {
-  readonly app: string;
-  /** Where the settings and the credentials are. */
-  readonly etc: string;
-  readonly env: NodeJS.ProcessEnv;
-}
-
 /** The unit of an instance, whose name is its port. */
 const unitPattern = /^hosting-api@(\d+)$/;
 
 /** Runs the server as the unit does: with the settings, the port, a folder for compiled code, and a file for each credential. */
-const serve = `
+const runUnit = `
 set -a; . "$1/settings.env"; PORT=$2; NODE_COMPILE_CACHE=$1/../cache
 for file in "$1"/credentials/*; do
   [ ! -e "$file" ] || export "$(basename "$file" | tr a-z- A-Z_)_FILE=$file"
 done
 exec node_modules/.bin/node --min-semi-space-size=8 --max-semi-space-size=8 server/main.js`;
 
-/** Starts the stand-in for systemd. A server has the settings of its files alone. */
-async function createServices({ app, etc, env }: ServicesOptions): Promise<Services> {
+/**
+ * Starts the stand-in for systemd, which starts and stops the server and the timer that builds. A server has the settings of
+ * its files in `etc` alone.
+ */
+async function createServices({ app, etc, env }: { app: string; etc: string; env: NodeJS.ProcessEnv }) {
   const servers = new Map<string, ChildProcess>();
   let isTimerActive = true;
   let logged = '';
   const start = (port: string): void => {
-    const args = ['-c', serve, 'bash', etc, port];
+    const args = ['-c', runUnit, 'bash', etc, port];
     const server = spawn('bash', args, { cwd: join(app, 'current'), env, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const output of [server.stdout, server.stderr]) {
       output.on('data', (chunk: Buffer) => (logged += chunk.toString()));
@@ -161,40 +135,37 @@ async function createServices({ app, etc, env }: ServicesOptions): Promise<Servi
       start(port);
     }
   };
-  const listener = createServer((request, response) => {
+  const url = await serve((request, response) => {
     const [verb = '', unit = ''] = new URL(request.url!, 'http://localhost').searchParams.getAll('arg');
     systemctl(verb, unit).then(
       () => response.end(),
       (error: Error) => response.writeHead(400).end(error.message),
     );
   });
-  listener.listen(0, '127.0.0.1');
-  await once(listener, 'listening');
   onTestFinished(async () => {
-    listener.close();
     await Promise.all([...servers.keys()].map(stop));
   });
-  const url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/`;
-  return { url, systemctl, crash, isTimerActive: () => isTimerActive, log: () => logged };
+  return {
+    /** Where the program `systemctl` of the machine sends its arguments. */
+    url,
+    systemctl,
+    /** Kills all instances, and starts them as the unit does after a crash. */
+    crash,
+    /** Whether the unit of the timer is started. */
+    isTimerActive: () => isTimerActive,
+    /** The output of the server. */
+    log: () => logged,
+  };
 }
 
 /** The versions in the repository of the company: the second adds a table, the third removes it again. */
 const versions = ['v1.0.0', 'v1.1.0', 'v2.0.0'] as const;
 
 /** The program as it is installed, with a repository of three versions, and a repository of content. */
-export interface Template {
-  /** The repository of the content. */
-  readonly content: string;
-  readonly app: string;
-  readonly dist: string;
-  /** The folder of the programs that stand in for those of a real machine. */
-  readonly bin: string;
-  readonly env: NodeJS.ProcessEnv;
-  readonly remove: () => void;
-}
+export type Template = ReturnType<typeof createTemplate>;
 
-/** Creates the repository and the first installation, from which each machine is copied. */
-export function createTemplate(): Template {
+/** Creates the repositories and the first installation, from which each machine is copied. */
+export function createTemplate() {
   const root = mkdtempSync(join(tmpdir(), 'hosting-api-way-back-'));
   const [origin, content, app, dist, bin] = ['origin', 'content', 'app', 'dist', 'bin'].map((name) =>
     join(root, name),
@@ -228,17 +199,8 @@ const sourcesOf = (site: string) => ({ CONTENT_DIR: join(site, 'content'), CATAL
 /** Copies what the program needs. */
 function copySources(origin: string): void {
   const filter = (path: string): boolean => basename(path) !== 'node_modules';
-  for (const name of [
-    'generator',
-    'server',
-    'examples/systemd',
-    'docs/customers.md',
-    'package.json',
-    'package-lock.json',
-    '.gitignore',
-    '.gitattributes',
-    'COMMIT',
-  ]) {
+  const files = 'docs/customers.md package.json package-lock.json .gitignore .gitattributes COMMIT';
+  for (const name of ['generator', 'server', 'examples/systemd', ...files.split(' ')]) {
     cpSync(join(repository, name), join(origin, name), { recursive: true, filter });
   }
 }
@@ -313,29 +275,11 @@ export function commit(folder: string, message: string): void {
   execFileSync('git', [...as, 'commit', '-q', '-m', message], { cwd: folder, stdio: 'pipe' });
 }
 
-/** A machine on which the service is installed and runs. */
-export interface Machine extends Pick<Services, 'systemctl' | 'crash' | 'isTimerActive' | 'log'> {
-  /** The URLs of the instances. */
-  readonly urls: readonly string[];
-  /** The repository of the content, and its clone on the machine. */
-  readonly origin: string;
-  readonly site: string;
-  readonly app: string;
-  readonly dist: string;
-  readonly dataDir: string;
-  readonly backups: string;
-  /** Where the settings are. */
-  readonly etc: string;
-  /** Pastes a list of commands of a scene, with the values of its first lines; returns what it prints. */
-  paste(scene: string, part: number, values?: Values): Promise<string>;
-  /** Sets what the operator changes in the editor that a list opens next, as a script of sed. */
-  willEdit(script: string): void;
-  /** Runs any command in a shell of its own. */
-  run(command: string): Promise<string>;
-}
-
 /** The lists that tests pasted, as `scene part`. */
 export const pasted = new Set<string>();
+
+/** A machine on which the service is installed and runs. */
+export type Machine = Awaited<ReturnType<typeof createMachine>>;
 
 /** What a machine is created with. */
 export interface MachineOptions {
@@ -352,7 +296,7 @@ export interface MachineOptions {
 }
 
 /** Copies the template to a machine, and starts its instances. */
-export async function createMachine(template: Template, options: MachineOptions = {}): Promise<Machine> {
+export async function createMachine(template: Template, options: MachineOptions = {}) {
   const { instances = 1, settings = {}, credentials = {}, providers = 'providers: {}\n', disk, input } = options;
   const root = temporaryFolder();
   const [app, backups, etc] = [join(root, 'app'), join(root, 'backups'), join(root, 'etc')];
@@ -393,14 +337,14 @@ export async function createMachine(template: Template, options: MachineOptions 
   const edits = join(root, 'edits');
   const env = { ...template.env, SYSTEMD: services.url, EDITOR: join(template.bin, 'edit'), EDITS: edits };
   const scenes = readScenes();
-  const find = (scene: string, part: number): Commands => {
+  const find = (scene: string, part: number): string => {
     const found = scenes.filter((commands) => commands.scene === scene)[part];
     if (!found) throw new Error(`the page has no list ${part} of "${scene}"`);
-    return found;
+    return found.text;
   };
   const open = async () => {
     const shell = openShell({ ...env, APP: app, ETC: etc, BACKUPS: backups }, input);
-    await shell.paste(fillIn(find('Begin', 0).text.replace('/opt/hosting-api', app), { PORTS: ports.join(' ') }));
+    await shell.paste(fillIn(find('Begin', 0).replace('/opt/hosting-api', app), { PORTS: ports.join(' ') }));
     return shell;
   };
   const shell = await open();
@@ -414,19 +358,18 @@ export async function createMachine(template: Template, options: MachineOptions 
   await paste('each start');
   return {
     ...services,
+    /** The URLs of the instances. */
     urls: ports.map((port) => `http://127.0.0.1:${port}`),
-    origin,
-    site,
-    app,
-    dist,
-    dataDir,
-    backups,
-    etc,
-    async paste(scene, part, values = {}) {
+    /** The repository of the content, its clone on the machine, and where the settings are (`etc`). */
+    ...{ origin, site, app, dist, dataDir, backups, etc },
+    /** Pastes a list of commands of a scene, with the values of its first lines; returns what it prints. */
+    async paste(scene: string, part: number, values: Values = {}): Promise<string> {
       pasted.add(`${scene} ${part}`);
-      return paste(fillIn(find(scene, part).text, values));
+      return paste(fillIn(find(scene, part), values));
     },
-    willEdit: (script) => writeFileSync(edits, script),
-    run: async (commands) => (await open()).paste(commands),
+    /** Sets what the operator changes in the editor that a list opens next, as a script of sed. */
+    willEdit: (script: string) => writeFileSync(edits, script),
+    /** Runs any command in a shell of its own. */
+    run: async (commands: string) => (await open()).paste(commands),
   };
 }

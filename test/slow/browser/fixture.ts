@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Browser, BrowserContextOptions } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect, onTestFinished, vi } from 'vitest';
 import { compileStatusWidget } from '../../../generator/static-files.ts';
 import { serve } from '../../helpers/upstream.ts';
@@ -145,30 +145,37 @@ export async function createStage(browser: Browser, options: BrowserContextOptio
         const shown = box.querySelector('[role=status]') as HTMLElement;
         return { text: shown.innerText.replace(/\s+/g, ' ').trim(), box: { x, y, width, height } };
       }),
-    /** Runs a function on an element inside the closed shadow root, and returns its result through JSON. */
-    async inside<Result>(selector: string, run: (element: HTMLElement) => Result): Promise<Result> {
-      const session = await context.newCDPSession(page);
-      try {
-        // Scripts cannot read a closed shadow root, but the DevTools protocol can.
-        const { root } = await session.send('DOM.getDocument', { depth: -1, pierce: true });
-        const host = findNode(root, 'service-status');
-        const nodeId = host?.shadowRoots?.[0]?.nodeId;
-        if (nodeId === undefined) throw new Error('the page has no widget');
-        const found = await session.send('DOM.querySelector', { nodeId, selector });
-        const { object } = await session.send('DOM.resolveNode', { nodeId: found.nodeId });
-        const { result, exceptionDetails } = await session.send('Runtime.callFunctionOn', {
-          objectId: object.objectId!,
-          functionDeclaration: `function () { return (${run.toString()})(this); }`,
-          returnByValue: true,
-        });
-        if (exceptionDetails) throw new Error(exceptionDetails.exception?.description);
-        return result.value as Result;
-      } finally {
-        await session.detach();
-      }
-    },
+    /** Runs a function on an element of the widget, as {@link insideWidget} does. */
+    inside: <Result>(selector: string, run: (element: HTMLElement) => Result) => insideWidget(page, selector, run),
   };
   return stage;
+}
+
+/** Runs a function on an element inside the closed shadow root of the widget, and returns its result through JSON. */
+export async function insideWidget<Result>(
+  page: Page,
+  selector: string,
+  run: (element: HTMLElement) => Result,
+): Promise<Result> {
+  const session = await page.context().newCDPSession(page);
+  try {
+    // Scripts cannot read a closed shadow root, but the DevTools protocol can.
+    const { root } = await session.send('DOM.getDocument', { depth: -1, pierce: true });
+    const host = findNode(root, 'service-status');
+    const nodeId = host?.shadowRoots?.[0]?.nodeId;
+    if (nodeId === undefined) throw new Error('the page has no widget');
+    const found = await session.send('DOM.querySelector', { nodeId, selector });
+    const { object } = await session.send('DOM.resolveNode', { nodeId: found.nodeId });
+    const { result, exceptionDetails } = await session.send('Runtime.callFunctionOn', {
+      objectId: object.objectId!,
+      functionDeclaration: `function () { return (${run.toString()})(this); }`,
+      returnByValue: true,
+    });
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description);
+    return result.value as Result;
+  } finally {
+    await session.detach();
+  }
 }
 
 /** Expects the toast to show this text soon. */

@@ -2,11 +2,8 @@ import type { Browser, Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
 import { createTestApp } from '../../helpers/app.ts';
 import type { TestApp } from '../../helpers/app.ts';
-import { startDev } from '../../helpers/dev.ts';
-import { findFreePort } from '../../helpers/free-port.ts';
-import { article, buildProject, createProject, writeFiles } from '../../helpers/project.ts';
+import { buildProject, createProject } from '../../helpers/project.ts';
 import { createUpstream } from '../../helpers/upstream.ts';
-import { eventually } from '../../server/shared.ts';
 import { describeChromium } from './chromium.ts';
 import { recordVideo, videoSeconds } from './record-video.ts';
 
@@ -90,23 +87,5 @@ describeChromium((browser) => {
       videoHeight: 360,
     });
     expect(answers.filter(({ status, start }) => status === 206 && start > 0)).not.toEqual([]);
-  });
-
-  test('dev shows the new title after a save when the page is reloaded', async () => {
-    const port = await findFreePort();
-    const dev = await startDev({}, [], { PORT: String(port), DATA_DIR: 'data', DNS_SERVERS: 'off' });
-    const api = `http://127.0.0.1:${port}/v1/blog/article?path=/blog/news/first`;
-    const script = `fetch('${api}').then((answer) => answer.json()).then(({ title }) => (document.title = title))`;
-    const site = await serveSite(`<!doctype html><script>${script}</script>`);
-    const page = await openPage(browser());
-    const reload = async (): Promise<string> => {
-      await page.goto(site);
-      await page.waitForFunction(() => document.title !== '', undefined, { timeout: 1000 }).catch(() => undefined);
-      return page.title();
-    };
-    await expect.poll(reload, eventually).toBe('First');
-    writeFiles(dev.root, { 'content/blog/news/first.md': article({ title: 'Renewed' }, '## Details\n\nText.\n') });
-    await expect.poll(() => dev.read('public/v1/blog/article/news/first.json'), eventually).toContain('Renewed');
-    await expect.poll(reload, { timeout: 120_000, interval: 100 }).toBe('Renewed');
   });
 });

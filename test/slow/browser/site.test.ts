@@ -9,6 +9,7 @@ import { createKumaUpstream } from '../../helpers/upstream-kuma.ts';
 import { createUpstream, serve } from '../../helpers/upstream.ts';
 import { eventually } from '../../server/shared.ts';
 import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';
+import { insideWidget } from './fixture.ts';
 
 // Each opens several pages in a real browser.
 
@@ -429,7 +430,8 @@ describeChromium((browser) => {
       'Backup storage',
     ]);
     for (const each of [page, await open(site, guide)]) {
-      await expect.poll(() => readWidget(each), eventually).toContain('Game panel');
+      const read = () => insideWidget(each, '.box', (box) => box.innerText);
+      await expect.poll(read, eventually).toContain('Game panel');
     }
     // The widget reports a change this way.
     await page.evaluate(() => document.dispatchEvent(new CustomEvent('statuschange', { detail: { status: 'up' } })));
@@ -443,21 +445,3 @@ describeChromium((browser) => {
     expect(await page.locator('#status').innerText()).toBe('The state of our services is not known at the moment.');
   });
 });
-
-/** The text of the widget, which is in a closed shadow root: scripts cannot read it, but the DevTools protocol can. */
-async function readWidget(page: Page): Promise<string> {
-  const session = await page.context().newCDPSession(page);
-  const { root } = await session.send('DOM.getDocument', { depth: -1, pierce: true });
-  await session.detach();
-  const texts: string[] = [];
-  const visit = (node: typeof root): void => {
-    if (node.nodeValue) texts.push(node.nodeValue);
-    for (const child of [...(node.children ?? []), ...(node.shadowRoots ?? [])]) visit(child);
-  };
-  const find = (node: typeof root): void => {
-    if (node.localName === 'service-status') visit(node);
-    else for (const child of node.children ?? []) find(child);
-  };
-  find(root);
-  return texts.join(' ');
-}

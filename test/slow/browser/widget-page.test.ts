@@ -97,13 +97,13 @@ describeChromium((browser) => {
   });
 
   test('styles of the page cannot hide or restyle the widget, except by the custom properties', async () => {
-    const stage = await createStage(browser());
-    stage.answer(web);
-    await stage.open(
+    const stage = await openStage(
+      browser(),
       `<!doctype html><style>service-status, p { display: none !important; position: fixed !important; color: red; font: 40px fantasy; }
         :not(:defined) { visibility: hidden; opacity: 0 }
         html { --service-status-bg: rgb(0, 0, 80); --service-status-fg: rgb(255, 255, 0); --service-status-z: 7 }
       </style>${embed()}`,
+      web,
     );
     await expectToast(stage, `${trouble} Web`);
     const style = await stage.inside('.box', (box) => {

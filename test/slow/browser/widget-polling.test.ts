@@ -66,9 +66,7 @@ describeChromium((browser) => {
   });
 
   test('nothing is shown if the API was never reached', async () => {
-    const stage = await createStage(browser());
-    stage.answer('down');
-    await stage.open(embed());
+    const stage = await openStage(browser(), embed(), 'down');
     await stage.advance(20_000, 1);
     await expectToast(stage, '');
   });
@@ -88,9 +86,8 @@ describeChromium((browser) => {
     ['seconds', () => '120'],
     ['a date', () => new Date(pageTime + 121_000).toUTCString()],
   ])('a Retry-After in %s is respected, also when the page becomes visible again', async (_, wait) => {
-    const stage = await createStage(browser());
-    stage.answer({ code: 429, headers: { 'Retry-After': wait() }, text: 'rate limit exceeded\n' });
-    await stage.open(embed());
+    const refused = { code: 429, headers: { 'Retry-After': wait() }, text: 'rate limit exceeded\n' };
+    const stage = await openStage(browser(), embed(), refused);
     stage.answer(web);
     await stage.advance(60_000);
     await stage.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
@@ -167,9 +164,8 @@ describeChromium((browser) => {
   });
 
   test('polling continues when the page is restored from the back/forward cache', async () => {
-    const stage = await createStage(browser());
+    const stage = await openStage(browser(), embed());
     const { page } = stage;
-    await stage.open(embed());
     await page.evaluate(() => Object.assign(window, { mark: 1 }));
     await page.goto('about:blank');
     stage.answer(web);

@@ -27,10 +27,9 @@ describeChromium((browser) => {
   test.each(['<script src="{api}/v1/service-status.js"', '<script defer', '<script async'])(
     'the script works in the head: %s',
     async (tag) => {
-      const stage = await createStage(browser());
-      stage.answer(web);
       const script = tag.includes('src') ? tag : `${tag} src="{api}/v1/service-status.js"`;
-      await stage.open(`<!doctype html><head><title>Site</title>${script}></script></head><body><p>Text.</p></body>`);
+      const html = `<!doctype html><head><title>Site</title>${script}></script></head><body><p>Text.</p></body>`;
+      const stage = await openStage(browser(), html, web);
       await expectToast(stage, `${trouble} Web`);
       expect(await stage.page.evaluate(() => document.body.lastElementChild?.localName)).toBe('service-status');
     },
@@ -93,9 +92,8 @@ describeChromium((browser) => {
   });
 
   test('the toast takes no focus; Escape dismisses it only from inside, and returns the focus', async () => {
-    const stage = await createStage(browser());
+    const stage = await openStage(browser(), embed('data-href="https://status.example.com/"'));
     const { page } = stage;
-    await stage.open(embed('data-href="https://status.example.com/"'));
     await page.focus('#own');
     await stage.poll(web);
     const focused = () => page.evaluate(() => document.activeElement?.id || document.activeElement?.localName);

@@ -100,7 +100,7 @@ test('after a first build with errors, dev says when the preview starts', async 
   await expect.poll(dev.printed, eventually).toMatch(/changed content\/blog\/news\/first\.md; built: /);
 });
 
-test('a first build with errors is served with its problems, without a release of its own', async () => {
+test('a server starts with dev, shows the problems of a first build, serves each saved change, and stops with dev', async () => {
   const port = await findFreePort();
   const dev = await startDev({ 'content/blog/news/first.md': article({ date: 'soon' }, 'Text.\n') }, [], {
     PORT: String(port),
@@ -116,6 +116,10 @@ test('a first build with errors is served with its problems, without a release o
   writeFiles(dev.root, { 'content/blog/news/first.md': article({}, '## Details\n') });
   await expect.poll(() => read('/v1/blog/list'), eventually).toContain('/blog/news/first');
   expect(await read('/preview')).not.toContain('class="overlay"');
+  writeFiles(dev.root, { 'content/blog/news/first.md': article({}, '## Details\n\nHello *reader*.\n') });
+  await expect.poll(() => read('/v1/blog/article?path=/blog/news/first'), eventually).toContain('<em>reader</em>');
+  expect(await dev.end()).toBe(0);
+  expect(await read('/v1/blog/list')).toBe('');
 });
 
 test('files of editors are no content, and each save is one line', async () => {
@@ -181,25 +185,6 @@ test('a browser asks for all that dev serves before it shows it again', async ()
   expect((await get('/v1/info')).headers['cache-control']).toBe('no-store');
 });
 
-test('dev starts a server that serves each saved change, and stops with dev', async () => {
-  const port = await findFreePort();
-  const dev = await startDev({}, [], { PORT: String(port), DATA_DIR: 'data', DNS_SERVERS: 'off' });
-  const read = async (): Promise<string> => {
-    const url = `http://127.0.0.1:${port}/v1/blog/article?path=/blog/news/first`;
-    // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
-    return fetch(url).then(
-      (response) => response.text(),
-      () => '',
-    );
-  };
-  await expect.poll(read, eventually).toContain('Hello <em>world</em>');
-  const text = validProject['content/blog/news/first.md']!.toString().replace('world', 'reader');
-  writeFiles(dev.root, { 'content/blog/news/first.md': text });
-  await expect.poll(read, eventually).toContain('Hello <em>reader</em>');
-  expect(await dev.end()).toBe(0);
-  expect(await read()).toBe('');
-});
-
 test('an empty catalog is refused until it has a plan, and one that becomes empty leaves the preview as it was', async () => {
   const plan = 'catalog/services/web.yaml';
   const dev = await startDev({ [plan]: undefined, 'catalog/games/minecraft.yaml': undefined });
@@ -212,20 +197,11 @@ test('an empty catalog is refused until it has a plan, and one that becomes empt
   expect(dev.read('public/v1/plans.json')).toContain('Web hosting');
 });
 
-async function follow() {
-  const root = createProject();
-  const { results, failures, close } = await watchProject(root);
-  const read = (file: string): string => {
-    const path = join(previewFolderOf(join(root, 'dist')), 'current', file);
-    return existsSync(path) ? readFileSync(path, 'utf8') : '';
-  };
-  return { root, results, failures, close, read };
-}
-
 test('a preview that could not be written is written with the next change', async () => {
-  const { root, results, failures, read } = await follow();
-  const [first, second] = ['public/v1/blog/article/news/first.json', 'public/v1/blog/article/news/second.json'];
+  const root = createProject();
+  const { results, failures } = await watchProject(root);
   const folder = previewFolderOf(join(root, 'dist'));
+  const read = (file: string): string => readFileSync(join(folder, 'current/public/v1', file), 'utf8');
   rmSync(folder, { recursive: true });
   writeFileSync(folder, 'in the way');
   writeFiles(root, {
@@ -236,9 +212,9 @@ test('a preview that could not be written is written with the next change', asyn
   rmSync(folder);
   writeFiles(root, { 'content/knowledgebase/vps/ssh.md': guide('Keys', 'Twice.\n') });
   await expect.poll(() => results.length, eventually).toBe(2);
-  expect(results[1]!.release!.id).toBe(JSON.parse(read('manifest.json')).id);
-  expect(read('public/v1/kb/article/vps/ssh.json')).toContain('Twice');
-  expect([read(first), read(second)]).toEqual([expect.stringContaining('Once'), expect.stringContaining('Once')]);
+  expect(results[1]!.release!.id).toBe(JSON.parse(read('../../manifest.json')).id);
+  expect(read('kb/article/vps/ssh.json')).toContain('Twice');
+  for (const name of ['first', 'second']) expect(read(`blog/article/news/${name}.json`)).toContain('Once');
 });
 
 test('a change that is saved during the first build is built after it', async () => {
@@ -348,7 +324,6 @@ test('after every change, the preview equals a first build to the byte', async (
   const now = new Date().toISOString().slice(0, 10);
   for (const [what, files] of changes) {
     writeFiles(root, files);
-    for (const [path, text] of Object.entries(files)) if (text === undefined) rmSync(join(root, path));
     // Only a build with a current release warns of paths that vanish.
     rmSync(join(root, 'fresh'), { recursive: true, force: true });
     const fresh = await buildProject(root, { out: join(root, 'fresh'), now, lenient: true });

@@ -121,19 +121,9 @@ describe('a check ends within 10 s of CPU and 1 GiB if the Markdown is', () => {
 
 describe('a check ends within 10 s of CPU and 1 GiB if the front matter is', () => {
   const tooLong = '1:1  the front matter is longer than 16384 characters (end it with a line of exactly ---)';
-  const lists = 'abcdefghi'.split('').map((name, index, all) => {
-    const inner = index === 0 ? 'lol' : `*${all[index - 1]}`;
-    return `${name}: &${name} [${Array(9).fill(inner).join(', ')}]`;
-  });
 
-  test('refused early: six of them together', async () => {
+  test('refused early: four of them together', async () => {
     const rows: [name: string, yaml: string, problem: string][] = [
-      [
-        'a billion laughs',
-        lists.join('\n'),
-        '3:8  YAML aliases (*name) are not allowed (write the value out, or put a text that begins with * in quotes)',
-      ],
-      ['10,000 nested lists', `title: ${'['.repeat(10_000)}`, '1:1  the YAML is nested too deeply'],
       ['50,000 fields', lines(50_000, (index) => `k${index}: v`), tooLong],
       ['200,000 blank lines', `title: A\n${'\t\n'.repeat(200_000)}`, tooLong],
       ['400 kB in an unclosed quote', `title: "${'\\a'.repeat(200_000)}`, tooLong],
@@ -143,8 +133,7 @@ describe('a check ends within 10 s of CPU and 1 GiB if the front matter is', () 
       ...rows.map(([name, yaml, problem]): (typeof rows)[number] => [name, `---\n${yaml}\n---\n\nText.\n`, problem]),
       ['no closing line', `---\n${'\t\n'.repeat(200_000)}`, unclosed],
     ]);
-    for (const [at, problems] of expected.entries()) expect(found[at]).toEqual(expect.arrayContaining(problems));
-    expect(found.at(-1)).toEqual(expected.at(-1));
+    expect(found).toEqual(expected);
   });
 });
 
