@@ -1,16 +1,20 @@
 import { toOurs } from './checkouts.ts';
 
-/** The figures that are measured for a row; their names contain the units. */
-export type Figure =
-  | 'cpuSeconds'
-  | 'wallSeconds'
-  | 'peakMegabytes'
-  | 'cpuMicroseconds'
-  | 'requestsPerSecond'
-  | 'p99Milliseconds'
-  | 'residentMegabytes'
-  | 'latencyMilliseconds'
-  | 'cpuMilliseconds';
+/** The figures that are measured for a row: their names, which contain the units, and the words for them. */
+export const figureWords = {
+  cpuSeconds: 'CPU',
+  wallSeconds: 'wall, s',
+  peakMegabytes: 'peak memory',
+  cpuMicroseconds: 'CPU',
+  requestsPerSecond: 'requests/s',
+  p99Milliseconds: 'p99, ms',
+  residentMegabytes: 'resident memory',
+  latencyMilliseconds: 'ms',
+  cpuMilliseconds: 'CPU',
+} as const;
+
+/** A figure that is measured for a row. */
+export type Figure = keyof typeof figureWords;
 
 /** The figures of one row in one round. */
 export type Figures = Readonly<Partial<Record<Figure, number>>>;

@@ -4,7 +4,7 @@ import { names, toLessCompression } from './generator.ts';
 import { crowdedCase } from './server.ts';
 import { serverNames } from './servers.ts';
 import { startNames } from './start.ts';
-import { figuresOf, formatTable, median, medianRatio } from './table.ts';
+import { figuresOf, figureWords, formatTable, median, medianRatio } from './table.ts';
 import type { Figure, Section } from './table.ts';
 
 /** The limit for a figure of a row, or for its ratio to another row. */
@@ -65,18 +65,6 @@ const targets: readonly Target[] = [
   toPlain(names.cold, 'peakMegabytes', 1.2),
 ];
 
-const words: Readonly<Record<Figure, string>> = {
-  cpuSeconds: 'CPU',
-  wallSeconds: 'wall, s',
-  peakMegabytes: 'peak memory',
-  cpuMicroseconds: 'CPU',
-  requestsPerSecond: 'requests/s',
-  p99Milliseconds: 'p99, ms',
-  residentMegabytes: 'resident memory',
-  latencyMilliseconds: 'ms',
-  cpuMilliseconds: 'CPU',
-};
-
 /** Compares the sections with every target that applies to a corpus of this many articles. */
 export function judge(sections: readonly Section[], articles: number): Judgement[] {
   const rows = sections.flatMap((section) => section.rows);
@@ -111,7 +99,7 @@ export function formatJudgements(judgements: readonly Judgement[]): string {
   const table = formatTable(
     ['targets', 'measured', ...(hasBefore ? ['before'] : []), 'wanted', ''],
     measured.map(({ row, figure, of: base, value, before, atMost, atLeast, reached }) => [
-      `${row}: ${words[figure]}${base === undefined ? '' : ` / ${base}`}`,
+      `${row}: ${figureWords[figure]}${base === undefined ? '' : ` / ${base}`}`,
       value!.toPrecision(3),
       ...(hasBefore ? [before?.toPrecision(3) ?? ''] : []),
       atMost === undefined ? `>= ${atLeast}` : `<= ${atMost}`,

@@ -12,3 +12,9 @@ export const presentation = { support: 'https://clients.example.com/support' };
 
 /** The OpenAPI document after a JSON round trip, as clients receive it, with files that no release has. */
 export const document = JSON.parse(JSON.stringify(renderOpenApi(files, presentation))) as OpenApi;
+
+/** The operations of an OpenAPI document, each with its path and method. */
+export const operationsOf = ({ paths }: OpenApi) =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, ...operation })),
+  );

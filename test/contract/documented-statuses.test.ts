@@ -21,16 +21,14 @@ import {
   serverNames as ofServers,
   withServer,
 } from '../server/targets.ts';
-import { document } from './document.ts';
+import { document, operationsOf } from './document.ts';
 
 /** Every described status of every operation, `operation status code`; the code is that of the example. */
-const described = Object.values(document.paths).flatMap((methods) =>
-  Object.values(methods).flatMap(({ operationId, responses }) =>
-    Object.entries(responses).flatMap(([status, { content = {} }]) => {
-      const codes = Object.values(content).flatMap(({ examples = {} }) => Object.keys(examples));
-      return (codes.length > 0 ? codes : ['']).map((code) => `${operationId} ${status} ${code}`.trim());
-    }),
-  ),
+const described = operationsOf(document).flatMap(({ operationId, responses }) =>
+  Object.entries(responses).flatMap(([status, { content = {} }]) => {
+    const codes = Object.values(content).flatMap(({ examples = {} }) => Object.keys(examples));
+    return (codes.length > 0 ? codes : ['']).map((code) => `${operationId} ${status} ${code}`.trim());
+  }),
 );
 
 /** What no test produces, and why. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import recordedExamples from '#contract/examples.json' with { type: 'json' };
 import { ask } from '../server/ask.ts';
+import { operationsOf } from './document.ts';
 import { exampleRequest, serveSample } from './sample-app.ts';
 
 /** The operations whose examples the file has: a new one begins as `null`. */
@@ -33,12 +34,9 @@ test('the example of each request gets the example of its response, from the sam
   const app = await serveSample();
   const { document } = app;
   const examples: Record<string, unknown> = {};
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
-  );
   // Actions come last: after one, what was known of the state no longer counts.
-  for (const { path, method, operation } of operations.toSorted(byMethod)) {
-    const { operationId, responses } = operation;
+  for (const operation of operationsOf(document).toSorted(byMethod)) {
+    const { path, method, operationId, responses } = operation;
     const { target, ...request } = exampleRequest(path, operation, app.key);
     const answer = await ask(app, target, { method: method.toUpperCase(), ...request });
     expect({ operationId, status: answer.status }).toEqual({ operationId, status: 200 });

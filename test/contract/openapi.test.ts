@@ -10,15 +10,13 @@ import type { ProblemCode } from '#contract/problem.ts';
 
 import { findBreakingChanges } from './breaking-changes.ts';
 import type { DescribedApi } from './breaking-changes.ts';
-import { document, files, presentation } from './document.ts';
+import { document, files, operationsOf, presentation } from './document.ts';
 
 type JsonSchema = z.core.JSONSchema.JSONSchema;
 
 const reviewedFile = new URL('__snapshots__/openapi.json', import.meta.url);
 const majorOf = ({ info }: DescribedApi): number => Number.parseInt(info.version, 10);
-const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, operation]) => ({ path, method, ...operation })),
-);
+const operations = operationsOf(document);
 const contents = operations.flatMap(({ operationId, responses }) =>
   Object.entries(responses).flatMap(([status, { content = {} }]) =>
     Object.entries(content).map(([type, one]) => ({ name: `${operationId} ${status} ${type}`, type, ...one })),

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { OpenApi } from '#contract/openapi.ts';
+import { operationsOf } from '../../contract/document.ts';
 import { startDemo } from '../../helpers/demo.ts';
 import { ends } from '../../helpers/ends.ts';
 import { buildProject, temporaryFolder, validProject, writeFiles } from '../../helpers/project.ts';
@@ -81,8 +82,8 @@ describeChromium((browser) => {
       await page.locator('.opblock').first().waitFor();
       const shown = await page.locator('.opblock .opblock-summary-control').allInnerTexts();
       const description = (await (await fetch(`${url}/v1/openapi.json`)).json()) as OpenApi;
-      const described = Object.entries(description.paths).flatMap(([path, methods]) =>
-        Object.entries(methods).map(([method, { summary }]) => `${method.toUpperCase()} ${path} ${summary}`),
+      const described = operationsOf(description).map(
+        ({ method, path, summary }) => `${method.toUpperCase()} ${path} ${summary}`,
       );
       // Long paths have zero-width spaces.
       const texts = shown.map((text) => text.replaceAll('\u200B', '').replaceAll(/\s+/g, ' ').trim());

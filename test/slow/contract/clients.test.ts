@@ -3,18 +3,16 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import type { OpenApi, Operation } from '#contract/openapi.ts';
+import { operationsOf } from '../../contract/document.ts';
 import { serveSample } from '../../contract/sample-app.ts';
+import type { SampleApp } from '../../contract/sample-app.ts';
 import { generateFunctions, generateTypes } from './clients/generate.ts';
 
 const run = promisify(execFile);
 const repository = resolve(import.meta.dirname, '../../..');
 
 /** An operation with its path and method. */
-interface Described extends Operation {
-  readonly path: string;
-  readonly method: string;
-}
+type Described = ReturnType<typeof operationsOf>[number];
 
 /** A generated client, and how a program calls it. */
 interface Client {
@@ -68,10 +66,8 @@ const clients: readonly Client[] = [
 ];
 
 /** Writes a program that calls every operation with its examples and exports the statuses. */
-function writeProgram(folder: string, client: Client, { paths }: OpenApi, url: string, key: string): void {
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ ...operation, path, method })),
-  );
+function writeProgram(folder: string, client: Client, { document, url, key }: SampleApp): void {
+  const operations = operationsOf(document);
   const calls = operations.map(
     (operation) => `  '${operation.operationId}': (await ${client.call(operation)}).response?.status,`,
   );
@@ -99,7 +95,7 @@ test.each(clients)('$name compiles under strict, and calls every operation', asy
   onTestFinished(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'openapi.json'), JSON.stringify(app.document));
   await client.generate(folder);
-  writeProgram(folder, client, app.document, app.url, app.key);
+  writeProgram(folder, client, app);
   await run(join(repository, 'node_modules/.bin/tsc'), ['-p', folder]).catch((error: { stdout: string }) => {
     throw new Error(error.stdout);
   });
