@@ -127,73 +127,46 @@ describeInstalled(prometheusProgram, (commands) => {
 
   test('each alert waits before it fires, so that a restart or a single failure is none', () => {
     const file = join(temporaryFolder(), 'waits.yml');
-    const one = 'job="hosting-api", instance="a"';
+    const series = (name: string, labels = '') => `hosting_api_${name}{job="hosting-api", instance="a"${labels}}`;
     const requests = (route: string, status: number) =>
-      `hosting_api_http_requests_total{${one}, route="${route}", method="GET", status="${status}"}`;
-    const calls = (outcome: string) =>
-      `hosting_api_upstream_calls_total{${one}, upstream="panel", outcome="${outcome}"}`;
+      series('http_requests_total', `, route="${route}", method="GET", status="${status}"`);
+    const calls = (outcome: string) => series('upstream_calls_total', `, upstream="panel", outcome="${outcome}"`);
+    const refused = series('upstream_credentials_refused', ', upstream="panel"');
     const up = (instance: string) => `up{job="hosting-api", instance="${instance}"}`;
-    /** The series of a fault that begins in the first or second minute, when its alert fires, and when not yet. */
-    const cases: Record<string, { series: Record<string, string>; quiet: string; loud: string }[]> = {
-      HostingApiInstanceDown: [{ series: { [up('a')]: '1 0x20', [up('b')]: '1x20' }, quiet: '1m', loud: '3m' }],
-      HostingApiDown: [{ series: { [up('a')]: '1 0x20', [up('b')]: '0x20' }, quiet: '1m', loud: '3m' }],
-      HostingApiUpstreamFails: [
+    const [ok, failed] = [requests('/v1/key', 200), requests('/v1/key', 500)];
+    /** Each alert, when it does not fire yet and when it does, and a fault that begins in the first or second minute. */
+    const cases: [alert: string, quiet: string, loud: string, values: Record<string, string>][] = [
+      ['HostingApiInstanceDown', '1m', '3m', { [up('a')]: '1 0x20', [up('b')]: '1x20' }],
+      ['HostingApiDown', '1m', '3m', { [up('a')]: '1 0x20', [up('b')]: '0x20' }],
+      ['HostingApiUpstreamFails', '5m', '7m', { [refused]: '0 1x20' }],
+      ['HostingApiUpstreamFails', '5m', '8m', { [calls('timeout')]: '0+1x20', [calls('ok')]: '5x20' }],
+      ['HostingApiErrors', '5m', '8m', { [failed]: '0+2x20', [ok]: '0+98x20' }],
+      ['HostingApiSearchesFail', '5m', '8m', { [requests('/v1/domains/search', 502)]: '0+1x20' }],
+      ['HostingApiStatusUnknown', '5m', '8m', { [requests('/v1/status', 503)]: '0+1x20' }],
+      ['HostingApiLogLinesDropped', '2m', '4m', { [series('log_lines_dropped_total')]: '0 0 9x20' }],
+      ['HostingApiStoreFails', '1m', '3m', { [series('store_answers')]: '1 0x20' }],
+      ['HostingApiReleaseOld', '9m', '12m', { [series('release_timestamp_seconds')]: '-86400x20' }],
+      ['HostingApiDiskFull', '9m', '12m', { [series('disk_free_ratio', ', folder="DIST_DIR"')]: '0.2 0.09x20' }],
+    ];
+    expect([...new Set(cases.map(([alert]) => alert))]).toEqual(rules.map(({ alert }) => alert));
+    for (const [alert, quiet, loud, values] of cases) {
+      const count = `count(ALERTS{alertstate="firing"}) or vector(0)`;
+      const only = `count(ALERTS{alertname="${alert}", alertstate="firing"}) or vector(0)`;
+      const expected = (expr: string, at: string, value: number) => ({
+        expr,
+        eval_time: at,
+        exp_samples: [{ labels: '{}', value }],
+      });
+      const tests = [
         {
-          series: { [`hosting_api_upstream_credentials_refused{${one}, upstream="panel"}`]: '0 1x20' },
-          quiet: '5m',
-          loud: '7m',
+          interval: '1m',
+          input_series: Object.entries(values).map(([name, given]) => ({ series: name, values: given })),
+          promql_expr_test: [expected(count, quiet, 0), expected(only, loud, 1), expected(count, loud, 1)],
         },
-        { series: { [calls('timeout')]: '0+1x20', [calls('ok')]: '5x20' }, quiet: '5m', loud: '8m' },
-      ],
-      HostingApiErrors: [
-        {
-          series: { [requests('/v1/key', 500)]: '0+2x20', [requests('/v1/key', 200)]: '0+98x20' },
-          quiet: '5m',
-          loud: '8m',
-        },
-      ],
-      HostingApiSearchesFail: [
-        { series: { [requests('/v1/domains/search', 502)]: '0+1x20' }, quiet: '5m', loud: '8m' },
-      ],
-      HostingApiStatusUnknown: [{ series: { [requests('/v1/status', 503)]: '0+1x20' }, quiet: '5m', loud: '8m' }],
-      HostingApiLogLinesDropped: [
-        { series: { [`hosting_api_log_lines_dropped_total{${one}}`]: '0 0 9x20' }, quiet: '2m', loud: '4m' },
-      ],
-      HostingApiStoreFails: [{ series: { [`hosting_api_store_answers{${one}}`]: '1 0x20' }, quiet: '1m', loud: '3m' }],
-      HostingApiReleaseOld: [
-        { series: { [`hosting_api_release_timestamp_seconds{${one}}`]: '-86400x20' }, quiet: '9m', loud: '12m' },
-      ],
-      HostingApiDiskFull: [
-        {
-          series: { [`hosting_api_disk_free_ratio{${one}, folder="DIST_DIR"}`]: '0.2 0.09x20' },
-          quiet: '9m',
-          loud: '12m',
-        },
-      ],
-    };
-    expect(Object.keys(cases)).toEqual(rules.map(({ alert }) => alert));
-    for (const [alert, faults] of Object.entries(cases)) {
-      for (const { series, quiet, loud } of faults) {
-        const count = `count(ALERTS{alertstate="firing"}) or vector(0)`;
-        const only = `count(ALERTS{alertname="${alert}", alertstate="firing"}) or vector(0)`;
-        const expected = (expr: string, at: string, value: number) => ({
-          expr,
-          eval_time: at,
-          exp_samples: [{ labels: '{}', value }],
-        });
-        const tests = [
-          {
-            interval: '1m',
-            input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
-            promql_expr_test: [expected(count, quiet, 0), expected(only, loud, 1), expected(count, loud, 1)],
-          },
-        ];
-        writeFileSync(
-          file,
-          JSON.stringify({ rule_files: [join(example, 'alerts.yml')], evaluation_interval: '1m', tests }),
-        );
-        expect(promtool(commands(), ['test', 'rules', file]), alert).toContain('SUCCESS');
-      }
+      ];
+      const rulesFile = join(example, 'alerts.yml');
+      writeFileSync(file, JSON.stringify({ rule_files: [rulesFile], evaluation_interval: '1m', tests }));
+      expect(promtool(commands(), ['test', 'rules', file]), alert).toContain('SUCCESS');
     }
   });
 
