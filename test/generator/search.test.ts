@@ -1,5 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import MiniSearch from 'minisearch';
@@ -9,7 +8,7 @@ import { KnowledgeBaseSearch } from '#contract/search.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { ends } from '../helpers/ends.ts';
-import { buildProject, createProject, guide, validProject, writeFiles } from '../helpers/project.ts';
+import { buildProject, createProject, guide, sharedFolder, validProject, writeFiles } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import { flipInCache, gzipStart } from './tree.ts';
 
@@ -19,8 +18,7 @@ const processTerm = (term: string) => term.normalize('NFKD').replace(/\p{M}/gu, 
 
 /** A project with 31 articles in English, German and French, and a draft. It is removed when the file is done. */
 function createHelpPages(): string {
-  const root = mkdtempSync(join(tmpdir(), 'hosting-api-'));
-  ends.push(() => rmSync(root, { recursive: true, force: true }));
+  const root = sharedFolder();
   const isCatalog = (path: string): boolean => path.startsWith('catalog/');
   writeFiles(root, Object.fromEntries(Object.entries(validProject).filter(([path]) => isCatalog(path))));
   cpSync(join(repository, 'test/fixtures/search'), root, { recursive: true });

@@ -1,15 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { onTestFinished } from 'vitest';
 import { createTestApp } from './app.ts';
 import { ends } from './ends.ts';
-import { buildProject, temporaryFolder } from './project.ts';
+import { buildProject, sharedFolder, temporaryFolder } from './project.ts';
 import { createRdapUpstream } from './upstream-rdap.ts';
-import type { OnEnd } from './upstream.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 
@@ -17,15 +15,10 @@ const repository = resolve(import.meta.dirname, '../..');
 export type ExampleSite = Awaited<ReturnType<typeof startExampleSite>>;
 
 let built: ReturnType<typeof buildSample> | undefined;
-const atEndOfFile: OnEnd = (end) => void ends.push(end);
 
 async function buildSample() {
-  const registry = await createRdapUpstream({ onEnd: atEndOfFile });
-  const root = mkdtempSync(join(tmpdir(), 'hosting-api-'));
-  atEndOfFile(() => {
-    built = undefined;
-    rmSync(root, { recursive: true, force: true });
-  });
+  const registry = await createRdapUpstream({ onEnd: (end) => void ends.push(end) });
+  const root = sharedFolder(() => (built = undefined));
   for (const folder of ['content', 'catalog'])
     cpSync(join(repository, folder), join(root, folder), { recursive: true });
   const file = join(root, 'catalog/domains.yaml');

@@ -1,6 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
@@ -8,8 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { OpenApi } from '#contract/openapi.ts';
 import { operationsOf } from '../../contract/document.ts';
 import { startDemo } from '../../helpers/demo.ts';
-import { ends } from '../../helpers/ends.ts';
-import { buildProject, temporaryFolder, validProject, writeFiles } from '../../helpers/project.ts';
+import { buildProject, createProject, sharedFolder, temporaryFolder } from '../../helpers/project.ts';
 import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';
 
 const pages = ['scopes', 'servers', 'streams', 'errors', 'limits', 'changes'].map((name) => `/docs/${name}.html`);
@@ -27,9 +25,7 @@ let built: Promise<string> | undefined;
 /** The demo on a release that was built as `npm start` does, without PUBLIC_URL: the pages show their own address. */
 async function startLocalDemo() {
   built ??= (async () => {
-    const root = mkdtempSync(join(tmpdir(), 'hosting-api-'));
-    ends.push(() => rmSync(root, { recursive: true, force: true }));
-    writeFiles(root, validProject);
+    const root = createProject({}, sharedFolder());
     await buildProject(root);
     return join(root, 'dist');
   })();

@@ -7,7 +7,6 @@ import {
   cpSync,
   globSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   rmSync,
   statSync,
@@ -19,11 +18,10 @@ import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { ends } from '../../helpers/ends.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { skipWithout } from '../../helpers/permitted.ts';
 import { describePostgres } from '../../helpers/postgres.ts';
-import { runProgram, temporaryFolder } from '../../helpers/project.ts';
+import { runProgram, sharedFolder, temporaryFolder } from '../../helpers/project.ts';
 import { parseUnit, parseVariables, readUnitFile } from '../../helpers/unit.ts';
 import type { Unit } from '../../helpers/unit.ts';
 import { ask } from '../../server/ask.ts';
@@ -43,8 +41,7 @@ const login = { PATH: folders.join(delimiter), HOME: process.env.HOME ?? tmpdir(
 
 /** Copies the files of the project, as git has them, into a folder that is removed when the test file is done. */
 function checkOut(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
-  ends.push(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
+  const folder = sharedFolder();
   cpSync(repository, folder, { recursive: true, filter: (file) => !left.has(basename(file)) });
   return folder;
 }
