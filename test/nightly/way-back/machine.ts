@@ -360,8 +360,15 @@ export async function createMachine(template: Template, options: MachineOptions 
     ...services,
     /** The URLs of the instances. */
     urls: ports.map((port) => `http://127.0.0.1:${port}`),
-    /** The repository of the content, its clone on the machine, and where the settings are (`etc`). */
-    ...{ origin, site, app, dist, dataDir, backups, etc },
+    /** The repository of the content, and its clone on the machine. */
+    origin,
+    site,
+    app,
+    dist,
+    dataDir,
+    backups,
+    /** Where the settings are. */
+    etc,
     /** Pastes a list of commands of a scene, with the values of its first lines; returns what it prints. */
     async paste(scene: string, part: number, values: Values = {}): Promise<string> {
       pasted.add(`${scene} ${part}`);

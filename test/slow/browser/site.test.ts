@@ -430,8 +430,8 @@ describeChromium((browser) => {
       'Backup storage',
     ]);
     for (const each of [page, await open(site, guide)]) {
-      const read = () => insideWidget(each, '.box', (box) => box.innerText);
-      await expect.poll(read, eventually).toContain('Game panel');
+      const toast = () => insideWidget(each, '.box', (box) => box.innerText);
+      await expect.poll(toast, eventually).toContain('Game panel');
     }
     // The widget reports a change this way.
     await page.evaluate(() => document.dispatchEvent(new CustomEvent('statuschange', { detail: { status: 'up' } })));

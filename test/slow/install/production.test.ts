@@ -274,8 +274,8 @@ test('by the Dockerfile the image starts on a read-only disk, without rights, wi
   const env: Record<string, string> = { ...(Object.fromEntries(variables) as Record<string, string>), ...own };
   env['PATH'] = env['PATH']!.replace('$PATH', '/usr/bin:/bin');
   const command = (args: readonly string[], readOnly: boolean): string[] => {
-    const variables = [`WRITABLE=${root}`, `READ_ONLY=${readOnly ? 'yes' : ''}`];
-    return ['--mount', 'env', ...variables, 'sh', '-ec', contain, 'sh', ...args];
+    const places = [`WRITABLE=${root}`, `READ_ONLY=${readOnly ? 'yes' : ''}`];
+    return ['--mount', 'env', ...places, 'sh', '-ec', contain, 'sh', ...args];
   };
   const options = { cwd: checkout, env };
   const run = (args: readonly string[], readOnly: boolean) => runProgram('unshare', command(args, readOnly), options);
