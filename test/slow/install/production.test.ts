@@ -253,8 +253,11 @@ mount --bind "$WRITABLE" "$WRITABLE"
 [ -z "$READ_ONLY" ] || mount -o remount,bind,ro /
 exec setpriv --reuid=10001 --regid=10001 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all "$@"`;
 
+/** Gives a process a disk of its own. */
+const container = 'unshare';
+
 /** Makes the disk read-only for a process. */
-const freeze = ['unshare', '--mount', 'sh', '-ec', 'mount --make-rprivate / && mount -o remount,bind,ro /'] as const;
+const freeze = [container, '--mount', 'sh', '-ec', 'mount --make-rprivate / && mount -o remount,bind,ro /'] as const;
 
 test('by the Dockerfile the image starts on a read-only disk, without rights, with compiled code', async (context) => {
   skipWithout(context, freeze);
@@ -278,7 +281,7 @@ test('by the Dockerfile the image starts on a read-only disk, without rights, wi
     return ['--mount', 'env', ...places, 'sh', '-ec', contain, 'sh', ...args];
   };
   const options = { cwd: checkout, env };
-  const run = (args: readonly string[], readOnly: boolean) => runProgram('unshare', command(args, readOnly), options);
+  const run = (args: readonly string[], readOnly: boolean) => runProgram(container, command(args, readOnly), options);
 
   mkdirSync(join(root, 'tmp'));
   chmodSync(join(root, 'tmp'), 0o1777);
@@ -297,7 +300,7 @@ test('by the Dockerfile the image starts on a read-only disk, without rights, wi
     JSON.parse(stage.find((one) => one.name === name)!.text.replace(/^.*?CMD /, '')) as string[];
   const health = () => run(list('HEALTHCHECK'), true);
   expect(await run(['node', 'generator/main.js', 'build'], true)).toMatchObject({ status: 0 });
-  const server = spawn('unshare', command(list('CMD'), true), { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  const server = spawn(container, command(list('CMD'), true), { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   const { ended, log } = await expectReady(server, port);
   expect(await health()).toEqual({ status: 0, stdout: '', stderr: '' });
   server.kill('SIGTERM');
