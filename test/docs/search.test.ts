@@ -56,7 +56,9 @@ test('the search of docs/search.md finds the wanted guide of the sample content 
     console.log(JSON.stringify(Object.fromEntries(queries.map((query) => [query, find(query)[0]?.id]))));`;
   const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { cwd: repository });
   const lines = (await run).stdout.trim().split('\n');
-  expect(lines[0]).toBe('/knowledgebase/domains-and-dns/transfer-a-domain  Transferring a domain (Domains and DNS)');
+  expect(lines[0]).toBe(
+    '/knowledgebase/domains-and-dns/dns-records  DNS records: which type for what (Domains and DNS)',
+  );
   const found = JSON.parse(lines.at(-1)!) as Record<keyof typeof wanted, string | undefined>;
   const others = Object.entries(wanted).filter(
     ([query, guide]) => found[query as keyof typeof wanted] !== `/knowledgebase/${guide}`,
