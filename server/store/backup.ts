@@ -175,7 +175,8 @@ async function createDatabase(url: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof StoreError && error.message.endsWith('(3D000)'))) throw error;
   }
-  const { hostname: host, port, username, pathname } = new URL(url);
+  const { hostname, port, username, pathname } = new URL(url);
+  const host = hostname.replaceAll(/[[\]]/g, '');
   const name = decodeURIComponent(pathname.slice(1));
   const owner = decodeURIComponent(username);
   const server = Object.assign(new URL(url), { pathname: '/postgres' });
