@@ -9,7 +9,6 @@ import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
 import { withTimeout } from '../timeout.ts';
 import type { Trace } from '../trace.ts';
-import { collect } from '../upstream/client.ts';
 import type { StoredFile } from './stored.ts';
 
 type Declared<Name extends EndpointName> = (typeof endpoints)[Name];
@@ -175,13 +174,22 @@ async function readBody(request: IncomingMessage, rules: Endpoint['body'], maxBy
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw strict ? refuse('unsupported_media_type') : refuse(invalid, 'The body must not be compressed');
   }
-  const isTooLong = Number(length) > maxBytes;
-  const bytes = isTooLong
-    ? undefined
-    : await withTimeout(collect(request, maxBytes), bodyTimeoutMs, () => {
-        throw refuse('request_timeout');
-      });
-  if (!bytes) throw refuse(invalid, 'The body is too long');
+  const tooLong = (): Problem => refuse(invalid, 'The body is too long');
+  if (Number(length) > maxBytes) throw tooLong();
+  const collect = async (): Promise<Buffer> => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      // The rest is not read then.
+      if (size > maxBytes) throw tooLong();
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  };
+  const bytes = await withTimeout(collect(), bodyTimeoutMs, () => {
+    throw refuse('request_timeout');
+  });
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {

@@ -195,7 +195,7 @@ function trackSent(agent: Agent, maxWaitMs: number): { dispatcher: Dispatcher; s
   return { dispatcher, state: () => state };
 }
 
-/** Collects the bytes of a message; undefined if there are more, whose rest is not read. */
+/** Collects the bytes of an answer; undefined if there are more, whose rest is not read. */
 export async function collect(stream: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
