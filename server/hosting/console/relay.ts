@@ -1,24 +1,17 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
-import type { CheckAccess } from '../../keys/authorize.ts';
 import type { ServerRecord } from '../../store/types.ts';
 import type { ConsoleEvents, ConsoleSource, GameProvider } from '../providers/types.ts';
 import { createChannel, systemClock } from './channel.ts';
 import type { Cancel, Channel, Clock } from './channel.ts';
 import { createSession, toClientText } from './session.ts';
-import type { Session, StreamCommand, StreamGrant, StreamRequest, StreamTokens } from './session.ts';
+import type { Session, StreamGrant, StreamRequest, StreamServices } from './session.ts';
 
 /** Dependencies of the relay. */
-export interface RelayDependencies {
-  readonly tokens: StreamTokens;
+export interface RelayDependencies extends StreamServices {
   /** Follows the console of a server. Viewers read its errors if they are safe for clients. */
   readonly openSource: (server: ServerName, events: ConsoleEvents, isResumed: boolean) => Promise<ConsoleSource>;
-  /** Sends a validated command of a key whose access was just checked; applies limits and auditing. */
-  readonly sendCommand: (command: StreamCommand) => Promise<void>;
-  readonly checkAccess: CheckAccess;
-  /** Called with failures of ours or the provider's, for the log. */
-  readonly onFailure: (message: string, error: unknown) => void;
   readonly limits?: Partial<typeof defaultLimits>;
   readonly clock?: Clock;
   readonly random?: () => number;
@@ -57,11 +50,7 @@ export function createRelay(dependencies: RelayDependencies) {
   let isReported = false;
   let isClosed = false;
 
-  const count = (isCounted: (session: Session) => boolean): number => {
-    let counted = 0;
-    for (const session of sessions) counted += Number(isCounted(session));
-    return counted;
-  };
+  const count = (isCounted: (session: Session) => boolean): number => [...sessions].filter(isCounted).length;
   const openChannel = (server: ServerName): Channel => {
     const channel = createChannel({
       open: (events, isResumed) => openSource(server, events, isResumed),
@@ -112,10 +101,13 @@ export function createRelay(dependencies: RelayDependencies) {
       sessions.size < limits.connections &&
       count(({ request, grant }) => request.client.key === key && !grant()) < limits.unauthenticated,
     connect(websocket: WebSocket, socket: Duplex, server: ServerName, request: StreamRequest): Session {
-      const connection = { websocket, socket, server, request, clock };
       const session = createSession({
         ...dependencies,
-        ...connection,
+        websocket,
+        socket,
+        server,
+        request,
+        clock,
         hasRoom: (keyId) => count(({ grant }) => grant()?.keyId === keyId) < limits.viewersPerKey,
         join: (sink) => (channels.get(server) ?? openChannel(server)).join(sink),
         ended() {

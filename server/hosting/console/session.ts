@@ -8,6 +8,7 @@ import { CommandReference, closeCodes, streamLimits } from '#contract/console-st
 import type { ArgumentsOf, ClientEvent, CloseName, CommandRefusal, ServiceEvent } from '#contract/console-stream.ts';
 import { GameConsoleCommandRequest } from '#contract/hosting.ts';
 import { problems } from '#contract/problem.ts';
+import type { Caller } from '../../http/handle.ts';
 import type { Access, CheckAccess, ConsoleClaim } from '../../keys/authorize.ts';
 import { Problem } from '../../problem.ts';
 import type { Store, StreamTokenRecord } from '../../store/types.ts';
@@ -60,26 +61,30 @@ export interface StreamRequest {
 }
 
 /** A console command from a stream, with the id of the request that opened it. */
-export interface StreamCommand extends Pick<ConsoleClaim, 'server' | 'keyId' | 'secretHash'> {
+export interface StreamCommand extends Pick<Caller, 'server' | 'keyId' | 'secretHash' | 'requestId' | 'ip'> {
   readonly command: string;
-  readonly requestId: string;
-  readonly ip: string;
 }
 
-interface SessionOptions {
+/** What all streams use. */
+export interface StreamServices {
+  readonly tokens: StreamTokens;
+  readonly checkAccess: CheckAccess;
+  /** Sends a validated command of a key whose access was just checked; applies limits and auditing. */
+  readonly sendCommand: (command: StreamCommand) => Promise<void>;
+  /** Called with failures of ours or the provider's, for the log. */
+  readonly onFailure: (message: string, error: unknown) => void;
+}
+
+interface SessionOptions extends StreamServices {
   readonly websocket: WebSocket;
   readonly socket: Duplex;
   readonly server: ServerName;
   readonly request: StreamRequest;
   readonly clock: Clock;
-  readonly tokens: StreamTokens;
-  readonly checkAccess: CheckAccess;
   readonly hasRoom: (keyId: string) => boolean;
   /** Follows the console. */
   readonly join: (sink: FrameSink) => Viewing;
   readonly ended: () => void;
-  readonly sendCommand: (command: StreamCommand) => Promise<void>;
-  readonly onFailure: (message: string, error: unknown) => void;
 }
 
 /** One client's stream. */
@@ -107,7 +112,7 @@ const noCommand =
 /** Creates the session of a new connection, which lasts until its client leaves or it is ended with a close code. */
 export function createSession(options: SessionOptions) {
   const { websocket, socket, server, request, clock, tokens, checkAccess } = options;
-  let phase: 'unauthenticated' | 'live' | 'expiring' | 'expired' | 'ended' = 'unauthenticated';
+  let phase: 'unauthenticated' | 'live' | 'expired' | 'ended' = 'unauthenticated';
   /** The last accepted token, also after the end. */
   let grant: StreamGrant | undefined;
   /** The current access of the key, which may be less than that of the token. */
@@ -115,14 +120,14 @@ export function createSession(options: SessionOptions) {
   let viewing: Viewing | undefined;
   /** Refused tokens since the last valid one. */
   let badTokens = 0;
-  let historyAt = Number.NEGATIVE_INFINITY;
-  let statsAt = Number.NEGATIVE_INFINITY;
+  let historyAt = -Infinity;
+  let statsAt = -Infinity;
   let isStatsWanted = false;
   let cancelPhase: Cancel | undefined;
   let cancelStats: Cancel | undefined;
 
   const isEnded = (): boolean => phase === 'ended';
-  const hasOutput = (): boolean => phase === 'live' || phase === 'expiring';
+  const hasOutput = (): boolean => phase === 'live';
   const mayWrite = (): boolean => hasOutput() && grant?.mode === 'read_write' && access === 'ok';
   /** Bypasses ws, which writes its own frames in one piece too, so that frames never interleave. */
   const send = (frames: Buffer): void => {
@@ -147,7 +152,6 @@ export function createSession(options: SessionOptions) {
     cancelPhase = clock.after(Math.max(0, at - clock.now()), run);
   };
   const warn = (): void => {
-    phase = 'expiring';
     reply('token expiring');
     waitUntil(grant!.expiresAt, expire);
   };
@@ -303,7 +307,9 @@ export function createSession(options: SessionOptions) {
     else drop(message, 'Too many messages are waiting: one was dropped');
   });
   websocket.on('ping', () => isWithinRate());
-  websocket.on('pong', (data) => data.equals(pingData) || isWithinRate());
+  websocket.on('pong', (data) => {
+    if (!data.equals(pingData)) isWithinRate();
+  });
   websocket.on('close', () => end());
   socket.on('drain', () => viewing?.pump());
   waitUntil(clock.now() + streamLimits.authSeconds * 1000, () => end('unauthenticated', 'no token came in time'));
