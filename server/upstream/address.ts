@@ -1,5 +1,5 @@
 import { lookup, promises } from 'node:dns';
-import type { LookupAddress, LookupOptions } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
@@ -67,24 +67,24 @@ export function isAllowedUrl(url: URL, from?: URL): boolean {
  */
 export const lookupPublic: LookupFunction = (hostname, options, callback) => {
   if (isLoopback(hostname)) return lookup(hostname, options, callback);
-  resolveThen(hostname, options.family, (error, addresses) => {
+  resolvePublic(hostname, (error, addresses) => {
     if (error) return callback(error, []);
     const [first] = addresses;
     return options.all ? callback(null, addresses) : callback(null, first!.address, first!.family);
   });
 };
 
-const resolveThen = callbackify(async (hostname: string, family: LookupOptions['family']): Promise<LookupAddress[]> => {
+const resolvePublic = callbackify(async (hostname: string): Promise<LookupAddress[]> => {
   const literal = isIP(hostname);
-  const resolver = new promises.Resolver({ timeout: 1000, tries: 2 });
-  const resolve = async (version: 4 | 6): Promise<LookupAddress[]> => {
-    if (family === 10 - version || family === `IPv${10 - version}`) return [];
-    const found = await resolver[`resolve${version}`](hostname).catch(() => []);
-    return found.map((address) => ({ address, family: version }));
-  };
-  const addresses =
-    literal === 0 ? (await Promise.all([resolve(4), resolve(6)])).flat() : [{ address: hostname, family: literal }];
+  const addresses = literal === 0 ? await resolve(hostname) : [{ address: hostname, family: literal }];
   if (addresses.length === 0) throw new Error(`${hostname} has no address`);
   if (addresses.every(({ address }) => isPublicAddress(address))) return addresses;
   throw new Error(`${hostname} has an address that is not public`);
 });
+
+async function resolve(hostname: string): Promise<LookupAddress[]> {
+  const resolver = new promises.Resolver({ timeout: 1000, tries: 2 });
+  const found = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+  const texts = found.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+  return texts.map((address) => ({ address, family: isIP(address) }));
+}

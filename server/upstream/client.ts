@@ -84,7 +84,7 @@ export function createClient(client: ClientOptions): Client {
   const publish = client.upstream === undefined ? undefined : announceUpstream(client.upstream);
   const redact = createRedactor(client);
   let opening: ReturnType<typeof openConnections> | undefined;
-  let closed: Promise<void> | undefined;
+  let isClosed = false;
 
   return {
     async request(method, path, options = {}) {
@@ -92,7 +92,7 @@ export function createClient(client: ClientOptions): Client {
       const url = baseUrl + path;
       const usual = { accept: 'application/json', 'user-agent': 'hosting-api', ...(trace && toTraceHeaders(trace)) };
       const { agent, ofetch } = await (opening ??= openConnections(client));
-      if (closed) await agent.destroy();
+      if (isClosed) throw toRefusal('the client is closed');
       // The timeout of ofetch covers the headers only; a signal covers the body too.
       const timeout = AbortSignal.timeout(timeoutMs);
       const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout;
@@ -127,8 +127,8 @@ export function createClient(client: ClientOptions): Client {
           text = response.body ? (await collect(response.body, maxBytes))?.toString('utf8') : '';
         } catch (error) {
           if (state() === 'late' && !signal.aborted) continue;
-          const outcome = signal.aborted ? 'timeout' : state() === 'sent' ? 'broken' : 'unreachable';
-          throw fail(outcome, formatError(error));
+          const lost = state() === 'sent' ? 'broken' : 'unreachable';
+          throw fail(signal.aborted ? 'timeout' : lost, formatError(error));
         }
         const { status, statusText } = response;
         if (text === undefined) throw fail('invalid', `${status}, with more bytes than are read`);
@@ -140,7 +140,10 @@ export function createClient(client: ClientOptions): Client {
         return { status, statusText, headers: response.headers, text: redacted, describe };
       }
     },
-    close: () => (closed ??= opening?.then(({ agent }) => agent.destroy()) ?? Promise.resolve()),
+    async close() {
+      isClosed = true;
+      await (await opening)?.agent.destroy();
+    },
   };
 }
 
@@ -252,6 +255,13 @@ export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema
   }
 }
 
+/** Parses the JSON of a reply to a read; throws a ProviderError if its status is not 200, or the JSON does not match. */
+export function parseReply<Schema extends z.ZodType>(reply: Reply, schema: Schema): z.infer<Schema> {
+  const found = reply.status === 200 ? parseJson(reply.text, schema) : undefined;
+  if (found === undefined) throw toProviderError(reply, 'refused');
+  return found;
+}
+
 /** How a call of an upstream ended: by an answer, or by a failure to get one. */
 export type CallOutcome =
   | ('ok' | 'not_found' | 'credential_refused' | 'forbidden' | 'rate_limited' | 'rejected' | 'server_error')
@@ -284,7 +294,17 @@ export function announceUpstream(upstream: string) {
 }
 
 /** The upstreams that the program names. */
-const ownNames = new Set('rdap rdap-bootstrap whois das dns uptime-kuma chat whmcs fossbilling'.split(' '));
+const ownNames = new Set([
+  'rdap',
+  'rdap-bootstrap',
+  'whois',
+  'das',
+  'dns',
+  'uptime-kuma',
+  'chat',
+  'whmcs',
+  'fossbilling',
+]);
 
 /** The name under which the calls of a provider are counted; no provider may have a colon. */
 export const nameProvider = (name: string): string => (ownNames.has(name) ? `provider:${name}` : name);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { createClient, parseJson, toProviderError } from '../../upstream/client.ts';
+import { createClient, parseJson, parseReply, toProviderError } from '../../upstream/client.ts';
 import type { Client, Reply, Outcome } from '../../upstream/client.ts';
 import { shareAccount } from '../../upstream/quota.ts';
 import { Secret, UpstreamUrl } from '../../upstream/address.ts';
@@ -25,18 +25,26 @@ const Servers = z.object({
 const Failure = z.object({ error: z.object({ code: z.string() }) });
 
 /** Codes that mean that no action was started. The HTTP status of a code is undocumented, so the code decides. */
-const refusals = new Set(
-  [
-    'conflict forbidden invalid_input json_error locked maintenance not_found rate_limit_exceeded',
-    'resource_locked token_readonly unauthorized unsupported_error',
-  ].flatMap((codes) => codes.split(' ')),
-);
+const refusals = new Set([
+  'conflict',
+  'forbidden',
+  'invalid_input',
+  'json_error',
+  'locked',
+  'maintenance',
+  'not_found',
+  'rate_limit_exceeded',
+  'resource_locked',
+  'token_readonly',
+  'unauthorized',
+  'unsupported_error',
+]);
 
 /** Codes after which the action may have taken effect, with any status. */
 const ambiguous = new Set(['bad_gateway', 'server_error', 'service_error', 'timeout', 'unavailable']);
 
 /** The power state of each status. In others, such as migrating or rebuilding, a server is neither on nor off. */
-const states: ReadonlyMap<string, PowerState> = new Map([
+const states = new Map<string, PowerState>([
   ['running', 'running'],
   ['initializing', 'starting'],
   ['starting', 'starting'],
@@ -51,10 +59,9 @@ const pageBytes = 4 * 1024 * 1024;
 /** Creates the provider of VPS in a Hetzner Cloud project; a server's `ref` is its number there. */
 export function createHetzner(settings: HetznerSettings, options: ProviderOptions): Provider {
   const client = createClient({
+    ...options,
     baseUrl: settings.url,
     headers: { authorization: `Bearer ${settings.token}` },
-    timeoutMs: options.timeoutMs,
-    upstream: options.upstream,
     credentialStatuses: [401, 403],
   });
   const account = shareAccount(client, options.clock?.now);
@@ -99,11 +106,10 @@ async function readStates(client: Client): Promise<Map<string, PowerState>> {
   for (let page: number | null | undefined = 1; page;) {
     const path: string = `/servers?per_page=${pageSize}&page=${page}`;
     const reply: Reply = await client.request('GET', path, { maxBytes: pageBytes });
-    const list = reply.status === 200 ? parseJson(reply.text, Servers) : undefined;
-    if (!list) throw toProviderError(reply, 'refused');
-    for (const { id, status } of list.servers) found.set(String(id), states.get(status) ?? 'unknown');
+    const { servers, meta } = parseReply(reply, Servers);
+    for (const { id, status } of servers) found.set(String(id), states.get(status) ?? 'unknown');
     // A page that is not the next one would repeat for ever.
-    const next = list.meta?.pagination.next_page;
+    const next = meta?.pagination.next_page;
     page = next === page + 1 ? next : undefined;
   }
   return found;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { createClient, parseJson, toProviderError, toRefusal } from '../../upstream/client.ts';
+import { createClient, parseJson, parseReply, toProviderError, toRefusal } from '../../upstream/client.ts';
 import type { Client, Reply, Outcome } from '../../upstream/client.ts';
-import { UpstreamUrl } from '../../upstream/address.ts';
+import { Secret, UpstreamUrl } from '../../upstream/address.ts';
 import { assertRef, checkCredential, createStateReader } from './types.ts';
 import type { PowerState, Provider, ProviderOptions, SendOptions, VpsAction } from './types.ts';
 
@@ -16,10 +16,7 @@ export function proxmoxSettings(certificates: z.ZodType<string>) {
       .regex(/^[^\s@!:/;%]+@[^\s@!:/;%]+![^\s@!:/;%=]+$/, 'must be USER@REALM!NAME')
       .regex(/^[\x21-\x7E]+$/, 'must be visible ASCII characters without spaces'),
     // Proxmox reads the header up to a semicolon and decodes its percent signs (pve-http-server, extract_auth_value).
-    token_secret: z
-      .string()
-      .regex(/^[\x21-\x7E]+$/, 'must be visible ASCII characters without spaces')
-      .regex(/^[^;%]+$/, 'must be without ; and %'),
+    token_secret: Secret.regex(/^[^;%]+$/, 'must be without ; and %'),
     /** The trusted CA certificates; default the public ones. */
     ca_file: certificates.optional(),
     /** `shutdown` sends an ACPI request, which the VPS may ignore; `poweroff` (stop in Proxmox) cuts the power. */
@@ -45,7 +42,7 @@ const Started = z.object({ data: z.string().startsWith('UPID:') });
 const Failure = z.object({ message: z.string() });
 
 /** The power state of each status. In others, such as `paused`, a VPS is neither on nor off; or its node is lost. */
-const states: ReadonlyMap<string, PowerState> = new Map([
+const states = new Map<string, PowerState>([
   ['running', 'running'],
   ['prelaunch', 'starting'],
   ['stopped', 'offline'],
@@ -57,10 +54,9 @@ const lagMs = 15_000;
 /** Creates the provider of VPS in a Proxmox VE cluster, machines and containers; a server's `ref` is its vmid. */
 export function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Provider {
   const client = createClient({
+    ...options,
     baseUrl: `${settings.url}/api2/json`,
     headers: { authorization: `PVEAPIToken=${settings.token_id}=${settings.token_secret}` },
-    timeoutMs: options.timeoutMs,
-    upstream: options.upstream,
     ...(settings.ca_file !== undefined && { ca: settings.ca_file }),
   });
   const stop = settings.stop === 'shutdown' ? 'shutdown' : 'stop';
@@ -127,9 +123,9 @@ async function listVms(client: Client, { signal, trace }: SendOptions = {}): Pro
     // An action that waits for the list was not sent.
     throw toRefusal(String((error as Error).cause));
   });
-  const list = reply.status === 200 ? parseJson(reply.text, Resources) : undefined;
-  if (!list) throw toProviderError(reply, 'refused');
-  return list.data.flatMap((resource) => Vm.safeParse(resource).data ?? []).filter((vm) => vm.template !== 1);
+  return parseReply(reply, Resources)
+    .data.flatMap((resource) => Vm.safeParse(resource).data ?? [])
+    .filter((vm) => vm.template !== 1);
 }
 
 /** A VPS that is being suspended still runs, but not for long. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { unknownStats } from '#contract/console-stream.ts';
-import { createClient, offline, parseJson, toProviderError, toRefusal } from '../../../upstream/client.ts';
+import { createClient, offline, parseJson, parseReply, toProviderError, toRefusal } from '../../../upstream/client.ts';
 import { shareAccount } from '../../../upstream/quota.ts';
 import type { Client, Outcome, Reply, RequestOptions } from '../../../upstream/client.ts';
 import type { Logger } from '../../../log.ts';
@@ -9,8 +9,8 @@ import type { CreateBucket } from '../../../token-bucket.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
 import { toLogEnd } from '../game-log.ts';
 import { assertRef, checkCredential, createStateReader, notAvailable, refs } from '../types.ts';
-import type { CheckResult, PowerState, Provider, ProviderOptions } from '../types.ts';
-import { canWrite, defaultTimings, openSession, resourcesMs } from './session.ts';
+import type { CheckResult, Provider, ProviderOptions } from '../types.ts';
+import { WingsState, canWrite, defaultTimings, openSession, resourcesMs } from './session.ts';
 import type { ConsoleTimings, Session } from './session.ts';
 
 /** The settings of a Pterodactyl or Pelican panel. */
@@ -40,9 +40,6 @@ const Servers = z.object({
 const Server = z.object({ meta: z.object({ user_permissions: z.array(z.string()) }) });
 
 const stoppedStates = new Set(['offline', 'created', 'exited', 'dead', 'removing']);
-
-/** The states that are power states too. Pelican's `missing` is a node that does not answer; others are Docker's. */
-const powerStates = z.enum(['running', 'starting', 'stopping', 'offline'] satisfies PowerState[]);
 
 /** The panel's error codes for a file that it cannot return; the second is Pelican's. */
 const fileFailures = new Set(['FileSizeTooLargeException', 'FileNotFoundException']);
@@ -85,7 +82,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
     type: 'pterodactyl',
     groupOf: (ref) => ref,
     async read(ref) {
-      const { data = 'unknown' } = powerStates.safeParse(await readState(client, pathOf(ref)));
+      const { data = 'unknown' } = WingsState.safeParse(await readState(client, pathOf(ref)));
       return new Map([[ref, data]]);
     },
     intervalMs: resourcesMs,
@@ -161,9 +158,7 @@ function pathOf(ref: string): string {
 async function readState(client: Client, path: string, options?: RequestOptions): Promise<string | undefined> {
   const reply = await client.request('GET', `${path}/resources`, options);
   if (reply.status === 409 && failureOf(reply).code === 'ServerStateConflictException') return undefined;
-  const found = reply.status === 200 ? parseJson(reply.text, Resources) : undefined;
-  if (!found) throw toProviderError(reply, 'refused');
-  return found.attributes.current_state;
+  return parseReply(reply, Resources).attributes.current_state;
 }
 
 async function readLog(client: Client, ref: string, file: string | null): Promise<string | undefined> {
@@ -207,11 +202,9 @@ async function listIdentifiers(client: Client): Promise<ReadonlySet<string> | un
   const found = new Set<string>();
   for (let page = 1; page <= maxPages; page += 1) {
     // oxlint-disable-next-line no-await-in-loop
-    const reply = await client.request('GET', `?per_page=${listSize}&page=${page}`);
-    const list = reply.status === 200 ? parseJson(reply.text, Servers) : undefined;
-    if (!list) throw toProviderError(reply, 'refused');
-    for (const { attributes } of list.data) found.add(attributes.identifier);
-    if (list.data.length < listSize) return found;
+    const { data } = parseReply(await client.request('GET', `?per_page=${listSize}&page=${page}`), Servers);
+    for (const { attributes } of data) found.add(attributes.identifier);
+    if (data.length < listSize) return found;
   }
   return undefined;
 }

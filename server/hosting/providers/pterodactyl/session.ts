@@ -72,7 +72,9 @@ const lostGap = 'the connection to the console was lost';
 const renewalGap = 'the credential of the console had to be renewed';
 
 const Message = z.object({ event: z.string(), args: z.array(z.string()).nullish() });
-const State = z.enum(['running', 'starting', 'stopping', 'offline'] satisfies GameState[]);
+
+/** The states of a panel that are power states too. Pelican's `missing` is a node that does not answer; others are Docker's. */
+export const WingsState = z.enum(['running', 'starting', 'stopping', 'offline'] satisfies GameState[]);
 
 /** Opens a session: a token, a socket, further tokens before each expires, and one end. It emits nothing at once. */
 export function openSession(options: SessionOptions) {
@@ -91,7 +93,7 @@ export function openSession(options: SessionOptions) {
   /** The state of the server: undefined until the first status, and after a gap, since a status may be missing too. */
   let status: { readonly state: GameState; readonly changedAt: number } | undefined;
   /** The last sign of life of Wings, also in milliseconds since 1970. */
-  let heard = { at: Number.NEGATIVE_INFINITY, date: 0 };
+  let heard = { at: -Infinity, date: 0 };
 
   const isEnded = (): boolean => stage === 'ended';
   const isAuthenticating = (): boolean => stage === 'authenticating' || stage === 'reauthenticating';
@@ -102,7 +104,10 @@ export function openSession(options: SessionOptions) {
   /** What arrived in time is read before it runs, also in a busy process, whose timers run before sockets. */
   const setTimer = (timer: Timer, ms: number, run: () => void): void => {
     clearTimer(timer);
-    const started = setTimeout(() => setImmediate(() => timers.get(timer) === started && run()), ms);
+    const runIfCurrent = (): void => {
+      if (timers.get(timer) === started) run();
+    };
+    const started = setTimeout(() => setImmediate(runIfCurrent), ms);
     timers.set(timer, started);
   };
   const send = (event: WingsRequest, ...args: readonly string[]): void => {
@@ -156,7 +161,9 @@ export function openSession(options: SessionOptions) {
     }
     return undefined;
   };
-  const onHeard = (): void => void (heard = { at: now(), date: Date.now() });
+  const onHeard = (): void => {
+    heard = { at: now(), date: Date.now() };
+  };
   const start = async (): Promise<void> => {
     const { allowed, waitMs } = await consume();
     if (isEnded()) return;
@@ -266,7 +273,7 @@ export function openSession(options: SessionOptions) {
     else lose(detail, renewalGap);
   };
   const onMessage = (event: string, text: string): void => {
-    const { data: state } = event === 'status' ? State.safeParse(text) : {};
+    const { data: state } = event === 'status' ? WingsState.safeParse(text) : {};
     if (event === 'console output' || event === 'daemon message') events.line(text);
     else if (state) {
       status = { state, changedAt: now() };
