@@ -28,8 +28,10 @@ export function createAuditedChange(options: {
     const finish = await audit.begin(entry, onFailure);
     try {
       const result = await apply();
-      await finish(result === 'exists' ? result : result === false ? 'not_found' : 'ok');
-      return result !== false && result !== 'exists';
+      const isMade = result !== false && result !== 'exists';
+      const reason = result === 'exists' ? 'exists' : 'not_found';
+      await finish(isMade ? 'ok' : reason);
+      return isMade;
     } catch (error) {
       // The store may have made the change before the connection was lost.
       await finish('unknown');
@@ -42,15 +44,19 @@ type HostingAction = z.output<typeof HostingActionResponse>;
 
 /** Creates what reads a key's own actions. One without an end after the maximum duration was lost with its process. */
 export function createActivity(audit: Store['audit'], maxDurationMs: number) {
-  const toAction = ({ requestId, action, server, requestedAt, finishedAt, outcome }: ActionRecord): HostingAction => {
-    const isLost = outcome === null && Date.now() - requestedAt > maxDurationMs;
-    const ended = outcome === 'ok' ? 'accepted' : outcome === 'unknown' || isLost ? 'unknown' : 'failed';
+  const toStatus = ({ requestedAt, outcome }: ActionRecord): HostingAction['status'] => {
+    if (outcome === null) return Date.now() - requestedAt > maxDurationMs ? 'unknown' : 'running';
+    if (outcome === 'ok') return 'accepted';
+    return outcome === 'unknown' ? 'unknown' : 'failed';
+  };
+  const toAction = (record: ActionRecord): HostingAction => {
+    const { requestId, action, server, requestedAt, finishedAt } = record;
     return {
       success: true,
       request_id: requestId,
       action,
       server,
-      status: outcome === null && !isLost ? 'running' : ended,
+      status: toStatus(record),
       requested_at: new Date(requestedAt).toISOString(),
       finished_at: finishedAt === null ? null : new Date(finishedAt).toISOString(),
     };

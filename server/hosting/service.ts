@@ -33,7 +33,6 @@ interface HostingSettings {
   readonly PUBLIC_URL?: string | undefined;
 }
 
-/** What the hosting controls need of the server. */
 interface HostingBase extends Base<HostingSettings> {
   /** The environment variables that PROVIDERS_FILE may refer to. */
   readonly environment: Environment;
@@ -169,7 +168,6 @@ const recordProblemOf = (server: ServerName) => (kindOf(server) === 'vps' ? 'ser
 const isSamePlace = (one: ServerRecord, other: ServerRecord): boolean =>
   one.provider === other.provider && one.ref === other.ref;
 
-/** Who acts on which server, in which request. */
 type Actor = Authority & Pick<Caller, 'requestId' | 'trace' | 'ip'>;
 
 /** Creates what customers do with their servers: sent at most once, audited before and after. Throws Problems. */
@@ -338,13 +336,15 @@ function toProblem(error: unknown): Problem {
 
 /** Creates a mutex for each name, first in, first out. After the maximum wait it throws a {@link ProviderError}. */
 function createKeyedMutex(waitMs: number) {
-  const last = new Map<string, Promise<void>>();
+  const last = new Map<string, Promise<unknown>>();
   return async <Value>(name: string, work: () => Promise<Value>): Promise<Value> => {
     const before = last.get(name) ?? Promise.resolve();
     const turn = withTimeout(before, waitMs, () => {
       throw new ProviderError('Another action on this server is still running', { outcome: 'refused' });
     }).then(work);
-    const tail = Promise.allSettled([before, turn]).then(() => void (last.get(name) === tail && last.delete(name)));
+    const tail = Promise.allSettled([before, turn]).finally(() => {
+      if (last.get(name) === tail) last.delete(name);
+    });
     last.set(name, tail);
     return await turn;
   };
@@ -377,7 +377,7 @@ export function createPowerHistory(options: {
       const loggedAt = await audit.lastPowerAction(server, now() - recentMs);
       const last = own.get(server);
       if (last && (loggedAt === undefined || loggedAt <= last.date)) return monotonic() - last.endedAt;
-      return loggedAt === undefined ? Number.POSITIVE_INFINITY : Math.max(0, now() - loggedAt - skewMs);
+      return loggedAt === undefined ? Infinity : Math.max(0, now() - loggedAt - skewMs);
     },
   };
 }
@@ -387,21 +387,24 @@ const shareMs = 3000;
 
 /** Creates a reader of the latest logs as plain text, which shares a read for 3 s. Throws a {@link ProviderError}. */
 export function createReadLatestLog(now: () => number = () => performance.now()) {
-  type Read = { readonly text: string | undefined } | { readonly error: unknown };
+  type Read = { readonly text?: string | undefined; readonly error?: unknown };
   const reads = new LRUCache<string, Read, () => Promise<string | undefined>>({
     max: 1000,
     // Characters.
     maxSize: 32 * 1024 * 1024,
-    sizeCalculation: (read) => 1 + (('text' in read && read.text?.length) || 0),
+    sizeCalculation: ({ text = '' }) => 1 + text.length,
     ttl: shareMs,
     ttlResolution: 0,
     perf: { now },
     ignoreFetchAbort: true,
-    fetchMethod: (_key, _stale, { context: read }) =>
-      read().then(
-        (log) => ({ text: log && toLogText(log) }),
-        (error: unknown) => ({ error }),
-      ),
+    async fetchMethod(_key, _stale, { context: read }) {
+      try {
+        const log = await read();
+        return { text: log && toLogText(log) };
+      } catch (error) {
+        return { error };
+      }
+    },
   });
   return async ({ provider, ref, logFile }: ServerRecord, game: GameProvider): Promise<string | undefined> => {
     const context = () => game.latestLog(ref, logFile);

@@ -134,28 +134,32 @@ export function createChannel(options: ChannelOptions) {
     hasLines = true;
   };
   const toEvents = (mine: number): ConsoleEvents => {
-    const ifCurrent =
-      <Args extends readonly unknown[]>(run: (...args: Args) => void) =>
-      (...args: Args): void => {
-        if (mine === connection) run(...args);
-      };
+    const isCurrent = (): boolean => mine === connection;
     return {
-      line: ifCurrent((text: string) => {
+      line(text) {
+        if (!isCurrent()) return;
         onOutput();
         output.append('console output', text);
-      }),
-      status: ifCurrent((next: GameState) => {
+      },
+      status(next) {
+        if (!isCurrent()) return;
         onOutput();
         if (next !== status) output.append('status', next);
         status = next;
-      }),
-      loaded: ifCurrent(output.admitHistory),
-      gap: ifCurrent((reason: string) => {
+      },
+      loaded() {
+        if (isCurrent()) output.admitHistory();
+      },
+      gap(reason) {
+        if (!isCurrent()) return;
         reportGap(reason);
         output.admitHistory();
-      }),
-      error: ifCurrent((reason: string) => output.append('daemon error', reason)),
-      ended: ifCurrent((reason: string, retryAfterMs?: number) => {
+      },
+      error(reason) {
+        if (isCurrent()) output.append('daemon error', reason);
+      },
+      ended(reason, retryAfterMs) {
+        if (!isCurrent()) return;
         if (retryAfterMs === undefined) {
           hasLines = false;
           reportError(reason);
@@ -165,7 +169,7 @@ export function createChannel(options: ChannelOptions) {
           if (!isGapReported) reportGap(reason);
           disconnect(Math.max(toPause(), retryAfterMs));
         }
-      }),
+      },
     };
   };
   const close = (): void => {
@@ -197,7 +201,10 @@ export function createChannel(options: ChannelOptions) {
         leave(): void {
           subscription.leave();
           viewers -= 1;
-          if (viewers === 0) wait('linger', lingerMs, () => viewers > 0 || close());
+          if (viewers > 0) return;
+          wait('linger', lingerMs, () => {
+            if (viewers === 0) close();
+          });
         },
       };
     },
@@ -228,14 +235,13 @@ export function toFrame<Event extends ServiceEvent>(event: Event, ...args: Argum
   const start = length < 126 ? 2 : length < 65_536 ? 4 : 10;
   const frame = Buffer.allocUnsafe(start + length);
   frame[0] = 0x81;
-  if (start === 2) frame[1] = length;
-  else if (start === 4) {
-    frame[1] = 126;
-    frame.writeUInt16BE(length, 2);
-  } else {
+  if (length >= 65_536) {
     frame[1] = 127;
     frame.writeBigUInt64BE(BigInt(length), 2);
-  }
+  } else if (length >= 126) {
+    frame[1] = 126;
+    frame.writeUInt16BE(length, 2);
+  } else frame[1] = length;
   frame.write(text, start);
   return frame;
 }
@@ -252,7 +258,6 @@ export interface FrameSink {
   readonly send: (frames: Buffer) => void;
 }
 
-/** An event of a console's output. */
 interface Entry {
   readonly event: Extract<ServiceEvent, 'console output' | 'status' | 'gap' | 'daemon error'>;
   readonly frame: Buffer;
@@ -278,9 +283,13 @@ function createOutput() {
     readonly pump: () => void;
     readonly position: () => Cursor | undefined;
   }>();
-  let [first, next, bytes] = [0, 0, 0];
-  /** All lines so far, including dropped ones, and those before the history. */
-  let [lines, historyFrom] = [0, 0];
+  let first = 0;
+  let next = 0;
+  let bytes = 0;
+  /** All lines so far, including dropped ones. */
+  let lines = 0;
+  /** The lines before the history. */
+  let historyFrom = 0;
   /** The last dropped status, for viewers who missed it. */
   let lostStatus: { readonly entry: number; readonly frame: Buffer } | undefined;
   let flushTimer: NodeJS.Timeout | undefined;
@@ -365,8 +374,7 @@ function createOutput() {
     },
     /** The last 150 lines. */
     history: (): string[] => {
-      const start = historyStart();
-      const found = Array.from({ length: next - start }, (_, at) => entries.get(start + at)!);
+      const found = [...entries.values()].slice(historyStart() - first);
       return found.filter(isLine).map(({ frame }) => toText(frame));
     },
     /** Excludes all current lines from the history. */

@@ -85,7 +85,7 @@ export function createLocalProcess(options: {
   let group: Awaited<ReturnType<typeof spawnGroup>> | undefined;
   let isEnding = false;
   let startsAgain = false;
-  let killedAt = Number.POSITIVE_INFINITY;
+  let killedAt = Infinity;
   let grace: NodeJS.Timeout | undefined;
   let closed: Promise<void> | undefined;
 
@@ -94,10 +94,10 @@ export function createLocalProcess(options: {
     status = next;
     for (const watcher of watchers) watcher.status(status);
   };
-  const start = (): Promise<void> => {
-    if (closed) return Promise.reject(toRefusal('the provider is closed'));
+  const start = async (): Promise<void> => {
+    if (closed) throw toRefusal('the provider is closed');
     starting = spawnLocked().finally(() => (starting = undefined));
-    return starting;
+    await starting;
   };
   const spawnLocked = async (): Promise<void> => {
     show('starting');
@@ -110,8 +110,9 @@ export function createLocalProcess(options: {
       throw error;
     }
     lock.describe(name, group.id);
-    isEnding = startsAgain = false;
-    killedAt = Number.POSITIVE_INFINITY;
+    isEnding = false;
+    startsAgain = false;
+    killedAt = Infinity;
     show('running');
     life = live(group);
   };
@@ -311,7 +312,8 @@ function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEv
     recent.splice(0, recent.length - maxLines);
     if (isBroken || lines.length === 0) return;
     // One after the other, since both streams of the server write to it.
-    await (writing = writing.then(() => write(`${lines.join('\n')}\n`)));
+    writing = writing.then(() => write(`${lines.join('\n')}\n`));
+    await writing;
   };
   return {
     recent: recent as readonly string[],
