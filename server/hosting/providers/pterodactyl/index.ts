@@ -211,8 +211,7 @@ async function listIdentifiers(client: Client): Promise<ReadonlySet<string> | un
 
 /** Checks the credentials of a panel. `readerCanWrite` is undefined if that could not be seen. Never throws. */
 async function checkPanel(client: Client, reader: Client | undefined) {
-  const token = await checkKey(client, 'token');
-  const findings: CheckResult[] = [token.found];
+  const findings: CheckResult[] = await checkKey(client, 'token');
   if (!reader) {
     findings.push({
       level: 'warn',
@@ -221,8 +220,10 @@ async function checkPanel(client: Client, reader: Client | undefined) {
     });
     return { findings, readerCanWrite: false };
   }
-  const { found, isAdmin } = await checkKey(reader, 'read_only_token');
+  const [found] = await checkKey(reader, 'read_only_token');
   findings.push(found);
+  // The only warning about an accepted key is that it is an administrator's.
+  const isAdmin = found.level === 'warn' && !found.isUnreachable;
   if (found.level !== 'info' && !isAdmin) return { findings, readerCanWrite: undefined };
   const readerCanWrite = isAdmin || (await canWriteAnyServer(reader));
   if (readerCanWrite === true) {
@@ -245,14 +246,12 @@ async function checkPanel(client: Client, reader: Client | undefined) {
 }
 
 async function checkKey(client: Client, name: string) {
-  let isAdmin = false;
-  const [found] = await checkCredential({
+  return await checkCredential({
     name,
     upstream: `The panel asked with the ${name}`,
     ask: () => client.request('GET', '/account', { credentialStatuses: [401, 403] }),
     judge(text) {
-      isAdmin = parseJson(text, Account)?.attributes.admin ?? false;
-      if (!isAdmin) return { level: 'info', message: `The ${name} is accepted` };
+      if (!parseJson(text, Account)?.attributes.admin) return { level: 'info', message: `The ${name} is accepted` };
       const message = `The ${name} is an administrator's: it reaches every server of the panel`;
       const advice = `use a key of a user who is no administrator, and a subuser of the servers, as ${name}`;
       return { level: 'warn', message, advice };
@@ -263,7 +262,6 @@ async function checkKey(client: Client, name: string) {
       `see that this machine may connect to the url of PROVIDERS_FILE, resolves its name and trusts its certificate (asked with the ${name})`,
     ],
   });
-  return { found, isAdmin };
 }
 
 /** Checks the rights of a key on its first server. The token of each console is checked when it is opened. */
