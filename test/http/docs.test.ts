@@ -264,8 +264,12 @@ describe('the tables', () => {
 
   test('have every event and close code of a stream', async () => {
     const words = await read('/docs/streams.html');
-    for (const [event, { description: text }] of Object.entries(streamEvents)) {
+    for (const [event, { description: text, args }] of Object.entries(streamEvents)) {
       expect(words).toMatch(new RegExp(`${event} (?:\\[[^\\]]*\\] )*${text.slice(0, 20).replaceAll(/[()?]/g, '.')}`));
+      for (const argument of args) {
+        const optional = argument.optional ? ', optional: ' : ': ';
+        expect(words).toContain(`${argument.name} ${optional}${argument.description}`);
+      }
     }
     for (const { code, meaning, client } of Object.values(closeCodes)) {
       expect(words).toContain(`${code} ${meaning} ${client}`);
