@@ -61,16 +61,17 @@ export function watchInstallation(watched: Watched): () => void {
     store: async () => ({ value: { servers: await store.servers.list(), apiKeys: [] }, outcomes: [] }),
     server: async () => ({ value: true, outcomes: [] }),
     async providers() {
+      const isFirst = isStart;
+      isStart = false;
       const { value: reports } = await askProviders(providers);
       const outcomes = reports.flatMap((report) => {
         // Later, an upstream that does not answer says nothing about its credential.
-        if (isStart || report.answers) return report.outcomes;
+        if (isFirst || report.answers) return report.outcomes;
         return { check: `provider ${report.name}`, ...skipped('its upstream does not answer') };
       });
       // What is right is logged once.
-      const good = isStart && !isStopped ? outcomes.filter(({ state }) => state === 'ok') : [];
+      const good = isFirst && !isStopped ? outcomes.filter(({ state }) => state === 'ok') : [];
       for (const { check, seen } of good) log.info({ check }, seen);
-      isStart = false;
       return { outcomes };
     },
   };
