@@ -172,7 +172,12 @@ const pictures: [string, string, Buffer | string, string][] = [
   ['an SVG with a view box', 'c.svg', svgWith('viewBox="0 0 860 340.4"'), 'width="860" height="340"'],
   ['an SVG with a relative width', 'd.svg', svgWith('width="100%" viewBox="0,0 24 24"'), 'width="24" height="24"'],
   ['an SVG with a width and a view box', 'e.svg', svgWith('width="48" viewBox="0 0 24 12"'), 'width="48" height="24"'],
-  ['an SVG with a height and a view box', 'i.svg', svgWith('height="24" viewBox="0 0 24 12"'), 'width="48" height="24"'],
+  [
+    'an SVG with a height and a view box',
+    'i.svg',
+    svgWith('height="24" viewBox="0 0 24 12"'),
+    'width="48" height="24"',
+  ],
 ];
 const toText = (name: string): string => `![A thing](/media/sizes/${name})\n`;
 const sizedFiles: Files = Object.fromEntries(pictures.map(([, name, bytes]) => [`content/media/sizes/${name}`, bytes]));

@@ -269,7 +269,7 @@ const ofParagraphs: readonly TextCheck[] = [
 
 const address = /^(?:https?:\/\/|\.{0,2}\/|#)|\.(?:md|png|jpe?g|svg|webp|gif|pdf)$/i;
 
-/** The checks of paragraphs, headings and cells. Brackets alone are common in texts and not reported. */
+/** The checks of paragraphs, headings and cells; brackets alone are common. Looking ahead keeps them linear. */
 const ofTexts: readonly TextCheck[] = [
   {
     pattern: /(?<![\w)\]'"])(!?)(\[[^[\]]*)?\]\[([^[\]\n]*)\]/g,
@@ -289,7 +289,7 @@ const ofTexts: readonly TextCheck[] = [
     explain: ([, name]) => [0, `there is no footnote [^${name}]`, `add a line "[^${name}]: its text"`],
   },
   {
-    pattern: /\[[^[\]\n]*\p{L}[^[\]\n]*\]([ \t]*)\(/gu,
+    pattern: /\[(?=[^[\]\n]*\][ \t]*\()[^[\]\n]*\p{L}[^[\]\n]*\]([ \t]*)\(/gu,
     explain([shown, space = ''], written) {
       // A part of the address may have become a link of its own.
       const rest = written.slice(shown.length);
@@ -305,7 +305,7 @@ const ofTexts: readonly TextCheck[] = [
     },
   },
   {
-    pattern: /\(([^()\n]*\p{L}[^()\n]*)\)\[/gu,
+    pattern: /\((?=[^()\n]*\)\[)([^()\n]*\p{L}[^()\n]*)\)\[/gu,
     explain([shown, text], written) {
       const [, url] = /^((?:https?:\/\/|\.{0,2}\/|#|mailto:|www\.)[^\]\s]*)\]/.exec(written.slice(shown.length)) ?? [];
       return url && [0, `"(${text})[${url}]" is no link`, `write [${text}](${url})`];
@@ -318,7 +318,7 @@ const ofTexts: readonly TextCheck[] = [
   },
   {
     // A backslash and a name, or a power or index in braces, since a dollar sign may also be a price or a variable.
-    pattern: /\$\$?(?=\S)[^$\n]*?(?:\\[a-z]{2,}|[\w)}][\^_]\{|[a-z)]\^\d)[^$\n]*\$/gi,
+    pattern: /\$\$?(?=\S)(?=[^$\n]*\$)[^$\n]*?(?:\\[a-z]{2,}|[\w)}][\^_]\{|[a-z)]\^\d)[^$\n]*\$/gi,
     explain: ([shown]) => [0, `"${shown}" ${asItIs}: formulas are not drawn`, 'write it in backticks, or in words'],
   },
   {

@@ -120,6 +120,13 @@ describe('a check ends within 10 s of CPU and 1 GiB if the Markdown is', () => {
   });
 });
 
+test('long lines after a bracket or a dollar sign are checked as fast as others', async () => {
+  const letters = 'a'.repeat(100_000);
+  const texts = [`(${letters}`, `[${letters}`, `Costs $a${' \\ab'.repeat(12_000)}`];
+  const files = texts.map((text, at) => [`content/knowledgebase/vps/long-${at}.md`, guide(`Long ${at}`, `${text}\n`)]);
+  expect(await checkCheaply(Object.fromEntries(files) as Files)).toEqual({ status: 0, problems: [] });
+});
+
 describe('a check ends within 10 s of CPU and 1 GiB if the front matter is', () => {
   const tooLong = '1:1  the front matter is longer than 16384 characters (end it with a line of exactly ---)';
 
