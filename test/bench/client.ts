@@ -1,18 +1,20 @@
-// The client of both kinds of load, in a process of its own. The load comes over IPC, the measured result goes back.
+// The client of both kinds of load, in a process of its own. The load comes over IPC, the measured result goes back; an
+// error ends the process.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { switchTo } from './checkouts.ts';
-import { readCpu, readResident } from './processes.ts';
+import { switchTo } from './bench.ts';
+import type { Request } from './peers/answers.ts';
+import { readCpu, readMemory } from './processes.ts';
+import type { Figures } from './table.ts';
 
 /** On each keep-alive connection, the next request is sent as soon as the response is complete (a closed loop). */
 export interface Load {
   readonly port: number;
   /** The process of the server, measured from the first request to the last response. */
   readonly pid: number;
-  /** The full text of the request. */
-  readonly request: string;
+  readonly request: Request;
   /** The status that every response must have. */
   readonly status: number;
   readonly connections: number;
@@ -23,23 +25,9 @@ export interface Load {
 /** Requests are sent at a steady rate, whether or not the server keeps up (an open loop). */
 export interface SteadyLoad {
   readonly port: number;
-  /** The full text of the request. */
-  readonly request: string;
+  readonly request: Request;
   /** The link to the served release, and the release to switch it to; undefined if it stays. */
   readonly change?: { readonly link: string; readonly release: string } | undefined;
-}
-
-/** What is measured under a steady load: from the switch until the first response of the new release. */
-export interface SteadyMeasured {
-  readonly seconds: number;
-  readonly p99Milliseconds: number;
-}
-
-/** What is measured under a load. */
-export interface Measured extends SteadyMeasured {
-  readonly cpuSeconds: number;
-  /** Measured while all connections are open. */
-  readonly residentMegabytes: number;
 }
 
 const perSecond = 500;
@@ -47,12 +35,10 @@ const steadyConnections = 32;
 const settleMs = 1500;
 /** How long is measured if the release is not switched. */
 const unchangedMs = 1000;
-const atMostMs = 120_000;
 
 process.on('message', (load: Load | SteadyLoad) => {
-  void ('status' in load ? drive(load) : driveSteadily(load))
-    .catch(({ message }: Error) => ({ failure: message }))
-    .then((measured) => process.send!(measured));
+  const measured = 'status' in load ? drive(load) : driveSteadily(load);
+  void measured.then((figures) => process.send!(figures));
 });
 
 async function connectAll(port: number, connections: number): Promise<Socket[]> {
@@ -61,167 +47,162 @@ async function connectAll(port: number, connections: number): Promise<Socket[]> 
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
     // One after the other: connections beyond the listen backlog would wait for a SYN retransmission.
     await once(socket, 'connect');
+    socket.on('close', () => fail('the server closed a connection'));
     sockets.push(socket);
   }
   return sockets;
 }
 
-const toP99 = (times: readonly number[]): number =>
-  times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
+function closeAll(sockets: readonly Socket[]): void {
+  for (const socket of sockets) socket.removeAllListeners('close').destroy();
+}
+
+function toBytes(port: number, { method, target, headers }: Request): Buffer {
+  const lines = Object.entries({ Host: `127.0.0.1:${port}`, ...headers }).map((header) => `${header.join(': ')}\r\n`);
+  return Buffer.from(`${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1');
+}
+
+function fail(message: string): never {
+  throw new Error(message);
+}
 
 /** The total length of a response. Undefined until its head is complete; 0 if it has no Content-Length. */
 function lengthOf(answer: Buffer, status: number): number | undefined {
   const ended = answer.indexOf('\r\n\r\n');
   if (ended < 0) return undefined;
+  if (status === 304) return ended + 4;
   const [, content] = /\r\ncontent-length: (\d+)/i.exec(answer.toString('latin1', 0, ended)) ?? [];
-  if (content === undefined && status !== 304) return 0;
-  return ended + 4 + (status === 304 ? 0 : Number(content));
+  return content === undefined ? 0 : ended + 4 + Number(content);
 }
 
-async function drive({ port, pid, request, status, connections, requests }: Load): Promise<Measured> {
-  const sockets = await connectAll(port, connections);
-  const times: number[] = [];
-  const bytes = Buffer.from(request, 'latin1');
+/** Calls `onAnswer` for each complete response on these connections; fails if one has another status. */
+function readAnswers(
+  sockets: readonly Socket[],
+  status: number,
+  onAnswer: (socket: Socket, answer: Buffer) => void,
+): void {
   const expected = Buffer.from(`HTTP/1.1 ${status} `);
+  const isExpected = (answer: Buffer): boolean =>
+    answer.compare(expected, 0, expected.length, 0, expected.length) === 0;
   /** The length of the last response. A chunk of the same length is taken as a complete response without parsing. */
   let lastLength = 0;
+  for (const socket of sockets) {
+    let chunks: Buffer[] = [];
+    socket.on('data', (chunk) => {
+      if (chunks.length === 0 && chunk.length === lastLength && isExpected(chunk)) {
+        onAnswer(socket, chunk);
+        return;
+      }
+      chunks.push(chunk);
+      const answer = chunks.length === 1 ? chunk : Buffer.concat(chunks);
+      const length = lengthOf(answer, status);
+      if (length === undefined || answer.length < length) return;
+      chunks = [];
+      // Of the requests of a client over its limit, one a second is allowed.
+      if (answer.length > length || (!isExpected(answer) && status !== 429)) {
+        fail(`expected ${status}, not: ${answer.toString('latin1', 0, 500)}`);
+      }
+      if (isExpected(answer)) lastLength = length;
+      onAnswer(socket, answer);
+    });
+  }
+}
+
+const toP99 = (times: readonly number[]): number =>
+  times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
+
+async function drive({ port, pid, request, status, connections, requests }: Load): Promise<Figures> {
+  const sockets = await connectAll(port, connections);
+  const times: number[] = [];
+  const bytes = toBytes(port, request);
+  /** When the request under way on a connection was sent; 0 for the first one. */
+  const sentAt = new Map(sockets.map((socket) => [socket, 0]));
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  let answered = 0;
+  let sent = sockets.length;
+  readAnswers(sockets, status, (socket) => {
+    const at = sentAt.get(socket)!;
+    // All first requests are sent at once, so their latency only shows the number of connections.
+    if (at > 0) times.push(performance.now() - at);
+    answered += 1;
+    if (sent < requests) {
+      sent += 1;
+      sentAt.set(socket, performance.now());
+      socket.write(bytes);
+    } else if (answered === sent) end();
+  });
 
   const cpuBefore = readCpu(pid);
   const started = performance.now();
-  let sent = 0;
-  const exchange = (socket: Socket): Promise<void> =>
-    new Promise((done, reject) => {
-      let isFirst = true;
-      let chunks: Buffer[] = [];
-      let sentAt = 0;
-      const send = (): void => {
-        sent += 1;
-        chunks = [];
-        sentAt = performance.now();
-        socket.write(bytes);
-      };
-      const next = (): void => {
-        // All first requests are sent at once, so their latency only shows the number of connections.
-        if (!isFirst) times.push(performance.now() - sentAt);
-        isFirst = false;
-        if (sent < requests) send();
-        else done();
-      };
-      socket.on('error', reject);
-      socket.setTimeout(30_000, () => reject(new Error('no answer for 30 s')));
-      socket.on('close', () => reject(new Error('the server closed a connection')));
-      socket.on('data', (chunk) => {
-        const isSameLength = chunks.length === 0 && chunk.length === lastLength;
-        if (isSameLength && chunk.compare(expected, 0, expected.length, 0, expected.length) === 0) {
-          next();
-          return;
-        }
-        chunks.push(chunk);
-        const answer = chunks.length === 1 ? chunk : Buffer.concat(chunks);
-        const length = lengthOf(answer, status);
-        if (length === undefined || answer.length < length) return;
-        const isExpected = answer.subarray(0, expected.length).equals(expected);
-        // Of the requests of a client over its limit, one a second is allowed.
-        if (answer.length > length || (!isExpected && status !== 429)) {
-          reject(new Error(`expected ${status}, not: ${answer.toString('latin1', 0, 500)}`));
-          return;
-        }
-        if (isExpected) lastLength = length;
-        next();
-      });
-      send();
-    });
-
-  await Promise.all(sockets.map(exchange));
-  const seconds = (performance.now() - started) / 1000;
-  const cpuSeconds = readCpu(pid) - cpuBefore;
-  const residentMegabytes = readResident(pid);
-  for (const socket of sockets) socket.removeAllListeners('close').destroy();
-  return { seconds, cpuSeconds, residentMegabytes, p99Milliseconds: toP99(times) };
-}
-
-async function driveSteadily({ port, request, change }: SteadyLoad): Promise<SteadyMeasured> {
-  const sockets = await connectAll(port, steadyConnections);
-  const sender = sendSteadily(sockets, Buffer.from(request, 'latin1'));
-  try {
-    await sleep(settleMs);
-    const before = sender.responses.at(-1)?.etag;
-    const changed = performance.now();
-    if (change) switchTo(change.link, change.release);
-    const isOver = (): boolean =>
-      change ? sender.responses.at(-1)?.etag !== before : performance.now() - changed > unchangedMs;
-    while (!isOver()) {
-      if (performance.now() - changed > atMostMs) throw new Error('the new release is not served');
-      await sleep(5);
-    }
-    const over = performance.now();
-    await sender.stop();
-    const times = sender.responses.filter(({ dueAt }) => dueAt >= changed && dueAt <= over).map(({ ms }) => ms);
-    return { seconds: (over - changed) / 1000, p99Milliseconds: toP99(times) };
-  } finally {
-    for (const socket of sockets) socket.destroy();
+  for (const socket of sockets) {
+    socket.setTimeout(30_000, () => fail('no answer for 30 s'));
+    socket.write(bytes);
   }
+  await ended;
+  const seconds = (performance.now() - started) / 1000;
+  const figures = {
+    cpuMicroseconds: ((readCpu(pid) - cpuBefore) / requests) * 1e6,
+    requestsPerSecond: requests / seconds,
+    p99Milliseconds: toP99(times),
+    // While all connections are open.
+    residentMegabytes: readMemory(pid, 'VmRSS'),
+    peakMegabytes: readMemory(pid, 'VmHWM'),
+  };
+  closeAll(sockets);
+  return figures;
 }
 
-/**
- * Sends each request when it is due, on a free connection. If no connection is free, the request waits, and the wait
- * counts as latency, as it does for real clients.
- */
-function sendSteadily(sockets: readonly Socket[], bytes: Buffer) {
+/** Measures from the switch until the first response of the new release. */
+async function driveSteadily({ port, request, change }: SteadyLoad): Promise<Figures> {
+  const sockets = await connectAll(port, steadyConnections);
+  const bytes = toBytes(port, request);
   const responses: { dueAt: number; ms: number; etag: string | undefined }[] = [];
-  const due: number[] = [];
+  /** When requests that wait for a free connection were due, and those under way. */
+  const waiting: number[] = [];
+  const underWay = new Map<Socket, number>();
   const free = [...sockets];
-  const started = performance.now();
-  let count = 0;
-  let failure: Error | undefined;
+  // Each request is sent when it is due, on a free connection. If no connection is free, the request waits, and the wait
+  // counts as latency, as it does for real clients.
   const sendDue = (): void => {
-    while (due.length > 0 && free.length > 0) {
-      const [socket, dueAt] = [free.pop()!, due.shift()!];
-      readAnswer(socket, (etag) => {
-        responses.push({ dueAt, ms: performance.now() - dueAt, etag });
-        free.push(socket);
-        sendDue();
-      });
+    while (waiting.length > 0 && free.length > 0) {
+      const socket = free.pop()!;
+      underWay.set(socket, waiting.shift()!);
       socket.write(bytes);
     }
   };
-  for (const socket of sockets) {
-    socket.on('error', (error) => (failure ??= error));
-    socket.on('close', () => (failure ??= new Error('the server closed a connection')));
-  }
+  readAnswers(sockets, 200, (socket, answer) => {
+    const dueAt = underWay.get(socket)!;
+    const [, etag] = /\r\netag: ([^\r]+)/i.exec(answer.toString('latin1', 0, 2000)) ?? [];
+    responses.push({ dueAt, ms: performance.now() - dueAt, etag });
+    free.push(socket);
+    sendDue();
+  });
+  const started = performance.now();
+  let count = 0;
   const timer = setInterval(() => {
     const reached = Math.floor(((performance.now() - started) * perSecond) / 1000);
-    for (; count < reached; count += 1) due.push(started + (count * 1000) / perSecond);
+    for (; count < reached; count += 1) waiting.push(started + (count * 1000) / perSecond);
     sendDue();
   }, 1);
-  return {
-    responses,
-    /** Sends no more requests, and waits for the open ones. */
-    async stop() {
-      clearInterval(timer);
-      for (const end = performance.now() + 10_000; due.length > 0 || free.length < sockets.length;) {
-        failure ??= performance.now() > end ? new Error('no answer for 10 s') : undefined;
-        if (failure) break;
-        await sleep(5);
-      }
-      for (const socket of sockets) socket.removeAllListeners('close');
-      if (failure) throw failure;
-    },
-  };
+
+  await sleep(settleMs);
+  const before = responses.at(-1)?.etag;
+  const changed = performance.now();
+  if (change) {
+    switchTo(change.link, change.release);
+    await until(120_000, 'the new release is not served', () => responses.at(-1)?.etag !== before);
+  } else await sleep(unchangedMs);
+  const over = performance.now();
+  clearInterval(timer);
+  await until(10_000, 'no answer for 10 s', () => waiting.length === 0 && free.length === sockets.length);
+  closeAll(sockets);
+  const times = responses.filter(({ dueAt }) => dueAt >= changed && dueAt <= over).map(({ ms }) => ms);
+  return { wallSeconds: (over - changed) / 1000, p99Milliseconds: toP99(times) };
 }
 
-function readAnswer(socket: Socket, done: (etag: string | undefined) => void): void {
-  let answer = Buffer.alloc(0);
-  const take = (chunk: Buffer): void => {
-    answer = Buffer.concat([answer, chunk]);
-    const length = lengthOf(answer, 200);
-    if (length === undefined || answer.length < length) return;
-    socket.off('data', take);
-    if (answer.toString('latin1', 0, 12) !== 'HTTP/1.1 200') {
-      socket.destroy(new Error(`expected 200, not: ${answer.toString('latin1', 0, 500)}`));
-      return;
-    }
-    done(/\r\netag: ([^\r]+)/i.exec(answer.toString('latin1', 0, 2000))?.[1]);
-  };
-  socket.on('data', take);
+async function until(ms: number, failure: string, isDone: () => boolean): Promise<void> {
+  for (const end = performance.now() + ms; !isDone();) {
+    if (performance.now() > end) fail(failure);
+    await sleep(5);
+  }
 }

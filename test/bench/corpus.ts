@@ -1,4 +1,4 @@
-import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 /** A seeded sequence of numbers in [0, 1) (mulberry32). */
@@ -29,19 +29,10 @@ const code = {
   '': 'plain output, line one\n    indented & <escaped>\n',
 } as const;
 
-/** The location of an article below content/. */
-interface Place {
-  readonly folder: 'blog' | 'knowledgebase';
-  readonly category: string;
-  readonly slug: string;
+/** The path of an article below the content folder, without its extension. */
+function pathOf(index: number): string {
+  return `/${index % 5 === 0 ? 'blog' : 'knowledgebase'}/topic-${(index * 7) % 16}/article-${index}`;
 }
-
-function placeOf(index: number): Place {
-  const folder = index % 5 === 0 ? 'blog' : 'knowledgebase';
-  return { folder, category: `topic-${(index * 7) % 16}`, slug: `article-${index}` };
-}
-
-const pathOf = ({ folder, category, slug }: Place): string => `/${folder}/${category}/${slug}`;
 
 /**
  * Writes a folder of articles, the same in every run. The mix of Markdown constructs and the sizes (half below 4 kB, a
@@ -56,7 +47,7 @@ export function writeCorpus(content: string, articles: number): void {
     const text = words(count);
     return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
   };
-  const link = (): string => `[${words(2)}](${pathOf(placeOf(below(articles)))})`;
+  const link = (): string => `[${words(2)}](${pathOf(below(articles))})`;
   const inline = (): string =>
     pick([
       () => `**${words(2)}**`,
@@ -107,13 +98,13 @@ export function writeCorpus(content: string, articles: number): void {
 
   write(join(content, 'media/picture.svg'), '<svg xmlns="http://www.w3.org/2000/svg"/>\n');
   for (let index = 0; index < articles; index += 1) {
-    const place = placeOf(index);
+    const path = pathOf(index);
     const front = [`title: ${sentence(4).slice(0, -1)}`, `description: ${sentence(9)}`];
-    if (place.folder === 'blog') front.push(`date: ${day()}`, 'author: Marit', 'cover: /media/picture.svg');
+    if (path.startsWith('/blog/')) front.push(`date: ${day()}`, 'author: Marit', 'cover: /media/picture.svg');
     // Sizes have a log-normal distribution around 3.8 kB, as those of written articles do.
     const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
     const bytes = Math.min(200_000, 3800 * Math.exp(1.15 * normal));
-    write(join(content, `${pathOf(place)}.md`), `---\n${front.join('\n')}\n---\n\n${body(bytes)}`);
+    write(join(content, `${path}.md`), `---\n${front.join('\n')}\n---\n\n${body(bytes)}`);
   }
 }
 
@@ -144,18 +135,15 @@ export function multiplyContent(content: string, copies: number): void {
     const random = createRandom(copy);
     for (const file of files) {
       const category = `${dirname(file)}-${copy}`;
-      const target = join(content, category, basename(file));
-      mkdirSync(dirname(target), { recursive: true });
-      if (file.endsWith('.md')) {
-        const text = readFileSync(join(content, file), 'utf8');
-        writeFileSync(target, changeWords(text, basename(category), copy, random));
-      } else copyFileSync(join(content, file), target);
+      const text = readFileSync(join(content, file), 'utf8');
+      const changed = file.endsWith('.md') ? changeWords(text, basename(category), copy, random) : text;
+      write(join(content, category, basename(file)), changed);
     }
   }
 }
 
 /** What is not prose: code, HTML, brackets and their targets, and words with characters other than letters. */
-const notProse = /`+[^`]*`+|<[^>]*>|\]\([^)]*\)|!?\[[^\]]*\]|\S*[^\s\p{L}.,;:?"*()-]\S*/gu;
+const notProse = /(`+[^`]*`+|<[^>]*>|\]\([^)]*\)|!?\[[^\]]*\]|\S*[^\s\p{L}.,;:?"*()-]\S*)/u;
 const word = /(?<!\p{L})\p{Ll}{5,}(?!\p{L})/gu;
 const fence = /^[\s>]*(`{3,}(?!.*`)|~{3,})/;
 
@@ -166,35 +154,23 @@ function changeWords(text: string, category: string, copy: number, random: () =>
     const by = 1 + (copy % (letters.length - 1));
     return letters.slice(by) + letters.slice(0, by);
   };
+  /** The mark that ends the current code block. */
+  let closing: string | undefined;
   const change = (line: string): string => {
-    let done = 0;
-    let changed = '';
-    for (const match of line.matchAll(notProse)) {
-      changed += line.slice(done, match.index).replace(word, rotate) + match[0];
-      done = match.index + match[0].length;
+    const [, mark] = fence.exec(line) ?? [];
+    if (closing !== undefined) {
+      if (mark?.startsWith(closing)) closing = undefined;
+      return line;
     }
-    return changed + line.slice(done).replace(word, rotate);
+    closing = mark;
+    // Headings stay, since links point to their ids. An indented line may be code, a line with < may be HTML.
+    if (mark !== undefined || /^(?: {4}|\t|#)|[<|]/.test(line)) return line;
+    const parts = line.split(notProse);
+    return parts.map((part, index) => (index % 2 === 0 ? part.replace(word, rotate) : part)).join('');
   };
-
-  let closes: string | undefined = '---';
-  const changed = text
-    .split('\n')
-    .map((line, index) => {
-      if (closes === '---') {
-        if (index > 0 && line.trim() === '---') closes = undefined;
-        return line.replace(/^category:.*/, `category: ${category}`);
-      }
-      const [, mark] = fence.exec(line) ?? [];
-      if (closes !== undefined) {
-        if (mark?.startsWith(closes)) closes = undefined;
-        return line;
-      }
-      closes = mark;
-      // Headings stay, since links point to their ids. An indented line may be code, a line with < may be HTML.
-      const isProse = mark === undefined && !/^(?: {4}|\t|#)|[<|]/.test(line);
-      return isProse ? change(line) : line;
-    })
-    .join('\n');
+  const end = text.indexOf('\n---', 3);
+  const front = text.slice(0, end).replace(/^category:.*/m, `category: ${category}`);
+  const body = text.slice(end).split('\n').map(change).join('\n');
   // An article may have no word that was changed, so one line always differs.
-  return `${changed}\n\nCopy ${copy}.\n`;
+  return `${front}${body}\n\nCopy ${copy}.\n`;
 }

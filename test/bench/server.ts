@@ -1,102 +1,91 @@
-import { fixedLoop, toBefore } from './checkouts.ts';
-import type { BenchOptions, Served } from './checkouts.ts';
-import type { Measured } from './client.ts';
-import { forkClient, measure, readPeak } from './processes.ts';
-import { serverNames, startServers } from './servers.ts';
-import type { ServerCase } from './servers.ts';
-import { measureInTurn, noiseName } from './table.ts';
+import { writeFileSync } from 'node:fs';
+import { buildRelease, isInstalled, report, toBefore } from './bench.ts';
+import type { Bench } from './bench.ts';
+import type { Case, Recorded, Request } from './peers/answers.ts';
+import { forkClient } from './processes.ts';
+import {
+  fastify,
+  findTarget,
+  h3,
+  headerOf,
+  raw,
+  record,
+  recordingFile,
+  servedBy,
+  startServer,
+  toNginx,
+  toOwn,
+  toPeer,
+} from './servers.ts';
+import type { Running, ToCommand } from './servers.ts';
+import { choose, formatSpread, measureInTurn, noise, readFigure } from './table.ts';
 import type { Column, Figures, Section } from './table.ts';
 
-const many = 1000;
-/** The case with a thousand connections at once. */
-export const crowdedCase = `gzip, ${many} connections`;
-const toBase = (base: string) => (name: string) => `${name.split(': ')[0]}: ${base}`;
-const toRaw = toBase(serverNames.raw);
+const nginx = 'nginx';
+const toRaw = (row: string): string => row.replace(/: .*/, `: ${raw}`);
+const toFastify = (row: string): string => row.replace(/: .*/, `: ${fastify}`);
 /** Only rows that do the same work are compared with h3. */
-const toH3 = (name: string) => (/: (?:ours|before)$/.test(name) ? toBase(serverNames.h3)(name) : undefined);
+const toH3 = (row: string): string => row.replace(/: (?:ours|before)$/, `: ${h3}`);
 const columns: readonly Column[] = [
-  { head: 'CPU us', figure: 'cpuMicroseconds', digits: 1 },
-  { head: '±', figure: 'cpuMicroseconds', digits: 0, isSpread: true },
-  { head: 'CPU/raw', figure: 'cpuMicroseconds', digits: 2, base: toRaw },
-  { head: 'CPU/h3', figure: 'cpuMicroseconds', digits: 2, base: toH3 },
-  { head: 'CPU/before', figure: 'cpuMicroseconds', digits: 2, base: toBefore },
-  { head: 'requests/s', figure: 'requestsPerSecond', digits: 0 },
-  { head: 'rate/fastify', figure: 'requestsPerSecond', digits: 2, base: toBase(serverNames.fastify) },
-  { head: 'p99 ms', figure: 'p99Milliseconds', digits: 1 },
-  { head: 'p99/raw', figure: 'p99Milliseconds', digits: 2, base: toRaw },
-  { head: 'resident MB', figure: 'residentMegabytes', digits: 0 },
-  { head: 'peak MB', figure: 'peakMegabytes', digits: 0 },
+  ['CPU us', 'cpuMicroseconds'],
+  ['CPU/raw', 'cpuMicroseconds', toRaw],
+  ['CPU/h3', 'cpuMicroseconds', toH3],
+  ['CPU/before', 'cpuMicroseconds', toBefore],
+  ['requests/s', 'requestsPerSecond'],
+  ['rate/fastify', 'requestsPerSecond', toFastify],
+  ['p99 ms', 'p99Milliseconds'],
+  ['p99/raw', 'p99Milliseconds', toRaw],
+  ['resident MB', 'residentMegabytes'],
+  ['peak MB', 'peakMegabytes'],
 ];
 
-/** A row: requests to a server, or the fixed workload if it has no server case. */
+/** A case that is sent to a server, and the name of its row. */
 interface Turn {
   readonly name: string;
-  readonly serverCase?: ServerCase;
-  readonly connections: number;
+  readonly case: Case;
+  readonly server: Running;
 }
 
 /**
  * Starts all servers on one release, and measures them in turn with a number of requests for each server, case and
  * round. Throws if one sends an unexpected response.
  */
-export async function runServer(
-  { work, rounds, chosen, report }: BenchOptions,
-  served: readonly Served[],
-  requests: number,
-): Promise<{ section: Section; recording: string }> {
-  const { serverCases, recording, notes, stop } = await startServers(work, served);
-  const client = forkClient<Measured>();
-  const drive = async (
-    { name, case: { headers, method, target, status }, server: { port, pid } }: ServerCase,
-    connections: number,
-    count: number,
-  ): Promise<Figures> => {
-    const lines = Object.entries({ Host: `127.0.0.1:${port}`, ...headers }).map((header) => `${header.join(': ')}\r\n`);
-    const request = `${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`;
-    const load = { port, pid, request, status, connections, requests: count };
-    const measured = await client.measure(load, () => name);
-    return {
-      cpuMicroseconds: (measured.cpuSeconds / count) * 1e6,
-      requestsPerSecond: count / measured.seconds,
-      p99Milliseconds: measured.p99Milliseconds,
-      residentMegabytes: measured.residentMegabytes,
-      peakMegabytes: readPeak(pid),
-    };
+export async function runServer(bench: Bench): Promise<Section> {
+  for (const checkout of bench.checkouts) buildRelease(bench, checkout, servedBy(checkout));
+  const { servers, turns: all, notes } = await startServers(bench);
+  const client = forkClient();
+  const drive = async (turn: Turn, connections: number, requests: number): Promise<Figures> => {
+    const { port, pid } = turn.server;
+    const { recorded, ...request } = turn.case;
+    return client.measure({ port, pid, request, status: recorded.status, connections, requests }, () => turn.name);
   };
 
-  try {
-    const isSelected = ({ name, server }: ServerCase): boolean => server.name === serverNames.raw || chosen(name);
-    const turns: Turn[] = serverCases
-      .filter(isSelected)
-      .map((serverCase) => ({ name: serverCase.name, serverCase, connections: 64 }));
-    const crowdServers = [serverNames.raw, serverNames.fastify, serverNames.nginx, serverNames.ours, 'before'];
-    const compressed = turns.filter(
-      (turn) => turn.serverCase!.case.name === 'gzip' && crowdServers.includes(turn.serverCase!.server.name),
-    );
-    const crowded = compressed.map((turn) => ({
-      ...turn,
-      name: turn.name.replace('gzip', crowdedCase),
-      connections: many,
-    }));
-    const all: Turn[] = [{ name: noiseName, connections: 0 }, ...turns, ...crowded];
-    for (const server of new Set(turns.map((turn) => turn.serverCase!.server))) {
-      report(`server: warming up ${server.name}`);
-      const own = turns.filter((turn) => turn.serverCase!.server === server);
-      // One at a time, as they are measured.
-      await warmUp(own, async (turn) => (await drive(turn.serverCase!, turn.connections, requests)).cpuMicroseconds!);
-    }
-    const [first, ...rows] = await measureInTurn(all, rounds, async (turn, round) => {
-      report(`server, round ${round + 1} of ${rounds}: ${turn.name}`);
-      if (turn.serverCase === undefined) return measure(fixedLoop);
-      // Each of a thousand connections must send more than a few requests.
-      return drive(turn.serverCase, turn.connections, turn.connections === many ? requests * 3 : requests);
-    });
-    const more = `64 connections if the row names no number; each sends the next request after the response; CPU for each request.`;
-    return { section: { name: 'server', columns, rows, noise: first!, notes: [more, ...notes] }, recording };
-  } finally {
-    client.kill();
-    await stop();
+  const turns = choose(all, columns, bench.isChosen);
+  for (const server of servers) {
+    report(`server: warming up ${server.name}`);
+    const own = turns.filter((turn) => turn.server === server);
+    await warmUp(own, async (turn) => (await drive(turn, 64, bench.requests)).cpuMicroseconds!);
   }
+  const items = turns.map((turn) => ({ name: turn.name, run: () => drive(turn, 64, bench.requests) }));
+  const crowded = turns
+    .filter((turn) => turn.case.name === 'gzip')
+    .map((turn) => ({
+      name: turn.name.replace('gzip', 'gzip, 1000 connections'),
+      // Each of a thousand connections must send more than a few requests.
+      run: () => drive(turn, 1000, bench.requests * 3),
+    }));
+  const [fixed, ...rows] = await measureInTurn('server', bench.rounds, [noise, ...items, ...crowded]);
+  client.kill();
+  for (const server of servers) await server.kill();
+  const [cpu, wall] = (['cpuSeconds', 'wallSeconds'] as const).map((figure) =>
+    readFigure([fixed!], noise.name, figure)!.toFixed(2),
+  );
+  const spread = formatSpread([fixed!], noise.name, 'cpuSeconds');
+  const more = [
+    `${noise.name}: ${cpu} s CPU ± ${spread}, ${wall} s wall`,
+    '64 connections if the row names no number; each sends the next request after the response; CPU for each request.',
+  ];
+  return { name: 'server', columns, rows, notes: [...more, ...notes] };
 }
 
 /** Repeats all cases of a server until they get no cheaper: the more code a server has, the later the JIT is done. */
@@ -106,8 +95,114 @@ async function warmUp(turns: readonly Turn[], run: (turn: Turn) => Promise<numbe
   let least = Infinity;
   for (let pass = 1; pass <= atMost; pass += 1) {
     let cost = 0;
+    // One at a time, as they are measured.
     for (const turn of turns) cost += await run(turn);
     if (pass >= atLeast && cost > least * 0.97) return;
     least = Math.min(least, cost);
   }
+}
+
+/**
+ * Starts all servers, one after the other, so that starts do not compete for the CPU; the peers send our recorded
+ * responses. Returns the cases for each server whose response was checked.
+ */
+async function startServers({ checkouts }: Bench) {
+  const servers: Running[] = [];
+  const run = async (name: string, toCommand: ToCommand): Promise<Running> => {
+    const server = await startServer(name, toCommand);
+    servers.push(server);
+    return server;
+  };
+  const own: Record<'quiet' | 'logged' | 'limited', Running[]> = { quiet: [], logged: [], limited: [] };
+  for (const checkout of checkouts) {
+    for (const mode of ['quiet', 'logged', 'limited'] as const) {
+      own[mode].push(await run(checkout.name, toOwn(checkout, mode)));
+    }
+  }
+  const cases = await recordCases(own.quiet[0]!.port, own.limited[0]!.port, findTarget(servedBy(checkouts[0]!)));
+  writeFileSync(recordingFile, JSON.stringify(cases));
+  const [identity, gzip, ...others] = cases;
+  const first = await run(raw, toPeer(raw));
+  const article = [first, await run(fastify, toPeer(fastify))];
+  const logged = [first, await run(h3, toPeer(h3, '1000000')), ...own.logged];
+  const limited = [first, await run(h3, toPeer(h3, '1')), ...own.limited];
+  const hasNginx = isInstalled(nginx, '-v');
+  if (hasNginx) article.push(await run(nginx, toNginx(identity!, gzip!)));
+  article.push(...own.quiet);
+
+  const turns = [gzip!, ...others].flatMap((one) => {
+    const { status } = one.recorded;
+    const answering = one.target === identity!.target ? article : status === 429 ? limited : logged;
+    return answering.map((server) => ({ name: `${one.name}: ${server.name}`, case: one, server }));
+  });
+  const kilobytes = ({ recorded }: Case): string => (Buffer.from(recorded.body, 'base64').length / 1000).toFixed(1);
+  const notes = [
+    `The article has ${kilobytes(identity!)} kB, compressed ${kilobytes(gzip!)} kB.`,
+    `Cases other than the article run with an access log to /dev/null; ${raw} has none.`,
+    ...(hasNginx ? [] : [`Left out: ${nginx}; it is not installed.`]),
+  ];
+  return { servers, turns: await Promise.all(turns.map(checkAnswer)), notes };
+}
+
+/**
+ * Records one response of our server for each case, so that peers send the same bytes. A second server allows one
+ * request a second; its response to the next request is the recorded 429.
+ */
+async function recordCases(port: number, limitedPort: number, target: string): Promise<Case[]> {
+  const etag = headerOf(await record(port, { method: 'GET', target, headers: {} }), 'etag');
+  const requests: readonly (readonly [name: string, status: number, request: Partial<Case>])[] = [
+    ['identity', 200, { target }],
+    ['gzip', 200, { target, headers: { 'Accept-Encoding': 'gzip' } }],
+    ['304', 304, { target, headers: { 'If-None-Match': etag } }],
+    ['404', 404, { target: '/v1/kb/article?path=/knowledgebase/nowhere/nothing' }],
+    ['405', 405, { target: '/v1/plans', method: 'DELETE' }],
+    ['429', 429, { target: '/v1/kb/list' }],
+    ['401', 401, { target: '/v1/hosting/game/logs/demo/latest' }],
+    ['/v1/info', 200, { target: '/v1/info' }],
+  ];
+  const cases: Case[] = [];
+  for (const [name, status, changes] of requests) {
+    const one = { name, method: 'GET', target, headers: {}, ...changes };
+    const recorded = await ask(status === 429 ? limitedPort : port, one, status);
+    if (recorded.status !== status) throw new Error(`${name}: ours sent ${recorded.status}`);
+    cases.push({ ...one, recorded });
+  }
+  return cases;
+}
+
+/** Records the response to a request; if it is to be 429, after another request that uses up the limit. */
+async function ask(port: number, request: Request, status: number): Promise<Recorded> {
+  if (status === 429) await record(port, request);
+  return record(port, request);
+}
+
+/**
+ * Checks the response of a server: peers must send our bytes, h3 also our headers. The `before` checkout and nginx have
+ * ETags of their own. The `before` checkout may have other bodies, so only its status is checked.
+ */
+async function checkAnswer(turn: Turn): Promise<Turn> {
+  const { name, server } = turn;
+  const { recorded: expected, ...request } = turn.case;
+  const hasOwnTag = expected.status === 304 && [nginx, 'before'].includes(server.name);
+  const headers = hasOwnTag
+    ? { 'If-None-Match': headerOf(await record(server.port, { ...request, headers: {} }), 'etag') }
+    : request.headers;
+  const answer = await ask(server.port, { ...request, headers }, expected.status);
+  const sameBody = server.name === 'before' || answer.body === expected.body;
+  const sameHeaders = server.name !== h3 || comparable(answer) === comparable(expected);
+  if (answer.status === expected.status && sameBody && sameHeaders) return { ...turn, case: { ...turn.case, headers } };
+  const text = [comparable(answer), '', Buffer.from(answer.body, 'base64').toString()].join('\n');
+  throw new Error(`${name} sent ${answer.status}:\n${text}\nexpected:\n${comparable(expected)}`);
+}
+
+/** Headers that differ between responses. */
+const varying = /^(?:x-request-id|retry-after|ratelimit.*)$/i;
+
+/** The headers of a response in a form that can be compared between servers. */
+function comparable({ headers }: Recorded): string {
+  const lines = headers.map(([name, value]) => `${name}: ${varying.test(name) ? '' : value.replaceAll(', ', ',')}`);
+  return lines
+    .map((line) => line.toLowerCase())
+    .toSorted()
+    .join('\n');
 }

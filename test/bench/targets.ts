@@ -1,10 +1,6 @@
-import { toName, toOurs } from './checkouts.ts';
-import { devNames } from './dev.ts';
-import { names, toLessCompression } from './generator.ts';
-import { crowdedCase } from './server.ts';
-import { serverNames } from './servers.ts';
-import { startNames } from './start.ts';
-import { figuresOf, figureWords, formatTable, median, medianRatio } from './table.ts';
+import { toBefore } from './bench.ts';
+import { plain } from './generator.ts';
+import { figures, formatTable, readFigure } from './table.ts';
 import type { Figure, Section } from './table.ts';
 
 /** The limit for a figure of a row, or for its ratio to another row. */
@@ -18,96 +14,73 @@ interface Target {
   readonly size?: 'thousand' | 'ten thousand';
 }
 
-/** A target, the measured value, and whether it is reached; both are left out if it was not measured. */
-export interface Judgement extends Target {
-  readonly value?: number;
-  readonly reached?: boolean;
-  /** The value of the `before` checkout, if it was measured. */
-  readonly before?: number;
-}
-
-const of = (one: string, server = serverNames.ours): string => `${one}: ${server}`;
-const toPeer = (one: string, peer: string, figure: Figure, atMost: number): Target => ({
-  row: of(one),
-  figure,
-  atMost,
-  of: of(one, peer),
+const toH3 = (name: string): Target => ({
+  row: `${name}: ours`,
+  figure: 'cpuMicroseconds',
+  of: `${name}: h3`,
+  atMost: 1.1,
 });
-const toPlain = (row: string, figure: Figure, atMost: number): Target => ({ row, figure, of: names.plain, atMost });
-const inSeconds = (row: string, atMost: number): Target => ({
-  row,
-  figure: 'wallSeconds',
-  atMost,
-  size: 'ten thousand',
-});
+const [small, large] = ['thousand', 'ten thousand'] as const;
 
 /** The targets of this project on any machine: ratios within a run, except for times that people wait. */
 const targets: readonly Target[] = [
-  toPeer('gzip', serverNames.raw, 'cpuMicroseconds', 1.12),
-  { row: of('gzip'), figure: 'requestsPerSecond', of: of('gzip', serverNames.fastify), atLeast: 1 },
-  toPeer('304', serverNames.raw, 'cpuMicroseconds', 1.15),
-  toPeer(crowdedCase, serverNames.raw, 'p99Milliseconds', 1.05),
-  ...['/v1/info', '404', '405', '429', '401'].map((one) => toPeer(one, serverNames.h3, 'cpuMicroseconds', 1.1)),
-  { row: startNames.corpus, figure: 'residentMegabytes', of: startNames.small, atMost: 1.4 },
-  { row: startNames.read, figure: 'residentMegabytes', of: startNames.small, atMost: 2.5 },
-  { row: startNames.changed, figure: 'p99Milliseconds', atMost: 20 },
-  { row: startNames.small, figure: 'latencyMilliseconds', of: startNames.raw, atMost: 4 },
-  toPlain(toLessCompression(names.cold), 'cpuSeconds', 1.15),
-  { row: names.coldTwo, figure: 'wallSeconds', of: names.cold, atMost: 0.65, size: 'ten thousand' },
-  inSeconds(names.fresh, 7),
-  inSeconds(names.check, 4),
-  inSeconds(names.failing, 4),
-  inSeconds(names.failingFirst, 4),
-  toPlain(names.changed, 'cpuSeconds', 0.05),
-  toPlain(names.same, 'cpuSeconds', 0.016),
-  { row: devNames.ours, figure: 'latencyMilliseconds', atMost: 150, size: 'thousand' },
-  { row: devNames.ours, figure: 'latencyMilliseconds', atMost: 800, size: 'ten thousand' },
-  toPlain(names.cold, 'peakMegabytes', 1.2),
+  { row: 'gzip: ours', figure: 'cpuMicroseconds', of: 'gzip: raw node:http', atMost: 1.12 },
+  { row: 'gzip: ours', figure: 'requestsPerSecond', of: 'gzip: fastify', atLeast: 1 },
+  { row: '304: ours', figure: 'cpuMicroseconds', of: '304: raw node:http', atMost: 1.15 },
+  {
+    row: 'gzip, 1000 connections: ours',
+    figure: 'p99Milliseconds',
+    of: 'gzip, 1000 connections: raw node:http',
+    atMost: 1.05,
+  },
+  ...['/v1/info', '404', '405', '429', '401'].map(toH3),
+  { row: 'start: ours, corpus', figure: 'residentMegabytes', of: 'start: ours, small release', atMost: 1.4 },
+  {
+    row: 'every article read: ours, corpus',
+    figure: 'residentMegabytes',
+    of: 'start: ours, small release',
+    atMost: 2.5,
+  },
+  { row: 'a new release is loaded: ours', figure: 'p99Milliseconds', atMost: 20 },
+  { row: 'start: ours, small release', figure: 'latencyMilliseconds', of: 'start: raw node:http', atMost: 4 },
+  { row: 'ours, cold, less compression (computed)', figure: 'cpuSeconds', of: plain, atMost: 1.15 },
+  { row: 'ours, cold, two threads', figure: 'wallSeconds', of: 'ours, cold', atMost: 0.65, size: large },
+  { row: 'ours, fresh checkout with renders.sqlite', figure: 'wallSeconds', atMost: 7, size: large },
+  { row: 'ours, check', figure: 'wallSeconds', atMost: 4, size: large },
+  { row: 'ours, failing build, a release before', figure: 'wallSeconds', atMost: 4, size: large },
+  { row: 'ours, failing build, no release before', figure: 'wallSeconds', atMost: 4, size: large },
+  { row: 'ours, one article changed', figure: 'cpuSeconds', of: plain, atMost: 0.05 },
+  { row: 'ours, nothing changed', figure: 'cpuSeconds', of: plain, atMost: 0.016 },
+  { row: 'dev: ours, article and lists', figure: 'latencyMilliseconds', atMost: 150, size: small },
+  { row: 'dev: ours, article and lists', figure: 'latencyMilliseconds', atMost: 800, size: large },
+  { row: 'ours, cold', figure: 'peakMegabytes', of: plain, atMost: 1.2 },
 ];
 
-/** Compares the sections with every target that applies to a corpus of this many articles. */
-export function judge(sections: readonly Section[], articles: number): Judgement[] {
+/** Compares what was measured with the targets for a corpus of this many articles, as a table for people. */
+export function formatTargets(sections: readonly Section[], articles: number): string {
   const rows = sections.flatMap((section) => section.rows);
-  const find = (name: string, figure: Figure): number[] | undefined =>
-    figuresOf(
-      rows.find((row) => row.name === name),
-      figure,
-    );
-  const read = ({ figure, of: base }: Target, row: string, toBase: (name: string) => string): number | undefined => {
-    const own = find(row, figure);
-    if (own === undefined || base === undefined) return own && median(own);
-    const other = find(toBase(base), figure);
-    return other && medianRatio(own, other);
-  };
-  const size = articles < 5000 ? 'thousand' : 'ten thousand';
-  return targets
-    .filter((target) => target.size === undefined || target.size === size)
-    .map((target) => {
-      const toBefore = (name: string): string => toName({ name: 'before' }, name);
-      const value = read(target, target.row, toOurs);
-      const before = read(target, toBefore(target.row), toBefore);
-      if (value === undefined) return target;
-      const reached = value <= (target.atMost ?? Infinity) && value >= (target.atLeast ?? -Infinity);
-      return { ...target, value, reached, ...(before === undefined ? {} : { before }) };
-    });
-}
-
-/** Formats the judgements as a table; rows that were not measured are left out. */
-export function formatJudgements(judgements: readonly Judgement[]): string {
-  const measured = judgements.filter(({ value }) => value !== undefined);
-  const hasBefore = measured.some(({ before }) => before !== undefined);
-  const table = formatTable(
-    ['targets', 'measured', ...(hasBefore ? ['before'] : []), 'wanted', ''],
-    measured.map(({ row, figure, of: base, value, before, atMost, atLeast, reached }) => [
-      `${row}: ${figureWords[figure]}${base === undefined ? '' : ` / ${base}`}`,
-      value!.toPrecision(3),
-      ...(hasBefore ? [before?.toPrecision(3) ?? ''] : []),
-      atMost === undefined ? `>= ${atLeast}` : `<= ${atMost}`,
-      reached ? 'reached' : 'missed',
-    ]),
-  );
-  const missing = judgements.length - measured.length;
-  const notes = ['The targets of the generator are for 10,000 articles: with few articles, the start weighs more.'];
-  if (missing > 0) notes.push(`Not measured in this run: ${missing} of ${judgements.length} targets.`);
-  return [...(measured.length > 0 ? [table, ''] : []), ...notes].join('\n');
+  const size = articles < 5000 ? small : large;
+  const applying = targets.filter((target) => (target.size ?? size) === size);
+  const lines = applying.flatMap(({ row, figure, of, atMost = Infinity, atLeast }) => {
+    const value = readFigure(rows, row, figure, of);
+    if (value === undefined) return [];
+    const before = readFigure(rows, toBefore(row), figure, of && toBefore(of));
+    const isReached = atLeast === undefined ? value <= atMost : value >= atLeast;
+    return [
+      [
+        `${row}: ${figures[figure].words}${of === undefined ? '' : ` / ${of}`}`,
+        value.toPrecision(3),
+        before?.toPrecision(3) ?? '',
+        atLeast === undefined ? `<= ${atMost}` : `>= ${atLeast}`,
+        isReached ? 'reached' : 'missed',
+      ],
+    ];
+  });
+  const missing = applying.length - lines.length;
+  return [
+    formatTable(['targets', 'measured', 'before', 'wanted', ''], lines),
+    '',
+    'The targets of the generator are for 10,000 articles: with few articles, the start weighs more.',
+    ...(missing > 0 ? [`Not measured in this run: ${missing} of ${applying.length} targets.`] : []),
+  ].join('\n');
 }

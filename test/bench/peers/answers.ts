@@ -9,56 +9,49 @@ export interface Recorded {
   readonly body: string;
 }
 
-/** A request that is refused, and its recorded response. */
-export interface Refusal {
+/** A request that is sent to a server. */
+export interface Request {
   readonly method: string;
   readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A request that is measured, and its recorded response. */
+export interface Case extends Request {
+  readonly name: string;
   readonly recorded: Recorded;
 }
 
-/** The recorded responses, by their role. */
-export interface Recording extends Readonly<Record<'identity' | 'gzip' | 'unchanged' | 'missing' | 'info', Recorded>> {
-  /** The target of the article. */
-  readonly target: string;
-  readonly refusals: readonly Refusal[];
-}
+/** A response that is ready to be sent; `flat` has alternating names and values of headers. */
+export type Answer = ReturnType<typeof prepare>;
 
-/** A response that is ready to be sent. */
-export interface Answer {
-  readonly status: number;
-  /** Alternating names and values. */
-  readonly flat: string[];
-  readonly headers: Record<string, string>;
-  readonly body: Buffer<ArrayBuffer>;
+function prepare({ status, headers, body }: Recorded) {
+  const [, etag] = headers.find(([name]) => name.toLowerCase() === 'etag') ?? [];
+  return {
+    status,
+    flat: headers.flat(),
+    headers: Object.fromEntries(headers) as Record<string, string>,
+    etag,
+    body: Buffer.from(body, 'base64'),
+  };
 }
 
 const [file, portText] = process.argv.slice(2) as [string, string];
-const recording = JSON.parse(readFileSync(file, 'utf8')) as Recording;
-
-function prepare({ status, headers, body }: Recorded): Answer {
-  return { status, flat: headers.flat(), headers: Object.fromEntries(headers), body: Buffer.from(body, 'base64') };
-}
-
-const etagOf = ({ headers }: Recorded): string => headers.find(([name]) => name.toLowerCase() === 'etag')![1];
-
-const articles = new Map([
-  [
-    recording.target,
-    { identity: prepare(recording.identity), gzip: prepare(recording.gzip), unchanged: prepare(recording.unchanged) },
-  ],
-]);
-const etags = new Map([[recording.target, { identity: etagOf(recording.identity), gzip: etagOf(recording.gzip) }]]);
-
-/** The response for an article that does not exist. */
-export const missing: Answer = prepare(recording.missing);
-/** The response of the dynamic route; its body is built for each request. */
-export const info: Answer = prepare(recording.info);
-/** Requests that are refused, each with its response. */
-export const refusals = recording.refusals.map(({ method, target, recorded }) => ({
+/** All cases, with prepared responses. */
+export const cases = (JSON.parse(readFileSync(file, 'utf8')) as Case[]).map(({ name, method, target, recorded }) => ({
+  name,
   method,
   target,
   answer: prepare(recorded),
 }));
+const find = (wanted: string) => cases.find(({ name }) => name === wanted)!;
+const { target: article, answer: identity } = find('identity');
+const articles = new Map([[article, { identity, gzip: find('gzip').answer, unchanged: find('304').answer }]]);
+
+/** The response for an article that does not exist. */
+export const missing = find('404').answer;
+/** The response of the dynamic route; its body is built for each request. */
+export const info = find('/v1/info').answer;
 /** The version that the dynamic route sends. */
 export const version = (JSON.parse(info.body.toString()) as { version: string }).version;
 /** The port of the servers. */
@@ -69,8 +62,8 @@ export function findArticle(
   target: string,
   headers: Pick<IncomingHttpHeaders, 'accept-encoding' | 'if-none-match'>,
 ): Answer {
-  const article = articles.get(target);
-  if (!article) return missing;
-  const encoding = headers['accept-encoding']?.includes('gzip') ? 'gzip' : 'identity';
-  return headers['if-none-match'] === etags.get(target)![encoding] ? article.unchanged : article[encoding];
+  const found = articles.get(target);
+  if (!found) return missing;
+  const answer = headers['accept-encoding']?.includes('gzip') ? found.gzip : found.identity;
+  return headers['if-none-match'] === answer.etag ? found.unchanged : answer;
 }

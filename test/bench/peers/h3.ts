@@ -5,7 +5,7 @@ import { H3, HTTPError, HTTPResponse, getRequestIP, handleCors, toNodeHandler } 
 import type { CorsOptions } from 'h3';
 import { listen } from 'listhen';
 import { pino } from 'pino';
-import { info, missing, port, refusals, version } from './answers.ts';
+import { cases, info, port, version } from './answers.ts';
 import type { Answer } from './answers.ts';
 
 /** The burst and the requests per second. At 1, every request of a client after the first is refused. */
@@ -15,25 +15,20 @@ const log = pino({
   timestamp: pino.stdTimeFunctions.isoTime,
   formatters: { level: (label) => ({ level: label }) },
 });
-const answers = new Map([missing, ...refusals.map(({ answer }) => answer)].map((answer) => [answer.status, answer]));
-const targets: [pathname: string, answer: Answer][] = [
-  ['/v1/info', info],
-  ['/v1/kb/article', missing],
-  ...refusals.map(({ target, answer }): [string, Answer] => [target, answer]),
-];
-
 const get = ({ headers }: Answer, wanted: string): string | undefined =>
   Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1];
 /** The paths whose responses carry rate limit headers. */
-const withRateLimit = new Set(targets.filter(([, answer]) => get(answer, 'ratelimit')).map(([pathname]) => pathname));
-
+const withRateLimit = new Set(
+  cases.filter(({ answer }) => get(answer, 'ratelimit')).map(({ target }) => target.split('?')[0]),
+);
 const byMiddleware = /^(?:x-request-id|x-content-type-options|access-control-.*|ratelimit.*|content-length)$/i;
 const ownHeaders = (answer: Answer): Record<string, string> =>
   Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !byMiddleware.test(name)));
-const texts = new Map([...answers].map(([status, { body }]) => [status, body.toString()]));
-const errorHeaders = new Map([...answers].map(([status, answer]) => [status, ownHeaders(answer)]));
 const infoHeaders = ownHeaders(info);
-const refuse = (status: number): HTTPError => new HTTPError({ status, headers: errorHeaders.get(status)! });
+const errors = new Map(
+  cases.map(({ answer }) => [answer.status, { text: answer.body.toString(), headers: ownHeaders(answer) }]),
+);
+const refuse = (status: number): HTTPError => new HTTPError({ status, headers: errors.get(status)!.headers });
 
 const exposeHeaders = get(info, 'access-control-expose-headers')?.split(', ') ?? [];
 const cors: CorsOptions = { origin: '*', exposeHeaders };
@@ -51,7 +46,8 @@ function consumeToken(client: string): number {
 }
 
 const app = new H3({
-  onError: ({ status, headers }) => new HTTPResponse(texts.get(status) ?? '', { status, headers: headers ?? {} }),
+  onError: ({ status, headers }) =>
+    new HTTPResponse(errors.get(status)?.text ?? '', { status, headers: headers ?? {} }),
   onResponse({ status }, event) {
     const line = {
       id: event.context['id'],
