@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { once } from 'node:events';
+import { on, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { findFreePort } from './helpers/free-port.ts';
@@ -21,16 +21,12 @@ async function connectProfiler(port: number): Promise<(method: string, params?: 
   const socket = new WebSocket(target!.webSocketDebuggerUrl);
   await once(socket, 'open');
   onEnd(() => socket.terminate());
-  const waiting = new Map<number, (result: unknown) => void>();
-  socket.on('message', (data: Buffer) => {
-    const { id, result } = JSON.parse(data.toString()) as { id: number; result: unknown };
-    waiting.get(id)?.(result);
-  });
   let id = 0;
-  return (method, params = {}) => {
+  return async (method, params = {}) => {
     id += 1;
     socket.send(JSON.stringify({ id, method: `Profiler.${method}`, params }));
-    return new Promise((done) => waiting.set(id, done));
+    const [data] = (await once(socket, 'message')) as [Buffer];
+    return (JSON.parse(data.toString()) as { result: unknown }).result;
   };
 }
 
@@ -85,7 +81,7 @@ try {
       const socket = new WebSocket(websocket.socket_url);
       await once(socket, 'open');
       socket.send(JSON.stringify({ event: 'auth', args: [websocket.token] }));
-      for await (const [data] of on(socket)) if (data.includes('auth success')) break;
+      for await (const [data] of on(socket, 'message')) if (String(data).includes('auth success')) break;
       socket.close();
       await once(socket, 'close');
     },
@@ -114,12 +110,4 @@ try {
   }
 } finally {
   for (const end of ends) await end();
-}
-
-/** The messages of a socket, as texts. */
-async function* on(socket: WebSocket): AsyncGenerator<[string]> {
-  for (;;) {
-    const [data] = (await once(socket, 'message')) as [Buffer];
-    yield [data.toString()];
-  }
 }

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  readdirSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -71,10 +72,15 @@ interface Node {
 const maxSeconds = 60;
 /** How many of the test files that reach a mutant run first: those that reach the fewest mutants. */
 const nearest = 6;
-const swapped: Readonly<Record<string, string>> = { '<': '<=', '<=': '<', '>': '>=', '>=': '>', '===': '!==', '!==': '===', '+': '-', '-': '+', '*': '/', '/': '*', '%': '*',
-  '&&': '||', '||': '&&', '??': '&&',
-}; // prettier-ignore
-/** Code for browsers is compiled when it is built, so reaching it cannot be recorded: the tests with this in their path run. */
+const swapped = new Map(
+  '< <=, <= <, > >=, >= >, === !==, !== ===, + -, - +, * /, / *, % *, && ||, || &&, ?? &&'
+    .split(', ')
+    .map((pair) => pair.split(' ') as [string, string]),
+);
+/**
+ * Code for browsers is compiled when it is built, so reaching it cannot be recorded: the tests with this in their path
+ * run.
+ */
 const browserCode: readonly (readonly [folder: string, tests: RegExp])[] = [
   ['generator/widget/', /widget/],
   ['generator/preview/browser/', /preview/],
@@ -118,7 +124,7 @@ async function main(): Promise<void> {
     for (const step of ['init --quiet', 'add --all']) execFileSync('git', step.split(' '), { cwd: tree });
     return tree;
   };
-  const reached = await recordReach(copy('reach'), mutants);
+  const reached = await recordReach(copy('reach'), files, mutants);
   const breadth = new Map<string, number>();
   for (const tests of reached) for (const test of tests) breadth.set(test, (breadth.get(test) ?? 0) + 1);
 
@@ -182,12 +188,11 @@ function findMutants(file: string, source: string): Mutant[] {
     switch (node.type) {
       case 'BinaryExpression':
       case 'LogicalExpression': {
-        const [one, other] = [left, right];
         const isText =
           operator === '+' &&
-          [one, other].some(({ type, value: text }) => type === 'TemplateLiteral' || typeof text === 'string');
-        const at = one.end + source.slice(one.end, other.start).indexOf(operator);
-        const to = swapped[operator];
+          [left, right].some(({ type, value: text }) => type === 'TemplateLiteral' || typeof text === 'string');
+        const at = source.indexOf(operator, left.end);
+        const to = swapped.get(operator);
         if (to !== undefined && !isText) add(node, `${operator} becomes ${to}`, at, at + operator.length, to);
         break;
       }
@@ -217,9 +222,8 @@ function findMutants(file: string, source: string): Mutant[] {
     const isFunction = /Function/.test(node.type);
     if (isFunction) functions += 1;
     for (const [name, child] of Object.entries(node)) {
-      for (const one of Array.isArray(child) ? child : [child]) {
-        if (typeof (one as Node | null)?.type === 'string' && typeof (one as Node).start === 'number')
-          visit(one as Node, node, name);
+      for (const one of [child as Partial<Node> | null].flat()) {
+        if (typeof one?.type === 'string' && typeof one.start === 'number') visit(one as Node, node, name);
       }
     }
     if (isFunction) functions -= 1;
@@ -237,11 +241,13 @@ function locate(source: string, { line, text }: Mutant): number {
 }
 
 /** Runs all fast tests over code that records which mutants it reaches; returns the test files of each mutant. */
-async function recordReach(tree: string, mutants: readonly Mutant[]): Promise<readonly ReadonlySet<string>[]> {
-  const tests = execFileSync('git', ['ls-files', '-z', 'test'], { cwd: values.tree, encoding: 'utf8' }).split('\0');
-  const fast = tests.filter(
-    (test) =>
-      test.endsWith('.test.ts') && !/^test\/(?:slow|nightly|bench)\//.test(test) && test.includes(values.tests ?? ''),
+async function recordReach(
+  tree: string,
+  files: readonly string[],
+  mutants: readonly Mutant[],
+): Promise<readonly ReadonlySet<string>[]> {
+  const fast = files.filter(
+    (file) => /^test\/(?!slow\/|nightly\/|bench\/).*\.test\.ts$/.test(file) && file.includes(values.tests ?? ''),
   );
   const imports = new Map(fast.map((test) => [test, importsOf(test)]));
   const reached = mutants.map(({ file, isOfModule }) => {
@@ -272,35 +278,24 @@ export const recordReached = (id) => {
       const { from, to, isStatement } = mutant.reach;
       return begin < 0 ? [] : [{ id, start: begin + from, end: begin + to, isStatement }];
     });
-    const insertions = [
-      ...places.map(({ id, start, end, isStatement }) => ({
-        at: start,
-        order: -end,
-        text: isStatement ? `{ recordReached(${id}); ` : `(recordReached(${id}), `,
-      })),
-      ...places.map(({ start, end, isStatement }) => ({
-        at: end,
-        order: -start - source.length,
-        text: isStatement ? ' }' : ')',
-      })),
-    ].toSorted((one, other) => one.at - other.at || one.order - other.order);
-    let text = '';
-    let done = 0;
-    for (const { at, text: inserted } of insertions) {
-      text += source.slice(done, at) + inserted;
-      done = at;
+    const begins = new Map<number, string>();
+    const ends = new Map<number, string>();
+    // A place within another comes after it, so that it begins later and ends earlier at the same offset.
+    for (const { id, start, end, isStatement } of places.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
+      const [begin, close] = isStatement ? [`{ recordReached(${id}); `, ' }'] : [`(recordReached(${id}), `, ')'];
+      begins.set(start, (begins.get(start) ?? '') + begin);
+      ends.set(end, close + (ends.get(end) ?? ''));
     }
-    writeFileSync(
-      join(tree, file),
-      `import { recordReached } from ${JSON.stringify(recorder)};\n${text}${source.slice(done)}`,
-    );
+    const characters = source.split('').map((each, at) => (ends.get(at) ?? '') + (begins.get(at) ?? '') + each);
+    const head = `import { recordReached } from ${JSON.stringify(recorder)};\n`;
+    writeFileSync(join(tree, file), head + characters.join(''));
   }
   appendFileSync(
     join(tree, 'test/setup.ts'),
     `\nimport ${JSON.stringify(recorder)};\nimport { expect as reaching } from 'vitest';\n(globalThis as any).reachTest('test ' + reaching.getState().testPath);\n`,
   );
   await runTests(tree, values.tests === undefined ? [] : [values.tests], 3600, true);
-  for (const worker of execFileSync('ls', [folder], { encoding: 'utf8' }).split('\n').filter(Boolean)) {
+  for (const worker of readdirSync(folder)) {
     let test = '';
     for (const line of readFileSync(join(folder, worker), 'utf8').split('\n').filter(Boolean)) {
       if (line.startsWith('test ')) test = line.slice('test '.length + tree.length + 1);
