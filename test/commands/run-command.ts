@@ -2,14 +2,12 @@ import { execFile } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Writable } from 'node:stream';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { runCommandLine } from '../../server/commands/run.ts';
-import { readSettings } from '../../server/settings.ts';
-import { StoreSettings } from '../../server/store/database.ts';
-import { openStore } from '../../server/store/index.ts';
 import type { ApiKeyRecord } from '../../server/store/types.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import type { CommandResult } from '../helpers/project.ts';
+import { openTestStore } from '../store/target.ts';
 
 /** The operator's command line with a store for one test. */
 export type CommandLine = Awaited<ReturnType<typeof createCommandLine>>;
@@ -17,8 +15,7 @@ export type CommandLine = Awaited<ReturnType<typeof createCommandLine>>;
 /** Creates an empty store, in a SQLite file unless the settings name another database. */
 export async function createCommandLine(settings: Readonly<Record<string, string>> = {}) {
   const env: Readonly<Record<string, string>> = { DATA_DIR: join(temporaryFolder(), 'data'), ...settings };
-  const store = await openStore(readSettings(StoreSettings, env));
-  onTestFinished(() => store.close());
+  const store = await openTestStore(env);
   /** Runs a command in this process; test/slow/ runs the commands as child processes. */
   const run = (...args: string[]) => runHere(args, env);
   return {

@@ -16,24 +16,30 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Finding } from '../../server/doctor/run.ts';
 import { migrate, migrations } from '../../server/store/migrations.ts';
-import { openStore } from '../../server/store/index.ts';
 import { connectSqlite, sqliteDialect } from '../../server/store/sqlite.ts';
 import type { Store } from '../../server/store/types.ts';
 import { describePostgres, withClient } from '../helpers/postgres.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { apiKey, auditEntry, claim, streamToken } from '../store/samples.ts';
-import { createPostgresTarget } from '../store/target.ts';
+import { createPostgresTarget, openTestStore } from '../store/target.ts';
 import { createCommandLine, damage, refused, runCommand, runHere } from './run-command.ts';
-
-/** Opens the store of a folder until the test ends. */
-async function open(dataDir: string): Promise<Store> {
-  const store = await openStore({ DATA_DIR: dataDir });
-  onTestFinished(() => store.close());
-  return store;
-}
 
 const idsOf = async ({ audit }: Store): Promise<(string | null)[]> =>
   (await Array.fromAsync(audit.entries({}))).map(({ requestId }) => requestId);
+
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+const newFile = (): string => join(temporaryFolder(), 'backup.sqlite');
+
+/** Backs up the store of these settings to a file or a folder; returns the file. */
+async function backUp(env: Readonly<Record<string, string>>, to = newFile()): Promise<string> {
+  const { status, stdout, stderr } = await runHere(['store', 'backup', to], env);
+  const name = env.DATABASE_URL === undefined ? '' : 'PostgreSQL database ';
+  expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringContaining(`${name}is backed up`) });
+  return stdout.trim();
+}
+
+const restore = (file: string, env: Readonly<Record<string, string>>) => runHere(['store', 'restore', file], env);
 
 test('a backup during 1,000 writes is a consistent copy, which restore brings back', async () => {
   const { env, store } = await createCommandLine();
@@ -47,15 +53,15 @@ test('a backup during 1,000 writes is a consistent copy, which restore brings ba
   }
   const result = await running!;
   expect(result).toEqual({ status: 0, stdout: `${backup}\n`, stderr: expect.stringContaining('is backed up') });
-  expect((statSync(backup).mode & 0o777).toString(8)).toBe('600');
+  expect(modeOf(backup)).toBe('600');
   // A single file, without a WAL of its own.
   expect(readdirSync(folder)).toEqual(['backup.sqlite']);
 
-  const dataDir = join(temporaryFolder(), 'data');
-  const restored = await runHere(['store', 'restore', backup], { DATA_DIR: dataDir });
+  const DATA_DIR = join(temporaryFolder(), 'data');
+  const restored = await restore(backup, { DATA_DIR });
   expect(restored).toMatchObject({ status: 0, stderr: expect.stringContaining('revoked') });
-  expect((statSync(join(dataDir, 'hosting.sqlite')).mode & 0o777).toString(8)).toBe('600');
-  const copy = await open(dataDir);
+  expect(modeOf(join(DATA_DIR, 'hosting.sqlite'))).toBe('600');
+  const copy = await openTestStore({ DATA_DIR });
   expect(await copy.apiKeys.list()).toEqual([apiKey()]);
   const ids = await idsOf(copy);
   expect(ids.length).toBeGreaterThan(100);
@@ -65,18 +71,17 @@ test('a backup during 1,000 writes is a consistent copy, which restore brings ba
 describe('backup', () => {
   test('refuses to overwrite a file', async () => {
     const { run } = await createCommandLine();
-    const file = join(temporaryFolder(), 'backup.sqlite');
+    const file = newFile();
     writeFileSync(file, 'precious');
     expect(await run('store', 'backup', file)).toEqual(refused(`${file} exists: name a new file\n`));
   });
 
   test('refuses a place without a store, and creates none', async () => {
-    const dataDir = join(temporaryFolder(), 'data');
-    const file = join(temporaryFolder(), 'backup.sqlite');
-    expect(await runHere(['store', 'backup', file], { DATA_DIR: dataDir })).toEqual(
-      refused(`there is no database ${join(dataDir, 'hosting.sqlite')}\n`),
+    const DATA_DIR = join(temporaryFolder(), 'data');
+    expect(await runHere(['store', 'backup', newFile()], { DATA_DIR })).toEqual(
+      refused(`there is no database ${join(DATA_DIR, 'hosting.sqlite')}\n`),
     );
-    expect(readdirSync(join(dataDir, '..'))).toEqual([]);
+    expect(readdirSync(dirname(DATA_DIR))).toEqual([]);
   });
 
   test('in a folder keeps the newest, and nothing else is removed', async () => {
@@ -84,7 +89,7 @@ describe('backup', () => {
     const folder = join(temporaryFolder(), 'backups');
     const first = await run('store', 'backup', folder, '--keep', '2');
     expect(first).toMatchObject({ status: 0, stdout: expect.stringMatching(/\/hosting-[\d-]{17}\.sqlite\n$/) });
-    expect((statSync(folder).mode & 0o777).toString(8)).toBe('700');
+    expect(modeOf(folder)).toBe('700');
     rmSync(first.stdout.trim());
     const others = ['hosting-2026-01-01-000000.sqlite.part', 'last-2026-01-01-000000.sqlite', 'notes'];
     const old = [
@@ -113,120 +118,110 @@ describe('backup', () => {
   });
 });
 
+/** What makes a backup of a store whose database these statements changed. */
+const changedBy = (statements: string) => async (file: string) => {
+  const line = await createCommandLine();
+  damage(line, statements);
+  await backUp(line.env, file);
+};
+
+async function makeDamaged(file: string): Promise<void> {
+  const { env, store } = await createCommandLine();
+  for (let count = 0; count < 200; count += 1) await store.audit.append(auditEntry({ detail: 'x'.repeat(60) }));
+  await backUp(env, file);
+  const damaged = openSync(file, 'r+');
+  writeSync(damaged, Buffer.alloc(20 * 4096, 'noise'), 0, 20 * 4096, 5 * 4096);
+  closeSync(damaged);
+}
+
+/** Makes a backup with a trigger that hides behind a name of SQLite. */
+async function makeHidden(file: string): Promise<void> {
+  await backUp((await createCommandLine()).env, file);
+  using database = new DatabaseSync(file);
+  database.enableDefensive(false);
+  database.exec('PRAGMA writable_schema = ON');
+  const trigger = 'CREATE TRIGGER sqlite_planted AFTER INSERT ON hosting_audit BEGIN DELETE FROM hosting_audit; END';
+  const insert = `INSERT INTO sqlite_schema VALUES ('trigger', 'sqlite_planted', 'hosting_audit', 0, ?)`;
+  database.prepare(insert).run(trigger);
+}
+
 describe('restore', () => {
   test.each(['hosting.sqlite', 'hosting.sqlite-wal', 'hosting.sqlite-shm'])(
     'refuses a place that has a %s',
     async (name) => {
-      const { run } = await createCommandLine();
-      const backup = join(temporaryFolder(), 'backup.sqlite');
-      expect((await run('store', 'backup', backup)).status).toBe(0);
-      const dataDir = temporaryFolder();
-      writeFileSync(join(dataDir, name), '');
-      expect(await runHere(['store', 'restore', backup], { DATA_DIR: dataDir })).toEqual(
+      const backup = await backUp((await createCommandLine()).env);
+      const DATA_DIR = temporaryFolder();
+      writeFileSync(join(DATA_DIR, name), '');
+      expect(await restore(backup, { DATA_DIR })).toEqual(
         refused(
-          `${join(dataDir, name)} exists: stop the server, and move the old database with its -wal and -shm away\n`,
+          `${join(DATA_DIR, name)} exists: stop the server, and move the old database with its -wal and -shm away\n`,
         ),
       );
-      expect(readdirSync(dataDir)).toEqual([name]);
+      expect(readdirSync(DATA_DIR)).toEqual([name]);
     },
   );
 
-  test.each<[string, (file: string) => void, string]>([
+  const holds = 'it holds the';
+  test.each<[string, (file: string) => unknown, string]>([
     ['is missing', () => undefined, 'ENOENT'],
     ['is a folder', (file) => mkdirSync(file), 'EISDIR'],
     ['is no database', (file) => writeFileSync(file, 'text'.repeat(1000)), 'file is not a database'],
     ['is empty', (file) => writeFileSync(file, ''), 'it is not a store of this program'],
-  ])('refuses a backup that %s, and leaves the place empty', async (_, create, reason) => {
-    const file = join(temporaryFolder(), 'backup.sqlite');
-    create(file);
-    const dataDir = temporaryFolder();
-    expect(await runHere(['store', 'restore', file], { DATA_DIR: dataDir })).toEqual(
+    ['is a FIFO', (file) => execFileSync('mkfifo', [file]), 'it is not a regular file'],
+    ['is a device', (file) => symlinkSync('/dev/zero', file), 'it is not a regular file'],
+    ['is a link', (file) => symlinkSync(resolve('package.json'), file), 'it is not a regular file'],
+    ['is damaged', makeDamaged, ''],
+    [
+      'has a trigger',
+      changedBy('CREATE TRIGGER planted AFTER INSERT ON hosting_audit BEGIN DELETE FROM hosting_audit; END'),
+      `${holds} trigger planted`,
+    ],
+    ['hides a trigger', makeHidden, `${holds} trigger sqlite_planted, which this program does not know`],
+    ['has a view', changedBy('CREATE VIEW planted AS SELECT 1'), `${holds} view planted`],
+    [
+      'has an unknown column',
+      changedBy('ALTER TABLE hosting_servers ADD COLUMN planted TEXT'),
+      `${holds} table hosting_servers.planted`,
+    ],
+    [
+      'has a table whose name is SQL',
+      changedBy('CREATE TABLE "hosting_x; DROP TABLE y" (id TEXT)'),
+      `${holds} table hosting_x; DROP TABLE y`,
+    ],
+    [
+      'has a column that tables do not list',
+      changedBy('ALTER TABLE hosting_servers ADD COLUMN planted TEXT GENERATED ALWAYS AS (ref) VIRTUAL'),
+      `${holds} table hosting_servers.planted`,
+    ],
+    ['lacks a table', changedBy('DROP TABLE hosting_feedback'), 'it lacks the table hosting_feedback'],
+  ])('refuses a backup that %s before it writes anything', async (_, make, reason) => {
+    const file = newFile();
+    await make(file);
+    const DATA_DIR = temporaryFolder();
+    expect(await restore(file, { DATA_DIR })).toEqual(
       refused(expect.stringContaining(`${file} cannot be restored: ${reason}`)),
     );
-    expect(readdirSync(dataDir)).toEqual([]);
+    expect(readdirSync(DATA_DIR)).toEqual([]);
   });
 
-  test('refuses a damaged backup', async () => {
-    const { run, store } = await createCommandLine();
-    for (let count = 0; count < 200; count += 1) await store.audit.append(auditEntry({ detail: 'x'.repeat(60) }));
-    const backup = join(temporaryFolder(), 'backup.sqlite');
-    expect((await run('store', 'backup', backup)).status).toBe(0);
-    const damaged = openSync(backup, 'r+');
-    writeSync(damaged, Buffer.alloc(20 * 4096, 'noise'), 0, 20 * 4096, 5 * 4096);
-    closeSync(damaged);
-    const dataDir = temporaryFolder();
-    expect(await runHere(['store', 'restore', backup], { DATA_DIR: dataDir })).toEqual(
-      refused(expect.stringContaining(`${backup} cannot be restored: `)),
+  test('refuses a backup of a newer version', async () => {
+    const file = newFile();
+    await changedBy('INSERT INTO hosting_migrations (version, applied_at) VALUES (99, 0)')(file);
+    expect(await restore(file, { DATA_DIR: temporaryFolder() })).toEqual(
+      refused(expect.stringContaining('update the program')),
     );
-    expect(readdirSync(dataDir)).toEqual([]);
   });
 });
 
-test.each([
-  [
-    'a trigger',
-    `CREATE TRIGGER planted AFTER INSERT ON hosting_audit BEGIN DELETE FROM hosting_audit; END`,
-    'holds the trigger planted',
-  ],
-  ['a view', 'CREATE VIEW planted AS SELECT 1', 'holds the view planted'],
-  [
-    'an unknown column',
-    'ALTER TABLE hosting_servers ADD COLUMN planted TEXT',
-    'holds the table hosting_servers.planted',
-  ],
-  [
-    'a table whose name is SQL',
-    'CREATE TABLE "hosting_x; DROP TABLE y" (id TEXT)',
-    'holds the table hosting_x; DROP TABLE y',
-  ],
-  [
-    'a column that tables do not list',
-    'ALTER TABLE hosting_servers ADD COLUMN planted TEXT GENERATED ALWAYS AS (ref) VIRTUAL',
-    'holds the table hosting_servers.planted',
-  ],
-  ['a missing table', 'DROP TABLE hosting_feedback', 'lacks the table hosting_feedback'],
-])('restore refuses a backup with %s before it writes anything', async (_, statement, reason) => {
-  const commandLine = await createCommandLine();
-  const backup = join(temporaryFolder(), 'backup.sqlite');
-  damage(commandLine, statement);
-  expect((await commandLine.run('store', 'backup', backup)).status).toBe(0);
-  const dataDir = temporaryFolder();
-  const { status, stderr } = await runHere(['store', 'restore', backup], { DATA_DIR: dataDir });
-  expect({ status, stderr }).toEqual({
-    status: 1,
-    stderr: expect.stringContaining(`${backup} cannot be restored: it ${reason}`),
-  });
-  expect(readdirSync(dataDir)).toEqual([]);
-});
-
-test('restore refuses a trigger that hides behind a name of SQLite', async () => {
-  const { run } = await createCommandLine();
-  const backup = join(temporaryFolder(), 'backup.sqlite');
-  expect((await run('store', 'backup', backup)).status).toBe(0);
-  const file = new DatabaseSync(backup);
-  file.enableDefensive(false);
-  file.exec('PRAGMA writable_schema = ON');
-  const trigger = 'CREATE TRIGGER sqlite_planted AFTER INSERT ON hosting_audit BEGIN DELETE FROM hosting_audit; END';
-  const insert = file.prepare(`INSERT INTO sqlite_schema VALUES ('trigger', 'sqlite_planted', 'hosting_audit', 0, ?)`);
-  insert.run(trigger);
-  file.close();
-  const dataDir = temporaryFolder();
-  expect(await runHere(['store', 'restore', backup], { DATA_DIR: dataDir })).toEqual(
-    refused(expect.stringContaining('it holds the trigger sqlite_planted, which this program does not know')),
-  );
-  expect(readdirSync(dataDir)).toEqual([]);
-});
-
-test.each<[string, (file: string) => void]>([
-  ['a FIFO', (file) => execFileSync('mkfifo', [file])],
-  ['a device', (file) => symlinkSync('/dev/zero', file)],
-  ['a link', (file) => symlinkSync(resolve('package.json'), file)],
-])('restore refuses %s at once', async (_, create) => {
-  const file = join(temporaryFolder(), 'backup.sqlite');
-  create(file);
-  const { status, stderr } = await runHere(['store', 'restore', file], { DATA_DIR: temporaryFolder() });
-  expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining('it is not a regular file') });
-});
+/** Migrates a store from a version to the newest, and then a second time, which changes nothing. */
+async function expectMigration(env: Readonly<Record<string, string>>, from: number): Promise<void> {
+  for (const stdout of [
+    `the store is migrated from version ${from} to ${migrations.length}\n`,
+    `the store has version ${migrations.length}: nothing to do\n`,
+  ]) {
+    expect(await runHere(['store', 'migrate'], env)).toMatchObject({ status: 0, stdout });
+  }
+}
 
 describe('migrate', () => {
   test('brings a store from the version before to this one, and restore brings the old one back', async () => {
@@ -238,22 +233,14 @@ describe('migrate', () => {
     await old.query(`INSERT INTO hosting_servers (server, provider, ref) VALUES ('game:survival', 'panel', 'a')`);
     const dump = () => old.query('SELECT server, provider, ref FROM hosting_servers');
     const was = await dump();
-    const backup = join(temporaryFolder(), 'backup.sqlite');
     const env = { DATA_DIR: dataDir };
-    expect((await runHere(['store', 'backup', backup], env)).status).toBe(0);
-    expect(await runHere(['store', 'migrate'], env)).toMatchObject({
-      status: 0,
-      stdout: `the store is migrated from version ${before.length} to ${migrations.length}\n`,
-    });
-    expect(await runHere(['store', 'migrate'], env)).toMatchObject({
-      status: 0,
-      stdout: `the store has version ${migrations.length}: nothing to do\n`,
-    });
+    const backup = await backUp(env);
+    await expectMigration(env, before.length);
     expect(await dump()).toEqual(was);
     await old.close();
 
     for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true });
-    expect((await runHere(['store', 'restore', backup], env)).status).toBe(0);
+    expect((await restore(backup, env)).status).toBe(0);
     const back = await connectSqlite(file);
     onTestFinished(back.close);
     // The version before accepts it, without a change.
@@ -292,42 +279,22 @@ describe('migrate', () => {
     expect((await runHere(['servers', 'remove', 'vps:a'], env)).status).toBe(0);
     expect(await shared()).toMatchObject([{ state: 'ok' }]);
   });
-
-  test('restore refuses a backup of a newer version', async () => {
-    const { run, env } = await createCommandLine();
-    const newer = await connectSqlite(join(env.DATA_DIR!, 'hosting.sqlite'));
-    onTestFinished(newer.close);
-    await newer.query('INSERT INTO hosting_migrations (version, applied_at) VALUES (99, 0)');
-    const backup = join(temporaryFolder(), 'backup.sqlite');
-    expect((await run('store', 'backup', backup)).status).toBe(0);
-    expect(await runHere(['store', 'restore', backup], { DATA_DIR: temporaryFolder() })).toEqual(
-      refused(expect.stringContaining('update the program')),
-    );
-  });
 });
 
 describePostgres((server) => {
   /** A PostgreSQL store with a key and an entry of the audit log; returns its URL. */
   async function createSmall(): Promise<string> {
     const url = await server().createDatabase();
-    const store = await openStore({ DATA_DIR: '', DATABASE_URL: url });
-    onTestFinished(() => store.close());
+    const store = await openTestStore({ DATABASE_URL: url });
     await store.apiKeys.create(apiKey());
     await store.audit.append(auditEntry());
     return url;
   }
 
   /** Backs up a PostgreSQL store to a new folder; returns the file. */
-  async function backUp(url: string): Promise<string> {
-    const { status, stdout, stderr } = await runHere(['store', 'backup', temporaryFolder()], { DATABASE_URL: url });
-    expect({ status, stderr }).toEqual({
-      status: 0,
-      stderr: expect.stringContaining('PostgreSQL database is backed up'),
-    });
-    return stdout.trim();
-  }
+  const dump = (url: string) => backUp({ DATABASE_URL: url }, temporaryFolder());
 
-  const restore = (file: string, url: string) => runHere(['store', 'restore', file], { DATABASE_URL: url });
+  const restoreTo = (DATABASE_URL: string, file: string) => restore(file, { DATABASE_URL });
 
   const pgRestored = {
     status: 0,
@@ -336,35 +303,34 @@ describePostgres((server) => {
   };
 
   test('a backup of PostgreSQL is restored into a database that exists, or that is created', async () => {
-    const backup = await backUp(await createSmall());
+    const backup = await dump(await createSmall());
     expect(backup).toMatch(/\/hosting-\d{4}-\d{2}-\d{2}-\d{6}\.dump$/);
-    expect((statSync(backup).mode & 0o777).toString(8)).toBe('600');
+    expect(modeOf(backup)).toBe('600');
     expect(readdirSync(dirname(backup))).toEqual([basename(backup)]);
     for (const url of [await server().createDatabase(), server().url(`not there's ${Date.now()}`)]) {
-      expect(await restore(backup, url)).toEqual(pgRestored);
-      const copy = await openStore({ DATA_DIR: '', DATABASE_URL: url });
-      onTestFinished(() => copy.close());
+      expect(await restoreTo(url, backup)).toEqual(pgRestored);
+      const copy = await openTestStore({ DATABASE_URL: url });
       expect(await copy.apiKeys.list()).toEqual([apiKey()]);
       expect(await idsOf(copy)).toEqual(['a-request']);
-      expect(await restore(backup, url)).toEqual(
+      expect(await restoreTo(url, backup)).toEqual(
         refused(
           expect.stringMatching(/^the PostgreSQL database has tables already \(hosting_\w+\): name an empty one\n$/),
         ),
       );
     }
-    expect(await runHere(['store', 'restore', backup], { DATA_DIR: temporaryFolder() })).toEqual(
+    expect(await restore(backup, { DATA_DIR: temporaryFolder() })).toEqual(
       refused(`${backup} is a backup of PostgreSQL: set DATABASE_URL\n`),
     );
   });
 
   test('a user who may not create the database gets the command that does', async () => {
-    const backup = await backUp(await createSmall());
+    const backup = await dump(await createSmall());
     const name = `limited_${Date.now()}`;
     await withClient(server().url('postgres'), (client) =>
       client.query(`CREATE ROLE ${name} LOGIN PASSWORD 'hunter2'`),
     );
     const url = `postgres://${name}:hunter2@127.0.0.1:${server().port}/${name}`;
-    const { status, stderr } = await restore(backup, url);
+    const { status, stderr } = await restoreTo(url, backup);
     const [, command = ''] = /^the server has no database \w+, and its user may not create one: run (.*)\n$/.exec(
       stderr,
     )!;
@@ -373,7 +339,7 @@ describePostgres((server) => {
       command: `createdb --host=127.0.0.1 --port=${server().port} --username=postgres --owner=${name} ${name}`,
     });
     execFileSync('sh', ['-c', command], { env: { ...process.env, PGPASSWORD: server().password } });
-    expect(await restore(backup, url)).toEqual(pgRestored);
+    expect(await restoreTo(url, backup)).toEqual(pgRestored);
   });
 
   test('the password is in no argument of pg_dump, and in no message', async () => {
@@ -409,24 +375,24 @@ describePostgres((server) => {
           CREATE TRIGGER grab BEFORE INSERT ON hosting_audit FOR EACH ROW EXECUTE FUNCTION grab()`,
       ),
     );
-    const backup = await backUp(url);
+    const backup = await dump(url);
     const target = server().url(`target_${Date.now()}`);
-    expect(await restore(backup, target)).toEqual(
+    expect(await restoreTo(target, backup)).toEqual(
       refused(expect.stringContaining('it holds the TRIGGER public hosting_audit grab')),
     );
     const noise = join(temporaryFolder(), 'noise');
     writeFileSync(noise, 'noise');
-    expect(await restore(noise, target)).toEqual(
+    expect(await restoreTo(target, noise)).toEqual(
       refused(`${noise} cannot be restored: it is neither a backup of SQLite nor one of pg_dump\n`),
     );
-    expect(await restore(`${noise}-x`, target)).toEqual(refused(`${noise}-x cannot be restored: ENOENT\n`));
+    expect(await restoreTo(target, `${noise}-x`)).toEqual(refused(`${noise}-x cannot be restored: ENOENT\n`));
     await expect(withClient(target, () => Promise.resolve())).rejects.toThrow('does not exist');
   });
 
   /** The backup of a SQLite store with records in each table. */
   async function createFilled(): Promise<string> {
     const line = await createCommandLine();
-    const { store, run } = line;
+    const { store } = line;
     await store.apiKeys.createIfAbsent(apiKey({ previousHash: 'b'.repeat(64) }));
     await store.servers.put({ server: 'game:survival', provider: 'panel', ref: "it's ; DROP", logFile: 'a\\b.log' });
     await store.servers.suspend('game:survival', 1_800_000_000_001);
@@ -442,46 +408,28 @@ describePostgres((server) => {
     await store.feedback.count({ path: '/blog/news/first', day: '2026-11-20', helpful: true });
     await store.idempotency.begin(claim());
     await store.streamTokens.add(streamToken());
-    const backup = join(temporaryFolder(), 'backup.sqlite');
-    expect((await run('store', 'backup', backup)).status).toBe(0);
-    return backup;
+    return backUp(line.env);
   }
 
   /** All rows of a backup, by table. */
   function readBackup(backup: string): Record<string, unknown[]> {
     using database = new DatabaseSync(backup, { readOnly: true });
-    const names = database
-      .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'hosting%'`)
-      .all();
-    return Object.fromEntries(
-      names.map(({ name }) => [
-        String(name),
-        database
-          .prepare(`SELECT * FROM ${String(name)} ORDER BY rowid`)
-          .all()
-          .map((row) => ({ ...row })),
-      ]),
-    );
+    const all = (sql: string) => database.prepare(sql).all();
+    const tables = all(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'hosting%'`);
+    const names = tables.map(({ name }) => String(name));
+    const rowsOf = (name: string) => all(`SELECT * FROM ${name} ORDER BY rowid`).map((row) => ({ ...row }));
+    return Object.fromEntries(names.map((name) => [name, rowsOf(name)]));
   }
 
   test('restore imports a backup of SQLite: every row of every table, and its ids go on', async () => {
     const backup = await createFilled();
     const url = await server().createDatabase();
-    const { status, stdout, stderr } = await runHere(['store', 'restore', backup], { DATABASE_URL: url });
+    const { status, stdout, stderr } = await restoreTo(url, backup);
     expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringContaining('revoked') });
-    const counts = Object.fromEntries(
-      stdout
-        .trim()
-        .split('\n')
-        .slice(1)
-        .map((line) => line.split(/ +/)),
-    ) as Record<string, string>;
-    const {
-      hosting_migrations: versions,
-      hosting_limits: limits,
-      hosting_health: health,
-      ...tables
-    } = readBackup(backup);
+    const [, ...lines] = stdout.trim().split('\n');
+    const counts = Object.fromEntries(lines.map((line) => line.split(/ +/))) as Record<string, string>;
+    const { hosting_migrations: versions, ...others } = readBackup(backup);
+    const { hosting_limits: limits, hosting_health: health, ...tables } = others;
     expect([versions!.length, limits, health]).toEqual([migrations.length, [], []]);
     expect(counts).toEqual(Object.fromEntries(Object.entries(tables).map(([name, rows]) => [name, `${rows.length}`])));
     expect(Object.values(tables).map(({ length }) => length)).not.toContain(0);
@@ -492,8 +440,7 @@ describePostgres((server) => {
       expect(sorted(imported.map(({ row }) => row))).toEqual(sorted(rows));
     }
 
-    const store = await openStore({ DATA_DIR: '', DATABASE_URL: url });
-    onTestFinished(() => store.close());
+    const store = await openTestStore({ DATABASE_URL: url });
     await store.audit.append(auditEntry({ requestId: 'next' }));
     await store.streamTokens.add(streamToken({ tokenHash: 'f'.repeat(64) }));
     // 2501 was given to an entry that is removed.
@@ -504,10 +451,9 @@ describePostgres((server) => {
   test('restore refuses a database that holds records, and changes nothing', async () => {
     const backup = await createFilled();
     const url = await server().createDatabase();
-    const store = await openStore({ DATA_DIR: '', DATABASE_URL: url });
-    onTestFinished(() => store.close());
+    const store = await openTestStore({ DATABASE_URL: url });
     await store.servers.put({ server: 'game:mine', provider: 'panel', ref: 'a', logFile: null });
-    expect(await runHere(['store', 'restore', backup], { DATABASE_URL: url })).toEqual(
+    expect(await restoreTo(url, backup)).toEqual(
       refused('the PostgreSQL database holds records already (in hosting_servers): name an empty one\n'),
     );
     expect(await store.apiKeys.list()).toEqual([]);
@@ -518,10 +464,10 @@ describePostgres((server) => {
     const backup = await createFilled();
     const url = await server().createDatabase();
     const target = await createPostgresTarget(url);
-    await (await openStore({ DATA_DIR: '', DATABASE_URL: url })).close();
+    await openTestStore({ DATABASE_URL: url });
     const query = await target.connect();
     await query(`ALTER TABLE hosting_stream_tokens ADD CONSTRAINT no_tokens CHECK (id > 1000)`);
-    expect(await runHere(['store', 'restore', backup], { DATABASE_URL: url })).toMatchObject(
+    expect(await restoreTo(url, backup)).toMatchObject(
       refused('the PostgreSQL database cannot be used: error 23514\n'),
     );
     expect(
@@ -534,22 +480,20 @@ describePostgres((server) => {
     const old = await connectSqlite(join(dataDir, 'hosting.sqlite'));
     await migrate(old.query, sqliteDialect, migrations.slice(0, 4));
     await old.query(`INSERT INTO hosting_servers (server, provider, ref) VALUES ('game:survival', 'panel', 'a')`);
-    const backup = join(temporaryFolder(), 'backup.sqlite');
-    expect((await runHere(['store', 'backup', backup], { DATA_DIR: dataDir })).status).toBe(0);
+    const backup = await backUp({ DATA_DIR: dataDir });
     await old.close();
     const url = await server().createDatabase();
-    expect((await runHere(['store', 'restore', backup], { DATABASE_URL: url })).status).toBe(0);
-    const store = await openStore({ DATA_DIR: '', DATABASE_URL: url });
-    onTestFinished(() => store.close());
+    expect((await restoreTo(url, backup)).status).toBe(0);
+    const store = await openTestStore({ DATABASE_URL: url });
     expect(await store.servers.find('game:survival')).toMatchObject({ ref: 'a' });
     expect(readBackup(backup)['hosting_migrations']).toHaveLength(4);
   });
 
   test('restore refuses a damaged backup of SQLite before it touches the database', async () => {
-    const backup = join(temporaryFolder(), 'backup.sqlite');
+    const backup = newFile();
     writeFileSync(backup, `SQLite format 3\0${'noise'.repeat(1000)}`);
     const url = await server().createDatabase();
-    expect(await runHere(['store', 'restore', backup], { DATABASE_URL: url })).toMatchObject(
+    expect(await restoreTo(url, backup)).toMatchObject(
       refused(expect.stringContaining(`${backup} cannot be restored: `)),
     );
     const query = await (await createPostgresTarget(url)).connect();
@@ -558,12 +502,6 @@ describePostgres((server) => {
 
   test('migrate says that a store is up to date', async () => {
     const url = await server().createDatabase();
-    const first = await runHere(['store', 'migrate'], { DATABASE_URL: url });
-    expect(first).toMatchObject({
-      status: 0,
-      stdout: `the store is migrated from version 0 to ${migrations.length}\n`,
-    });
-    const second = await runHere(['store', 'migrate'], { DATABASE_URL: url });
-    expect(second).toMatchObject({ status: 0, stdout: `the store has version ${migrations.length}: nothing to do\n` });
+    await expectMigration({ DATABASE_URL: url }, 0);
   });
 });

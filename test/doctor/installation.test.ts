@@ -13,7 +13,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import type { TestContext } from 'vitest';
 import { runCommand, runHere } from '../commands/run-command.ts';
@@ -21,9 +20,8 @@ import { findFreePort } from '../helpers/free-port.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
 import { createWhmcsUpstream, refusal, whmcsCredential } from '../helpers/upstream-whmcs.ts';
 import { createUpstream } from '../helpers/upstream.ts';
-import { eventually } from '../server/shared.ts';
 import type { Finding } from '../../server/doctor/run.ts';
-import { addKey, createInstallation } from './installation.ts';
+import { createInstallation } from './installation.ts';
 import type { Installation } from './installation.ts';
 
 /** Everything below a folder: its path, kind, size, time and content. */
@@ -52,7 +50,7 @@ test('before the start of a new version, the server of the one before is no faul
 test('an installation whose server runs has no fault, and the table says what was seen', async () => {
   const installation = await createInstallation();
   await installation.start();
-  await expect.poll(() => existsSync(installation.settings['STATUS_FILE']!), eventually).toBe(true);
+  await expect.poll(() => existsSync(installation.settings['STATUS_FILE']!)).toBe(true);
   const { status, findings, stderr } = await installation.examine();
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(findings.map(({ check, state, seen }) => `${check}: ${state}: ${seen.replaceAll(/\d+/g, 'N')}`)).toEqual([
@@ -123,12 +121,6 @@ test('wrong settings are a fault each, and nothing else is checked', async () =>
   ]);
 });
 
-/** Writes to the database of an installation. */
-function changeStore({ settings }: Installation, sql: string): void {
-  using database = new DatabaseSync(join(settings['DATA_DIR']!, 'hosting.sqlite'));
-  database.exec(sql);
-}
-
 /** A fault: what is done to an installation, and what the doctor must then say. */
 interface Fault {
   /** Breaks the installation; returns settings to change. */
@@ -139,8 +131,10 @@ interface Fault {
 }
 
 /** Changes one record of a server in the store. */
-const setServer = (server: string, change: string) => (installation: Installation) =>
-  changeStore(installation, `UPDATE hosting_servers SET ${change} WHERE server = '${server}'`);
+const setServer =
+  (server: string, change: string) =>
+  ({ world }: Installation) =>
+    world.change(`UPDATE hosting_servers SET ${change} WHERE server = '${server}'`);
 
 const day = 86_400_000;
 
@@ -204,31 +198,24 @@ const faults: Readonly<Record<string, Fault>> = {
     finds: ['clock of an upstream', /^an upstream is 3[56]\d\d s ahead of this machine$/, /NTP/],
   },
   'a damaged database': {
-    make({ settings }) {
+    make({ settings, world }) {
       const file = join(settings['DATA_DIR']!, 'hosting.sqlite');
-      using database = new DatabaseSync(file);
-      database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-      database.close();
+      world.change('PRAGMA wal_checkpoint(TRUNCATE)');
       writeFileSync(file, readFileSync(file).fill(0xff, 4096, 8192));
     },
     finds: ['store', /^the database (?:is damaged$|.* cannot be used: )/, /store -- restore FILE/],
   },
   'a database of a newer program': {
-    make: (installation) =>
-      changeStore(
-        installation,
-        'INSERT INTO hosting_migrations (version, applied_at, min_version) VALUES (999, 1, 999)',
-      ),
+    make: ({ world }) =>
+      world.change('INSERT INTO hosting_migrations (version, applied_at, min_version) VALUES (999, 1, 999)'),
     finds: ['tables', /^a newer version of this program wrote the database/, /^install the version of the program/],
   },
   'a WAL that is never emptied': {
-    make(installation) {
-      changeStore(
-        installation,
+    make: ({ world }) =>
+      world.change(
         `PRAGMA wal_autocheckpoint = 0; CREATE TABLE ballast (bytes BLOB);
           INSERT INTO ballast VALUES (randomblob(70000000)); DELETE FROM ballast; DROP TABLE ballast`,
-      );
-    },
+      ),
     finds: ['store', /^hosting\.sqlite-wal has \d+ MiB$/, /lsof/],
   },
   'a damaged release': {
@@ -344,7 +331,7 @@ const faults: Readonly<Record<string, Fault>> = {
     finds: ['refs of panel', 'it does not show game:theirs to our credential', /deleted there/],
   },
   'a key of a server that does not exist': {
-    make: (installation) => addKey(installation, ['game:gone'], null).then(() => ({})),
+    make: ({ world }) => world.issueKey({ servers: ['game:gone'] }).then(() => ({})),
     finds: ['API keys', /^servers that do not exist are named by \w{12}$/, /keys -- update ID/],
   },
   'an Uptime Kuma that fails': {
@@ -435,13 +422,13 @@ test('a panel that is down is one fault', async () => {
 
 test('keys that expired long ago are a hint, and no fault', async () => {
   const installation = await createInstallation();
-  const id = await addKey(installation, ['game:mine'], Date.now() - 91 * day);
+  const expired = await installation.world.issueKey({ expiresAt: Date.now() - 91 * day });
   const { status, findings } = await installation.examine();
   expect(status).toBe(0);
   expect(findings).toContainEqual({
     check: 'API keys',
     state: 'ok',
-    seen: `expired for more than 90 days: ${id}`,
+    seen: `expired for more than 90 days: ${expired.split('_')[1]}`,
     advice: 'revoke what is not renewed: `npm run keys -- revoke ID`',
   });
 });
@@ -455,6 +442,12 @@ function createOpenFolder(): string {
   return created;
 }
 
+/** What the doctor says of the rights, without a secret. */
+function toRights(stdout: string): Finding[] {
+  expect(stdout).not.toContain('hunter2');
+  return (JSON.parse(stdout) as Finding[]).filter(({ check }) => check === 'rights');
+}
+
 /** What the doctor says of the rights, in a folder with this .env that every user can read. */
 async function examineRights(dotenv: string, env: Record<string, string>, context: TestContext) {
   const cwd = createOpenFolder();
@@ -462,8 +455,7 @@ async function examineRights(dotenv: string, env: Record<string, string>, contex
   chmodSync(join(cwd, '.env'), 0o644);
   const places = { DIST_DIR: join(cwd, 'dist'), DATA_DIR: join(cwd, 'data') };
   const { stdout } = await runCommand(['doctor', '--json'], { cwd, env: { ...places, ...env } });
-  expect(stdout).not.toContain('hunter2');
-  const found = (JSON.parse(stdout) as Finding[]).filter(({ check }) => check === 'rights');
+  const found = toRights(stdout);
   const isClosed = dotenv.includes('hunter2') && found[0]?.state === 'ok';
   if (isClosed) context.skip('the folder of temporary files is closed to other users');
   return found;
@@ -522,9 +514,7 @@ test.each([
   chmodSync(dirname(file), folderMode);
   const settings = { DATA_DIR: join(etc, 'data'), DIST_DIR: join(etc, 'dist'), PANEL_TOKEN: 'hunter2' };
   const { stdout } = await runHere(['doctor', '--json'], settings, { installed: join(etc, 'settings.env') });
-  expect(stdout).not.toContain('hunter2');
-  const found = (JSON.parse(stdout) as Finding[]).filter(({ check }) => check === 'rights');
-  expect(found.map(({ seen, advice }) => [seen, advice])).toEqual([
+  expect(toRights(stdout).map(({ seen, advice }) => [seen, advice])).toEqual([
     folderMode === 0o700 || mode === 0o640
       ? ['no other user of this machine can read what is secret', undefined]
       : [`every user can read ${file}, which holds a secret`, `chmod o-rwx ${file}`],

@@ -1,7 +1,4 @@
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
-import { createApiKey } from '../../server/keys/authorize.ts';
-import { openStore } from '../../server/store/index.ts';
 import type { Finding } from '../../server/doctor/run.ts';
 import { runHere } from '../commands/run-command.ts';
 import { createTestApp } from '../helpers/app.ts';
@@ -53,29 +50,13 @@ export async function createInstallation(databaseUrl?: string) {
       Object.assign(settings, { PORT: String(app.port), METRICS_PORT: String(app.metricsPort) });
       return app;
     },
-    /** Runs the doctor with changed settings; an empty one is not set. */
-    examine: (changes: Readonly<Record<string, string>> = {}) => examine({ ...settings, ...changes }, secrets),
+    /** Runs the doctor with changed settings, of which an empty one is not set; its output holds no secret. */
+    async examine(changes: Readonly<Record<string, string>> = {}) {
+      const { status, stdout, stderr } = await runHere(['doctor', '--json'], { ...settings, ...changes });
+      const text = stdout + stderr;
+      for (const secret of secrets) if (text.includes(secret)) throw new Error(`the doctor shows ${secret}`);
+      const findings = JSON.parse(stdout) as Finding[];
+      return { status, stderr, findings, faults: findings.filter(({ state }) => state === 'fault') };
+    },
   };
-}
-
-/** Runs the doctor, whose output holds no secret. */
-async function examine(settings: Readonly<Record<string, string>>, secrets: readonly string[]) {
-  const { status, stdout, stderr } = await runHere(['doctor', '--json'], settings);
-  const text = stdout + stderr;
-  for (const secret of secrets) if (text.includes(secret)) throw new Error(`the doctor shows ${secret}`);
-  const findings = JSON.parse(stdout) as Finding[];
-  return { status, stderr, findings, faults: findings.filter(({ state }) => state === 'fault') };
-}
-
-/** Adds a key with other fields to the store of an installation. */
-export async function addKey(
-  { settings }: Installation,
-  servers: readonly ('game:mine' | `game:${string}`)[],
-  expiresAt: number | null,
-): Promise<string> {
-  const store = await openStore({ DATA_DIR: settings['DATA_DIR']!, DATABASE_URL: undefined });
-  onTestFinished(() => store.close());
-  const { record } = createApiKey({ label: 'Another', servers, scopes: ['game-power:read'], expiresAt });
-  await store.apiKeys.create(record);
-  return record.id;
 }

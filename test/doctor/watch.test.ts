@@ -12,7 +12,7 @@ import { article, buildProject, createProject, temporaryFolder } from '../helper
 import { createPanelUpstream, panelKeys } from '../helpers/upstream-panel.ts';
 import { createTestLog } from '../helpers/upstream.ts';
 import { recordConsole } from '../hosting/providers/console-recorder.ts';
-import { eventually, sharedProject } from '../server/shared.ts';
+import { sharedProject } from '../server/shared.ts';
 
 /** Watches an installation with nothing wrong, but for the changes; returns what stops it. */
 async function start(changes: Partial<Watched> & Pick<Watched, 'log'>): Promise<() => void> {
@@ -50,7 +50,7 @@ async function preparePanel() {
   /** Waits until checks that began from now on have ended. */
   const checked = async (): Promise<void> => {
     const before = accounts();
-    await expect.poll(accounts, eventually).toBeGreaterThan(before + 4);
+    await expect.poll(accounts).toBeGreaterThan(before + 4);
   };
   return { panel, providers: new Map<string, Provider>([['panel', provider]]), checked };
 }
@@ -70,7 +70,7 @@ test('a credential that a panel begins to refuse is logged once, and once when i
   expect(lines()).toEqual([]);
   const users = [...panel.users];
   panel.users.clear();
-  await expect.poll(lines, eventually).toEqual(refused);
+  await expect.poll(lines).toEqual(refused);
   await checked();
   // A panel that does not answer, or with an error, says nothing about the credential.
   for (const fault of ['drop', { status: 503 }, { status: 429 }, { status: 404 }] as const) {
@@ -80,7 +80,7 @@ test('a credential that a panel begins to refuse is logged once, and once when i
   }
   panel.fail(undefined);
   for (const [key, user] of users) panel.users.set(key, user);
-  await expect.poll(lines, eventually).toEqual([...refused.map(toOver), ...refused]);
+  await expect.poll(lines).toEqual([...refused.map(toOver), ...refused]);
   await checked();
   expect(lines()).toHaveLength(4);
   expect(lines().join()).not.toMatch(/ptlc_|127\.0\.0\.1/);
@@ -101,11 +101,11 @@ test('a start logs that a panel cannot be reached, and that it is over', async (
   const lines = await watch({ providers });
   // Once, and not for each of its credentials.
   const unreachable = 'warn provider panel: The panel cannot be reached with the token';
-  await expect.poll(lines, eventually).toEqual([unreachable]);
+  await expect.poll(lines).toEqual([unreachable]);
   await checked();
   expect(lines()).toEqual([unreachable]);
   panel.fail(undefined);
-  await expect.poll(lines, eventually).toEqual([toOver(unreachable), unreachable]);
+  await expect.poll(lines).toEqual([toOver(unreachable), unreachable]);
 });
 
 test('a start logs once that a credential is accepted', async () => {
@@ -125,9 +125,9 @@ test('of two refused credentials, the one that is accepted again is over', async
   const user = panel.users.get(panelKeys.write)!;
   panel.users.clear();
   const lines = await watch({ providers });
-  await expect.poll(lines, eventually).toEqual(refused);
+  await expect.poll(lines).toEqual(refused);
   panel.users.set(panelKeys.write, user);
-  await expect.poll(lines, eventually).toEqual([toOver(refused[1]!), ...refused]);
+  await expect.poll(lines).toEqual([toOver(refused[1]!), ...refused]);
   await checked();
   expect(lines()).toHaveLength(3);
 });
@@ -150,7 +150,7 @@ test('a read-only credential that may write is over only when consoles are open 
   const user = panel.users.get(panelKeys.read)!;
   user.permissions.push('control.console');
   const tooMuch = expect.stringMatching(/^warn provider panel: The read_only_token may do more than read/) as string;
-  await expect.poll(lines, eventually).toEqual([tooMuch]);
+  await expect.poll(lines).toEqual([tooMuch]);
   const game = providers.get('panel')!.game!;
   expect(await recordConsole(game, panel.wings.uuid).ended()).toBe('console is not available');
   // The account answers, but not what the credential may do.
@@ -160,7 +160,7 @@ test('a read-only credential that may write is over only when consoles are open 
   user.permissions.pop();
   panel.fail(undefined);
   const over = expect.stringMatching(/^info provider panel: over: The read_only_token may do more/) as string;
-  await expect.poll(lines, eventually).toEqual([over, tooMuch]);
+  await expect.poll(lines).toEqual([over, tooMuch]);
   panel.wings.become('running');
   const record = recordConsole(game, panel.wings.uuid);
   panel.wings.print('hello');
@@ -173,7 +173,7 @@ test('a stop during a check logs nothing', async () => {
   const asked = (): number => panel.seen.length;
   panel.fail('hang');
   const stop = await start({ providers, log });
-  await expect.poll(asked, eventually).toBe(1);
+  await expect.poll(asked).toBe(1);
   const before = written();
   stop();
   const provider = providers.get('panel')!;
@@ -197,7 +197,7 @@ function createClocks(at: string) {
     /** Waits until some looks that began from now on have ended. */
     looked: async () => {
       const before = looks;
-      await expect.poll(() => looks, eventually).toBeGreaterThan(before + 20);
+      await expect.poll(() => looks).toBeGreaterThan(before + 20);
     },
   };
 }
@@ -236,9 +236,9 @@ test('a release whose scheduled change did not come is logged until another is s
   expect(lines()).toEqual([]);
   now.wall = Date.parse('2026-11-20T01:01:00Z');
   const late = 'release age: an article of 2026-11-20 is not online: no release was built since';
-  await expect.poll(lines, eventually).toEqual([`warn ${late}`]);
+  await expect.poll(lines).toEqual([`warn ${late}`]);
   release.nextChangeAt = null;
-  await expect.poll(lines, eventually).toEqual([toOver(`warn ${late}`), `warn ${late}`]);
+  await expect.poll(lines).toEqual([toOver(`warn ${late}`), `warn ${late}`]);
 });
 
 test('a start logs each fault of the installation once, in the words of the doctor', async () => {
@@ -264,7 +264,7 @@ test('a start logs each fault of the installation once, in the words of the doct
     read()
       .map(({ check, msg }) => `${String(check)}: ${String(msg)}`)
       .toSorted();
-  await expect.poll(warnings, eventually).toEqual(expected);
+  await expect.poll(warnings).toEqual(expected);
   expect(read().every(({ level, advice }) => level === 'warn' && typeof advice === 'string')).toBe(true);
   const listening = app.log().findIndex(({ msg }) => msg === 'listening');
   expect(app.log().findIndex(({ check }) => check !== undefined)).toBeGreaterThan(listening);
@@ -275,7 +275,7 @@ test('a start with nothing wrong logs no warning', async () => {
   chmodSync(world.settings['DATA_DIR']!, 0o700);
   const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
   const accounts = () => world.panel.seen.filter(({ path }) => path.endsWith('/account')).length;
-  await expect.poll(accounts, eventually).toBeGreaterThan(1);
+  await expect.poll(accounts).toBeGreaterThan(1);
   await app.stop();
   expect(app.log().filter(({ level }) => level !== 'info')).toEqual([]);
 });

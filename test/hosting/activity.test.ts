@@ -5,7 +5,7 @@ import type { Seen } from '../helpers/upstream.ts';
 import { runHere } from '../commands/run-command.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
-import { borrowHosting, eventually } from '../server/shared.ts';
+import { borrowHosting } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 import { openStream } from './instances.ts';
 import type { AuditEntry } from '../../server/store/types.ts';
@@ -65,9 +65,9 @@ describe('the outcome of an action', () => {
     const { app, world } = await borrowHosting();
     world.panel.fail('hang', isAction);
     const first = act(app, 'killGameServer', 'first-of-two');
-    await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
+    await expect.poll(() => world.panel.seen.filter(isAction)).toHaveLength(1);
     const second = act(app, 'killGameServer', 'second-of-two');
-    await expect.poll(async () => (await pageOf(app)).activity, eventually).toHaveLength(2);
+    await expect.poll(async () => (await pageOf(app)).activity).toHaveLength(2);
     await world.store.apiKeys.revoke(app.key.split('_')[1]!, Date.now());
     world.panel.server.closeAllConnections();
     expect([(await first).status, (await second).status]).toEqual([502, 401]);
@@ -92,7 +92,7 @@ describe('the outcome of an action', () => {
     const advance = stopTimeouts();
     world.panel.fail('hang', isAction);
     const answer = act(app, 'killGameServer', 'order-4711');
-    await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
+    await expect.poll(() => world.panel.seen.filter(isAction)).toHaveLength(1);
     expect((await actionOf(app, 'order-4711')).action).toMatchObject({ status: 'running', finished_at: null });
     advance(2000);
     expect((await answer).status).toBe(502);
@@ -148,7 +148,7 @@ describe('the outcome of an action', () => {
     const { app } = await borrowHosting();
     const stream = await openStream(app);
     stream.send('send command', 'say hello');
-    await expect.poll(async () => (await pageOf(app)).activity, eventually).toMatchObject([{ status: 'accepted' }]);
+    await expect.poll(async () => (await pageOf(app)).activity).toMatchObject([{ status: 'accepted' }]);
     const [newest] = (await pageOf(app)).activity;
     expect((await actionOf(app, String(newest!['request_id']))).action).toEqual(newest);
   });
@@ -173,7 +173,7 @@ describe('a replay names the first request', () => {
     const advance = stopTimeouts();
     world.panel.fail('hang', isAction);
     const first = act(app, 'killGameServer', 'first-request', headers);
-    await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
+    await expect.poll(() => world.panel.seen.filter(isAction)).toHaveLength(1);
     const early = await act(app, 'killGameServer', 'second-request', headers);
     expect({ status: early.status, first: firstOf(early) }).toEqual({ status: 409, first: 'first-request' });
     advance(2000);

@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { readEnv } from '../../server/env.ts';
 import { startServer } from '../../server/start.ts';
-import { openStore } from '../../server/store/index.ts';
 import { demoSettings } from '../helpers/demo.ts';
 import { createTestLog } from '../helpers/upstream.ts';
 import { ask } from '../server/ask.ts';
+import { openTestStore } from '../store/target.ts';
 
 test('the demo adds a game server, a VPS and a key for both, once', async () => {
   const settings = await demoSettings();
@@ -19,8 +19,7 @@ test('the demo adds a game server, a VPS and a key for both, once', async () => 
   const second = await startServer(readEnv(settings), log, { demo: true });
   onTestFinished(() => second.stop());
   expect(second.demoKey).toBeUndefined();
-  const store = await openStore({ DATA_DIR: settings.DATA_DIR });
-  onTestFinished(() => store.close());
+  const store = await openTestStore({ DATA_DIR: settings.DATA_DIR });
   expect((await store.servers.list()).map(({ server }) => server)).toEqual(['game:demo', 'vps:demo']);
   expect(await store.apiKeys.list()).toHaveLength(1);
   const changes = await Array.fromAsync(store.audit.entries({}));

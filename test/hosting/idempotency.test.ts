@@ -7,7 +7,7 @@ import type { Seen } from '../helpers/upstream.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
 import { createServable, startProcess } from '../server/process.ts';
-import { borrowHosting, eventually } from '../server/shared.ts';
+import { borrowHosting } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
 const target = '/v1/hosting/game/power/mine/start';
@@ -169,7 +169,7 @@ test('an action of a killed process runs at most once', async () => {
   const port = await first.listening();
   world.panel.fail('hang', isPower);
   const lost = start({ port, key } as SharedApp, 'order-4711').catch(() => 'cut');
-  await expect.poll(() => powerCalls(world), eventually).toBe(1);
+  await expect.poll(() => powerCalls(world)).toBe(1);
   first.child.kill('SIGKILL');
   expect(await lost).toBe('cut');
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { askEndpoint } from '../server/ask.ts';
-import { eventually, serveHosting, sharedProject } from '../server/shared.ts';
+import { serveHosting, sharedProject } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 import { createInstances, openStream } from './instances.ts';
 import { createTestApp } from '../helpers/app.ts';
@@ -97,9 +97,9 @@ test('an open console knows the state without a read, and at once after an actio
   expect((await readState(app, 'getGameServerState')).state).not.toBe('running');
   // The stand-in keeps its server running; this is what Wings reports after a stop.
   panel.wings.become('stopping');
-  await expect.poll(async () => (await readState(app, 'getGameServerState')).state, eventually).toBe('stopping');
+  await expect.poll(async () => (await readState(app, 'getGameServerState')).state).toBe('stopping');
   panel.wings.become('offline');
-  await expect.poll(async () => (await readState(app, 'getGameServerState')).state, eventually).toBe('offline');
+  await expect.poll(async () => (await readState(app, 'getGameServerState')).state).toBe('offline');
   expect(reads()).toBe(0);
 });
 
@@ -146,13 +146,13 @@ async function createOldWorld(): Promise<HostingWorld> {
 test('AUDIT_RETENTION_DAYS removes older entries of the audit log by itself', async () => {
   const world = await createOldWorld();
   await createTestApp({ root: await sharedProject(), settings: { ...world.settings, AUDIT_RETENTION_DAYS: '30' } });
-  await expect.poll(() => requestIds(world), eventually).toEqual(['young']);
+  await expect.poll(() => requestIds(world)).toEqual(['young']);
 });
 
 test('without AUDIT_RETENTION_DAYS the audit log is kept; tokens that expired an hour ago are removed', async () => {
   const world = await createOldWorld();
   await createTestApp({ root: await sharedProject(), settings: world.settings });
-  await expect.poll(() => world.store.streamTokens.find('c'.repeat(64)), eventually).toBeUndefined();
+  await expect.poll(() => world.store.streamTokens.find('c'.repeat(64))).toBeUndefined();
   expect(await world.store.streamTokens.find('d'.repeat(64))).toBeDefined();
   expect(await requestIds(world)).toEqual(['old', 'young']);
 });

@@ -6,7 +6,6 @@ import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import { createServable, startProcess } from '../server/process.ts';
-import { eventually } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
 /** Preloaded before the server: the guard shell of local servers fails to start, after the local server has started. */
@@ -40,7 +39,7 @@ test('after an action failed unexpectedly, its outcome is unknown, and its Idemp
   const first = await askEndpoint(app, 'startVps', { headers });
   expect(first).toMatchObject({ status: 500, text: renderProblem('json', 'internal_error') });
   expect(first.headers).not.toHaveProperty('idempotent-replayed');
-  await expect.poll(() => existsSync(started) && readFileSync(started, 'utf8'), eventually).toBe('x');
+  await expect.poll(() => existsSync(started) && readFileSync(started, 'utf8')).toBe('x');
   expect(first.headers['action-outcome']).toBe('unknown');
   const message = `The power action may have been done; see /v1/hosting/actions/${String(first.headers['x-request-id'])}`;
   for (let time = 0; time < 3; time += 1) {

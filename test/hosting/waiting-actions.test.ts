@@ -11,7 +11,7 @@ import { temporaryFolder } from '../helpers/project.ts';
 import { panelKeys } from '../helpers/upstream-panel.ts';
 import type { Seen } from '../helpers/upstream.ts';
 import { askEndpoint } from '../server/ask.ts';
-import { borrowHosting, eventually, sharedProject } from '../server/shared.ts';
+import { borrowHosting, sharedProject } from '../server/shared.ts';
 import type { Served } from '../server/shared.ts';
 import { openStream } from './instances.ts';
 
@@ -27,10 +27,10 @@ async function waitForTurn(kind: Kind) {
   const upstream = kind === 'game' ? world.panel : world.hetzner;
   upstream.fail('hang', isAction);
   const first = askEndpoint(app, kind === 'game' ? 'startGameServer' : 'startVps');
-  await expect.poll(() => upstream.seen.filter(isAction), eventually).toHaveLength(1);
+  await expect.poll(() => upstream.seen.filter(isAction)).toHaveLength(1);
   upstream.fail(undefined);
   const second = askEndpoint(app, kind === 'game' ? 'killGameServer' : 'stopVps');
-  await expect.poll(() => Array.fromAsync(world.store.audit.entries({})), eventually).toHaveLength(2);
+  await expect.poll(() => Array.fromAsync(world.store.audit.entries({}))).toHaveLength(2);
   return {
     world,
     keyId: app.key.split('_')[1]!,
@@ -125,11 +125,11 @@ async function harmBeforeConnection({ app, world }: Served, harm: () => Promise<
   stopTimeouts();
   // As many as there are connections to a panel.
   const commands = Array.from({ length: 32 }, () => askEndpoint(app, 'sendGameCommand'));
-  await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(32);
+  await expect.poll(() => world.panel.seen.filter(isAction)).toHaveLength(32);
   const power = askEndpoint(app, 'killGameServer');
   const isWaiting = async () =>
     (await Array.fromAsync(world.store.audit.entries({}))).some(({ action }) => action === 'kill');
-  await expect.poll(isWaiting, eventually).toBe(true);
+  await expect.poll(isWaiting).toBe(true);
   await sleep(700);
   await harm();
   world.panel.fail(undefined);
@@ -163,7 +163,7 @@ test('a command of a stream that waits for another one is not sent if its key is
   world.panel.fail('hang', isAction);
   stream.send('send command', 'first');
   stream.send('send command', 'second');
-  await expect.poll(() => world.panel.seen.filter(isAction), eventually).toHaveLength(1);
+  await expect.poll(() => world.panel.seen.filter(isAction)).toHaveLength(1);
   await run(world, 'keys', 'rotate', app.key.split('_')[1]!);
   world.panel.fail(undefined);
   world.panel.server.closeAllConnections();

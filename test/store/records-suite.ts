@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { apiKey, claim } from './samples.ts';
+import { apiKey, claim, streamToken } from './samples.ts';
 import { openTwice, openWithQuery } from './target.ts';
 import type { CreateTarget } from './target.ts';
 
@@ -7,7 +7,10 @@ const minute = 60_000;
 const day = 24 * 60 * minute;
 const t0 = 1_800_000_000_000;
 
-/** Tests of the records of keys, servers and requests, for every kind of store. */
+/** The hash of a token for each number. */
+const hashOf = (number: number): string => number.toString(16).padStart(64, '0');
+
+/** Tests of the records of keys, servers, requests, votes and stream tokens, for every kind of store. */
 export function recordsSuite(createTarget: CreateTarget): void {
   const open = async () => (await createTarget()).open();
 
@@ -255,6 +258,79 @@ export function recordsSuite(createTarget: CreateTarget): void {
       await idempotency.purge(t0);
       const query = await target.connect();
       expect(await query('SELECT idempotency_key AS name FROM hosting_idempotency')).toEqual([{ name: 'new' }]);
+    });
+  });
+
+  describe('votes', () => {
+    test('the votes of readers are counted by article, all or from a start day', async () => {
+      const { feedback } = await open();
+      const vote = (path: string, day: string, helpful: boolean) => feedback.count({ path, day, helpful });
+      await vote('/knowledgebase/vps/ssh', '2026-11-01', true);
+      await vote('/knowledgebase/vps/ssh', '2026-11-01', true);
+      await vote('/knowledgebase/vps/ssh', '2026-11-02', false);
+      await vote('/knowledgebase/dns/records', '2026-11-02', true);
+      await vote('', '2026-10-31', false);
+      expect(await feedback.report({})).toEqual([
+        { path: '', helpful: 0, unhelpful: 1 },
+        { path: '/knowledgebase/dns/records', helpful: 1, unhelpful: 0 },
+        { path: '/knowledgebase/vps/ssh', helpful: 2, unhelpful: 1 },
+      ]);
+      expect(await feedback.report({ since: '2026-11-02' })).toEqual([
+        { path: '/knowledgebase/dns/records', helpful: 1, unhelpful: 0 },
+        { path: '/knowledgebase/vps/ssh', helpful: 0, unhelpful: 1 },
+      ]);
+      expect(await feedback.report({ since: '2027-01-01' })).toEqual([]);
+    });
+
+    test('the votes of readers that are given concurrently are all counted', async () => {
+      const [one, other] = await openTwice(createTarget);
+      const vote = { path: '/knowledgebase/vps/ssh', day: '2026-11-01', helpful: true };
+      await Promise.all(Array.from({ length: 100 }, (_, at) => (at % 2 === 0 ? one : other).feedback.count(vote)));
+      expect(await one.feedback.report({})).toEqual([{ path: vote.path, helpful: 100, unhelpful: 0 }]);
+    });
+  });
+
+  describe('stream tokens', () => {
+    test('a token is found by its hash on every instance, also after it expired', async () => {
+      const [one, other] = await openTwice(createTarget);
+      const token = streamToken({ mode: 'read', expiresAt: t0 + 1 });
+      await one.streamTokens.add(token);
+      await one.streamTokens.add(streamToken({ tokenHash: hashOf(1), server: 'game:creative' }));
+      expect(await other.streamTokens.find(token.tokenHash)).toEqual(token);
+      expect(await other.streamTokens.find(hashOf(2))).toBeUndefined();
+    });
+
+    test('the oldest of more than 200 valid tokens of a key is removed', async () => {
+      const { streamTokens } = await open();
+      await streamTokens.add(streamToken({ tokenHash: hashOf(1000), keyId: 'another00000' }));
+      await streamTokens.add(streamToken({ tokenHash: hashOf(1001), issuedAt: t0 - 600_000, expiresAt: t0 }));
+      for (let number = 0; number < 200; number += 1)
+        await streamTokens.add(streamToken({ tokenHash: hashOf(number) }));
+      expect(await streamTokens.find(hashOf(0))).toBeDefined();
+      await streamTokens.add(streamToken({ tokenHash: hashOf(200) }));
+      expect(await streamTokens.find(hashOf(0))).toBeUndefined();
+      for (const kept of [1, 200, 1000, 1001]) expect(await streamTokens.find(hashOf(kept))).toBeDefined();
+    });
+
+    test('of 250 tokens that two instances issue at once, 200 are kept', async () => {
+      const target = await createTarget();
+      const stores = [await target.open(), await target.open()];
+      await Promise.all(
+        Array.from({ length: 250 }, (_, number) =>
+          stores[number % 2]!.streamTokens.add(streamToken({ tokenHash: hashOf(number) })),
+        ),
+      );
+      const query = await target.connect();
+      expect(await query('SELECT id FROM hosting_stream_tokens')).toHaveLength(200);
+    });
+
+    test('purge removes only tokens that expired before a time', async () => {
+      const { streamTokens } = await open();
+      await streamTokens.add(streamToken({ tokenHash: hashOf(1), expiresAt: t0 - 1 }));
+      await streamTokens.add(streamToken({ tokenHash: hashOf(2), expiresAt: t0 }));
+      await streamTokens.purge(t0);
+      expect(await streamTokens.find(hashOf(1))).toBeUndefined();
+      expect(await streamTokens.find(hashOf(2))).toBeDefined();
     });
   });
 }

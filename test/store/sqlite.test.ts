@@ -14,24 +14,17 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { EnvError } from '../../server/settings.ts';
 import { StoreError } from '../../server/store/database.ts';
 import { openStore } from '../../server/store/index.ts';
-import type { Store } from '../../server/store/types.ts';
 import { temporaryFolder } from '../helpers/project.ts';
-import { activitySuite } from './activity-suite.ts';
 import { auditSuite } from './audit-suite.ts';
 import { damageSuite } from './damage-suite.ts';
-import { feedbackSuite } from './feedback-suite.ts';
 import { recordsSuite } from './records-suite.ts';
 import { apiKey, auditEntry } from './samples.ts';
 import { sharingSuite } from './sharing-suite.ts';
-import { streamTokenSuite } from './stream-token-suite.ts';
-import { createSqliteTarget, openWithQuery } from './target.ts';
+import { createSqliteTarget, openTestStore, openWithQuery } from './target.ts';
 
 describe('in a SQLite file', () => {
   recordsSuite(createSqliteTarget);
   auditSuite(createSqliteTarget);
-  activitySuite(createSqliteTarget);
-  feedbackSuite(createSqliteTarget);
-  streamTokenSuite(createSqliteTarget);
   sharingSuite(createSqliteTarget);
   damageSuite(createSqliteTarget);
 
@@ -169,12 +162,7 @@ function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);
 }
 
-/** Opens the store of a folder, which is closed when the test ends. */
-async function open(folder: string): Promise<Store> {
-  const store = await openStore({ DATA_DIR: folder });
-  onTestFinished(() => store.close());
-  return store;
-}
+const open = (folder: string) => openTestStore({ DATA_DIR: folder });
 
 /** An open store with a key. */
 async function prepare() {

@@ -78,13 +78,16 @@ function createTarget(
   return {
     env,
     dialect,
-    async open() {
-      const store = await openStore(readSettings(StoreSettings, env));
-      onTestFinished(() => store.close());
-      return store;
-    },
+    open: () => openTestStore(env),
     ...direct,
   };
+}
+
+/** Opens the store of these settings, which is closed when the test ends. */
+export async function openTestStore(env: Readonly<Record<string, string>>): Promise<Store> {
+  const store = await openStore(readSettings(StoreSettings, env));
+  onTestFinished(() => store.close());
+  return store;
 }
 
 /** Opens one new database twice, as two instances do. */

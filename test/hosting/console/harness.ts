@@ -18,11 +18,11 @@ import { createRequests } from '../../../server/http/request.ts';
 import { Problem } from '../../../server/problem.ts';
 import { createTokenBucket } from '../../../server/token-bucket.ts';
 import type { ConsoleEvents } from '../../../server/hosting/providers/types.ts';
-import { openStore } from '../../../server/store/index.ts';
 import { openClient } from '../../helpers/console-client.ts';
 import type { Message, TestClient } from '../../helpers/console-client.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createTestLog } from '../../helpers/upstream.ts';
+import { openTestStore } from '../../store/target.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Different secrets of API keys, as their hashes. */
@@ -80,8 +80,7 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
     /** Whether a console has emitted its buffered lines when it is open. */
     isLoaded: true,
   };
-  const store = await openStore({ DATA_DIR: temporaryFolder() });
-  onTestFinished(() => store.close());
+  const store = await openTestStore({ DATA_DIR: temporaryFolder() });
   const tokens = createStreamTokens({
     store: store.streamTokens,
     ttlSeconds,

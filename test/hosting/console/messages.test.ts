@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { Problem } from '../../../server/problem.ts';
 import { ProviderError } from '../../../server/upstream/client.ts';
 import { linesOf } from '../../helpers/console-client.ts';
-import { createClockedRelay, createTestRelay, openTestStream, pollOptions, secretHash } from './harness.ts';
+import { createClockedRelay, createTestRelay, openTestStream, secretHash } from './harness.ts';
 
 const malformed = 'A message must be a JSON text of the form {"event": "...", "args": ["..."]}';
 const noCommand =
@@ -164,7 +164,7 @@ test('a burst of 20 messages is accepted, further ones are dropped with one erro
   const denied = (): number => client.messages.filter(([event]) => event === 'permission denied').length;
   for (let sent = 0; sent < 60; sent += 1) client.send('x');
   // A ping would be dropped too, but ws answers it, maybe before the messages are handled.
-  await expect.poll(denied, pollOptions).toBe(20);
+  await expect.poll(denied).toBe(20);
   await client.roundTrip();
   expect(denied()).toBe(20);
   expect(client.messages.filter(([event]) => event === 'daemon error')).toEqual([
@@ -172,7 +172,7 @@ test('a burst of 20 messages is accepted, further ones are dropped with one erro
   ]);
   await clock.advance(2);
   for (let sent = 0; sent < 60; sent += 1) client.send('y');
-  await expect.poll(denied, pollOptions).toBe(30);
+  await expect.poll(denied).toBe(30);
   await client.roundTrip();
   expect(denied()).toBe(30);
 });

@@ -5,7 +5,7 @@ import type { CloseName } from '#contract/console-stream.ts';
 import { parseMessage } from '../../../server/hosting/console/session.ts';
 import { findProblem } from '../../server/described-frames.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
-import { openTestStream, pollOptions } from './harness.ts';
+import { openTestStream } from './harness.ts';
 
 // Each message and close code of every test is compared with the table. The other files of this folder cause each of
 // them, but for the close codes below.
@@ -30,7 +30,7 @@ test.for<[CloseName, (stream: Stream) => unknown]>([
   const closed = once(stream.client.socket, 'close');
   cause(stream);
   expect((await closed)[0]).toBe(closeCodes[name].code);
-  await expect.poll(() => stream.relay.relay.stats().connections, pollOptions).toBe(0);
+  await expect.poll(() => stream.relay.relay.stats().connections).toBe(0);
 });
 
 test('the close codes that clients rely on stay the same', () => {

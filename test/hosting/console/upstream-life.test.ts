@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { TestClient } from '../../helpers/console-client.ts';
-import { createClockedRelay, openTestStream, pollOptions } from './harness.ts';
+import { createClockedRelay, openTestStream } from './harness.ts';
 import type { FakeSource, TestRelay } from './harness.ts';
 
 async function leave(relay: TestRelay, client: TestClient): Promise<void> {
   const { viewers } = relay.relay.stats();
   client.socket.close();
-  await expect.poll(() => relay.relay.stats().viewers, pollOptions).toBe(viewers - 1);
+  await expect.poll(() => relay.relay.stats().viewers).toBe(viewers - 1);
 }
 
 /** A relay whose console opening is pending until `resolve` or `reject`. */
@@ -47,7 +47,7 @@ test('a console that opens during shutdown is closed at once', async () => {
   await relay.open();
   await relay.stop();
   resolve();
-  await expect.poll(() => relay.sources[0]!.closed, pollOptions).toBe(true);
+  await expect.poll(() => relay.sources[0]!.closed).toBe(true);
   expect(relay.relay.stats().upstreams).toBe(0);
   expect(clock.pending()).toBe(0);
 });
@@ -76,7 +76,7 @@ test('viewers get the messages of an upstream that is reopening', async () => {
   expect(await client.next()).toEqual(['daemon error', 'an error']);
   expect(await client.next()).toEqual(['daemon error', 'the server is gone']);
   opening.resolve();
-  await expect.poll(() => source.closed, pollOptions).toBe(true);
+  await expect.poll(() => source.closed).toBe(true);
 });
 
 test.for([

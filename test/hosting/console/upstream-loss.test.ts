@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { unknownStats } from '#contract/console-stream.ts';
 import { ProviderError } from '../../../server/upstream/client.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
-import { openTestStream, pollOptions } from './harness.ts';
+import { openTestStream } from './harness.ts';
 import type { TestRelayOptions } from './harness.ts';
 
 const lost = 'the connection to the console was lost';
@@ -26,7 +26,7 @@ async function follow(options: TestRelayOptions = {}) {
 
 async function leave({ relay }: Awaited<ReturnType<typeof follow>>, client: TestClient): Promise<void> {
   client.socket.close();
-  await expect.poll(() => relay.relay.stats().viewers, pollOptions).toBe(0);
+  await expect.poll(() => relay.relay.stats().viewers).toBe(0);
 }
 
 test('a lost upstream is one gap at once, and is opened again with increasing waits, without its buffered lines', async () => {

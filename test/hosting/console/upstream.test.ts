@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ProviderError } from '../../../server/upstream/client.ts';
 import { linesOf } from '../../helpers/console-client.ts';
-import { createClockedRelay, createTestRelay, openTestStream, pollOptions } from './harness.ts';
+import { createClockedRelay, createTestRelay, openTestStream } from './harness.ts';
 import type { FakeSource } from './harness.ts';
 
 test('all viewers of a server share one upstream and get the same lines', async () => {
@@ -82,7 +82,7 @@ test('the lines that an upstream has buffered are the answer to an early send lo
   const [source] = relay.sources;
   source!.line('old 1');
   resolve();
-  await expect.poll(() => early.messages.length, pollOptions).toBe(1);
+  await expect.poll(() => early.messages.length).toBe(1);
   const live = await relay.open();
   source!.line('old 2');
   source!.status('running');
@@ -144,7 +144,7 @@ test('a client that is too slow for the history gets the gap before logs end', a
   await client.until('logs end');
   client.socket.pause();
   for (let number = 60; number < 2000; number += 1) source!.line(`${number} ${text}`);
-  await expect.poll(() => relay.relay.history('game:mc').length, pollOptions).toBeLessThan(110);
+  await expect.poll(() => relay.relay.history('game:mc').length).toBeLessThan(110);
   await clock.advance(1);
   client.send('send logs');
   source!.status('running');
@@ -161,7 +161,7 @@ test('the upstream stays open for 30 s after its last viewer, for page reloads',
   const leave = async () => {
     const viewer = await relay.open();
     viewer.socket.close();
-    await expect.poll(() => relay.relay.stats().viewers, pollOptions).toBe(0);
+    await expect.poll(() => relay.relay.stats().viewers).toBe(0);
   };
   await leave();
   relay.sources[0]!.line('without viewers');
@@ -191,10 +191,10 @@ test('an upstream that opens after its last viewer has left is closed at once', 
   relay.behaviour.open = () => promise;
   const viewer = await relay.open();
   viewer.socket.close();
-  await expect.poll(() => relay.relay.stats().viewers, pollOptions).toBe(0);
+  await expect.poll(() => relay.relay.stats().viewers).toBe(0);
   await clock.advance(30);
   resolve();
-  await expect.poll(() => relay.sources[0]!.closed, pollOptions).toBe(true);
+  await expect.poll(() => relay.sources[0]!.closed).toBe(true);
   expect(relay.relay.stats().upstreams).toBe(0);
 });
 
@@ -261,7 +261,7 @@ test('a failed opening is not retried without viewers, and short visits do not s
     const viewer = await relay.open();
     await viewer.until('daemon error');
     viewer.socket.close();
-    await expect.poll(() => relay.relay.stats().viewers, pollOptions).toBe(0);
+    await expect.poll(() => relay.relay.stats().viewers).toBe(0);
   };
   await comeAndGo();
   await comeAndGo();

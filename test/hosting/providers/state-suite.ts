@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { PowerState, ServerProvider } from '../../../server/hosting/providers/types.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';
-import { eventually } from '../../server/shared.ts';
 
 /** A server of a provider, and time that passes for the provider alone. */
 export interface StateHarness {
@@ -29,7 +28,7 @@ export function testStates(prepare: () => Promise<StateHarness>): void {
       await act(action);
       pass(longMs);
       // A process of this machine needs some time to end.
-      await expect.poll(async () => (await state(ref, longMs)).state, eventually).toBe(expected);
+      await expect.poll(async () => (await state(ref, longMs)).state).toBe(expected);
       pass(longMs);
       const before = Date.now();
       const { checkedAt } = await state(ref, longMs);
@@ -55,7 +54,7 @@ export function testStates(prepare: () => Promise<StateHarness>): void {
         seen.push((await state(ref, since)).state);
       }
       expect(seen).not.toContain(before);
-      await expect.poll(async () => (await state(ref, longMs)).state, eventually).toBe(after);
+      await expect.poll(async () => (await state(ref, longMs)).state).toBe(after);
     }
   });
 

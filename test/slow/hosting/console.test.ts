@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { linesOf } from '../../helpers/console-client.ts';
 import { bootstrap, openStream } from '../../hosting/instances.ts';
 import { askEndpoint } from '../../server/ask.ts';
-import { eventually, serveHosting } from '../../server/shared.ts';
+import { serveHosting } from '../../server/shared.ts';
 
 /** How long the test follows a stream; longer than the lifetime of each token. */
 const followMs = 20_000;
@@ -34,7 +34,7 @@ test('a stream outlives each of its tokens without losing a line', async () => {
     }
     await sleep(50);
   }
-  await expect.poll(() => linesOf(client.messages).length, eventually).toBe(printed.length);
+  await expect.poll(() => linesOf(client.messages).length).toBe(printed.length);
   expect(linesOf(client.messages)).toEqual(printed);
   const others = client.messages.map(([event]) => event).filter((event) => event !== 'console output');
   expect(new Set(others)).toEqual(new Set(['auth success', 'status', 'stats', 'token expiring', 'permission denied']));
@@ -64,7 +64,7 @@ describe('a stream', () => {
     await client.until('status');
     world.panel.wings.print('\u001B[32mfirst\u001B[0m');
     world.panel.wings.print('second');
-    await expect.poll(() => linesOf(client.messages), eventually).toHaveLength(2);
+    await expect.poll(() => linesOf(client.messages)).toHaveLength(2);
     const { text } = await askEndpoint(app, 'getLatestGameLog');
     expect(JSON.parse(text)).toMatchObject({ empty: false, content: 'first\nsecond\n' });
   });

@@ -9,7 +9,6 @@ import { temporaryFolder } from '../../helpers/project.ts';
 import { ask } from '../../server/ask.ts';
 import { createServable, startProcess } from '../../server/process.ts';
 import type { ServerProcess } from '../../server/process.ts';
-import { eventually } from '../../server/shared.ts';
 
 const keyPattern = /^ {2}echo 'Authorization: Bearer (hk_\w+)' > \.key$/m;
 
@@ -27,7 +26,7 @@ function startDemo(settings: Record<string, string>): ServerProcess {
 }
 
 async function shownKey(server: ServerProcess): Promise<string> {
-  await expect.poll(() => keyPattern.test(server.stdout()), eventually).toBe(true);
+  await expect.poll(() => keyPattern.test(server.stdout())).toBe(true);
   return keyPattern.exec(server.stdout())![1]!;
 }
 
@@ -55,7 +54,7 @@ test('the demo servers support all actions of their kinds', async () => {
     expect(await post(`${game}/power/demo/${action}`)).toMatchObject({ status });
   const say = (command: string) => post(`${game}/console/demo/command`, JSON.stringify({ command }));
   const answers = async (status: number) => {
-    await expect.poll(async () => (await say('list')).status, eventually).toBe(status);
+    await expect.poll(async () => (await say('list')).status).toBe(status);
   };
   const online = () => answers(200);
   const offline = () => answers(502);
@@ -67,7 +66,7 @@ test('the demo servers support all actions of their kinds', async () => {
   await say('say hello');
   await say('constructor');
   await expect
-    .poll(log, eventually)
+    .poll(log)
     .toMatch(
       /Done! For help[^]*players online[^]*Commands: help, list, say, stop[^]*\[Server\] hello\n[^]*Unknown command/,
     );
@@ -75,7 +74,7 @@ test('the demo servers support all actions of their kinds', async () => {
   await online();
   await power('stop');
   await offline();
-  await expect.poll(log, eventually).toMatch(/Saving the world[^\n]*\n$/);
+  await expect.poll(log).toMatch(/Saving the world[^\n]*\n$/);
   await power('start');
   await online();
   await power('kill', 400);
@@ -89,12 +88,12 @@ test('the demo servers support all actions of their kinds', async () => {
   const vps = '/v1/hosting/cloud/vps-custom/demo';
   const vpsLog = (): string => readFileSync(join(settings.DATA_DIR!, 'local/demo/vps-demo.log'), 'utf8');
   expect(await post(`${vps}/start`)).toMatchObject({ status: 200 });
-  await expect.poll(vpsLog, eventually).toContain('Reached target: multi-user');
+  await expect.poll(vpsLog).toContain('Reached target: multi-user');
   expect(vpsLog().match(/Booting/g)).toHaveLength(1);
   expect(await post(`${vps}/reset?force=true`, '{"force":true}')).toMatchObject({ status: 200 });
-  await expect.poll(() => vpsLog().match(/Reached target/g), eventually).toHaveLength(2);
+  await expect.poll(() => vpsLog().match(/Reached target/g)).toHaveLength(2);
   expect(await post(`${vps}/stop`)).toMatchObject({ status: 200 });
-  await expect.poll(vpsLog, eventually).toContain('power-off');
+  await expect.poll(vpsLog).toContain('power-off');
   server.child.kill('SIGTERM');
   expect(await server.ended()).toBe(0);
 });
@@ -139,9 +138,9 @@ test('the console client follows the demo and sends typed lines', async () => {
   let output = '';
   for (const stream of [client.stdout, client.stderr])
     stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await expect.poll(() => output, eventually).toContain('Done! For help');
+  await expect.poll(() => output).toContain('Done! For help');
   client.stdin.write('say typed by hand\n');
-  await expect.poll(() => output, eventually).toContain('[Server] typed by hand');
+  await expect.poll(() => output).toContain('[Server] typed by hand');
   client.stdin.end();
   await once(client, 'close');
   expect(output).toContain('-- closed');

@@ -1,27 +1,18 @@
 import { inspect } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { StoreError } from '../../../server/store/database.ts';
-import { openStore } from '../../../server/store/index.ts';
-import { activitySuite } from '../../store/activity-suite.ts';
 import { auditSuite } from '../../store/audit-suite.ts';
 import { damageSuite } from '../../store/damage-suite.ts';
-import { feedbackSuite } from '../../store/feedback-suite.ts';
 import { describePostgres, withClient } from '../../helpers/postgres.ts';
 import { recordsSuite } from '../../store/records-suite.ts';
 import { apiKey } from '../../store/samples.ts';
 import { sharingSuite } from '../../store/sharing-suite.ts';
-import { streamTokenSuite } from '../../store/stream-token-suite.ts';
-import { createPostgresTarget } from '../../store/target.ts';
-
-const openPostgresStore = (url: string) => openStore({ DATA_DIR: '', DATABASE_URL: url });
+import { createPostgresTarget, openTestStore } from '../../store/target.ts';
 
 describePostgres((server) => {
   const createTarget = async () => createPostgresTarget(await server().createDatabase());
   recordsSuite(createTarget);
   auditSuite(createTarget);
-  activitySuite(createTarget);
-  feedbackSuite(createTarget);
-  streamTokenSuite(createTarget);
   sharingSuite(createTarget);
   damageSuite(createTarget);
 
@@ -41,7 +32,7 @@ describePostgres((server) => {
         'it cannot be reached (ENOENT)',
     };
     for (const [url, reason] of Object.entries(cases)) {
-      const error = await openPostgresStore(url).then(
+      const error = await openTestStore({ DATABASE_URL: url }).then(
         () => undefined,
         (thrown: unknown) => thrown,
       );
@@ -55,8 +46,7 @@ describePostgres((server) => {
 
   test('reconnects after its connections are lost', async () => {
     const url = await server().createDatabase();
-    const store = await openPostgresStore(url);
-    onTestFinished(() => store.close());
+    const store = await openTestStore({ DATABASE_URL: url });
     await store.apiKeys.create(apiKey());
     await withClient(url, (client) =>
       client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()'),
@@ -80,14 +70,14 @@ describePostgres((server) => {
 
   test('starts as a user without CREATE rights if the tables exist', async () => {
     const url = await server().createDatabase();
-    await (await openPostgresStore(url)).close();
+    await (await openTestStore({ DATABASE_URL: url })).close();
     await withClient(url, async (client) => {
       await client.query(`CREATE ROLE app LOGIN PASSWORD 'app-password'`);
       await client.query('REVOKE CREATE ON SCHEMA public FROM PUBLIC');
       await client.query('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO app');
     });
-    const store = await openPostgresStore(url.replace(`postgres:${server().password}@`, 'app:app-password@'));
-    onTestFinished(() => store.close());
+    const DATABASE_URL = url.replace(`postgres:${server().password}@`, 'app:app-password@');
+    const store = await openTestStore({ DATABASE_URL });
     await store.apiKeys.create(apiKey());
     expect(await store.apiKeys.list()).toEqual([apiKey()]);
   });

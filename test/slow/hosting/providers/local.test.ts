@@ -19,7 +19,6 @@ import {
 } from '../../../hosting/providers/local-harness.ts';
 import { testVpsProvider } from '../../../hosting/providers/vps-suite.ts';
 import { createServable, startProcess } from '../../../server/process.ts';
-import { eventually } from '../../../server/shared.ts';
 
 /** Waits for the effect of an action on the programs with a name. */
 function createArrival(supervisor: Supervisor, name: string) {
@@ -288,7 +287,7 @@ test('a local server that cannot start is warned of at start with the reason, an
       .slice(0, -1)
       .map((line) => JSON.parse(line) as Record<string, unknown>)
       .filter(({ level }) => level === 'warn');
-  await expect.poll(() => readWarnings().length, eventually).toBe(6);
+  await expect.poll(() => readWarnings().length).toBe(6);
   expect(
     readWarnings()
       .map(({ check, msg }) => `${String(check)}: ${String(msg)}`)
