@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { serveExampleSite } from '../helpers/example-site.ts';
-import { describeRunNginx } from '../helpers/nginx.ts';
+import { describeNginx } from '../helpers/nginx.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
@@ -78,7 +78,7 @@ function readConfiguration(): string {
   );
 }
 
-describeRunNginx((run) => {
+describeNginx((run) => {
   test('the configuration in the README serves the same pages', async () => {
     const types = 'types { text/html html; text/javascript js; }';
     const nginx = await run()((_, port) => `${types} server { listen 127.0.0.1:${port}; ${readConfiguration()} }`);

@@ -10,7 +10,6 @@ import type { ApiKeyRecord, AuditEntry } from '../../server/store/types.ts';
 import { createHetznerUpstream, hetznerToken } from './upstream-hetzner.ts';
 import { createPanelUpstream, panelKeys } from './upstream-panel.ts';
 import type { PanelOptions } from './upstream-panel.ts';
-import type { OnEnd } from './upstream.ts';
 
 /** Customers' servers, API keys, and stand-ins for the systems that run the servers. */
 export type HostingWorld = Awaited<ReturnType<typeof createHostingWorld>>;
@@ -21,7 +20,7 @@ export const ownServers = ['game:mine', 'vps:mine'] as const;
 /** Starts a panel and a cloud stand-in with one server each, and fills a store with servers of two customers. */
 export async function createHostingWorld(
   folder: string,
-  { onEnd = onTestFinished, databaseUrl, ...panelOptions }: PanelOptions & { onEnd?: OnEnd; databaseUrl?: string } = {},
+  { onEnd = onTestFinished, databaseUrl, ...panelOptions }: PanelOptions & { databaseUrl?: string | undefined } = {},
 ) {
   const panel = await createPanelUpstream({ isSteady: true, onEnd, ...panelOptions });
   panel.files.set('/logs/latest.log', '[12:00:00] Server started\n');

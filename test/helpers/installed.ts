@@ -11,9 +11,7 @@ declare module 'vitest' {
 
 /** A Debian program that tests run for real. */
 export interface Installed<T> {
-  /** Its name for people. */
   readonly name: string;
-  /** The Debian package. */
   readonly package: string;
   /** Its commands; all are in one folder. */
   readonly commands: readonly string[];
@@ -23,7 +21,7 @@ export interface Installed<T> {
   readonly folders?: string;
   /** Starts it from the folder of its commands. */
   readonly start: (folder: string) => Promise<T>;
-  readonly stop: (started: T) => unknown;
+  readonly stop?: (started: T) => unknown;
 }
 
 /** A group of tests with its own running program. Without the program they are skipped, which the last lines of a run say, and which fails on CI. */
@@ -38,7 +36,7 @@ export function describeInstalled<T>(program: Installed<T>, body: (started: () =
     beforeAll(async () => {
       started = await program.start(folder!);
     });
-    afterAll(() => started && program.stop(started));
+    afterAll(() => started && program.stop?.(started));
     body(() => started!);
   });
 }

@@ -27,7 +27,6 @@ export const prometheusProgram = {
   package: 'prometheus',
   commands: ['prometheus', 'promtool'],
   start: (folder: string) => Promise.resolve(folder),
-  stop: () => undefined,
 };
 
 /** Runs promtool; throws with its output if it finds a fault. */

@@ -10,52 +10,17 @@ import { describeInstalled } from './installed.ts';
 import { until } from './upstream.ts';
 import type { OnEnd } from './upstream.ts';
 
-/** A real nginx in front of several instances. */
-export type Nginx = Awaited<ReturnType<typeof startNginx>>;
-
-const installed = { name: 'nginx', package: 'nginx-light', commands: ['nginx'] };
-
-/** A group of tests with its own nginx. */
-export function describeNginx(body: (nginx: () => Nginx) => void): void {
-  describeInstalled({ ...installed, start: startNginx, stop: (nginx) => nginx.stop() }, body);
-}
-
 type Http = (folder: string, port: number) => string;
 
 /** Starts an nginx with the contents of its `http` block, which may use a folder of its own, and listens at the port. */
 export type RunNginx = (http: Http, port?: number) => ReturnType<typeof runNginx>;
 
-/** A group of tests that start nginx with configurations of their own. */
-export function describeRunNginx(body: (run: () => RunNginx) => void): void {
+/** A group of tests that start nginx. */
+export function describeNginx(body: (run: () => RunNginx) => void): void {
   const start = (commands: string): Promise<RunNginx> =>
     Promise.resolve((http, port) => runNginx(commands, http, port));
-  describeInstalled({ ...installed, start, stop: () => undefined }, body);
-}
-
-async function startNginx(commands: string) {
-  const nginx = await runNginx(commands, (_, at) => configure(at, [1]));
-  return {
-    url: `http://127.0.0.1:${nginx.port}`,
-    /**
-     * Lets it forward to instances on these ports. A request whose connection is refused goes to another instance; one
-     * with `X-Instance` goes to the instance on that port.
-     */
-    async forwardTo(ports: readonly number[]): Promise<void> {
-      const before = nginx.workers();
-      nginx.reload(configure(nginx.port, ports));
-      let isReady = false;
-      await until(`nginx forwards: ${nginx.log()}`, () => {
-        // The workers of the old configuration still accept for a moment.
-        if (nginx.workers().some((worker) => before.includes(worker))) return false;
-        void fetch(`http://127.0.0.1:${nginx.port}/health`).then(
-          ({ status }) => (isReady = status === 200),
-          () => {},
-        );
-        return isReady;
-      });
-    },
-    stop: () => nginx.stop(),
-  };
+  const program = { name: 'nginx', package: 'nginx-light', commands: ['nginx'], start };
+  describeInstalled(program, body);
 }
 
 async function runNginx(commands: string, http: Http, given?: number) {
@@ -70,7 +35,8 @@ async function runNginx(commands: string, http: Http, given?: number) {
   const killed = () => child.kill('SIGKILL');
   process.once('exit', killed);
   let isListening = false;
-  await until(`nginx listens: ${log}`, () => {
+  await until('nginx listens', () => {
+    if (child.exitCode !== null) throw new Error(`nginx did not start:\n${log}`);
     const socket = connect(port, '127.0.0.1', () => {
       isListening = true;
       socket.destroy();
@@ -81,15 +47,6 @@ async function runNginx(commands: string, http: Http, given?: number) {
   return {
     port,
     folder,
-    /** What it wrote to its error log. */
-    log: () => log,
-    /** The process ids of its workers. */
-    workers: () => readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' '),
-    /** Loads other contents of its `http` block. */
-    reload(text: string): void {
-      writeFileSync(file, frame(folder, text));
-      child.kill('SIGHUP');
-    },
     async stop(): Promise<void> {
       child.kill('SIGTERM');
       await exited;
@@ -115,39 +72,13 @@ http {
 `;
 }
 
-function configure(port: number, instances: readonly number[]): string {
-  return `
-  map $http_x_instance $target { default api; ~^[0-9]+$ 127.0.0.1:$http_x_instance; }
-  map $http_upgrade $connection_upgrade { default upgrade; '' ''; }
-  upstream api {
-    ${instances.map((instance) => `server 127.0.0.1:${instance} max_fails=0;`).join('\n    ')}
-    keepalive 16;
-  }
-  server {
-    listen 127.0.0.1:${port};
-    location / {
-      proxy_pass http://$target;
-      proxy_http_version 1.1;
-      proxy_connect_timeout 1s;
-      proxy_read_timeout 60s;
-      proxy_set_header Host $http_host;
-      proxy_set_header X-Forwarded-For $remote_addr;
-      proxy_set_header Upgrade $http_upgrade;
-      proxy_set_header Connection $connection_upgrade;
-    }
-  }
-`;
-}
-
 const examples = resolve(import.meta.dirname, '../../examples/nginx');
 
 /** What an operator changes in a copy of an example. */
 export interface Places {
-  /** The ports of the instances. */
   readonly instances: readonly number[];
   /** The port of nginx; default: a free one. */
   readonly port?: number;
-  /** STATUS_FILE. */
   readonly statusFile?: string;
   /** Another limit than 50 requests a second and 100 at once. */
   readonly limit?: { readonly rate: string; readonly burst: number };

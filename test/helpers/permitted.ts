@@ -17,12 +17,9 @@ export function skipWithout(
   context.skip(reason);
 }
 
-/** A command that mounts a file system, for itself alone. */
-export const mountOne = ['unshare', '--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt'] as const;
-
-/** A small file system of its own. */
-export function mountSmall(context: TestContext, options: string): string {
-  skipWithout(context, mountOne);
+/** A small file system of its own. Skips the test if this user may mount none. */
+export function mountSmall(context: TestContext, options: string, onSkip?: () => void): string {
+  skipWithout(context, ['unshare', '--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt'], onSkip);
   const folder = temporaryFolder();
   execFileSync('mount', ['-t', 'tmpfs', '-o', `mode=700,${options}`, 'tmpfs', folder], { stdio: 'pipe' });
   onTestFinished(() => void execFileSync('umount', ['-l', folder]));

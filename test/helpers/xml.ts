@@ -2,17 +2,17 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { describeInstalled } from './installed.ts';
 
-const noProcess = { start: () => Promise.resolve(), stop: () => undefined };
+const start = () => Promise.resolve();
 
 /** Tests with xmllint. */
 export function describeXmllint(body: () => void): void {
-  describeInstalled({ ...noProcess, name: 'xmllint', package: 'libxml2-utils', commands: ['xmllint'] }, body);
+  describeInstalled({ start, name: 'xmllint', package: 'libxml2-utils', commands: ['xmllint'] }, body);
 }
 
 /** Tests with Python's feedparser. */
 export function describeFeedparser(body: () => void): void {
   const parser = { name: 'feedparser', package: 'python3-feedparser', commands: ['python3'] };
-  describeInstalled({ ...noProcess, ...parser, files: ['/usr/lib/python3/dist-packages/feedparser'] }, body);
+  describeInstalled({ start, ...parser, files: ['/usr/lib/python3/dist-packages/feedparser'] }, body);
 }
 
 // Debian's package is for its own Python.

@@ -153,7 +153,6 @@ async function createServices({ app, etc, env }: { app: string; etc: string; env
     crash,
     /** Whether the unit of the timer is started. */
     isTimerActive: () => isTimerActive,
-    /** The output of the server. */
     log: () => logged,
   };
 }
@@ -283,7 +282,6 @@ export type Machine = Awaited<ReturnType<typeof createMachine>>;
 
 /** What a machine is created with. */
 export interface MachineOptions {
-  /** How many instances it has. */
   readonly instances?: number;
   readonly settings?: Readonly<Record<string, string>>;
   readonly credentials?: Readonly<Record<string, string>>;
@@ -358,7 +356,6 @@ export async function createMachine(template: Template, options: MachineOptions 
   await paste('each start');
   return {
     ...services,
-    /** The URLs of the instances. */
     urls: ports.map((port) => `http://127.0.0.1:${port}`),
     /** The repository of the content, and its clone on the machine. */
     origin,
@@ -372,7 +369,10 @@ export async function createMachine(template: Template, options: MachineOptions 
     /** Pastes a list of commands of a scene, with the values of its first lines; returns what it prints. */
     async paste(scene: string, part: number, values: Values = {}): Promise<string> {
       pasted.add(`${scene} ${part}`);
-      return paste(fillIn(find(scene, part), values));
+      const begun = performance.now();
+      const printed = await paste(fillIn(find(scene, part), values));
+      console.log(`${scene} ${part}: ${((performance.now() - begun) / 1000).toFixed(1)} s`);
+      return printed;
     },
     /** Sets what the operator changes in the editor that a list opens next, as a script of sed. */
     willEdit: (script: string) => writeFileSync(edits, script),

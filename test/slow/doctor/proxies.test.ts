@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { examine } from '../../../server/doctor/visit.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { lookupLoopback } from '../../helpers/loopback.ts';
-import { describeRunNginx } from '../../helpers/nginx.ts';
+import { describeNginx } from '../../helpers/nginx.ts';
 import type { RunNginx } from '../../helpers/nginx.ts';
 import { buildProject, writeFiles } from '../../helpers/project.ts';
 import { copyProject, serveShared } from '../../server/shared.ts';
@@ -109,7 +109,7 @@ const faults: Readonly<Record<string, Fault>> = {
   },
 };
 
-describeRunNginx((run) => {
+describeNginx((run) => {
   test('a good proxy has no fault', async () => {
     const { url, key } = await startProxy(run(), { found: [] });
     const findings = await examine(new URL(url), { key, lookup: lookupLoopback });

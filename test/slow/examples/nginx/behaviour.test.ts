@@ -7,7 +7,7 @@ import { examine } from '../../../../server/doctor/visit.ts';
 import { openClient } from '../../../helpers/console-client.ts';
 import { findFreePort } from '../../../helpers/free-port.ts';
 import { lookupLoopback } from '../../../helpers/loopback.ts';
-import { describeRunNginx, runExample } from '../../../helpers/nginx.ts';
+import { describeNginx, runExample } from '../../../helpers/nginx.ts';
 import type { Places } from '../../../helpers/nginx.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../../../helpers/project.ts';
 import { serve } from '../../../helpers/upstream.ts';
@@ -44,7 +44,7 @@ function ageCache(folder: string, seconds: number): void {
   }
 }
 
-describeRunNginx((run) => {
+describeNginx((run) => {
   /** A server behind a copy of an example. */
   const start = async (places: Partial<Places> = {}, settings: Record<string, string> = {}) => {
     const app = await serveShared({ ...trusted, ...settings });

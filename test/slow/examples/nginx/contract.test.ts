@@ -16,7 +16,7 @@ import { exchangeOnce, toRecord } from '../../../http/targets/wire.ts';
 import type { Recorded } from '../../../http/targets/wire.ts';
 import { siteUrls } from '../../../helpers/project.ts';
 import { endpointNames, requestOf } from '../../../server/targets.ts';
-import { describeRunNginx, runExample } from '../../../helpers/nginx.ts';
+import { describeNginx, runExample } from '../../../helpers/nginx.ts';
 import type { OnEnd } from '../../../helpers/upstream.ts';
 
 // The tables of requests of test/http/targets are sent to a server, and to another one through nginx.
@@ -60,7 +60,7 @@ function toComparable(recorded: Recorded, isVolatile: boolean): string {
     .join('\n');
 }
 
-describeRunNginx((run) => {
+describeNginx((run) => {
   const ends: (() => void | Promise<void>)[] = [];
   const onEnd: OnEnd = (end) => void ends.unshift(end);
   let root: string;

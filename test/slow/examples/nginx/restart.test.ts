@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { findFreePort } from '../../../helpers/free-port.ts';
-import { describeRunNginx, runExample } from '../../../helpers/nginx.ts';
+import { describeNginx, runExample } from '../../../helpers/nginx.ts';
 import { createServable, startProcess } from '../../../server/process.ts';
 import type { ServerProcess } from '../../../server/process.ts';
 import { eventually } from '../../../server/shared.ts';
@@ -84,7 +84,7 @@ function megabytes({ child }: ServerProcess): number {
   return Math.round(Number(kilobytes) / 1000);
 }
 
-describeRunNginx((run) => {
+describeNginx((run) => {
   test(
     'while both instances are restarted one after the other, 500 clients lose no request',
     { timeout: 120_000 + minutes * 60_000 },
