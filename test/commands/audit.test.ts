@@ -88,7 +88,7 @@ test.each([
   [['list'], "too many arguments for 'audit'. Expected 0 arguments but got 1: list.\n"],
 ])('audit %j is refused in one line', async (args, stderr) => {
   const line = await createCommandLine();
-  expect(await line.run('audit', ...args)).toEqual({ status: 1, stdout: '', stderr });
+  expect(await line.run('audit', ...args)).toEqual(refused(stderr));
 });
 
 test('an unknown server without log entries gives a warning', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCommandLine, createKey, damage } from './run-command.ts';
+import { create, createCommandLine, createKey, damage } from './run-command.ts';
 import type { CommandLine } from './run-command.ts';
 
 /** The entries of the audit log, as the command prints them, without their times. */
@@ -85,7 +85,7 @@ test('a change that fails is audited too, and nothing is changed if the log cann
   for (const args of [
     ['keys', 'rotate', keyId],
     ['keys', 'revoke', keyId],
-    ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read'],
+    create,
     ['servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r'],
   ]) {
     expect(await line.run(...args)).toMatchObject({ status: 1, stdout: '' });

@@ -1,6 +1,15 @@
 import { expect, test } from 'vitest';
 import { generateApiKey, parseApiKey } from '../../server/keys/authorize.ts';
-import { brokenOutput, createCommandLine, createKey, onlyKey, refused, runHere } from './run-command.ts';
+import {
+  brokenOutput,
+  create,
+  createCommandLine,
+  createKey,
+  onlyKey,
+  refused,
+  refusedInLine,
+  runHere,
+} from './run-command.ts';
 
 test('the key is printed alone to stdout, and only its hash is stored', async () => {
   const line = await createCommandLine();
@@ -99,10 +108,7 @@ test.each([
   [['extra'], "too many arguments for 'create'. Expected 0 arguments but got 1: extra."],
 ])('%j is refused in one line, and no key is created', async (args, message) => {
   const line = await createCommandLine();
-  const result = await line.run('keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', ...args);
-  expect(result).toMatchObject({ status: 1, stdout: '' });
-  expect(result.stderr.startsWith(message)).toBe(true);
-  expect(result.stderr.indexOf('\n')).toBe(result.stderr.length - 1);
+  expect(await line.run(...create, ...args)).toEqual(refusedInLine(message));
   expect(await line.store.apiKeys.list()).toEqual([]);
 });
 
@@ -116,9 +122,8 @@ test('a key without a server or without a scope is refused', async () => {
 
 test('if the output cannot be written, the error says how to get a new secret', async () => {
   const line = await createCommandLine();
-  const args = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read'];
   for (const code of ['ENOSPC', 'EPIPE']) {
-    const { status, stderr } = await runHere(args, line.env, { out: brokenOutput(code) });
+    const { status, stderr } = await runHere(create, line.env, { out: brokenOutput(code) });
     expect(status).toBe(1);
     const [, id] = /: run keys rotate (\w{12}) to get a new one\n$/.exec(stderr) ?? [];
     expect(stderr).toContain(
@@ -135,8 +140,8 @@ test.each([
   ['keys', 'revoke', 'xKEY'],
   ['keys', 'create', '--server', 'KEY', '--scope', 'game-power:read'],
   ['keys', 'create', '--server', 'game:a', '--scope', 'KEY'],
-  ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', '--label', 'is KEY'],
-  ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', '--expires', 'KEY'],
+  [...create, '--label', 'is KEY'],
+  [...create, '--expires', 'KEY'],
   ['keys', 'rotate', 'missing00000', '--overlap', 'KEY'],
   ['servers', 'add', 'game:a', '--provider', 'KEY', '--ref', 'x'],
   ['audit', '--since', 'KEY'],

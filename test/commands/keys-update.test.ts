@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createCommandLine, createKey, onlyKey, refused, succeeded } from './run-command.ts';
+import { create, createCommandLine, createKey, onlyKey, refused, succeeded } from './run-command.ts';
 
 describe('keys update', () => {
   test('replaces what is given, and keeps all else, the secret included', async () => {
@@ -79,12 +79,11 @@ describe('keys create --if-absent', () => {
 
   test('creates a key once, and then says that it exists, without its text', async () => {
     const line = await createCommandLine();
-    const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', ...args];
-    const first = await line.run(...create);
+    const first = await line.run(...create, ...args);
     expect(first.stdout).toMatch(/^hk_\w+\n$/);
     const { id } = await onlyKey(line);
     for (let time = 0; time < 3; time += 1) {
-      const { status, stdout, stderr } = await line.run(...create);
+      const { status, stdout, stderr } = await line.run(...create, ...args);
       expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
       expect(stderr).toContain(`API key ${id} with the label "service 4711" exists, so none is created\n`);
       expect(stderr).not.toContain('its servers');
@@ -98,8 +97,8 @@ describe('keys create --if-absent', () => {
     const first = await createKey(line, ...args);
     expect(first).toEqual({ id: first.id, key: first.key, created: true, ...shown });
     expect(await createKey(line, ...args)).toEqual({ id: first.id, key: null, created: false, ...shown });
-    const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-logs:read', ...args, '--json'];
-    const { stdout, stderr } = await line.run(...create);
+    const other = ['keys', 'create', '--server', 'game:a', '--scope', 'game-logs:read', ...args, '--json'];
+    const { stdout, stderr } = await line.run(...other);
     expect(JSON.parse(stdout)).toEqual({ id: first.id, key: null, created: false, ...shown });
     expect(stderr).toContain(`warning: its servers, scopes or end are others: keys update ${first.id} changes them\n`);
   });
@@ -127,8 +126,9 @@ describe('keys create --if-absent', () => {
   test('needs a label', async () => {
     const line = await createCommandLine();
     for (const label of [[], ['--label=']]) {
-      const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read', '--if-absent'];
-      expect(await line.run(...create, ...label)).toEqual(refused('--label is missing: --if-absent looks for it\n'));
+      expect(await line.run(...create, '--if-absent', ...label)).toEqual(
+        refused('--label is missing: --if-absent looks for it\n'),
+      );
     }
     expect(await line.store.apiKeys.list()).toEqual([]);
   });

@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Writable } from 'node:stream';
 import { expect } from 'vitest';
 import { runCommandLine } from '../../server/commands/run.ts';
 import type { ApiKeyRecord } from '../../server/store/types.ts';
-import { temporaryFolder } from '../helpers/project.ts';
+import { runProgram, temporaryFolder } from '../helpers/project.ts';
 import type { CommandResult } from '../helpers/project.ts';
 import { openTestStore } from '../store/target.ts';
 
@@ -40,14 +39,18 @@ export interface ShownKey {
 
 /** Creates a key with read access to the power of one game server; the arguments can change that. */
 export async function createKey({ json }: CommandLine, ...args: string[]): Promise<ShownKey> {
-  const key = ['--server', 'game:a', '--scope', 'game-power:read'];
-  return (await json('keys', 'create', ...key, '--json', ...args)) as ShownKey;
+  return (await json(...create, '--json', ...args)) as ShownKey;
 }
 
 /** The result of a command that succeeds, with what it writes. */
 export const succeeded = (stdout: string, stderr: unknown = ''): object => ({ status: 0, stdout, stderr });
 /** The result of a command that is refused with a message. */
 export const refused = (stderr: unknown): object => ({ status: 1, stdout: '', stderr });
+/** The result of a command that is refused in one line, which begins with a message. */
+export const refusedInLine = (message: string): object =>
+  refused(expect.toSatisfy((text: string) => text.startsWith(message) && text.indexOf('\n') === text.length - 1));
+/** What creates a key for one game server, as the arguments of a command. */
+export const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read'] as const;
 
 /** Reads the only key of the store. */
 export async function onlyKey({ store }: CommandLine): Promise<ApiKeyRecord> {
@@ -105,9 +108,5 @@ export function runCommand(
   args: readonly string[],
   { cwd, env }: { cwd: string; env: Readonly<Record<string, string>> },
 ): Promise<CommandResult> {
-  return new Promise((done) => {
-    execFile(process.execPath, [main, ...args], { cwd, env: environment(env) }, (error, stdout, stderr) =>
-      done({ status: error ? (error.code ?? error.signal ?? 'failed') : 0, stdout, stderr }),
-    );
-  });
+  return runProgram(process.execPath, [main, ...args], { cwd, env: environment(env) });
 }

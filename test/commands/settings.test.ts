@@ -5,9 +5,7 @@ import { runCommandLine } from '../../server/commands/run.ts';
 import { parseApiKey } from '../../server/keys/authorize.ts';
 import { describePostgres } from '../helpers/postgres.ts';
 import { temporaryFolder } from '../helpers/project.ts';
-import { brokenOutput, createCommandLine, refused, runHere } from './run-command.ts';
-
-const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read'];
+import { brokenOutput, create, createCommandLine, refused, runHere } from './run-command.ts';
 
 test.each([
   [
@@ -21,7 +19,7 @@ test.each([
   [{ DATA_DIR: '/dev/null' }, 'DATA_DIR: files cannot be created in this folder (EEXIST)\n'],
   [{ DATA_DIR: '/proc/x' }, 'DATA_DIR: files cannot be created in this folder (ENOENT)\n'],
 ])('%j is refused in one line', async (env, stderr) => {
-  expect(await runHere(create, env)).toEqual({ status: 1, stdout: '', stderr });
+  expect(await runHere(create, env)).toEqual(refused(stderr));
 });
 
 test('a data folder of another user is refused, and the error says which user to be', async () => {
@@ -59,22 +57,13 @@ test.each([
 });
 
 test.each([
-  [['--help'], ['keys', 'servers', 'audit']],
-  [
-    ['keys', '--help'],
-    ['create', 'list', 'rotate', 'revoke'],
-  ],
-  [
-    ['keys', 'create', '-h'],
-    ['--server', '--scope', '--label', '--expires', '--json'],
-  ],
-  [
-    ['audit', '--help'],
-    ['--server', '--since', '--json'],
-  ],
-])('%j prints the usage without colours, and does nothing', async (args, words) => {
+  ['--help', ['keys', 'servers', 'audit']],
+  ['keys --help', ['create', 'list', 'rotate', 'revoke']],
+  ['keys create -h', ['--server', '--scope', '--label', '--expires', '--json']],
+  ['audit --help', ['--server', '--since', '--json']],
+])('%s prints the usage without colours, and does nothing', async (command, words) => {
   const { run, store } = await createCommandLine();
-  const { status, stdout, stderr } = await run(...args);
+  const { status, stdout, stderr } = await run(...command.split(' '));
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   for (const word of words) expect(stdout).toContain(word);
   expect(stdout).not.toContain('\u001B');
@@ -85,21 +74,14 @@ test('on a machine with an installation, a command without its settings names th
   const installed = join(temporaryFolder(), 'settings.env');
   const env = { PORT: '0' };
   writeFileSync(installed, 'DATA_DIR=/var/lib/hosting-api/data\n');
-  for (const args of [
-    create,
-    ['servers', 'list'],
-    ['audit'],
-    ['store', 'migrate'],
-    ['doctor'],
-    ['feedback', 'report'],
-  ]) {
-    expect(await runHere(args, env, { installed })).toEqual({
-      status: 1,
-      stdout: '',
-      stderr:
+  for (const command of [create.join(' '), 'servers list', 'audit', 'store migrate', 'doctor', 'feedback report']) {
+    const [name = '', ...args] = command.split(' ');
+    expect(await runHere([name, ...args], env, { installed })).toEqual(
+      refused(
         'neither DATA_DIR nor DATABASE_URL is set here, and this machine has an installation: run ' +
-        `\`hosting-api ${args[0]} ...\`, which has the settings of ${installed}\n`,
-    });
+          `\`hosting-api ${name} ...\`, which has the settings of ${installed}\n`,
+      ),
+    );
   }
   const DATA_DIR = join(temporaryFolder(), 'data');
   expect(await runHere(create, { DATA_DIR }, { installed })).toMatchObject({ status: 0 });
@@ -112,19 +94,11 @@ test('on a machine with an installation, a command without its settings names th
 
 test('a command that adds nothing creates no store', async () => {
   const DATA_DIR = join(temporaryFolder(), 'data');
-  const id = 'AbCdEfGhIj01';
-  for (const args of [
-    ['keys', 'list'],
-    ['keys', 'revoke', id],
-    ['servers', 'list'],
-    ['audit'],
-    ['feedback', 'report'],
-  ]) {
-    expect(await runHere(args, { DATA_DIR })).toEqual({
-      status: 1,
-      stdout: '',
-      stderr: `there is no database ${join(DATA_DIR, 'hosting.sqlite')}: the first start, keys create or servers add creates it\n`,
-    });
+  const file = join(DATA_DIR, 'hosting.sqlite');
+  for (const command of ['keys list', 'keys revoke AbCdEfGhIj01', 'servers list', 'audit', 'feedback report']) {
+    expect(await runHere(command.split(' '), { DATA_DIR })).toEqual(
+      refused(`there is no database ${file}: the first start, keys create or servers add creates it\n`),
+    );
   }
   expect(existsSync(DATA_DIR)).toBe(false);
 });

@@ -1,5 +1,4 @@
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -7,8 +6,8 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { examine } from '../../server/doctor/visit.ts';
 import { runHere } from '../commands/run-command.ts';
 import { temporaryFolder } from '../helpers/project.ts';
-import { createUpstream } from '../helpers/upstream.ts';
-import { findFreePort, listen } from '../helpers/free-port.ts';
+import { createUpstream, serve } from '../helpers/upstream.ts';
+import { findFreePort } from '../helpers/free-port.ts';
 import { sharedApp } from '../server/shared.ts';
 
 const realTimeout = setTimeout;
@@ -86,7 +85,7 @@ test('a key file that holds no key is refused, without its text', async () => {
 /** What the doctor says of a service behind a proxy that changes its answers. */
 async function examineBehind(change: (response: ServerResponse, text: string, request: IncomingMessage) => void) {
   const app = await sharedApp();
-  const proxy = createServer((request, response) => {
+  const url = await serve((request, response) => {
     const forward = async (): Promise<void> => {
       // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
       const answer = await fetch(app.url + request.url!, { method: request.method!, redirect: 'manual' });
@@ -99,9 +98,7 @@ async function examineBehind(change: (response: ServerResponse, text: string, re
     };
     void forward();
   });
-  const port = await listen(proxy);
-  onTestFinished(() => void proxy.close());
-  const findings = await examine(new URL(`http://127.0.0.1:${port}`));
+  const findings = await examine(new URL(url));
   return (name: string) => findings.find(({ check }) => check === name);
 }
 
@@ -130,24 +127,20 @@ test('a quota that grew again between two batches of requests is no forged addre
 
 test('an answer may have 16 MiB when it is decompressed', async () => {
   const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
-  const upstream = createServer((_, response) => response.setHeader('Content-Encoding', 'gzip').end(bomb));
-  const port = await listen(upstream);
-  onTestFinished(() => void upstream.close());
-  const [finding] = await examine(new URL(`http://127.0.0.1:${port}`));
+  const url = await serve((_, response) => response.setHeader('Content-Encoding', 'gzip').end(bomb));
+  const [finding] = await examine(new URL(url));
   expect(finding).toMatchObject({ check: 'answers', state: 'fault', seen: expect.stringContaining('16 MiB') });
 });
 
 test('a service that sends a byte a second is given up after 30 s', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
-  const upstream = createServer((_, response) => {
+  const url = await serve((_, response) => {
     response.writeHead(200).write(' ');
     const timer = setInterval(() => response.write(' '), 20);
     response.on('close', () => clearInterval(timer));
   });
-  const port = await listen(upstream);
-  onTestFinished(() => void upstream.close());
-  const examined = examine(new URL(`http://127.0.0.1:${port}`));
+  const examined = examine(new URL(url));
   for (let second = 0; second < 35; second += 1) {
     await new Promise((resolve) => setImmediate(resolve));
     await new Promise((resolve) => realTimeout(resolve, 30));

@@ -18,7 +18,7 @@ export type Installation = Awaited<ReturnType<typeof createInstallation>>;
 /** Creates an installation in which nothing is wrong. */
 export async function createInstallation(databaseUrl?: string) {
   const root = await copyProject();
-  const world = await createHostingWorld(root, databaseUrl === undefined ? {} : { databaseUrl });
+  const world = await createHostingWorld(root, { databaseUrl });
   const kuma = await createKumaUpstream();
   const chat = await createUpstream(() => ({ status: 200, body: '{"type":1}' }));
   const key = await world.issueKey();

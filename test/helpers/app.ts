@@ -20,8 +20,9 @@ export const unlimited = { RATELIMIT_RPS: '100000', RATELIMIT_BURST: '100000' };
 export async function createTestApp({
   root,
   settings = {},
+  demo = false,
   onEnd = onTestFinished,
-}: { root?: string; settings?: Record<string, string>; onEnd?: OnEnd | undefined } = {}) {
+}: { root?: string; settings?: Record<string, string>; demo?: boolean; onEnd?: OnEnd | undefined } = {}) {
   const project = root ?? createProject();
   if (root === undefined) await buildProject(project);
   const env = readEnv({
@@ -35,7 +36,7 @@ export async function createTestApp({
     ...settings,
   });
   const { log, lines } = createTestLog(env.LOG_LEVEL);
-  const server = await startServer(env, log);
+  const server = await startServer(env, log, { demo });
   let stopped: Promise<void> | undefined;
   const stop = () => (stopped ??= server.stop());
   onEnd(stop);
@@ -47,6 +48,8 @@ export async function createTestApp({
     /** The project folder whose `dist` is served. */
     root: project,
     stop,
+    /** The key of the demo, if this start created it. */
+    demoKey: server.demoKey,
     /** The port of the metrics, if METRICS_PORT is set. */
     metricsPort: server.metricsUrl === undefined ? undefined : Number(new URL(server.metricsUrl).port),
     /** Reads the metrics; rejects without METRICS_PORT. */

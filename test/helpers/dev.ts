@@ -31,7 +31,6 @@ export async function startDev(files: Files = {}, args: readonly string[] = ['--
     .toContain('watching content and catalog; press Ctrl-C to stop\n');
   return {
     root,
-    /** Its output so far. */
     printed: () => printed,
     /** The text of a file of the preview; empty if the file does not exist. */
     read: (file: string): string => {

@@ -64,7 +64,6 @@ async function startPostgres(binaries: string) {
     password,
     /** The URL of a database, for the superuser. */
     url,
-    /** Creates a database and returns its URL. */
     async createDatabase(): Promise<string> {
       const name = `test${(databases += 1)}`;
       await withClient(url('postgres'), async (client) => {
@@ -117,6 +116,20 @@ export async function withClient<Result>(url: string, work: (client: Client) => 
   } finally {
     await client.end();
   }
+}
+
+/** All rows of all tables of a database. */
+export function readTables(url: string): Promise<Record<string, unknown>[]> {
+  return withClient(url, async (client) => {
+    const tables = await client.query<{ name: string }>(
+      `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`,
+    );
+    const rows = [];
+    for (const { name } of tables.rows) {
+      rows.push(...(await client.query<Record<string, unknown>>(`SELECT * FROM ${name}`)).rows);
+    }
+    return rows;
+  });
 }
 
 async function answers(url: string): Promise<boolean> {

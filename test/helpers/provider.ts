@@ -10,12 +10,12 @@ import { createTestLog } from './upstream.ts';
 /** Opens a provider with its log until the test ends. Its time is the given clock, or the returned one, which stands still. */
 export function openProvider(
   settings: ProviderSettings,
-  given: { timeoutMs?: number; folder?: string; clock?: StateClock; timings?: Partial<ConsoleTimings> } = {},
+  given: { folder?: string; clock?: StateClock; timings?: Partial<ConsoleTimings> } = {},
 ) {
-  const { timeoutMs = 20_000, folder = temporaryFolder(), timings } = given;
+  const { folder = temporaryFolder(), timings } = given;
   const { log, ...written } = createTestLog();
   const clock = createStateClock();
-  const options = { dataDir: folder, log, timeoutMs, clock: given.clock ?? clock };
+  const options = { dataDir: folder, log, timeoutMs: 20_000, clock: given.clock ?? clock };
   const provider: Provider =
     settings.type === 'pterodactyl' && timings
       ? createPterodactyl(settings, { ...options, timings: { quietMs: 0, ...timings } })

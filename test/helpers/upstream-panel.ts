@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
 import { createUpstream, json } from './upstream.ts';
-import type { Answer, OnEnd, Seen } from './upstream.ts';
+import type { Answer, Seen } from './upstream.ts';
 import { createWings } from './upstream-wings.ts';
+import type { WingsOptions } from './upstream-wings.ts';
 
 /** The keys that the stand-in accepts. `write` and `pelican` may act, `read` may only read the console. */
 export const panelKeys = {
@@ -15,17 +16,11 @@ export const panelKeys = {
 export type PanelUpstream = Awaited<ReturnType<typeof createPanelUpstream>>;
 
 /** Options of the stand-in. */
-export interface PanelOptions {
+export interface PanelOptions extends Partial<WingsOptions> {
   /** Pelican answers 204 to commands even if the server is offline. */
   readonly isPelican?: boolean;
-  /** How often Wings checks its tokens. */
-  readonly tickMs?: number;
-  readonly uuid?: string;
-  /** Whether Wings answers pings; false simulates a dead connection. */
-  readonly autoPong?: boolean;
   /** Whether the server stays running after every power action. */
   readonly isSteady?: boolean;
-  readonly onEnd?: OnEnd;
 }
 
 interface PanelUser {
@@ -56,7 +51,6 @@ export async function createPanelUpstream({
     signals: [] as string[],
     commands: [] as string[],
     files: new Map<string, string>(),
-    /** The lifetime of a console token. */
     tokenSeconds: 600,
     /** The limit of console tokens per minute; older panels have none. */
     tokensPerMinute: 5,
@@ -83,6 +77,7 @@ export async function createPanelUpstream({
     else if (!isPelican) return failure(502, 'HttpException', 'Server must be online in order to send commands.');
     return { status: 204 };
   };
+  const socketUrl = (): string => `${upstream.url.replace('http', 'ws')}/api/servers/${wings.uuid}/ws`;
   const websocket = (user: PanelUser): Answer => {
     const since = Date.now() - 60_000;
     if (tokenTimes.filter((at) => at > since).length >= panel.tokensPerMinute) {
@@ -90,8 +85,7 @@ export async function createPanelUpstream({
       return { ...failure(429, 'ThrottleRequestsException', 'Too Many Attempts.'), headers };
     }
     tokenTimes.push(Date.now());
-    const socket = `${upstream.url.replace('http', 'ws')}/api/servers/${wings.uuid}/ws`;
-    return json(200, { data: { token: wings.issue(user.permissions, panel.tokenSeconds), socket } });
+    return json(200, { data: { token: wings.issue(user.permissions, panel.tokenSeconds), socket: socketUrl() } });
   };
   const file = (name: string | null): Answer => {
     const content = panel.files.get(name ?? '');
@@ -161,7 +155,7 @@ export async function createPanelUpstream({
     },
     { onEnd },
   );
-  const wings = createWings(upstream.server, { uuid, origin: () => upstream.url, tickMs, autoPong, onEnd });
+  const wings = createWings(upstream.server, upstream.url, { uuid, tickMs, autoPong, onEnd });
   if (isSteady) wings.become('running');
   const forget = (): void => {
     upstream.forget();
@@ -170,7 +164,7 @@ export async function createPanelUpstream({
   };
   const token = isPelican ? panelKeys.pelican : panelKeys.write;
   const settings = { type: 'pterodactyl', url: upstream.url, token, read_only_token: panelKeys.read } as const;
-  return Object.assign(panel, upstream, { wings, forget, settings });
+  return Object.assign(panel, upstream, { wings, socketUrl, forget, settings });
 }
 
 /** An error in the panel's format. */

@@ -9,12 +9,10 @@ import { until } from './upstream.ts';
 /** A process of the test program. */
 interface Program {
   readonly name: string;
-  /** The environment of the process. */
   readonly env: Readonly<Record<string, string>>;
   /** The lines of its standard input. */
   readonly inputs: readonly string[];
   readonly signals: readonly string[];
-  /** Whether the process has exited. */
   readonly gone: () => boolean;
   readonly send: (
     order: 'print' | 'print-error' | 'pause-input' | 'exit' | 'print-lines' | 'spawn-child' | 'spawn-detached',

@@ -1,4 +1,4 @@
-import { createHmac, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
@@ -7,13 +7,11 @@ import type { OnEnd } from './upstream.ts';
 
 /** The claims of a Wings token. */
 interface WingsClaims {
-  readonly iat?: number;
+  readonly iat: number;
   readonly exp: number;
-  readonly server_uuid: string;
   readonly permissions: readonly string[];
 }
 
-const key = 'daemon-token-of-the-node';
 const keptLines = 150;
 const maxSockets = 30;
 
@@ -21,24 +19,12 @@ function encode(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-function sign(claims: object): string {
-  const body = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`;
-  return `${body}.${createHmac('sha256', key).update(body).digest('base64url')}`;
-}
-
-function parse(token: string): WingsClaims | undefined {
-  const [head = '', body = '', signature] = token.split('.');
-  if (createHmac('sha256', key).update(`${head}.${body}`).digest('base64url') !== signature) return undefined;
-  return JSON.parse(Buffer.from(body, 'base64url').toString()) as WingsClaims;
-}
-
 /** Options of the Wings stand-in. */
-interface WingsOptions {
+export interface WingsOptions {
   readonly uuid: string;
-  /** The panel's address. */
-  readonly origin: () => string;
   /** How often Wings checks its tokens. */
   readonly tickMs: number;
+  /** Whether Wings answers pings; false simulates a dead connection. */
   readonly autoPong: boolean;
   readonly onEnd: OnEnd;
 }
@@ -49,14 +35,14 @@ function send(socket: WebSocket, event: string, ...args: readonly string[]): voi
 }
 
 /**
- * Adds Wings to an HTTP server; the Origin of clients must equal the panel's. It follows the Wings source, including its
- * quirks.
+ * Adds Wings to an HTTP server; the Origin of clients must be the panel's address. It follows the Wings source, including
+ * its quirks.
  */
-export function createWings(server: Server, { uuid, origin, tickMs, autoPong, onEnd }: WingsOptions) {
+export function createWings(server: Server, origin: string, { uuid, tickMs, autoPong, onEnd }: WingsOptions) {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: 4096, perMessageDeflate: false, autoPong });
   const tokens = new Map<WebSocket, WingsClaims>();
   const denied = new Set<string>();
-  const issued = new Set<string>();
+  const issued = new Map<string, WingsClaims>();
   const forbidden: string[] = [];
   const auths: number[] = [];
   const history: string[] = [];
@@ -68,20 +54,19 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
   let answersStats = true;
   let usage: Readonly<Record<string, unknown>> = {};
   let refused: number | undefined;
-  let panel: string | undefined;
+  let panel = origin;
   let authLimit = Number.POSITIVE_INFINITY;
 
-  const reject = (claims: WingsClaims | undefined): string | undefined => {
-    if (!claims) return 'jwt: no jwt present';
-    if (Date.now() / 1000 >= claims.exp) return 'jwt: exp claim is invalid';
-    if (claims.server_uuid !== uuid) return 'jwt: server uuid mismatch';
-    return claims.permissions.some((one) => one === '*' || one === 'websocket.connect')
+  const reject = ({ exp, permissions }: WingsClaims): string | undefined => {
+    if (Date.now() / 1000 >= exp) return 'jwt: exp claim is invalid';
+    return permissions.some((one) => one === '*' || one === 'websocket.connect')
       ? undefined
       : 'jwt: missing connect permission';
   };
   const publishTo = (socket: WebSocket, event: string, ...args: readonly string[]): void => {
-    if (!tokens.has(socket)) return;
-    const reason = reject(tokens.get(socket));
+    const claims = tokens.get(socket);
+    if (!claims) return;
+    const reason = reject(claims);
     // The error replaces the line, which is lost.
     if (reason) send(socket, 'jwt error', reason);
     else send(socket, event, ...args);
@@ -102,12 +87,10 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
       state,
     });
   const authenticate = (socket: WebSocket, token: string): void => {
-    const claims = parse(token);
+    const claims = issued.get(token);
     if (!claims) return send(socket, 'daemon error', 'an unexpected error was encountered while handling this request');
     const reason = denied.has(token) ? 'jwt: created too far in past (denylist)' : reject(claims);
-    if (reason && reason !== 'jwt: server uuid mismatch') {
-      return send(socket, 'jwt error', `Error Event [${randomUUID()}]: ${reason}`);
-    }
+    if (reason) return send(socket, 'jwt error', `Error Event [${randomUUID()}]: ${reason}`);
     auths.push(Date.now());
     const isFirst = !tokens.has(socket);
     tokens.set(socket, claims);
@@ -157,7 +140,7 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
     const answer = (status: number): unknown => stream.end(`HTTP/1.1 ${status} No\r\nconnection: close\r\n\r\n`);
     if (refused !== undefined) answer(refused);
     else if (request.url !== `/api/servers/${uuid}/ws`) answer(404);
-    else if (request.headers.origin !== (panel ?? origin())) answer(403);
+    else if (request.headers.origin !== panel) answer(403);
     else if (sockets.clients.size >= maxSockets) answer(400);
     else sockets.handleUpgrade(request, stream, head, (socket) => sockets.emit('connection', socket, request));
   });
@@ -169,7 +152,6 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
     forbidden: forbidden as readonly string[],
     /** The time of each successful `auth`. */
     auths: auths as readonly number[],
-    /** The number of pings received on all sockets. */
     pings: () => pings,
     /** The number of open sockets, authenticated or not. */
     sockets: () => sockets.clients.size,
@@ -180,17 +162,21 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
     authsDropped: () => authsDropped,
     issue(permissions: readonly string[], seconds: number): string {
       const iat = Math.floor(Date.now() / 1000);
-      const claims = { iss: origin(), jti: 'x', iat, nbf: iat - 300, exp: iat + seconds, scope: 'websocket' };
-      const token = sign({ ...claims, server_uuid: uuid, permissions, unique_id: randomUUID() });
-      issued.add(token);
-      return token;
+      const claims = { iat, exp: iat + seconds, permissions };
+      const token = [
+        { alg: 'HS256', typ: 'JWT' },
+        { ...claims, unique_id: randomUUID() },
+      ]
+        .map(encode)
+        .join('.');
+      issued.set(`${token}.signature`, claims);
+      return `${token}.signature`;
     },
     /** Sets what the server uses, and sends it as Wings does each second while the server runs. */
     use(next: Readonly<Record<string, unknown>>): void {
       usage = next;
       publish('stats', toStats());
     },
-    /** Sets whether `send stats` is answered. */
     answerStats: (answers: boolean) => (answersStats = answers),
     print(line: string): void {
       history.push(line);
@@ -215,7 +201,7 @@ export function createWings(server: Server, { uuid, origin, tickMs, autoPong, on
     /** Answers handshakes with a status; undefined accepts them again. */
     refuse: (status: number | undefined) => (refused = status),
     /** Denies all tokens issued so far, as after a restart. */
-    denyOldTokens: () => issued.forEach((token) => denied.add(token)),
+    denyOldTokens: () => issued.forEach((_, token) => denied.add(token)),
     /** Sets the panel origin that handshakes must have. */
     expectOrigin: (next: string) => (panel = next),
     /** Limits each socket to so many `auth` per 5 s, as newer versions do; only the first dropped one gets a reply. */

@@ -18,6 +18,9 @@ export interface Seen {
   readonly body: string;
 }
 
+/** Whether a request is an action; to read, the APIs of providers have GET alone. */
+export const isPost = ({ method }: Seen): boolean => method === 'POST';
+
 /** An answer of an upstream. */
 export interface Answer {
   readonly status: number;
@@ -38,7 +41,6 @@ export type Fault = Answer | 'hang' | 'stall' | 'drop' | 'cut' | 'garbage' | 'hu
 export interface Upstream {
   readonly url: string;
   readonly server: Server;
-  /** The received requests. */
   readonly seen: readonly Seen[];
   /** Whether a client closed the connection in the middle of a huge answer. */
   wasLeft(): boolean;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { stopTimeouts } from '../helpers/clock.ts';
-import type { Seen } from '../helpers/upstream.ts';
+import { isPost } from '../helpers/upstream.ts';
 import { runHere } from '../commands/run-command.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
@@ -14,18 +14,15 @@ import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { auditEntry } from '../store/samples.ts';
 
-const isAction = ({ method }: Seen): boolean => method === 'POST';
-const withKey = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
-
 /** Asks what became of an action. */
 async function actionOf(app: SharedApp, requestId: string, key = app.key) {
-  const answer = await ask(app, `/v1/hosting/actions/${requestId}`, withKey(key));
+  const answer = await ask(app, `/v1/hosting/actions/${requestId}`, { key });
   return { ...answer, action: JSON.parse(answer.text) as Record<string, unknown> };
 }
 
 /** Asks for a page of the activity. */
 async function pageOf(app: SharedApp, query = '', key = app.key) {
-  const { text } = await ask(app, `/v1/hosting/activity${query}`, withKey(key));
+  const { text } = await ask(app, `/v1/hosting/activity${query}`, { key });
   return JSON.parse(text) as { success: true; activity: Record<string, unknown>[]; next: string | null };
 }
 
@@ -56,16 +53,16 @@ describe('the outcome of an action', () => {
 
   test('that the panel refused is failed', async () => {
     const { app, world } = await borrowHosting();
-    world.panel.fail({ status: 422 }, isAction);
+    world.panel.fail({ status: 422 }, isPost);
     expect((await act(app, 'killGameServer', 'order-4711')).status).toBe(502);
     expect((await actionOf(app, 'order-4711')).action).toMatchObject({ action: 'kill', status: 'failed' });
   });
 
   test('that waited, and was not sent since its key was revoked, is failed', async () => {
     const { app, world } = await borrowHosting();
-    world.panel.fail('hang', isAction);
+    world.panel.fail('hang', isPost);
     const first = act(app, 'killGameServer', 'first-of-two');
-    await expect.poll(() => world.panel.seen.filter(isAction)).toHaveLength(1);
+    await expect.poll(() => world.panel.seen.filter(isPost)).toHaveLength(1);
     const second = act(app, 'killGameServer', 'second-of-two');
     await expect.poll(async () => (await pageOf(app)).activity).toHaveLength(2);
     await world.store.apiKeys.revoke(app.key.split('_')[1]!, Date.now());
@@ -80,7 +77,7 @@ describe('the outcome of an action', () => {
     'whose panel answer was lost is unknown, with the time of the 502 (%s)',
     async (fault) => {
       const { app, world } = await borrowHosting();
-      world.panel.fail(fault, isAction);
+      world.panel.fail(fault, isPost);
       expect((await act(app, 'killGameServer', 'order-4711')).status).toBe(502);
       const { action } = await actionOf(app, 'order-4711');
       expect(action).toMatchObject({ status: 'unknown', finished_at: expect.stringMatching(moment) as unknown });
@@ -90,9 +87,9 @@ describe('the outcome of an action', () => {
   test('that runs is running, and then what it became', async () => {
     const { app, world } = await borrowHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
     const advance = stopTimeouts();
-    world.panel.fail('hang', isAction);
+    world.panel.fail('hang', isPost);
     const answer = act(app, 'killGameServer', 'order-4711');
-    await expect.poll(() => world.panel.seen.filter(isAction)).toHaveLength(1);
+    await expect.poll(() => world.panel.seen.filter(isPost)).toHaveLength(1);
     expect((await actionOf(app, 'order-4711')).action).toMatchObject({ status: 'running', finished_at: null });
     advance(2000);
     expect((await answer).status).toBe(502);
@@ -113,8 +110,7 @@ describe('the outcome of an action', () => {
   test('of a request that never became one is 404, as that of an unknown id and of another key', async () => {
     const { app, world } = await borrowHosting();
     const reader = await world.issueKey({ scopes: ['game-power:read'] });
-    const refused = { headers: { Authorization: `Bearer ${reader}`, 'X-Request-Id': 'refused-4711' } };
-    expect((await askEndpoint(app, 'killGameServer', refused)).status).toBe(403);
+    expect((await act({ ...app, key: reader }, 'killGameServer', 'refused-4711')).status).toBe(403);
     await act(app, 'killGameServer', 'order-4711');
     const all = [
       actionOf(app, 'refused-4711', reader),
@@ -134,7 +130,7 @@ describe('the outcome of an action', () => {
   test('is that of the newest action, if several have the same request id', async () => {
     const { app, world } = await borrowHosting();
     await act(app, 'startVps', 'order-4711');
-    world.panel.fail({ status: 422 }, isAction);
+    world.panel.fail({ status: 422 }, isPost);
     await act(app, 'killGameServer', 'order-4711');
     expect((await actionOf(app, 'order-4711')).action).toMatchObject({ action: 'kill', status: 'failed' });
     const { activity } = await pageOf(app);
@@ -171,9 +167,9 @@ describe('a replay names the first request', () => {
   test('while it runs, and after its outcome is unknown', async () => {
     const { app, world } = await borrowHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
     const advance = stopTimeouts();
-    world.panel.fail('hang', isAction);
+    world.panel.fail('hang', isPost);
     const first = act(app, 'killGameServer', 'first-request', headers);
-    await expect.poll(() => world.panel.seen.filter(isAction)).toHaveLength(1);
+    await expect.poll(() => world.panel.seen.filter(isPost)).toHaveLength(1);
     const early = await act(app, 'killGameServer', 'second-request', headers);
     expect({ status: early.status, first: firstOf(early) }).toEqual({ status: 409, first: 'first-request' });
     advance(2000);
@@ -200,8 +196,7 @@ describe('the activity of a key', () => {
     const ids = Array.from({ length: 25 }, (_, at) => `order-${1000 + at}`);
     for (const id of ids) {
       await act(app, 'sendGameCommand', id);
-      const headers = { Authorization: `Bearer ${other}`, 'X-Request-Id': `other-${id}` };
-      await askEndpoint(app, 'startVps', { headers });
+      await act({ ...app, key: other }, 'startVps', `other-${id}`);
     }
     await runHere(['keys', 'rotate', app.key.split('_')[1]!, '--overlap', '1h'], world.settings);
     const first = await pageOf(app);
@@ -224,7 +219,7 @@ describe('the activity of a key', () => {
     const { stdout } = await runHere(['keys', 'rotate', app.key.split('_')[1]!], world.settings);
     const rest = await pageOf(app, `?after=${next}`, stdout.trim());
     expect(rest.activity.map(({ request_id: id }) => id)).toEqual(['order-4712', 'order-4711']);
-    const other = await ask(app, `/v1/hosting/activity?after=${next}`, withKey(await world.issueKey()));
+    const other = await ask(app, `/v1/hosting/activity?after=${next}`, { key: await world.issueKey() });
     expect(other.status).toBe(400);
   });
 
@@ -241,7 +236,7 @@ describe('the activity of a key', () => {
       ['limit=1&limit=2', 'limit is given more than once'],
       [`after=${next}&after=${changed}`, 'after is given more than once'],
     ]) {
-      const { status, text } = await ask(app, `/v1/hosting/activity?${query}`, withKey(app.key));
+      const { status, text } = await ask(app, `/v1/hosting/activity?${query}`, { key: app.key });
       const expected = renderProblem('json', 'validation_error', `Query parameter ${problem}`);
       expect({ query, status, text }).toEqual({ query, status: 400, text: expected });
     }
@@ -259,7 +254,7 @@ describe('the activity of a key', () => {
 test('both count as reads of the key, not as actions', async () => {
   const { app } = await borrowHosting();
   for (const target of ['/v1/hosting/activity', '/v1/hosting/actions/order-4711']) {
-    const { headers } = await ask(app, target, withKey(app.key));
+    const { headers } = await ask(app, target, { key: app.key });
     expect(headers['ratelimit-policy']).toMatch(/^"default";.*, "reads";/);
   }
 });

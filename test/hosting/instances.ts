@@ -1,20 +1,20 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { Client } from 'pg';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { runHere } from '../commands/run-command.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { openClient } from '../helpers/console-client.ts';
 import type { TestClient } from '../helpers/console-client.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
+import { readTables } from '../helpers/postgres.ts';
 import { askEndpoint } from '../server/ask.ts';
 import { serveHosting, sharedProject } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
 /** Starts two instances with one store, a SQLite file or a PostgreSQL database, and the key of a customer. */
-export async function createInstances(databaseUrl: string | undefined, settings: Record<string, string> = {}) {
-  const { app, world } = await serveHosting(settings, { ...(databaseUrl !== undefined && { databaseUrl }) });
-  const second = await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
+export async function createInstances(databaseUrl?: string) {
+  const { app, world } = await serveHosting({}, { databaseUrl });
+  const second = await createTestApp({ root: await sharedProject(), settings: world.settings });
   return {
     world,
     apps: [app, { ...second, key: app.key }] as const,
@@ -27,7 +27,7 @@ export async function createInstances(databaseUrl: string | undefined, settings:
     },
     /** Every text of every table. */
     readDatabase: async () => {
-      const rows = databaseUrl === undefined ? readSqlite(world) : await readPostgres(databaseUrl);
+      const rows = databaseUrl === undefined ? readSqlite(world) : await readTables(databaseUrl);
       const values = rows.flatMap((row) => Object.values(row));
       return values.filter((value) => typeof value === 'string');
     },
@@ -39,20 +39,6 @@ function readSqlite({ settings }: HostingWorld): Record<string, unknown>[] {
   const tables = database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).all();
   const rows = tables.flatMap(({ name }) => database.prepare(`SELECT * FROM "${String(name)}"`).all());
   database.close();
-  return rows;
-}
-
-async function readPostgres(connectionString: string): Promise<Record<string, unknown>[]> {
-  const client = new Client({ connectionString });
-  await client.connect();
-  onTestFinished(() => client.end());
-  const tables = await client.query<{ name: string }>(
-    `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`,
-  );
-  const rows = [];
-  for (const { name } of tables.rows) {
-    rows.push(...(await client.query<Record<string, unknown>>(`SELECT * FROM ${name}`)).rows);
-  }
   return rows;
 }
 

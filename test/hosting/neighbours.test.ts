@@ -4,7 +4,6 @@ import { createTestApp } from '../helpers/app.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { until } from '../helpers/upstream.ts';
 import { ask } from '../server/ask.ts';
-import type { Answer } from '../server/ask.ts';
 import { serveHosting, sharedProject } from '../server/shared.ts';
 
 const log = (id: string) => `/v1/hosting/game/logs/${id}/latest`;
@@ -24,9 +23,7 @@ function checked(app: TestApp): Promise<void> {
   return until('they are', () => app.log().filter(({ check }) => check === 'provider panel').length > 1);
 }
 
-function askWith(app: TestApp, key: string, target: string, method = 'GET'): Promise<Answer> {
-  return ask(app, target, { method, headers: { Authorization: `Bearer ${key}` } });
-}
+const askWith = (app: TestApp, key: string, target: string, method = 'GET') => ask(app, target, { method, key });
 
 function countReads({ panel }: HostingWorld): number {
   return panel.seen.filter(({ path }) => path.includes('/files/contents')).length;
@@ -124,7 +121,7 @@ test("reads and commands leave a quarter of the panel's budget to power actions"
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(29);
   expect(answers.filter(({ status }) => status === 502)).toHaveLength(30);
   expect(countReads(world)).toBe(30);
-  const command = { method: 'POST', headers: { Authorization: `Bearer ${key}` }, body: '{"command":"say hello"}' };
+  const command = { method: 'POST', key, body: '{"command":"say hello"}' };
   expect((await ask(app, '/v1/hosting/game/console/theirs/command', command)).status).toBe(502);
   const actions = await Promise.all(Array.from({ length: 10 }, () => askWith(app, key, kill, 'POST')));
   expect(actions.map(({ status }) => status)).toEqual(Array(10).fill(200));

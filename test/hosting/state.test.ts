@@ -115,7 +115,7 @@ test.each([
 });
 
 test('after an action on another instance, no instance reports the state from before', async () => {
-  const { apps, world } = await createInstances(undefined);
+  const { apps, world } = await createInstances();
   const [one, other] = apps;
   world.panel.resourcesMs = Number.POSITIVE_INFINITY;
   expect((await readState(other, 'getGameServerState')).state).toBe('running');

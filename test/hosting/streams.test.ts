@@ -164,8 +164,8 @@ test.each([
   ['HEAD', stream],
 ])('%s %s without a handshake is 426, and names the protocol', async (method, target) => {
   const app = await sharedApp();
-  for (const headers of [{}, { Connection: 'Upgrade', Upgrade: 'h2c' }, { Authorization: `Bearer ${app.key}` }]) {
-    const answer = await ask(app, target, { method, headers });
+  for (const question of [{}, { headers: { Connection: 'Upgrade', Upgrade: 'h2c' } }, { key: app.key }]) {
+    const answer = await ask(app, target, { method, ...question });
     const text = `{"success":false,"error":"upgrade_required","message":"${message}"}\n`;
     expect(answer).toMatchObject({ status: 426, text: method === 'HEAD' ? '' : text });
     expect(answer.headers).toMatchObject({

@@ -9,13 +9,12 @@ import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { panelKeys } from '../helpers/upstream-panel.ts';
+import { isPost } from '../helpers/upstream.ts';
 import type { Seen } from '../helpers/upstream.ts';
 import { askEndpoint } from '../server/ask.ts';
 import { borrowHosting, sharedProject } from '../server/shared.ts';
 import type { Served } from '../server/shared.ts';
 import { openStream } from './instances.ts';
-
-const isAction = ({ method }: Seen): boolean => method === 'POST';
 
 type Kind = 'game' | 'vps';
 
@@ -25,9 +24,9 @@ type Waiting = Awaited<ReturnType<typeof waitForTurn>>;
 async function waitForTurn(kind: Kind) {
   const { app, world } = await borrowHosting();
   const upstream = kind === 'game' ? world.panel : world.hetzner;
-  upstream.fail('hang', isAction);
+  upstream.fail('hang', isPost);
   const first = askEndpoint(app, kind === 'game' ? 'startGameServer' : 'startVps');
-  await expect.poll(() => upstream.seen.filter(isAction)).toHaveLength(1);
+  await expect.poll(() => upstream.seen.filter(isPost)).toHaveLength(1);
   upstream.fail(undefined);
   const second = askEndpoint(app, kind === 'game' ? 'killGameServer' : 'stopVps');
   await expect.poll(() => Array.fromAsync(world.store.audit.entries({}))).toHaveLength(2);
@@ -46,7 +45,7 @@ async function waitForTurn(kind: Kind) {
 
 /** The actions that reached an upstream after the first one. */
 function sentAfter({ panel, hetzner }: HostingWorld): Seen[] {
-  return [...panel.seen, ...hetzner.seen].filter(isAction).slice(1);
+  return [...panel.seen, ...hetzner.seen].filter(isPost).slice(1);
 }
 
 async function run({ settings }: HostingWorld, ...args: string[]): Promise<void> {
@@ -121,11 +120,11 @@ test('a store that cannot be read when the turn of an action comes is a 500, and
 
 /** Sends an action that waits for a connection to the panel, does harm, and returns the answer. Nothing must be sent. */
 async function harmBeforeConnection({ app, world }: Served, harm: () => Promise<void>) {
-  world.panel.fail('hang', isAction);
+  world.panel.fail('hang', isPost);
   stopTimeouts();
   // As many as there are connections to a panel.
   const commands = Array.from({ length: 32 }, () => askEndpoint(app, 'sendGameCommand'));
-  await expect.poll(() => world.panel.seen.filter(isAction)).toHaveLength(32);
+  await expect.poll(() => world.panel.seen.filter(isPost)).toHaveLength(32);
   const power = askEndpoint(app, 'killGameServer');
   const isWaiting = async () =>
     (await Array.fromAsync(world.store.audit.entries({}))).some(({ action }) => action === 'kill');
@@ -160,10 +159,10 @@ test('neither is it sent if its server moves to another provider, where it has t
 test('a command of a stream that waits for another one is not sent if its key is rotated', async () => {
   const { app, world } = await borrowHosting();
   const stream = await openStream(app);
-  world.panel.fail('hang', isAction);
+  world.panel.fail('hang', isPost);
   stream.send('send command', 'first');
   stream.send('send command', 'second');
-  await expect.poll(() => world.panel.seen.filter(isAction)).toHaveLength(1);
+  await expect.poll(() => world.panel.seen.filter(isPost)).toHaveLength(1);
   await run(world, 'keys', 'rotate', app.key.split('_')[1]!);
   world.panel.fail(undefined);
   world.panel.server.closeAllConnections();

@@ -17,6 +17,8 @@ export interface Answer {
 export interface Question {
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders;
+  /** The API key. */
+  readonly key?: string;
   /** The client's address, which may be any of 127.0.0.0/8. */
   readonly from?: string;
   readonly agent?: Agent;
@@ -41,10 +43,11 @@ export function askEndpoint(app: SharedApp, name: EndpointName, question: Questi
 function send(
   port: number,
   target: string,
-  { method = 'GET', headers = {}, from, agent, body }: Question,
+  { method = 'GET', headers = {}, key, from, agent, body }: Question,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const options = { port, method, path: target, headers, agent: agent ?? false };
+    const all = { ...headers, ...(key && { Authorization: `Bearer ${key}` }) };
+    const options = { port, method, path: target, headers: all, agent: agent ?? false };
     const sent = request({ host: '127.0.0.1', ...options, ...(from && { localAddress: from }) }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -129,10 +129,8 @@ export function recordsSuite(createTarget: CreateTarget): void {
     });
 
     test('a use that could not be written is written with the next', async () => {
-      const {
-        store: { apiKeys },
-        query,
-      } = await openWithQuery(createTarget);
+      const { store, query } = await openWithQuery(createTarget);
+      const { apiKeys } = store;
       await apiKeys.create(apiKey());
       await query('ALTER TABLE hosting_api_keys RENAME TO hosting_away');
       await apiKeys.touch('AbCdEfGhIj01', t0).catch(() => undefined);
@@ -145,10 +143,8 @@ export function recordsSuite(createTarget: CreateTarget): void {
     });
 
     test('a use is written once a minute', async () => {
-      const {
-        store: { apiKeys },
-        query,
-      } = await openWithQuery(createTarget);
+      const { store, query } = await openWithQuery(createTarget);
+      const { apiKeys } = store;
       await apiKeys.create(apiKey());
       await Promise.all(Array.from({ length: 20 }, (_, second) => apiKeys.touch('AbCdEfGhIj01', t0 + second)));
       await expect.poll(() => apiKeys.find('AbCdEfGhIj01')).toMatchObject({ lastUsedAt: t0 });
@@ -264,7 +260,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
   describe('votes', () => {
     test('the votes of readers are counted by article, all or from a start day', async () => {
       const { feedback } = await open();
-      const vote = (path: string, day: string, helpful: boolean) => feedback.count({ path, day, helpful });
+      const vote = (path: string, on: string, helpful: boolean) => feedback.count({ path, day: on, helpful });
       await vote('/knowledgebase/vps/ssh', '2026-11-01', true);
       await vote('/knowledgebase/vps/ssh', '2026-11-01', true);
       await vote('/knowledgebase/vps/ssh', '2026-11-02', false);

@@ -4,8 +4,8 @@ import { StoreError } from '../../server/store/database.ts';
 import { migrate, migrations } from '../../server/store/migrations.ts';
 import type { Migration } from '../../server/store/migrations.ts';
 import { apiKey, claim } from './samples.ts';
-import { openTwice, runWorkers } from './target.ts';
-import type { CreateTarget, StoreTarget } from './target.ts';
+import { openTwice, openWithQuery, runWorkers } from './target.ts';
+import type { CreateTarget } from './target.ts';
 
 const t0 = 1_800_000_000_000;
 
@@ -74,10 +74,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
   });
 
   test('a write that waits for another process does not block the event loop', async () => {
-    const target = await createTarget();
-    const store = await target.open();
-    await store.apiKeys.create(apiKey());
-    const free = await lockKeys(target);
+    const { store, free } = await openLocked(createTarget);
     let ticks = 0;
     let longest = 0;
     let last = performance.now();
@@ -98,10 +95,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
   });
 
   test('storing a use does not wait for a lock, and is done after the lock is released', async () => {
-    const target = await createTarget();
-    const store = await target.open();
-    await store.apiKeys.create(apiKey());
-    const free = await lockKeys(target);
+    const { store, free } = await openLocked(createTarget);
     const started = performance.now();
     await store.apiKeys.touch('AbCdEfGhIj01', t0);
     expect(performance.now() - started).toBeLessThan(3000);
@@ -208,10 +202,11 @@ export function sharingSuite(createTarget: CreateTarget): void {
   });
 }
 
-/** Locks the record of a key, or the database if it has no row locks; returns a function that unlocks it. */
-async function lockKeys(target: StoreTarget): Promise<() => Promise<unknown>> {
-  const query = await target.connect();
+/** Opens a store with a key, whose record is locked until `free`, or the whole database if it has no row locks. */
+async function openLocked(createTarget: CreateTarget) {
+  const { target, store, query } = await openWithQuery(createTarget);
+  await store.apiKeys.create(apiKey());
   await query(target.dialect.beginMigration[0]!);
   await query(`UPDATE hosting_api_keys SET label = 'locked'`);
-  return () => query('ROLLBACK');
+  return { store, free: () => query('ROLLBACK') };
 }

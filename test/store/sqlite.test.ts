@@ -38,15 +38,6 @@ describe('in a SQLite file', () => {
     for (const end of ['', '-wal', '-shm']) expect(modeOf(join(folder, `hosting.sqlite${end}`))).toBe('600');
   });
 
-  test('keeps its records after it is closed', async () => {
-    const dataDir = temporaryFolder();
-    const store = await openStore({ DATA_DIR: dataDir });
-    await store.apiKeys.create(apiKey());
-    await store.close();
-    const again = await open(dataDir);
-    expect(await again.apiKeys.list()).toEqual([apiKey()]);
-  });
-
   test('can be read during a write', async () => {
     const { store, query } = await openWithQuery(createSqliteTarget);
     await store.apiKeys.create(apiKey());

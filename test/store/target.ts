@@ -14,16 +14,14 @@ import { postgresDialect } from '../../server/store/postgres.ts';
 import { connectSqlite, sqliteDialect } from '../../server/store/sqlite.ts';
 import type { Store } from '../../server/store/types.ts';
 import { temporaryFolder } from '../helpers/project.ts';
-import { withClient } from '../helpers/postgres.ts';
+import { readTables } from '../helpers/postgres.ts';
 
 /** The database of one test, with direct access besides the store. */
 export interface StoreTarget {
-  /** The settings of the database. */
   readonly env: Readonly<Record<string, string>>;
   readonly dialect: Dialect;
   /** Opens a store, which is closed when the test ends. */
   open(): Promise<Store>;
-  /** Opens a separate connection. */
   connect(): Promise<Query>;
   /** Reads the content of the database as text. */
   dump(): Promise<string>;
@@ -58,15 +56,7 @@ export async function createPostgresTarget(url: string): Promise<StoreTarget> {
       onTestFinished(() => client.end());
       return async (sql, values = []) => (await client.query<Record<string, unknown>>(sql, [...values])).rows;
     },
-    dump: () =>
-      withClient(url, async (client) => {
-        const tables = await client.query<{ name: string }>(
-          `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`,
-        );
-        const rows = [];
-        for (const { name } of tables.rows) rows.push(...(await client.query(`SELECT * FROM ${name}`)).rows);
-        return JSON.stringify(rows);
-      }),
+    dump: async () => JSON.stringify(await readTables(url)),
   });
 }
 

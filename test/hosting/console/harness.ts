@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { BlockList } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { ClientOptions } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
 import { unknownStats } from '#contract/console-stream.ts';
@@ -19,6 +19,7 @@ import { Problem } from '../../../server/problem.ts';
 import { createTokenBucket } from '../../../server/token-bucket.ts';
 import type { ConsoleEvents } from '../../../server/hosting/providers/types.ts';
 import { openClient } from '../../helpers/console-client.ts';
+import { listen } from '../../helpers/free-port.ts';
 import type { Message, TestClient } from '../../helpers/console-client.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createTestLog } from '../../helpers/upstream.ts';
@@ -58,20 +59,13 @@ export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limi
   readonly upgrades?: number;
 }
 
-/** The `expect.poll` options for short waits; long enough for a busy machine. */
-export const pollOptions = { timeout: 120_000 };
-
 /** Starts a relay with fake consoles that allows every access and accepts every command. */
 export async function createTestRelay(options: TestRelayOptions = {}) {
   const { pingSeconds = 30, upgrades = 100_000, ttlSeconds = 600, ...rest } = options;
-  /** Every opened console, in order. */
   const sources: FakeSource[] = [];
   const commands: StreamCommand[] = [];
-  /** Every access check, in order. */
   const accessChecks: string[] = [];
-  /** The reported internal errors. */
   const failures: unknown[] = [];
-  /** The replaceable dependencies of the relay. */
   const behaviour = {
     open: (_source: FakeSource): Promise<void> | void => undefined,
     access: (_keyId: string, _secretHash: string): Promise<Access> | Access => 'ok',
@@ -122,9 +116,7 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
   upgrade.attach(http);
   const connections = new Set<Socket>();
   http.on('connection', (socket: Socket) => connections.add(socket));
-  http.listen(0, '127.0.0.1');
-  await once(http, 'listening');
-  const { port } = http.address() as AddressInfo;
+  const port = await listen(http);
 
   const stop = async (): Promise<void> => {
     await upgrade.close();
@@ -162,6 +154,18 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
       const answer: Message = await client.auth(await token(stream));
       if (answer[0] !== 'auth success') throw new Error(`auth was answered with ${answer.join(' ')}`);
       return client;
+    },
+    /** Closes a stream, and waits until it is gone. */
+    async leave({ socket }: TestClient): Promise<void> {
+      const { viewers } = relay.stats();
+      socket.close();
+      await expect.poll(() => relay.stats().viewers).toBe(viewers - 1);
+    },
+    /** Lets each opening of a console wait until `resolve` or `reject` of what it returns. */
+    holdOpening() {
+      const opening = Promise.withResolvers<void>();
+      behaviour.open = () => opening.promise;
+      return opening;
     },
     log: lines,
   };
@@ -207,7 +211,6 @@ export function createTestClock() {
       }
       now = until;
     },
-    /** The number of pending timers. */
     pending: () => timers.size,
   };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { linesOf } from '../../helpers/console-client.ts';
-import { createClockedRelay, denied } from './harness.ts';
+import { createClockedRelay, denied, openTestStream } from './harness.ts';
 
 type At = 'unauthenticated' | 'live' | 'expiring' | 'expired';
 
@@ -30,27 +30,30 @@ test.for<[At, boolean]>([
   ['live', true],
   ['expiring', true],
   ['expired', false],
-])('a stream that is %s may ask for the history and statistics, and send a command: %s', async ([at, allowed]) => {
-  const { relay, client, clock } = await openAt(at);
-  const viewer = await relay.open({ keyId: 'viewer' });
-  relay.sources[0]!.line('first');
-  await viewer.until('console output');
-  await clock.advance(0);
-  await client.roundTrip();
-  const before = linesOf(client.messages).length;
-  client.send('send logs');
-  client.send('send stats');
-  client.send('send command', 'list');
-  client.send('send command', 'stop', 'ref');
-  await client.until(allowed ? 'command accepted' : 'command refused');
-  await client.roundTrip();
-  expect(linesOf(client.messages)).toHaveLength(before + Number(allowed));
-  expect(relay.commands).toHaveLength(allowed ? 2 : 0);
-  const answers = client.messages.filter(([event]) => /^(?:stats|command)/.test(event)).map(([event]) => event);
-  expect(answers.toSorted()).toEqual(allowed ? ['command accepted', 'stats'] : ['command refused']);
-  const refused = client.messages.filter(([event]) => event === 'permission denied').map(([, event]) => event);
-  expect(refused).toEqual(allowed ? [] : ['send logs', 'send stats', 'send command', 'send command']);
-});
+])(
+  'a stream that is %s gets lines, and may ask for the history and statistics, and send a command: %s',
+  async ([at, allowed]) => {
+    const { relay, client, clock } = await openAt(at);
+    const viewer = await relay.open({ keyId: 'viewer' });
+    relay.sources[0]!.line('first');
+    await viewer.until('console output');
+    await clock.advance(0);
+    await client.roundTrip();
+    expect(linesOf(client.messages)).toEqual(allowed ? ['first'] : []);
+    client.send('send logs');
+    client.send('send stats');
+    client.send('send command', 'list');
+    client.send('send command', 'stop', 'ref');
+    await client.until(allowed ? 'command accepted' : 'command refused');
+    await client.roundTrip();
+    expect(linesOf(client.messages)).toEqual(allowed ? ['first', 'first'] : []);
+    expect(relay.commands).toHaveLength(allowed ? 2 : 0);
+    const answers = client.messages.filter(([event]) => /^(?:stats|command)/.test(event)).map(([event]) => event);
+    expect(answers.toSorted()).toEqual(allowed ? ['command accepted', 'stats'] : ['command refused']);
+    const refused = client.messages.filter(([event]) => event === 'permission denied').map(([, event]) => event);
+    expect(refused).toEqual(allowed ? [] : ['send logs', 'send stats', 'send command', 'send command']);
+  },
+);
 
 test.for(all)('a stream that is %s is closed after five bad tokens', async (at) => {
   const { client } = await openAt(at);
@@ -157,6 +160,61 @@ test.for<[At, number]>([
   await clock.advance(0.1);
   if (at === 'live') expect(await client.next()).toEqual(['token expiring']);
   else if (at === 'expiring') expect(await client.next()).toEqual(['token expired']);
-  else if (at === 'expired') expect((await client.ended).code).toBe(4001);
+  else if (at === 'expired') expect(await client.ended).toEqual({ code: 4001, reason: 'the token expired' });
   else expect(await client.ended).toEqual({ code: 4000, reason: 'no token came in time' });
+});
+
+test.for([
+  [600, 540],
+  [300, 240],
+  [240, 180],
+  [100, 75],
+  [4, 3],
+])('a token of %i s is reported as expiring after %i s', async ([ttl, expiring]) => {
+  const { clock, client } = await openTestStream({}, { ttlSeconds: ttl! });
+  for (const [event, seconds] of [
+    ['token expiring', expiring!],
+    ['token expired', ttl! - expiring!],
+  ] as const) {
+    const count = client.messages.length;
+    await clock.advance(seconds - 0.1);
+    await client.roundTrip();
+    expect(client.messages).toHaveLength(count);
+    await clock.advance(0.1);
+    expect(await client.next()).toEqual([event]);
+  }
+});
+
+test('a token that is sent late keeps its expiry', async () => {
+  const { clock, relay } = await createClockedRelay({ ttlSeconds: 100 });
+  const token = await relay.token();
+  await clock.advance(90);
+  const client = await relay.connect();
+  await client.auth(token);
+  await clock.advance(0);
+  expect(await client.next()).toEqual(['token expiring']);
+  await clock.advance(10);
+  expect(await client.next()).toEqual(['token expired']);
+});
+
+test('a stream that is renewed after its expiry gets the missed lines', async () => {
+  const { clock, relay, client } = await openAt('expired');
+  const viewer = await relay.open({ keyId: 'viewer' });
+  relay.sources[0]!.line('missed');
+  await viewer.until('console output');
+  expect(await client.auth(await relay.token())).toEqual(['auth success']);
+  expect(await client.next()).toEqual(['console output', 'missed']);
+  await clock.advance(60);
+  await client.roundTrip();
+  expect(client.socket.readyState).toBe(client.socket.OPEN);
+});
+
+test('a renewal can add or remove the write permission', async () => {
+  const { relay, client } = await openTestStream();
+  await client.auth(await relay.token({ mode: 'read_write' }));
+  client.send('send command', 'list');
+  await client.auth(await relay.token({ mode: 'read' }));
+  client.send('send command', 'stop');
+  expect(await client.next()).toEqual(['permission denied', 'send command']);
+  expect(relay.commands).toMatchObject([{ command: 'list' }]);
 });

@@ -51,8 +51,7 @@ test('viewers share a read of statistics for 2 s', async () => {
 
 test('a request for statistics waits for a console that is being opened', async () => {
   const counted = await createCounted();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  counted.relay.behaviour.open = () => promise;
+  const { resolve } = counted.relay.holdOpening();
   const client = await counted.relay.open();
   client.send('send stats');
   await client.roundTrip();
@@ -63,8 +62,7 @@ test('a request for statistics waits for a console that is being opened', async 
 
 test('nothing is known of a console that cannot be opened', async () => {
   const counted = await createCounted();
-  const { promise, reject } = Promise.withResolvers<void>();
-  counted.relay.behaviour.open = () => promise;
+  const { reject } = counted.relay.holdOpening();
   const client = await counted.relay.open();
   client.send('send stats');
   await client.roundTrip();

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { unknownStats } from '#contract/console-stream.ts';
 import { ProviderError } from '../../../server/upstream/client.ts';
-import type { TestClient } from '../../helpers/console-client.ts';
 import { openTestStream } from './harness.ts';
 import type { TestRelayOptions } from './harness.ts';
 
@@ -22,11 +21,6 @@ async function follow(options: TestRelayOptions = {}) {
     return relay.sources.length;
   };
   return { clock, relay, client, last, tries };
-}
-
-async function leave({ relay }: Awaited<ReturnType<typeof follow>>, client: TestClient): Promise<void> {
-  client.socket.close();
-  await expect.poll(() => relay.relay.stats().viewers).toBe(0);
 }
 
 test('a lost upstream is one gap at once, and is opened again with increasing waits, without its buffered lines', async () => {
@@ -92,10 +86,9 @@ test('a gap that the upstream reported before its loss is not repeated', async (
 });
 
 test('a lost upstream is not opened again without viewers, and at once for the next one', async () => {
-  const console = await follow();
-  const { clock, relay, last } = console;
+  const { clock, relay, client, last } = await follow();
   last().ended(lost, 0);
-  await leave(console, console.client);
+  await relay.leave(client);
   await clock.advance(20);
   expect(relay.sources).toHaveLength(1);
   const next = await relay.open();

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { ProviderError } from '../../../server/upstream/client.ts';
 import { linesOf } from '../../helpers/console-client.ts';
@@ -74,8 +75,7 @@ test.for(['while it is being opened', 'right after'])(
 test('the lines that an upstream has buffered are the answer to an early send logs, once', async () => {
   const relay = await createTestRelay();
   relay.behaviour.isLoaded = false;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  relay.behaviour.open = () => promise;
+  const { resolve } = relay.holdOpening();
   const early = await relay.open();
   early.send('send logs');
   await early.roundTrip();
@@ -158,15 +158,11 @@ test('a client that is too slow for the history gets the gap before logs end', a
 
 test('the upstream stays open for 30 s after its last viewer, for page reloads', async () => {
   const { relay, clock } = await createClockedRelay();
-  const leave = async () => {
-    const viewer = await relay.open();
-    viewer.socket.close();
-    await expect.poll(() => relay.relay.stats().viewers).toBe(0);
-  };
-  await leave();
+  const visit = async () => relay.leave(await relay.open());
+  await visit();
   relay.sources[0]!.line('without viewers');
   await clock.advance(29);
-  await leave();
+  await visit();
   await clock.advance(29);
   expect(relay.sources).toHaveLength(1);
   expect(relay.sources[0]!.closed).toBe(false);
@@ -187,11 +183,8 @@ test('the upstream stays open for 30 s after its last viewer, for page reloads',
 
 test('an upstream that opens after its last viewer has left is closed at once', async () => {
   const { relay, clock } = await createClockedRelay();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  relay.behaviour.open = () => promise;
-  const viewer = await relay.open();
-  viewer.socket.close();
-  await expect.poll(() => relay.relay.stats().viewers).toBe(0);
+  const { resolve } = relay.holdOpening();
+  await relay.leave(await relay.open());
   await clock.advance(30);
   resolve();
   await expect.poll(() => relay.sources[0]!.closed).toBe(true);
@@ -260,8 +253,7 @@ test('a failed opening is not retried without viewers, and short visits do not s
   const comeAndGo = async () => {
     const viewer = await relay.open();
     await viewer.until('daemon error');
-    viewer.socket.close();
-    await expect.poll(() => relay.relay.stats().viewers).toBe(0);
+    await relay.leave(viewer);
   };
   await comeAndGo();
   await comeAndGo();
@@ -300,4 +292,103 @@ test('an ended console is reported, retried a minute later, and starts a new his
     ['status', 'running'],
   ]);
   expect(relay.relay.history('game:mc')).toEqual(['old', 'new']);
+});
+
+/** A relay whose console opening is pending until `resolve` or `reject`. */
+async function createOpening() {
+  const { relay, clock } = await createClockedRelay();
+  return { clock, relay, ...relay.holdOpening() };
+}
+
+test('one of two viewers who wait for a console may leave', async () => {
+  const { clock, relay, resolve } = await createOpening();
+  const first = await relay.open();
+  const second = await relay.open();
+  await relay.leave(first);
+  await clock.advance(31);
+  relay.sources[0]!.status('running');
+  resolve();
+  expect(await second.next()).toEqual(['status', 'running']);
+  relay.sources[0]!.line('here');
+  expect(await second.next()).toEqual(['console output', 'here']);
+});
+
+test('a console that opens during shutdown is closed at once', async () => {
+  const { clock, relay, resolve } = await createOpening();
+  await relay.open();
+  await relay.stop();
+  resolve();
+  await expect.poll(() => relay.sources[0]!.closed).toBe(true);
+  expect(relay.relay.stats().upstreams).toBe(0);
+  expect(clock.pending()).toBe(0);
+});
+
+test('a console that cannot be opened during shutdown is neither reported nor tried again', async () => {
+  const { clock, relay, reject } = await createOpening();
+  await relay.open();
+  await relay.stop();
+  reject(new Error('no'));
+  await nextTurn();
+  expect(relay.failures).toEqual([]);
+  expect(clock.pending()).toBe(0);
+});
+
+test('viewers get the messages of an upstream that is reopening', async () => {
+  const { relay, clock, client } = await openTestStream();
+  relay.sources[0]!.ended('the server is suspended');
+  const { resolve } = relay.holdOpening();
+  await clock.advance(60);
+  const [, source] = relay.sources as [FakeSource, FakeSource];
+  source.gap('a gap');
+  source.error!('an error');
+  source.ended('the server is gone');
+  expect(await client.until('gap')).toHaveLength(2);
+  expect(await client.next()).toEqual(['daemon error', 'an error']);
+  expect(await client.next()).toEqual(['daemon error', 'the server is gone']);
+  resolve();
+  await expect.poll(() => source.closed).toBe(true);
+});
+
+test.for([
+  ['is tried again a minute later', 60, true],
+  ['could not be opened, and is tried again a second later', 1, false],
+] as const)(
+  'a console that %s is not retried without viewers, and is discarded after 30 s',
+  async ([, wait, opens]) => {
+    const { clock, relay, resolve, reject } = await createOpening();
+    const client = await relay.open();
+    relay.sources[0]!.line('old');
+    if (opens) {
+      resolve();
+      await clock.advance(0);
+      relay.sources[0]!.ended('the server is suspended');
+    } else reject(new Error('no'));
+    await client.until('daemon error');
+    await relay.leave(client);
+    await clock.advance(29.9);
+    expect(relay.relay.history('game:mc')).toEqual(['old']);
+    await clock.advance(0.2);
+    expect(relay.relay.history('game:mc')).toEqual([]);
+    expect(clock.pending()).toBe(0);
+    await clock.advance(wait);
+    expect(relay.sources).toHaveLength(1);
+  },
+);
+
+test.for([
+  ['open', 0, 0],
+  ['to be tried again', 1, 0],
+  ['without viewers', 1, 1],
+])('a console that is %s leaves no timer after shutdown', async ([, failures, seconds]) => {
+  const { clock, relay, resolve, reject } = await createOpening();
+  const client = await relay.open();
+  if (failures) reject(new Error('no'));
+  else resolve();
+  await clock.advance(0);
+  await relay.leave(client);
+  await clock.advance(Number(seconds));
+  expect(clock.pending()).toBeGreaterThan(0);
+  await relay.stop();
+  expect(clock.pending()).toBe(0);
+  expect(relay.sources[0]!.closed).toBe(!failures);
 });

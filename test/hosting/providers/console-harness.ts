@@ -10,6 +10,8 @@ import { recordViewer } from './console-recorder.ts';
 /** Whether a request asks for a console token. */
 export const isTokenCall = ({ path }: Seen): boolean => path.endsWith('/websocket');
 
+type Viewer = ReturnType<typeof recordViewer>;
+
 interface Timings extends Partial<ConsoleTimings> {
   readonly backoffMs?: number;
   readonly maxBackoffMs?: number;
@@ -34,19 +36,32 @@ export async function preparePanel(
     'request',
     ({ url }: { url: string }) => url.endsWith('/websocket') && times.push(performance.now()),
   );
-  const record = () => recordViewer(panel.game, wings.uuid, { firstMs: backoffMs, maxMs: maxBackoffMs });
+  const open = () => recordViewer(panel.game, wings.uuid, { firstMs: backoffMs, maxMs: maxBackoffMs });
   return {
     upstream,
     wings,
     ...panel,
     /** The times of the token requests. */
     times,
-    open: record,
+    open,
     /** Opens a console and waits until it is live. */
     follow: async () => {
-      const viewer = record();
+      const viewer = open();
       await until('the history was requested', () => wings.logsSent() > 0);
       return viewer;
     },
+    /** Waits until a number of tokens was used. */
+    authorized: (count: number) => until(`token ${count} was used`, () => wings.auths.length === count),
+    /** Prints a line, and waits until a viewer has it. */
+    print: async (record: Viewer, line: string): Promise<void> => {
+      wings.print(line);
+      await record.received(line);
+    },
   };
+}
+
+/** A running server of a panel whose console is live. */
+export async function followPanel(...options: Parameters<typeof preparePanel>) {
+  const panel = await preparePanel(...options);
+  return { ...panel, record: await panel.follow() };
 }

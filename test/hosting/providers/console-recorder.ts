@@ -18,6 +18,13 @@ export function recordConsole(game: GameProvider, ref: string) {
   );
 }
 
+/** Records one connection to a console, once the console has reported a status. */
+export async function followConsole(game: GameProvider, ref: string) {
+  const record = recordConsole(game, ref);
+  await record.ready();
+  return record;
+}
+
 /** Records what a viewer of a console gets until the test ends: a lost connection is opened again after a short time. */
 export function recordViewer(game: GameProvider, ref: string, backoff: { firstMs: number; maxMs: number }) {
   return createRecord((record, onLoaded) => {

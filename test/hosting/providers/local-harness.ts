@@ -1,8 +1,10 @@
+import { onTestFinished, vi } from 'vitest';
 import type { LocalServer } from '../../../server/hosting/providers/local/process.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createSupervisor } from '../../helpers/upstream-process.ts';
 import { openProvider } from '../../helpers/provider.ts';
-import { recordConsole } from './console-recorder.ts';
+import { until } from '../../helpers/upstream.ts';
+import { followConsole } from './console-recorder.ts';
 
 /** A provider of local servers with harmless defaults. */
 export function createLocal(servers: Readonly<Record<string, Partial<LocalServer>>>) {
@@ -26,10 +28,21 @@ export async function prepareRunning(server: Partial<LocalServer> = {}, mode?: '
   return { ...local, program: await local.supervisor.started('demo') };
 }
 
+/** Watches the signals that this process sends. */
+export function spyOnSignals() {
+  const kill = vi.spyOn(process, 'kill');
+  onTestFinished(() => kill.mockRestore());
+  return {
+    kill,
+    /** The signals sent to process groups, without the existence checks (signal 0). */
+    sent: () => kill.mock.calls.map(([, signal]) => signal).filter((signal) => signal !== 0),
+    groupGone: () => until('its group is gone', () => kill.mock.results.some(({ type }) => type === 'throw')),
+  };
+}
+
 /** The same, with a record of its console. */
 export async function prepareRecorded(server: Partial<LocalServer> = {}, mode?: 'ignore-sigterm') {
   const local = await prepareRunning(server, mode);
-  const record = recordConsole(local.game, 'demo');
-  await record.ready();
+  const record = await followConsole(local.game, 'demo');
   return { ...local, record };
 }

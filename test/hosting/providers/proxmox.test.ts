@@ -3,18 +3,17 @@ import { stopTimeouts } from '../../helpers/clock.ts';
 import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
 import { openProvider } from '../../helpers/provider.ts';
 import { createProxmoxUpstream, failure, proxmoxToken } from '../../helpers/upstream-proxmox.ts';
-import { until } from '../../helpers/upstream.ts';
-import { testVpsProvider } from './vps-suite.ts';
+import { isPost, until } from '../../helpers/upstream.ts';
+import { testVpsProvider } from './provider-suite.ts';
+
+const always = Number.POSITIVE_INFINITY;
 
 type Upstream = Awaited<ReturnType<typeof createProxmoxUpstream>>;
 
-async function prepare(
-  changes: { [Name in keyof Upstream['settings']]?: string | undefined } = {},
-  timeoutMs = 20_000,
-) {
+async function prepare(changes: { [Name in keyof Upstream['settings']]?: string | undefined } = {}) {
   const upstream = await createProxmoxUpstream();
   const settings = { ...upstream.settings, ...changes } as Upstream['settings'];
-  return { upstream, ...openProvider(settings, { timeoutMs }) };
+  return { upstream, ...openProvider(settings) };
 }
 
 const verbs = {
@@ -28,7 +27,7 @@ describe.each([
 ] as const)('$kind', ({ kind, type, vmid, node }) => {
   testVpsProvider(`Proxmox with ${kind}`, async () => {
     const { upstream, provider, clock } = await prepare();
-    const actions = () => upstream.seen.filter(({ method }) => method === 'POST');
+    const actions = () => upstream.seen.filter(isPost);
     return {
       provider,
       pass: clock.pass,
@@ -52,11 +51,7 @@ testFaults(
     path: `/api2/json/nodes/pve1/qemu/100/status/${verbs.qemu[action]}`,
     headers: { authorization: `PVEAPIToken=${proxmoxToken.id}=${proxmoxToken.secret}`, 'content-length': '0' },
   })),
-  async () => {
-    const upstream = await createProxmoxUpstream();
-    const create = () => openProvider(upstream.settings).provider;
-    return { upstream, create, secrets: [proxmoxToken.secret] };
-  },
+  async () => ({ upstream: await createProxmoxUpstream(), secrets: [proxmoxToken.secret] }),
 );
 
 test('a certificate of an unknown CA is refused before the token is sent', async () => {
@@ -103,7 +98,7 @@ test.each([
   [599, 'Too many redirections', 'unknown'],
 ] as const)('%i %s: %s', async (status, reason, outcome) => {
   const { upstream, vps } = await prepare();
-  upstream.fail(failure(status, reason), ({ method }) => method === 'POST');
+  upstream.fail(failure(status, reason), isPost);
   const error = await failureOf(vps.power('100', 'reset'));
   expect(error).toMatchObject({ outcome, message: 'The request could not be completed' });
   expect(String(error.cause)).toContain(reason);
@@ -112,7 +107,7 @@ test.each([
 test('the error message is also read from the body, where 5.2.0 and later put it', async () => {
   const { upstream, vps } = await prepare();
   const body = JSON.stringify({ data: null, message: 'VM 100 not running\n' });
-  upstream.fail({ status: 500, reason: 'Internal Server Error', body }, ({ method }) => method === 'POST');
+  upstream.fail({ status: 500, reason: 'Internal Server Error', body }, isPost);
   expect(await failureOf(vps.power('100', 'reset'))).toMatchObject({ outcome: 'refused' });
 });
 
@@ -140,4 +135,51 @@ test('a wrong token and one without permissions are findings', async () => {
   expect(await provider.check()).toMatchObject([busy]);
   upstream.fail({ status: 200, body: '{"data":[]}' });
   expect(await provider.check()).toMatchObject([{ level: 'warn' }]);
+});
+
+describe('the power state', () => {
+  test.each([
+    ['running', undefined, 'running'],
+    ['running', 'backup', 'running'],
+    ['running', 'suspending', 'stopping'],
+    ['stopped', undefined, 'offline'],
+    ['stopped', 'suspended', 'offline'],
+    ['prelaunch', undefined, 'starting'],
+    ['paused', undefined, 'unknown'],
+    ['internal-error', undefined, 'unknown'],
+    ['unknown', undefined, 'unknown'],
+    [undefined, undefined, 'unknown'],
+  ])('a VPS with the status %s and the lock %s is %s', async (status, lock, expected) => {
+    const { upstream, vps } = await prepare();
+    Object.assign(upstream.vms[0]!, { status, lock });
+    expect((await vps.state('100', always)).state).toBe(expected);
+  });
+
+  test('one list answers for all VPS for 5 s, and none for a template', async () => {
+    const { upstream, vps, clock } = await prepare();
+    upstream.vms[1]!.status = 'stopped';
+    const read = () => Promise.all(['100', '101'].map(async (ref) => (await vps.state(ref, always)).state));
+    expect(await read()).toEqual(['running', 'offline']);
+    await failureOf(vps.state('900', always));
+    clock.pass(4999);
+    await read();
+    expect(upstream.seen).toHaveLength(1);
+    clock.pass(1);
+    await read();
+    expect(upstream.seen).toHaveLength(2);
+  });
+
+  test('what nodes published before an action is not reported', async () => {
+    const { upstream, vps, clock } = await prepare({ stop: 'stop' });
+    await vps.power('100', 'stop');
+    // The node has not published the stop yet.
+    upstream.vms[0]!.status = 'running';
+    for (const since of [0, 5000, 8999]) {
+      clock.pass(since === 0 ? 0 : 4000);
+      expect((await vps.state('100', since)).state).toBe('unknown');
+    }
+    upstream.vms[0]!.status = 'stopped';
+    clock.pass(10_000);
+    expect((await vps.state('100', 19_000)).state).toBe('offline');
+  });
 });

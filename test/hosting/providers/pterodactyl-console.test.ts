@@ -5,14 +5,12 @@ import { unknownStats } from '#contract/console-stream.ts';
 import { openProvider } from '../../helpers/provider.ts';
 import { createPanelUpstream, failure, panelKeys } from '../../helpers/upstream-panel.ts';
 import { until } from '../../helpers/upstream.ts';
-import { isTokenCall, preparePanel } from './console-harness.ts';
-import { recordConsole } from './console-recorder.ts';
+import { followPanel, isTokenCall, preparePanel } from './console-harness.ts';
+import { followConsole, recordConsole } from './console-recorder.ts';
 
 test('the console uses the read-only key alone and sends nothing that could change the server', async () => {
-  const { upstream, wings, follow } = await preparePanel();
-  const record = await follow();
-  wings.print('hello');
-  await record.received('hello');
+  const { upstream, wings, record, print } = await followPanel();
+  await print(record, 'hello');
   expect(upstream.seen.map(({ method, headers }) => [method, headers.authorization])).toEqual([
     ['GET', `Bearer ${panelKeys.read}`],
   ]);
@@ -51,11 +49,10 @@ describe('a read-only key with more permissions', () => {
   });
 
   test('is not reported for a valid key', async () => {
-    const { provider, open, wings } = await preparePanel();
+    const { provider, open, print } = await preparePanel();
     expect((await provider.check()).map(({ level }) => level)).toEqual(['info', 'info']);
     const record = open();
-    wings.print('hello');
-    await record.received('hello');
+    await print(record, 'hello');
   });
 });
 
@@ -83,8 +80,7 @@ test('without a read-only key there is no console, and the check warns', async (
 });
 
 test('viewers get only the events meant for them', async () => {
-  const { wings, follow } = await preparePanel();
-  const record = await follow();
+  const { wings, record, print } = await followPanel();
   wings.publish('stats', '{"memory_bytes":1}');
   wings.publish('daemon error', 'open /var/lib/pterodactyl/secret: permission denied');
   wings.publish('backup completed:1', '{"checksum":"secret"}');
@@ -95,8 +91,7 @@ test('viewers get only the events meant for them', async () => {
   wings.sendRaw('null');
   wings.sendRaw(Buffer.from('{"event":"console output","args":["secret"]}'));
   wings.publish('daemon message', 'Pulling the image');
-  wings.print('the end');
-  await record.received('the end');
+  await print(record, 'the end');
   expect(record.events).toEqual([
     'status: running',
     'error: the game panel reported an error',
@@ -110,8 +105,8 @@ const sizes = { memory_bytes: 1_610_612_736, disk_bytes: 5_368_709_120 };
 const usage = { ...sizes, cpu_absolute: 37.512, network: { rx_bytes: 81_920, tx_bytes: 245_760 } };
 
 test('statistics are those that Wings sent last, and zeros once the server is offline', async () => {
-  const { wings, follow } = await preparePanel();
-  const { source } = await follow();
+  const { wings, record } = await followPanel();
+  const { source } = record;
   wings.use({ ...usage, memory_bytes: 1 });
   wings.use(usage);
   const stats = { ...sizes, cpu: 37.512, network_rx_bytes: 81_920, network_tx_bytes: 245_760 };
@@ -142,8 +137,7 @@ test.each([
 });
 
 test('statistics of a lost connection are not sent on', async () => {
-  const { wings, follow } = await preparePanel({ statsMs: 50, backoffMs: 60_000, maxBackoffMs: 60_000 });
-  const record = await follow();
+  const { wings, record } = await followPanel({ statsMs: 50, backoffMs: 60_000, maxBackoffMs: 60_000 });
   wings.use(usage);
   await expect.poll(() => record.source.stats()).toMatchObject({ cpu: 37.512 });
   wings.refuse(500);
@@ -163,15 +157,14 @@ test('statistics that Wings sends late are requested again', async () => {
 });
 
 test('the buffered lines are loaded some time after they were requested', async () => {
-  const { wings, follow } = await preparePanel({ loadMs: 100 });
+  const { wings, follow, print, authorized } = await preparePanel({ loadMs: 100 });
   for (let number = 0; number < 150; number += 1) wings.print(`line ${number}`);
   const record = await follow();
   await until('the lines are loaded', () => record.loads > 0);
   expect(record.lines).toHaveLength(150);
   wings.cut();
-  await until('the console is followed again', () => wings.auths.length === 2);
-  wings.print('new');
-  await record.received('new');
+  await authorized(2);
+  await print(record, 'new');
   expect(record.loads).toBe(1);
 });
 
@@ -188,7 +181,7 @@ test('an accepted token is neither sent again nor given up', async () => {
 });
 
 test('an answer to a token that arrived in time counts, also if the process was too busy to read it', async () => {
-  const { upstream, wings, open } = await preparePanel({ authMs: 1000 });
+  const { upstream, wings, open, print } = await preparePanel({ authMs: 1000 });
   const block = (): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1100);
   upstream.server.on('upgrade', (_: unknown, socket: Socket) => {
     const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
@@ -199,20 +192,17 @@ test('an answer to a token that arrived in time counts, also if the process was 
   });
   const record = open();
   await record.ready();
-  wings.print('hello');
-  await record.received('hello');
+  await print(record, 'hello');
   expect(record.gaps).toEqual([]);
   expect(wings.auths).toHaveLength(1);
 });
 
 test('a renewal of the token does not request the buffered lines again', async () => {
-  const { wings, follow } = await preparePanel();
-  const record = await follow();
+  const { wings, record, print, authorized } = await followPanel();
   wings.publish('token expiring');
   wings.publish('token expiring');
-  await until('a second token was used', () => wings.auths.length === 2);
-  wings.print('still there');
-  await record.received('still there');
+  await authorized(2);
+  await print(record, 'still there');
   expect(record.gaps).toEqual([]);
   await until('statistics were requested again', () => wings.statsSent() === 2);
   expect(wings.logsSent()).toBe(1);
@@ -241,22 +231,90 @@ test.each([
 });
 
 test('an oversized message ends the connection, not the process', async () => {
-  const { wings, follow } = await preparePanel();
-  const record = await follow();
+  const { wings, record, authorized } = await followPanel();
   wings.sendRaw('x'.repeat(2_000_000));
   await until('the gap is reported', () => record.gaps.length === 1);
-  await until('a second token was used', () => wings.auths.length === 2);
+  await authorized(2);
   expect(record.ends).toEqual([]);
 });
 
 test('closing leaves no socket open', async () => {
-  const { provider, wings, follow, open } = await preparePanel();
-  const record = await follow();
+  const { provider, wings, open, record, authorized } = await followPanel();
   record.source.close();
   await until('the socket is closed', () => wings.sockets() === 0);
   open();
-  await until('another is open', () => wings.auths.length === 2);
+  await authorized(2);
   await provider.close();
   await until('it is closed too', () => wings.sockets() === 0);
   expect(record.gaps).toEqual([]);
+});
+
+const always = Number.POSITIVE_INFINITY;
+
+/** A followed console, of which time passes for the provider alone. */
+async function followState() {
+  const { upstream, wings, game, clock, ...panel } = await preparePanel();
+  const record = await followConsole(game, wings.uuid);
+  await until('statistics came', () => wings.statsSent() === 1);
+  const stateAfter = (maxAgeMs: number) => game.state(wings.uuid, maxAgeMs);
+  const reads = () => upstream.seen.filter(({ path }) => path.endsWith('/resources')).length;
+  /** Prints a line, which is a sign of life. */
+  const print = (line: string) => panel.print(record, line);
+  return { wings, clock, record, stateAfter, reads, print };
+}
+
+test('an open console knows the state, and each of its lines says that it still holds', async () => {
+  const { clock, stateAfter, reads, print } = await followState();
+  clock.pass(30_000);
+  const before = Date.now();
+  await print('a line');
+  const { state, checkedAt } = await stateAfter(always);
+  expect(state).toBe('running');
+  expect(checkedAt).toBeGreaterThanOrEqual(before);
+  clock.pass(30_000);
+  expect((await stateAfter(always)).checkedAt).toBe(checkedAt);
+  expect(reads()).toBe(0);
+});
+
+test('a console that is silent for more than 35 s says nothing of the state', async () => {
+  const { clock, stateAfter, reads, print } = await followState();
+  await print('a line');
+  clock.pass(35_000);
+  await stateAfter(always);
+  expect(reads()).toBe(0);
+  clock.pass(1);
+  await stateAfter(always);
+  expect(reads()).toBe(1);
+});
+
+test('a lost console says nothing of the state', async () => {
+  const { wings, record, stateAfter, reads } = await followState();
+  wings.refuse(503);
+  wings.cut();
+  await until('the console was lost', () => record.gaps.length > 0);
+  await stateAfter(always);
+  expect(reads()).toBe(1);
+});
+
+test('a gap may hide a status, and the next status counts', async () => {
+  const { wings, record, stateAfter, reads } = await followState();
+  wings.publish('token expired');
+  await until('the gap is reported', () => record.gaps.length === 1);
+  await stateAfter(always);
+  expect(reads()).toBe(1);
+  wings.become('offline');
+  await until('the status came', () => record.states.at(-1) === 'offline');
+  expect((await stateAfter(always)).state).toBe('offline');
+  expect(reads()).toBe(1);
+});
+
+test.for([
+  ['not sooner', 20_000, 1],
+  ['without a read', 20_001, 0],
+] as const)('a status from before an action counts if it holds 20 s later: %s', async ([, ms, count]) => {
+  const { clock, stateAfter, reads, print } = await followState();
+  clock.pass(1000 + ms);
+  await print('a line');
+  expect((await stateAfter(ms)).state).toBe('running');
+  expect(reads()).toBe(count);
 });

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Provider } from '../../../server/hosting/providers/types.ts';
+import { stopTimeouts } from '../../helpers/clock.ts';
 import { openProvider } from '../../helpers/provider.ts';
 import { createPanelUpstream, failure, panelKeys } from '../../helpers/upstream-panel.ts';
 import type { PanelUpstream } from '../../helpers/upstream-panel.ts';
-import { until } from '../../helpers/upstream.ts';
+import { isPost, until } from '../../helpers/upstream.ts';
 import type { Seen } from '../../helpers/upstream.ts';
 import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
-import { testGameProvider } from './game-suite.ts';
+import { testGameProvider } from './provider-suite.ts';
 
 describe.each([
   { name: 'Pterodactyl', isPelican: false },
@@ -26,6 +27,7 @@ describe.each([
         seen += 1;
         if (upstream.signals.at(-1) !== action) throw new Error(`${upstream.signals.at(-1)} came instead`);
       },
+      actions: () => upstream.signals.length,
       commands: () => upstream.commands,
       print: (...lines) => lines.forEach((line) => upstream.wings.print(line)),
     };
@@ -58,15 +60,18 @@ testFaults(
   async () => {
     const upstream = await createPanelUpstream({ uuid });
     upstream.wings.become('running');
-    const create = () => openProvider(upstream.settings).provider;
-    return { upstream, create, secrets: [panelKeys.write] };
+    return { upstream, secrets: [panelKeys.write] };
   },
 );
 
-async function prepare(timeoutMs = 20_000) {
+const always = Number.POSITIVE_INFINITY;
+const isLookup = ({ path }: Seen): boolean => path.endsWith('/resources');
+
+async function prepare() {
   const upstream = await createPanelUpstream();
   upstream.wings.become('running');
-  return { upstream, ...openProvider(upstream.settings, { timeoutMs }), ref: upstream.wings.uuid };
+  const reads = () => upstream.seen.filter(isLookup).length;
+  return { upstream, ...openProvider(upstream.settings), ref: upstream.wings.uuid, reads };
 }
 
 describe('commands that the panel refuses', () => {
@@ -90,7 +95,7 @@ describe('commands that the panel refuses', () => {
     [409, 'ServerStateConflictException', 'This server is currently suspended'],
   ])('%i %s "%s" is an error of the provider', async (status, code, detail) => {
     const { upstream, game, ref } = await prepare();
-    upstream.fail(failure(status, code, detail), ({ method }) => method === 'POST');
+    upstream.fail(failure(status, code, detail), isPost);
     const error = await failureOf(game.command(ref, 'list'));
     expect(error).toMatchObject({ code: 'provider_error', outcome: 'refused' });
     expect(error.message).toBe('The request could not be completed');
@@ -103,7 +108,7 @@ describe('commands that the panel refuses', () => {
     [500, 'ConnectionException'],
   ])('%i %s has an unknown outcome', async (status, code) => {
     const { upstream, game, ref } = await prepare();
-    upstream.fail(failure(status, code, 'Could not establish a connection'), ({ method }) => method === 'POST');
+    upstream.fail(failure(status, code, 'Could not establish a connection'), isPost);
     expect(await failureOf(game.command(ref, 'list'))).toMatchObject({ code: 'provider_error', outcome: 'unknown' });
   });
 });
@@ -111,9 +116,8 @@ describe('commands that the panel refuses', () => {
 describe("a 502 with the panel's message for an offline server", () => {
   // A 502 of a proxy in front of the node gets the same message, although the node may have received the command.
   const answer = failure(502, 'HttpException', 'Server must be online in order to send commands.');
-  const isLookup = ({ path }: Seen): boolean => path.endsWith('/resources');
   const count = (upstream: PanelUpstream) => [
-    upstream.seen.filter(({ method }) => method === 'POST').length,
+    upstream.seen.filter(isPost).length,
     upstream.seen.filter(isLookup).length,
   ];
 
@@ -133,7 +137,7 @@ describe("a 502 with the panel's message for an offline server", () => {
     async (state) => {
       const { upstream, game, ref } = await prepare();
       upstream.wings.become(state);
-      upstream.fail(answer, ({ method }) => method === 'POST');
+      upstream.fail(answer, isPost);
       const error = await failureOf(game.command(ref, 'list'));
       expect(error).toMatchObject({ code: 'provider_error', outcome: 'unknown' });
       expect(error.message).toBe('The request could not be completed');
@@ -147,11 +151,14 @@ describe("a 502 with the panel's message for an offline server", () => {
     ['never comes', 'hang'],
     ['breaks off', 'drop'],
   ] as const)('has an unknown outcome if the answer to the lookup %s', async (_, fault) => {
-    const { upstream, game, ref } = await prepare(2000);
+    const { upstream, game, ref } = await prepare();
+    const advance = stopTimeouts();
     upstream.wings.become('offline');
     upstream.fail(fault, isLookup);
-    const error = await failureOf(game.command(ref, 'list'));
-    expect(error).toMatchObject({ outcome: 'unknown', message: 'The request could not be completed' });
+    const failing = failureOf(game.command(ref, 'list'));
+    await until('the lookup was sent', () => upstream.seen.some(isLookup));
+    if (fault === 'hang') advance(20_000);
+    expect(await failing).toMatchObject({ outcome: 'unknown', message: 'The request could not be completed' });
     expect(count(upstream)).toEqual([1, 1]);
   });
 
@@ -173,7 +180,7 @@ test.each([
 ] as const)('a%s does not block a command of Pelican', async (_, state, fault) => {
   const upstream = await createPanelUpstream({ isPelican: true });
   upstream.wings.become(state);
-  upstream.fail(fault, ({ path }) => path.endsWith('/resources'));
+  upstream.fail(fault, isLookup);
   await openProvider(upstream.settings).game.command(upstream.wings.uuid, 'list');
   expect(upstream.commands).toEqual(['list']);
 });
@@ -217,5 +224,62 @@ describe('the latest log', () => {
     const { upstream, game, ref } = await prepare();
     upstream.fail(answer);
     expect(await failureOf(game.latestLog(ref, null))).toMatchObject({ code: 'provider_error', outcome: 'refused' });
+  });
+});
+
+describe('the power state', () => {
+  test.each([
+    ['running', 'running'],
+    ['starting', 'starting'],
+    ['stopping', 'stopping'],
+    ['offline', 'offline'],
+    ['missing', 'unknown'],
+    ['exited', 'unknown'],
+    ['paused', 'unknown'],
+    ['__proto__', 'unknown'],
+  ])('a server that is %s is %s', async (state, expected) => {
+    const { upstream, game, ref } = await prepare();
+    upstream.wings.become(state);
+    expect((await game.state(ref, always)).state).toBe(expected);
+  });
+
+  test('the state of a server that the panel has suspended is unknown', async () => {
+    const { upstream, game, ref } = await prepare();
+    upstream.conflict = 'This server is currently suspended and the functionality requested is unavailable.';
+    expect((await game.state(ref, always)).state).toBe('unknown');
+  });
+
+  test('another 409 is a failure', async () => {
+    const { upstream, game, ref } = await prepare();
+    upstream.fail(failure(409, 'HttpException', 'no'));
+    expect(await failureOf(game.state(ref, always))).toMatchObject({ code: 'provider_error' });
+  });
+
+  test('the resources of a server are read at most every 20 s', async () => {
+    const { game, ref, clock, reads } = await prepare();
+    const read = () => Promise.all(Array.from({ length: 10 }, () => game.state(ref, always)));
+    await read();
+    clock.pass(19_999);
+    await read();
+    expect(reads()).toBe(1);
+    clock.pass(1);
+    await read();
+    expect(reads()).toBe(2);
+  });
+
+  test('what the panel has cached before an action is not reported, nor read', async () => {
+    const { upstream, game, ref, clock, reads } = await prepare();
+    upstream.wings.become('running');
+    upstream.resourcesMs = always;
+    expect((await game.state(ref, always)).state).toBe('running');
+    clock.pass(30_000);
+    await game.power(ref, 'stop');
+    for (const since of [0, 6000, 13_000]) {
+      expect((await game.state(ref, since)).state).toBe('unknown');
+      clock.pass(7000);
+    }
+    expect(reads()).toBe(1);
+    upstream.resourcesMs = 0;
+    expect((await game.state(ref, 21_000)).state).toBe('offline');
   });
 });

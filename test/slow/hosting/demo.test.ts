@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { unlimited } from '../../helpers/app.ts';
+import { listen } from '../../helpers/free-port.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { ask } from '../../server/ask.ts';
 import { createServable, startProcess } from '../../server/process.ts';
@@ -14,11 +15,9 @@ const keyPattern = /^ {2}echo 'Authorization: Bearer (hk_\w+)' > \.key$/m;
 
 async function createSettings(): Promise<Record<string, string>> {
   const { settings } = await createServable();
-  const names = ['RATELIMIT', 'READ_RATELIMIT', 'POWER_RATELIMIT'];
-  const limits = Object.fromEntries(
-    names.flatMap((name) => [`${name}_RPS`, `${name}_BURST`].map((one) => [one, '1000'])),
-  );
-  return { ...settings, ...limits, DATA_DIR: join(temporaryFolder(), 'data') };
+  const reads = { READ_RATELIMIT_RPS: '1000', READ_RATELIMIT_BURST: '1000' };
+  const powers = { POWER_RATELIMIT_RPS: '1000', POWER_RATELIMIT_BURST: '1000' };
+  return { ...settings, ...unlimited, ...reads, ...powers, DATA_DIR: join(temporaryFolder(), 'data') };
 }
 
 function startDemo(settings: Record<string, string>): ServerProcess {
@@ -32,14 +31,10 @@ async function shownKey(server: ServerProcess): Promise<string> {
 
 /** Sends requests to the demo servers with a key, like the commands in the README. */
 function createDriver(port: number, key: string) {
-  const headers = { Authorization: `Bearer ${key}` };
   const game = '/v1/hosting/game';
-  const post = async (target: string, body?: string) => {
-    const { status, text } = await ask({ port }, target, { method: 'POST', headers, body });
-    return { status, text };
-  };
+  const post = (target: string, body?: string) => ask({ port }, target, { method: 'POST', key, body });
   const log = async (): Promise<string> => {
-    const { text } = await ask({ port }, `${game}/logs/demo/latest`, { headers });
+    const { text } = await ask({ port }, `${game}/logs/demo/latest`, { key });
     return (JSON.parse(text) as { content: string }).content;
   };
   return { game, post, log };
@@ -99,11 +94,11 @@ test('the demo servers support all actions of their kinds', async () => {
 });
 
 test('a failed first start does not use up the key', async () => {
-  const other = createServer().listen(0, '127.0.0.1');
-  await once(other, 'listening');
+  const other = createServer();
+  const port = await listen(other);
   onTestFinished(() => void other.close());
   const settings = await createSettings();
-  const failed = startDemo({ ...settings, PORT: String((other.address() as AddressInfo).port) });
+  const failed = startDemo({ ...settings, PORT: String(port) });
   expect(await failed.ended()).toBe(1);
   expect(failed.stdout()).not.toContain('hk_');
   await expect(shownKey(startDemo(settings))).resolves.toMatch(/^hk_/);

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { StoreError } from '../../../server/store/database.ts';
+import { openStore } from '../../../server/store/index.ts';
 import { auditSuite } from '../../store/audit-suite.ts';
 import { damageSuite } from '../../store/damage-suite.ts';
 import { describePostgres, withClient } from '../../helpers/postgres.ts';
@@ -32,7 +33,7 @@ describePostgres((server) => {
         'it cannot be reached (ENOENT)',
     };
     for (const [url, reason] of Object.entries(cases)) {
-      const error = await openTestStore({ DATABASE_URL: url }).then(
+      const error = await openStore({ DATA_DIR: '', DATABASE_URL: url }).then(
         () => undefined,
         (thrown: unknown) => thrown,
       );

@@ -1,7 +1,5 @@
-import { createCounter } from '../../../hosting/console/count.ts';
-import type { Count } from '../../../hosting/console/count.ts';
-import { openClient } from '../../../helpers/console-client.ts';
-import type { Message } from '../../../helpers/console-client.ts';
+import { createCounter, openClient } from '../../../helpers/console-client.ts';
+import type { Count, Message } from '../../../helpers/console-client.ts';
 
 /** A message to the parent process. */
 export type Report = { readonly ready: true } | { readonly counts: readonly Count[] };

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { demoProviders } from '../../../../server/hosting/demo.ts';
 import { temporaryFolder } from '../../../helpers/project.ts';
 import { until } from '../../../helpers/upstream.ts';
-import { recordConsole } from '../../../hosting/providers/console-recorder.ts';
+import { followConsole } from '../../../hosting/providers/console-recorder.ts';
 import { failureOf } from '../../../helpers/fault-suite.ts';
 import {
   createLocal,
@@ -58,8 +58,7 @@ describe('lines', () => {
     await record.received('line 400');
     await game.power('demo', 'kill');
     await until('it is offline', () => record.states.at(-1) === 'offline');
-    const late = recordConsole(game, 'demo');
-    await late.ready();
+    const late = await followConsole(game, 'demo');
     expect(late.lines).toEqual(Array.from({ length: 150 }, (_, index) => `line ${index + 251}`));
     expect(late.events.at(-1)).toBe('status: offline');
   });
@@ -92,8 +91,7 @@ describe('the log', () => {
   test('survives restarts, in a file that only its owner can read', async () => {
     const { game, folder, supervisor, program } = await prepareRunning();
     expect(await game.latestLog('demo', null)).toBeUndefined();
-    const record = recordConsole(game, 'demo');
-    await record.ready();
+    const record = await followConsole(game, 'demo');
     program.send('print', 'first run\n');
     await record.received('first run');
     await game.power('demo', 'restart');
@@ -125,8 +123,7 @@ describe('the log', () => {
   test('reports a write error once in the service log, and the server continues', async () => {
     const { game, folder, program, written } = await prepareRunning();
     mkdirSync(logFile(folder), { recursive: true });
-    const record = recordConsole(game, 'demo');
-    await record.ready();
+    const record = await followConsole(game, 'demo');
     program.send('print', 'one\n');
     await record.received('one');
     program.send('print', 'two\n');

@@ -3,41 +3,46 @@ import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { failureOf } from '../../../helpers/fault-suite.ts';
 import { temporaryFolder, writeFiles } from '../../../helpers/project.ts';
 import { createSupervisor } from '../../../helpers/upstream-process.ts';
 import type { Supervisor } from '../../../helpers/upstream-process.ts';
 import { until } from '../../../helpers/upstream.ts';
-import { recordConsole } from '../../../hosting/providers/console-recorder.ts';
-import { testGameProvider } from '../../../hosting/providers/game-suite.ts';
+import { followConsole, recordConsole } from '../../../hosting/providers/console-recorder.ts';
+import { testGameProvider, testVpsProvider } from '../../../hosting/providers/provider-suite.ts';
 import {
   createLocal,
   prepareLocal,
   prepareRecorded,
   prepareRunning,
+  spyOnSignals,
 } from '../../../hosting/providers/local-harness.ts';
-import { testVpsProvider } from '../../../hosting/providers/vps-suite.ts';
 import { createServable, startProcess } from '../../../server/process.ts';
 
-/** Waits for the effect of an action on the programs with a name. */
-function createArrival(supervisor: Supervisor, name: string) {
+/** What the suites know of a provider whose programs have a name. */
+function createHarness(supervisor: Supervisor, name: string) {
   let starts = 0;
-  return async (action: string): Promise<void> => {
-    if (action === 'stop' || action === 'kill') await until(action, () => supervisor.alive(name).length === 0);
-    else await supervisor.started(name, (starts += 1));
+  let done = 0;
+  return {
+    ref: name,
+    unknownRef: 'other',
+    // The process itself is asked, so nothing is repeated.
+    pass: () => undefined,
+    async arrived(action: string): Promise<void> {
+      if (action === 'stop' || action === 'kill') await until(action, () => supervisor.alive(name).length === 0);
+      else await supervisor.started(name, (starts += 1));
+      done += 1;
+    },
+    actions: () => done,
   };
 }
 
 testGameProvider('Local', async () => {
   const { supervisor, provider } = await prepareLocal();
   return {
+    ...createHarness(supervisor, 'demo'),
     provider,
-    ref: 'demo',
-    unknownRef: 'other',
-    // The process itself is asked, so nothing is repeated.
-    pass: () => undefined,
-    arrived: createArrival(supervisor, 'demo'),
     commands: () => supervisor.programs.flatMap(({ inputs }) => inputs),
     print: (...lines) => lines.forEach((line) => supervisor.alive('demo')[0]!.send('print', `${line}\n`)),
   };
@@ -46,19 +51,7 @@ testGameProvider('Local', async () => {
 testVpsProvider('Local', async () => {
   const supervisor = await createSupervisor();
   const { provider } = createLocal({ box: { kind: 'vps', command: supervisor.command('box') } });
-  let done = 0;
-  const arrival = createArrival(supervisor, 'box');
-  return {
-    provider,
-    ref: 'box',
-    unknownRef: 'other',
-    pass: () => undefined,
-    async arrived(action) {
-      await arrival(action);
-      done += 1;
-    },
-    actions: () => done,
-  };
+  return { ...createHarness(supervisor, 'box'), provider };
 });
 
 describe('power', () => {
@@ -88,10 +81,10 @@ describe('power', () => {
     expect(program.signals).toEqual(['SIGTERM']);
   });
 
-  test('a start while the server is stopping waits for its end', async () => {
+  test.each(['start', 'restart'] as const)('a %s while the server is stopping waits for its end', async (action) => {
     const { game, supervisor, program } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
     await game.power('demo', 'stop');
-    await game.power('demo', 'start');
+    await game.power('demo', action);
     expect(supervisor.programs).toHaveLength(1);
     await supervisor.started('demo', 2);
     expect(program.gone()).toBe(true);
@@ -118,8 +111,7 @@ describe('power', () => {
 
   test('a stop while the server is starting is not lost', async () => {
     const { game } = await prepareLocal();
-    const record = recordConsole(game, 'demo');
-    await record.ready();
+    const record = await followConsole(game, 'demo');
     await Promise.all([game.power('demo', 'start'), game.power('demo', 'stop')]);
     await until('it is offline', () => record.states.at(-1) === 'offline' && record.states.length > 1);
     expect(record.states).toContain('stopping');
@@ -159,8 +151,7 @@ describe('a child process of a server', () => {
     const { game, supervisor, program } = await prepareRunning({ grace_seconds: 0.3 });
     program.send('spawn-child', 'child');
     const child = await supervisor.started('child');
-    const record = recordConsole(game, 'demo');
-    await record.ready();
+    const record = await followConsole(game, 'demo');
     await game.power('demo', action);
     await until('both are gone', () => program.gone() && child.gone());
     await until('it is offline', () => record.states.at(-1) === 'offline');
@@ -211,19 +202,16 @@ describe('a child process of a server', () => {
 
 /** A server that has ended, while a detached process holds its output open: the output is read for up to a second. */
 async function prepareEnded() {
-  const local = await prepareRunning({ grace_seconds: 0.5 });
-  const { game, supervisor, program } = local;
-  const record = recordConsole(game, 'demo');
-  await record.ready();
+  const local = await prepareRecorded({ grace_seconds: 0.5 });
+  const { supervisor, program, record } = local;
   program.send('spawn-detached', 'holder');
   await supervisor.started('holder');
-  const signals = vi.spyOn(process, 'kill');
-  onTestFinished(() => signals.mockRestore());
+  const signals = spyOnSignals();
   program.send('exit', '0');
-  await until('its process group is gone', () => signals.mock.results.some(({ type }) => type === 'throw'));
-  signals.mockClear();
+  await signals.groupGone();
+  signals.kill.mockClear();
   expect(record.states).toEqual(['running']);
-  return { ...local, record, signals };
+  return { ...local, signals };
 }
 
 describe.each(['stop', 'kill', 'restart'] as const)('a %s while the last output of a server is read', (action) => {
@@ -231,7 +219,7 @@ describe.each(['stop', 'kill', 'restart'] as const)('a %s while the last output 
     const { game, record, signals } = await prepareEnded();
     await game.power('demo', action);
     await until('it is offline', () => record.states.includes('offline'));
-    expect(signals.mock.calls).toEqual([]);
+    expect(signals.kill.mock.calls).toEqual([]);
   });
 
   test('does not shorten the grace period of the next stop', async () => {
@@ -253,6 +241,130 @@ test('a start while the last output of a server is read waits until it is read',
   await game.power('demo', 'start');
   await supervisor.started('demo', 2);
   expect(record.states.slice(0, 2)).toEqual(['running', 'offline']);
+});
+
+/** A VPS with a test program; unlike a game server it has a reset. */
+async function prepareVps(mode?: 'ignore-sigterm') {
+  const supervisor = await createSupervisor();
+  const command = supervisor.command('box', mode);
+  const { vps } = createLocal({ box: { kind: 'vps', command, grace_seconds: 1 } });
+  return {
+    supervisor,
+    signals: spyOnSignals(),
+    power: (action: 'start' | 'stop' | 'reset') => vps.power('box', action),
+  };
+}
+
+describe('while a server is offline', () => {
+  test('a restart starts it', async () => {
+    const { game, supervisor } = await prepareLocal();
+    await game.power('demo', 'restart');
+    expect(await supervisor.started('demo')).toBe(supervisor.programs[0]);
+  });
+
+  test('a reset starts it', async () => {
+    const { supervisor, power } = await prepareVps();
+    await power('reset');
+    expect(await supervisor.started('box')).toBe(supervisor.programs[0]);
+  });
+});
+
+describe('while a server is starting', () => {
+  test.each(['start', 'restart'] as const)('a %s waits for the start and fails with it', async (action) => {
+    const { game } = createLocal({ demo: { command: ['/nowhere/program'] } });
+    const record = await followConsole(game, 'demo');
+    const start = failureOf(game.power('demo', 'start'));
+    expect(await failureOf(game.power('demo', action))).toMatchObject({ outcome: 'refused' });
+    expect(await start).toMatchObject({ outcome: 'refused' });
+    expect(record.states).toEqual(['offline', 'starting', 'offline']);
+  });
+
+  test('a kill ends it after its start', async () => {
+    const { game } = await prepareLocal({}, 'ignore-sigterm');
+    const signals = spyOnSignals();
+    const record = await followConsole(game, 'demo');
+    await Promise.all([game.power('demo', 'start'), game.power('demo', 'kill')]);
+    await until('it is offline', () => record.states.at(-1) === 'offline' && record.states.length > 1);
+    expect(record.states).toEqual(['offline', 'starting', 'running', 'stopping', 'offline']);
+    expect(signals.sent()).toEqual(['SIGKILL']);
+  });
+
+  test('a reset ends it after its start, and starts it again', async () => {
+    const { supervisor, signals, power } = await prepareVps('ignore-sigterm');
+    await Promise.all([power('start'), power('reset')]);
+    await until('it was ended', () => signals.sent().length > 0);
+    await until('it runs', () => supervisor.alive('box').length === 1);
+    expect(signals.sent()).toEqual(['SIGKILL']);
+  });
+
+  test('closing its provider stops it after its start', async () => {
+    const { game, provider, supervisor } = await prepareLocal();
+    const start = game.power('demo', 'start');
+    await provider.close();
+    await start;
+    expect(supervisor.alive('demo')).toEqual([]);
+  });
+
+  test('closing its provider also works if the start fails', async () => {
+    const { game, provider } = createLocal({ demo: { command: ['/nowhere/program'] } });
+    const start = failureOf(game.power('demo', 'start'));
+    await provider.close();
+    expect(await start).toMatchObject({ outcome: 'refused' });
+  });
+});
+
+describe('while a server is stopping', () => {
+  test('a reset kills it and starts it again', async () => {
+    const { supervisor, signals, power } = await prepareVps('ignore-sigterm');
+    await power('start');
+    await supervisor.started('box');
+    await power('stop');
+    await power('reset');
+    await supervisor.started('box', 2);
+    expect(signals.sent()).toEqual(['SIGTERM', 'SIGKILL']);
+  });
+
+  test('closing its provider waits for its end, and no action can cancel this', async () => {
+    const { game, provider, program, supervisor } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
+    await game.power('demo', 'restart');
+    const close = provider.close();
+    expect(await failureOf(game.power('demo', 'start'))).toMatchObject({ outcome: 'refused' });
+    for (const action of ['stop', 'restart', 'kill'] as const) await game.power('demo', action);
+    await close;
+    await until('it is gone', program.gone);
+    expect(supervisor.programs).toHaveLength(1);
+  });
+});
+
+test('while the last output of a server is read a kill cancels a start, and is shown as a status', async () => {
+  const { game, record } = await prepareEnded();
+  await game.power('demo', 'start');
+  await game.power('demo', 'kill');
+  await until('it is offline', () => record.states.includes('offline'));
+  expect(record.states).toEqual(['running', 'stopping', 'offline']);
+});
+
+test('while the last output of a server is read a reset starts it afterwards', async () => {
+  const { supervisor, signals, power } = await prepareVps();
+  await power('start');
+  const program = await supervisor.started('box');
+  program.send('spawn-detached', 'holder');
+  await supervisor.started('holder');
+  program.send('exit', '0');
+  await signals.groupGone();
+  await power('reset');
+  await supervisor.started('box', 2);
+  expect(signals.sent()).toEqual([]);
+});
+
+test('a closed provider refuses actions that would start a server', async () => {
+  const { provider, game, vps } = createLocal({ demo: {}, box: { kind: 'vps' } });
+  await provider.close();
+  for (const action of ['start', 'restart'] as const) {
+    expect(await failureOf(game.power('demo', action))).toMatchObject({ outcome: 'refused' });
+  }
+  expect(await failureOf(vps.power('box', 'reset'))).toMatchObject({ outcome: 'refused' });
+  await Promise.all([game.power('demo', 'stop'), game.power('demo', 'kill'), vps.power('box', 'stop')]);
 });
 
 test('a local server that cannot start is warned of at start with the reason, and the others are not', async () => {
@@ -280,30 +392,18 @@ test('a local server that cannot start is warned of at start with the reason, an
     DATA_DIR: join(root, 'data'),
     PROVIDERS_FILE: join(root, 'providers.yaml'),
   });
-  const readWarnings = () =>
-    server
-      .stdout()
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line) as Record<string, unknown>)
-      .filter(({ level }) => level === 'warn');
-  await expect.poll(() => readWarnings().length).toBe(6);
-  expect(
-    readWarnings()
-      .map(({ check, msg }) => `${String(check)}: ${String(msg)}`)
-      .toSorted(),
-  ).toEqual(
-    [
-      'provider here: The server "file" cannot start: its folder bin/plain does not exist',
-      'provider here: The server "folder" cannot start: the program ./bin/folder is not a file that this user may run',
-      'provider here: The server "gone" cannot start: the program /opt/none/run.sh does not exist',
-      'provider here: The server "nowhere" cannot start: its folder none does not exist',
-      'provider here: The server "plain" cannot start: the program ./plain is not a file that this user may run',
-      'provider here: The server "typo" cannot start: the program slep is in no folder of PATH',
-    ].map((line) =>
-      line
-        .replace('folder bin/plain', `folder ${join(root, 'bin/plain')}`)
-        .replace('folder none', `folder ${join(root, 'none')}`),
-    ),
-  );
+  const readWarnings = () => {
+    const lines = server.stdout().split('\n').slice(0, -1);
+    const all = lines.map((line) => JSON.parse(line) as Record<string, string>);
+    return all.flatMap(({ level, check, msg }) => (level === 'warn' ? [`${check}: ${msg}`] : [])).toSorted();
+  };
+  const expected = [
+    `"file" cannot start: its folder ${join(root, 'bin/plain')} does not exist`,
+    '"folder" cannot start: the program ./bin/folder is not a file that this user may run',
+    '"gone" cannot start: the program /opt/none/run.sh does not exist',
+    `"nowhere" cannot start: its folder ${join(root, 'none')} does not exist`,
+    '"plain" cannot start: the program ./plain is not a file that this user may run',
+    '"typo" cannot start: the program slep is in no folder of PATH',
+  ];
+  await expect.poll(readWarnings).toEqual(expected.map((line) => `provider here: The server ${line}`));
 });

@@ -2,22 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { toRenewal } from '../../../../server/hosting/providers/pterodactyl/session.ts';
 import { createPanelUpstream, failure } from '../../../helpers/upstream-panel.ts';
-import { until } from '../../../helpers/upstream.ts';
-import { isTokenCall, preparePanel } from '../../../hosting/providers/console-harness.ts';
+import { json, until } from '../../../helpers/upstream.ts';
+import { followPanel, isTokenCall, preparePanel } from '../../../hosting/providers/console-harness.ts';
 
-/** A running server of a panel with a live console. */
-async function followPanel(...options: Parameters<typeof preparePanel>) {
-  const panel = await preparePanel(...options);
-  return { ...panel, record: await panel.follow() };
-}
+type Panel = Awaited<ReturnType<typeof preparePanel>>;
 
-type Panel = Awaited<ReturnType<typeof followPanel>>;
-
-/** Prints a line, and waits until the reader has it. */
-function print(wings: Panel['wings'], record: Panel['record'], line: string): Promise<void> {
-  wings.print(line);
-  return record.received(line);
-}
+/** Lets a panel answer with another token, or the address of another socket. */
+const answerToken = (upstream: Panel['upstream'], token: string, socket: string): void =>
+  upstream.fail(json(200, { data: { token, socket } }), isTokenCall);
 
 describe('tokens', () => {
   test('with a lifetime of 2 s are renewed on the same socket without losing a line', async () => {
@@ -58,32 +50,26 @@ describe('tokens', () => {
     ['token expired', []],
     ['jwt error', ['jwt: exp claim is invalid']],
   ])('that are expired (%s) are renewed on the same socket, and the gap is reported once', async (event, args) => {
-    const { wings, times, record } = await followPanel();
+    const { wings, times, record, print, authorized } = await followPanel();
     for (let lost = 0; lost < 10; lost += 1) wings.publish(event, ...args);
-    await until('a second token was used', () => wings.auths.length === 2);
-    await print(wings, record, 'back');
+    await authorized(2);
+    await print(record, 'back');
     expect(record.gaps).toHaveLength(1);
     expect(times).toHaveLength(2);
     expect(wings.sockets()).toBe(1);
   });
 
   test('denied by Wings after its restart are replaced', async () => {
-    const { wings, record } = await followPanel();
+    const { wings, record, print, authorized } = await followPanel();
     wings.denyOldTokens();
     wings.publish('jwt error', 'jwt: created too far in past (denylist)');
-    await until('a second token was used', () => wings.auths.length === 2);
-    await print(wings, record, 'back');
+    await authorized(2);
+    await print(record, 'back');
     expect(record.gaps).toHaveLength(1);
   });
 
-  test('without the connect permission end the console', async () => {
-    const { wings, record } = await followPanel();
-    wings.publish('jwt error', 'jwt: missing connect permission');
-    expect(await record.ended()).toBe('console is not available');
-  });
-
   test('are requested again after a failed renewal, without losing a line', async () => {
-    const { upstream, wings, follow } = await preparePanel();
+    const { upstream, wings, follow, print, authorized } = await preparePanel();
     upstream.tokenSeconds = 3;
     upstream.tokensPerMinute = Number.POSITIVE_INFINITY;
     const record = await follow();
@@ -91,8 +77,8 @@ describe('tokens', () => {
     const before = upstream.seen.length;
     await until('a renewal failed', () => upstream.seen.length > before);
     upstream.fail(undefined);
-    await until('a second token was used', () => wings.auths.length === 2);
-    await print(wings, record, 'still there');
+    await authorized(2);
+    await print(record, 'still there');
     expect(record.gaps).toEqual([]);
     expect(wings.sockets()).toBe(1);
   });
@@ -108,42 +94,41 @@ describe('tokens', () => {
   });
 
   test('with a bad signature, which Wings reports as a daemon error, are replaced', async () => {
-    const { upstream, wings, open, times } = await preparePanel();
-    const socket = `${upstream.url.replace('http', 'ws')}/api/servers/${wings.uuid}/ws`;
-    upstream.fail({ status: 200, body: JSON.stringify({ data: { token: 'a.b.c', socket } }) }, isTokenCall);
+    const { upstream, open, times, print } = await preparePanel();
+    answerToken(upstream, 'a.b.c', upstream.socketUrl());
     const record = open();
     await until('it was tried again', () => times.length > 1);
     upstream.fail(undefined);
-    await print(wings, record, 'hello');
+    await print(record, 'hello');
     expect(record.gaps).toHaveLength(1);
   });
 
   test('dropped by the limit of Wings are sent again until one is accepted, as Wings reports only the first drop', async () => {
-    const { wings, open, times } = await preparePanel({ throttleMs: 100 });
+    const { wings, open, times, print, authorized } = await preparePanel({ throttleMs: 100 });
     wings.throttleAuth(0);
     const record = open();
     await until('the token was dropped three times', () => wings.authsDropped() >= 3);
     wings.throttleAuth(5);
-    await until('the token was accepted', () => wings.auths.length === 1);
-    await print(wings, record, 'hello');
+    await authorized(1);
+    await print(record, 'hello');
     expect(record.gaps).toEqual([]);
     expect(times).toHaveLength(1);
   });
 
   test('dropped again later on the same socket are sent again too', async () => {
-    const { wings, open, times } = await preparePanel({ throttleMs: 100 });
+    const { wings, open, times, print, authorized } = await preparePanel({ throttleMs: 100 });
     wings.throttleAuth(0);
     const record = open();
     await until('the first token was dropped', () => wings.authsDropped() > 0);
     wings.throttleAuth(5);
-    await until('the first token was accepted', () => wings.auths.length === 1);
+    await authorized(1);
     const dropped = wings.authsDropped();
     wings.throttleAuth(0);
     wings.publish('token expired');
     await until('the second token was dropped', () => wings.authsDropped() > dropped);
     wings.throttleAuth(5);
-    await until('the second token was accepted', () => wings.auths.length === 2);
-    await print(wings, record, 'still there');
+    await authorized(2);
+    await print(record, 'still there');
     expect(record.events).toEqual([
       'status: running',
       'gap: the credential of the console had to be renewed',
@@ -154,12 +139,12 @@ describe('tokens', () => {
   });
 
   test('without an answer lead to a new attempt', async () => {
-    const { wings, open } = await preparePanel({ authMs: 200, throttleMs: 10_000 });
+    const { wings, open, print } = await preparePanel({ authMs: 200, throttleMs: 10_000 });
     wings.throttleAuth(0);
     const record = open();
     await until('the gap is reported', () => record.gaps.length === 1);
     wings.throttleAuth(5);
-    await print(wings, record, 'hello');
+    await print(record, 'hello');
     expect(wings.auths).toHaveLength(1);
   });
 
@@ -174,37 +159,37 @@ describe('tokens', () => {
   });
 
   test('that expire while their renewal waits for a retry lead to a new attempt', async () => {
-    const { upstream, wings, times, record } = await followPanel();
+    const { upstream, wings, times, record, authorized } = await followPanel();
     upstream.fail({ status: 502 }, isTokenCall);
     wings.publish('token expiring');
     await until('a new one was requested', () => times.length === 2);
     await sleep(200);
     upstream.fail(undefined);
     wings.publish('token expired');
-    await until('a second token was used', () => wings.auths.length === 2);
+    await authorized(2);
     expect(record.gaps).toEqual(['the credential of the console had to be renewed']);
   });
 
   test('that expire before Wings accepts the next lose lines but keep the connection', async () => {
-    const { wings, record } = await followPanel({ throttleMs: 100 });
+    const { wings, record, authorized } = await followPanel({ throttleMs: 100 });
     wings.throttleAuth(0);
     wings.publish('token expiring');
     await until('the second token was dropped', () => wings.authsDropped() > 0);
     wings.publish('token expired');
     await until('the gap is reported', () => record.gaps.length === 1);
     wings.throttleAuth(5);
-    await until('the second token was accepted', () => wings.auths.length === 2);
+    await authorized(2);
     expect(wings.sockets()).toBe(1);
   });
 
   test('that are expired at their first use are replaced', async () => {
-    const { wings, open, times } = await preparePanel({ throttleMs: 10_000 });
+    const { wings, open, times, print } = await preparePanel({ throttleMs: 10_000 });
     wings.throttleAuth(0);
     const record = open();
     await until('the token was dropped', () => wings.authsDropped() > 0);
     wings.throttleAuth(5);
     wings.sendRaw('{"event":"jwt error","args":["jwt: exp claim is invalid"]}');
-    await print(wings, record, 'hello');
+    await print(record, 'hello');
     expect(record.gaps).toHaveLength(1);
     expect(times).toHaveLength(2);
   });
@@ -212,13 +197,13 @@ describe('tokens', () => {
 
 describe('a lost connection', () => {
   test('is reported once for all failed attempts', async () => {
-    const { upstream, wings, times, record } = await followPanel({ windowMs: 100 });
+    const { upstream, wings, times, record, print, authorized } = await followPanel({ windowMs: 100 });
     upstream.fail('drop', isTokenCall);
     wings.cut();
     await until('five attempts failed', () => times.length >= 6);
     upstream.fail(undefined);
-    await until('a second token was used', () => wings.auths.length === 2);
-    await print(wings, record, 'after');
+    await authorized(2);
+    await print(record, 'after');
     expect(record.gaps).toHaveLength(1);
   });
 
@@ -241,23 +226,23 @@ describe('a lost connection', () => {
   });
 
   test.each([400, 404, 429, 502])('a handshake answered with %i is retried with a new token', async (status) => {
-    const { wings, open, times } = await preparePanel();
+    const { wings, open, times, print } = await preparePanel();
     wings.refuse(status);
     const record = open();
     await until('it was tried again', () => times.length >= 2);
     wings.refuse(undefined);
-    await print(wings, record, 'hello');
+    await print(record, 'hello');
     expect(record.gaps).toHaveLength(1);
   });
 
   test('a Retry-After of the panel is respected', async () => {
-    const { upstream, wings, open, times } = await preparePanel();
+    const { upstream, open, times, print } = await preparePanel();
     upstream.fail({ status: 429, headers: { 'retry-after': '1' } }, isTokenCall);
     const record = open();
     await until('it was requested', () => times.length === 1);
     await until('the gap is reported', () => record.gaps.length === 1);
     upstream.fail(undefined);
-    await print(wings, record, 'hello');
+    await print(record, 'hello');
     expect(times[1]! - times[0]!).toBeGreaterThan(950);
   });
 
@@ -279,76 +264,65 @@ describe('a lost connection', () => {
     const { upstream, wings, record } = await followPanel();
     const other = await createPanelUpstream();
     other.wings.become('running');
-    const socket = `${other.url.replace('http', 'ws')}/api/servers/${other.wings.uuid}/ws`;
-    const data = { token: other.wings.issue(['websocket.connect'], 600), socket };
-    upstream.fail({ status: 200, body: JSON.stringify({ data }) }, isTokenCall);
+    answerToken(upstream, other.wings.issue(['websocket.connect'], 600), other.socketUrl());
     other.wings.expectOrigin(upstream.url);
     wings.publish('token expiring');
     await until('the other node has the reader', () => other.wings.auths.length === 1);
-    await print(other.wings, record, 'from the other node');
+    other.wings.print('from the other node');
+    await record.received('from the other node');
     expect(record.gaps).toHaveLength(1);
     await until('the first node has lost it', () => wings.sockets() === 0);
   });
 });
 
 describe('a console ends permanently', () => {
-  test.each([
-    [4409, 'the server is suspended'],
-    [4400, 'the server is suspended'],
-  ])('when Wings closes it with %i', async (code, reason) => {
-    const { wings, times, record } = await followPanel({ backoffMs: 1 });
-    wings.close(code, 'server is suspended');
-    expect(await record.ended()).toBe(reason);
-    await until('the socket is closed', () => wings.sockets() === 0);
-    expect(record.gaps).toEqual([]);
-    expect(times).toHaveLength(1);
+  test('when its token has no connect permission', async () => {
+    const { wings, record } = await followPanel();
+    wings.publish('jwt error', 'jwt: missing connect permission');
+    expect(await record.ended()).toBe('console is not available');
   });
 
-  test.each([
-    [409, 'ServerStateConflictException', 'the server is not available'],
-    [403, 'HttpForbiddenException', 'console is not available'],
-    [404, 'NotFoundHttpException', 'console is not available'],
-    [401, 'AuthenticationException', 'console is not available'],
-  ])('when the panel answers %i %s', async (status, code, reason) => {
-    const { upstream, wings, open, times } = await preparePanel({ backoffMs: 1 });
-    upstream.fail(failure(status, code, 'words of the panel'), isTokenCall);
-    const record = open();
-    expect(await record.ended()).toBe(reason);
-    expect(record.events).toHaveLength(1);
-    expect(times).toHaveLength(1);
-    expect(wings.sockets()).toBe(0);
-  });
-
-  test.each([
-    [403, 'console is not available'],
-    [409, 'the server is not available'],
-  ])('when the handshake is answered with %i', async (status, reason) => {
-    const { wings, open, times } = await preparePanel({ backoffMs: 1 });
-    wings.refuse(status);
-    expect(await open().ended()).toBe(reason);
-    expect(times).toHaveLength(1);
-  });
-
-  test('when the panel refuses a renewal', async () => {
-    const { upstream, wings, record } = await followPanel();
+  const closeWith = (code: number) => (panel: Panel) => panel.wings.close(code, 'server is suspended');
+  const suspend = ({ upstream, wings }: Panel): void => {
     upstream.conflict = 'This server is currently suspended';
     wings.publish('token expiring');
-    expect(await record.ended()).toBe('the server is not available');
-    await until('the socket is closed', () => wings.sockets() === 0);
+  };
+  test.each<[string, (panel: Panel) => unknown, string, requests: number]>([
+    ['Wings closes it with 4409', closeWith(4409), 'the server is suspended', 1],
+    ['Wings closes it with 4400', closeWith(4400), 'the server is suspended', 1],
+    ['the panel refuses a renewal', suspend, 'the server is not available', 2],
+    ['the server is deleted', ({ wings }) => wings.publish('deleted', ''), 'the server was deleted', 1],
+  ])('when %s', async (_, cause, reason, requests) => {
+    const panel = await followPanel({ backoffMs: 1 });
+    cause(panel);
+    expect(await panel.record.ended()).toBe(reason);
+    await until('the socket is closed', () => panel.wings.sockets() === 0);
+    expect(panel.record.gaps).toEqual([]);
+    expect(panel.times).toHaveLength(requests);
   });
 
-  test('when the server is deleted', async () => {
-    const { wings, record } = await followPanel();
-    wings.publish('deleted', '');
-    expect(await record.ended()).toBe('the server was deleted');
+  const answer = (status: number, code: string) => (panel: Panel) =>
+    panel.upstream.fail(failure(status, code, 'words of the panel'), isTokenCall);
+  const refuse = (status: number) => (panel: Panel) => panel.wings.refuse(status);
+  const nameSocket = (socket: string) => (panel: Panel) => answerToken(panel.upstream, 'a.b.c', socket);
+  test.each<[string, (panel: Panel) => void, string]>([
+    ['the panel answers 409', answer(409, 'ServerStateConflictException'), 'the server is not available'],
+    ['the panel answers 403', answer(403, 'HttpForbiddenException'), 'console is not available'],
+    ['the panel answers 404', answer(404, 'NotFoundHttpException'), 'console is not available'],
+    ['the panel answers 401', answer(401, 'AuthenticationException'), 'console is not available'],
+    ['the handshake is answered with 403', refuse(403), 'console is not available'],
+    ['the handshake is answered with 409', refuse(409), 'the server is not available'],
+    ['its socket is not encrypted', nameSocket('ws://192.0.2.1/ws'), 'console is not available'],
+    ['its socket is a page', nameSocket('https://192.0.2.1/ws'), 'console is not available'],
+    ['its socket has a user', nameSocket('wss://user@192.0.2.1/ws'), 'console is not available'],
+    ['its socket is no address', nameSocket('nonsense'), 'console is not available'],
+  ])('when %s at its opening', async (_, cause, reason) => {
+    const panel = await preparePanel({ backoffMs: 1 });
+    cause(panel);
+    const record = panel.open();
+    expect(await record.ended()).toBe(reason);
+    expect(record.events).toHaveLength(1);
+    expect(panel.times).toHaveLength(1);
+    expect(panel.wings.sockets()).toBe(0);
   });
-
-  test.each(['ws://192.0.2.1/ws', 'https://192.0.2.1/ws', 'wss://user@192.0.2.1/ws', 'nonsense'])(
-    'when its socket address is %s',
-    async (socket) => {
-      const { upstream, open } = await preparePanel();
-      upstream.fail({ status: 200, body: JSON.stringify({ data: { token: 'a.b.c', socket } }) }, isTokenCall);
-      expect(await open().ended()).toBe('console is not available');
-    },
-  );
 });
