@@ -41,15 +41,17 @@ interface Coverage {
 
 try {
   const root = await buildTargets(onEnd);
-  const inspect = await findFreePort();
+  const [inspect, port] = [await findFreePort(), await findFreePort()];
   const NODE_OPTIONS = `--inspect=127.0.0.1:${inspect}`;
-  const unlimited = {
+  const installed = {
+    PORT: String(port),
+    PUBLIC_URL: `http://127.0.0.1:${port}`,
     DOMAIN_RATELIMIT_BURST: '100',
     POWER_RATELIMIT_BURST: '100',
     FEEDBACK_RATELIMIT_BURST: '100',
     MAX_FEEDBACK_BODY_BYTES: '4096',
   };
-  const served = await serveTargets({ root, settings: { ...rowSettings, ...unlimited, NODE_OPTIONS }, onEnd });
+  const served = await serveTargets({ root, settings: { ...rowSettings, ...installed, NODE_OPTIONS }, onEnd });
   const keys = await served.issueKeys();
   const profiler = await connectProfiler(inspect);
   await profiler('enable');
