@@ -54,6 +54,15 @@ test('a long line is truncated at 64 KiB, and any other text arrives unchanged',
   expect(linesOf(await client.until('status'))).toEqual(lines.map((line) => line.slice(0, 65_536)));
 });
 
+test('a message of each form of length (RFC 6455, 5.2) arrives unchanged', async () => {
+  const { relay, client } = await openTestStream();
+  const others = JSON.stringify({ event: 'console output', args: [''] }).length;
+  const lines = [125, 126, 65_535, 65_536].map((bytes) => 'x'.repeat(bytes - others));
+  for (const line of lines) relay.sources[0]!.line(line);
+  relay.sources[0]!.status('offline');
+  expect(linesOf(await client.until('status'))).toEqual(lines);
+});
+
 test('a command is sent upstream once, with its sender', async () => {
   const relay = await createTestRelay();
   const client = await relay.connect('mc', { headers: { 'X-Request-Id': 'request-of-the-test' } });
