@@ -433,6 +433,12 @@ test('keys that expired long ago are a hint, and no fault', async () => {
   });
 });
 
+test('without a status page the monitors of the catalog are the source of the status', async () => {
+  const installation = await createInstallation();
+  const { findings } = await installation.examine({ UPTIME_KUMA_URL: '', UPTIME_KUMA_STATUS_PAGE: '' });
+  expect(findings).toContainEqual({ check: 'status source', state: 'ok', seen: '1 of catalog/status.yaml' });
+});
+
 /** Creates a folder that every user may enter, below that of temporary files. */
 function createOpenFolder(): string {
   const created = temporaryFolder();

@@ -134,7 +134,11 @@ test('a wrong token and one without permissions are findings', async () => {
   const busy = { level: 'warn', message: 'Proxmox answers with status 595', isUnreachable: true };
   expect(await provider.check()).toMatchObject([busy]);
   upstream.fail({ status: 200, body: '{"data":[]}' });
-  expect(await provider.check()).toMatchObject([{ level: 'warn' }]);
+  const both = {
+    message: expect.stringMatching(/VM\.Audit and VM\.PowerMgmt$/),
+    advice: expect.stringMatching(/^give/),
+  };
+  expect(await provider.check()).toMatchObject([{ level: 'warn', ...both }]);
 });
 
 describe('the power state', () => {
