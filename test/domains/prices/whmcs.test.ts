@@ -202,6 +202,14 @@ test('the first of two spellings of a TLD counts, with a short warning', async (
   expect(warnings[0]!.length).toBeLessThan(200);
 });
 
+test('2,000 TLDs with ten years each are read', async () => {
+  const { shop, source } = await prepare();
+  const years = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [index + 1, `${index + 1}234.50`]));
+  const tlds = Array.from({ length: 2000 }, (_, index) => `tld${index}x`);
+  shop.pricing['EUR'] = Object.fromEntries(tlds.map((tld) => [tld, whmcsTld(tld, years)]));
+  expect(await source.read()).toHaveProperty('size', 2000);
+});
+
 test.each([
   'Authentication Failed',
   'Invalid IP 192.0.2.7',

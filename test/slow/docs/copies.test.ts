@@ -28,7 +28,7 @@ function runCommands(commands: string, root: string, target: string) {
 
 const rsync = { name: 'rsync', package: 'rsync', commands: ['rsync'] };
 describeInstalled({ ...rsync, start: () => Promise.resolve(), stop: () => undefined }, () => {
-  test('the commands of the page copy a release that a running server takes up as a whole, also after an interruption', async () => {
+  test('the commands of the page copy a release that a running server loads as a whole, also after an interruption', async () => {
     const root = createProject();
     await buildProject(root);
     const target = join(temporaryFolder(), 'dist');
