@@ -37,7 +37,10 @@ export async function backUp({ file, url, environment }: Place, to: string): Pro
   });
 }
 
-/** Restores a backup; returns the imported tables, with the number of their records. Throws a {@link StoreError} for one that is damaged, newer or forged. */
+/**
+ * Restores a backup; returns the imported tables, with the number of their records. Throws a {@link StoreError} for one
+ * that is damaged, newer or forged.
+ */
 export async function restore(from: string, { file, url, environment }: Place) {
   return await withReason(`${from} cannot be restored`, async () => {
     const kind = await readKind(from);

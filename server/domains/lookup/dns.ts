@@ -36,7 +36,7 @@ export async function isDelegated(
   };
   for (const server of servers.slice(0, 2)) {
     let reply = await ask(queryUdp, server);
-    if (reply === 'truncated') reply = await ask(queryTcp, server);
+    if (reply === 'truncated' && !signal.aborted) reply = await ask(queryTcp, server);
     if (reply !== 'failed' || signal.aborted) return reply === 'delegated';
   }
   return false;
