@@ -202,7 +202,7 @@ function readArticleStyle(): string {
 
 /** The hash of what each static file of a release is made from, and its files. */
 export type StaticFilesRecord = Readonly<
-  Partial<Record<string, { readonly input: string; readonly files: readonly string[] }>>
+  Partial<Record<StaticFileName, { readonly input: string; readonly files: readonly string[] }>>
 >;
 
 /** Writes the static files of a release, or reuses those of the previous one. Returns their record, for the next release. */
@@ -225,7 +225,7 @@ export function createStaticFilesWriter(maxLength = maxTextLength) {
     readText: ReadText,
     previous: StaticFilesRecord | undefined,
   ): Promise<StaticFilesRecord> => {
-    const record: Record<string, NonNullable<StaticFilesRecord[string]>> = {};
+    const record: Record<string, NonNullable<StaticFilesRecord[StaticFileName]>> = {};
     for (const [name, { select, render, isKept }] of rows) {
       const json = JSON.stringify(select(project)) as string | undefined;
       const input = hash('sha256', json ?? '');

@@ -1,7 +1,7 @@
 import type { Authors, ContentItem } from '#contract/articles.ts';
 import { mediaTypes } from '#contract/articles.ts';
 import { staticFiles } from '#contract/endpoints.ts';
-import { escapeXml, xml } from '#common/markup.ts';
+import { escapeXml, mapSrcset, xml } from '#common/markup.ts';
 import type { Markup } from '#common/markup.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import type { SourceFolder } from '../source/load.ts';
@@ -123,8 +123,7 @@ function toAbsoluteUrls(html: string, page: string, { site, service }: Feed): st
     start.replace(attribute, (whole, name: string, value: string) => {
       if (holdsUrl.test(name)) return `${name}="${toAbsolute(value)}"`;
       if (!/^\s+srcset$/i.test(name)) return whole;
-      const list = value.replace(/([^\s,]\S*[^\s,])([^,]*)/g, (_, url: string, size: string) => toAbsolute(url) + size);
-      return `${name}="${list}"`;
+      return `${name}="${mapSrcset(value, toAbsolute)}"`;
     }),
   );
 }

@@ -3,6 +3,7 @@ import GithubSlugger from 'github-slugger';
 import type { Element, Nodes, Parents, Properties, Root } from 'hast';
 import { toString } from 'hast-util-to-string';
 import type { Position } from '../../common/finding.ts';
+import { mapSrcset } from '../../common/markup.ts';
 import { decorateCode } from './code.ts';
 import { walk } from './walk.ts';
 
@@ -110,12 +111,9 @@ function resolveUrls({ tagName, properties }: Element, resolve: (url: string, us
     if (typeof value === 'string') properties[attribute] = resolve(value, use);
   }
   if (typeof properties.srcSet !== 'string') return;
-  // The sanitiser does not check the URLs in a srcset, each of which precedes its width or density.
+  // The sanitiser does not check the URLs in a srcset.
   if (/(?:^|,)\s*(?!https?:)[a-z][a-z0-9+.-]*:/i.test(properties.srcSet)) delete properties.srcSet;
-  else {
-    const candidate = /([^\s,]\S*[^\s,])([^,]*)/g;
-    properties.srcSet = properties.srcSet.replace(candidate, (_, url, size) => resolve(url, 'picture') + size);
-  }
+  else properties.srcSet = mapSrcset(properties.srcSet, (url) => resolve(url, 'picture'));
 }
 
 /** Lets browsers load an own picture when it is needed, and reserves a place for its size. */
