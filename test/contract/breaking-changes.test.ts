@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import type { OpenApi } from '#contract/openapi.ts';
 import { findBreakingChanges } from './breaking-changes.ts';
-import type { DescribedApi } from './breaking-changes.ts';
 
 const file = new URL('__snapshots__/openapi.json', import.meta.url);
 const text = readFileSync(file, 'utf8');
-const published = JSON.parse(text) as DescribedApi;
+const published = JSON.parse(text) as OpenApi;
 
 type Value = Record<string, any>; // eslint-disable-line typescript/no-explicit-any -- each case changes another part
 
@@ -15,7 +15,7 @@ type Edit = (document: Value) => void;
 function changesAfter(edit: Edit): string[] {
   const document = JSON.parse(text) as Value;
   edit(document);
-  return findBreakingChanges(published, document as unknown as DescribedApi);
+  return findBreakingChanges(published, document as OpenApi);
 }
 
 const list = '/v1/blog/list';

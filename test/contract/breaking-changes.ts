@@ -1,35 +1,17 @@
+import type { OpenApi, Operation } from '#contract/openapi.ts';
+import { operationsOf } from './document.ts';
+
 type Json = Readonly<Record<string, unknown>>;
-
-/** The parts of an OpenAPI 3.1 document that clients depend on. */
-export interface DescribedApi {
-  readonly info: { readonly version: string };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Json>> };
-}
-
-interface Operation {
-  readonly parameters: readonly Parameter[];
-  readonly requestBody?: { readonly content: Content } | undefined;
-  readonly responses: Readonly<Record<string, { readonly headers?: Json; readonly content?: Content | undefined }>>;
-  readonly security: readonly unknown[];
-}
-
-interface Parameter {
-  readonly name: string;
-  readonly in: string;
-  readonly required: boolean;
-  readonly schema: Json;
-}
-
-type Content = Readonly<Record<string, { readonly schema?: Json | undefined }>>;
+type Content = Readonly<Record<string, { readonly schema: Json }>>;
 type Resolve = (schema: Json) => Json;
+type Compare = (from: Json, to: Json, at: string) => string[];
 
 /**
  * Every change that breaks a client of the former document, one line each: something is removed, a request is restricted, or a response
  * may be something that it could not be. Added paths, operations, statuses, headers and optional parameters break nothing; an added
  * response field does, because the schemas are closed.
  */
-export function findBreakingChanges(before: DescribedApi, after: DescribedApi): string[] {
+export function findBreakingChanges(before: OpenApi, after: OpenApi): string[] {
   const compare = {
     request: (from: Json, to: Json, at: string) => findExcess(from, to, resolver(before), resolver(after), at),
     response: (from: Json, to: Json, at: string) => [
@@ -37,21 +19,21 @@ export function findBreakingChanges(before: DescribedApi, after: DescribedApi): 
       ...findRemovedFields(resolver(before)(from), resolver(after)(to), at),
     ],
   };
-  const changes: string[] = [];
-  for (const [path, methods] of Object.entries(before.paths)) {
-    for (const [method, from] of Object.entries(methods)) {
-      const at = `${method.toUpperCase()} ${path}`;
-      const to = after.paths[path]?.[method];
-      if (to) changes.push(...compareOperations(from, to, at, compare));
-      else changes.push(`${at}: removed`);
-    }
-  }
+  const present = operationsOf(after);
+  const changes = operationsOf(before).flatMap((from) => {
+    const at = `${from.method.toUpperCase()} ${from.path}`;
+    const to = present.find(({ path, method }) => path === from.path && method === from.method);
+    return to ? compareOperations(from, to, at, compare) : [`${at}: removed`];
+  });
   return [...new Set(changes)];
 }
 
-type Compare = Readonly<Record<'request' | 'response', (from: Json, to: Json, at: string) => string[]>>;
-
-function compareOperations(from: Operation, to: Operation, at: string, compare: Compare): string[] {
+function compareOperations(
+  from: Operation,
+  to: Operation,
+  at: string,
+  compare: Readonly<Record<'request' | 'response', Compare>>,
+): string[] {
   const changes: string[] = [];
   if (from.security.length === 0 && to.security.length > 0) changes.push(`${at}: requires a key`);
   const former = byName(from.parameters);
@@ -72,8 +54,8 @@ function compareOperations(from: Operation, to: Operation, at: string, compare: 
     const response = to.responses[status];
     if (!response) changes.push(`${at}: ${status} removed`);
     else {
-      for (const name of Object.keys(headers ?? {})) {
-        if (!response.headers?.[name]) changes.push(`${at}: ${status} ${name} removed`);
+      for (const name of Object.keys(headers)) {
+        if (!response.headers[name]) changes.push(`${at}: ${status} ${name} removed`);
       }
       changes.push(...compareContents(content, response.content, `${at}: ${status}`, compare.response));
     }
@@ -81,24 +63,18 @@ function compareOperations(from: Operation, to: Operation, at: string, compare: 
   return changes;
 }
 
-function byName(parameters: readonly Parameter[]): Map<string, Parameter> {
+function byName(parameters: Operation['parameters']) {
   return new Map(parameters.map((parameter) => [`${parameter.in} ${parameter.name}`, parameter]));
 }
 
-function compareContents(
-  from: Content = {},
-  to: Content = {},
-  at: string,
-  compare: (from: Json, to: Json, at: string) => string[],
-): string[] {
+function compareContents(from: Content = {}, to: Content = {}, at: string, compare: Compare): string[] {
   return Object.entries(from).flatMap(([type, { schema }]) => {
     const present = to[type];
-    if (!present) return [`${at} ${type} removed`];
-    return schema && present.schema ? compare(schema, present.schema, at) : [];
+    return present ? compare(schema, present.schema, at) : [`${at} ${type} removed`];
   });
 }
 
-function resolver(document: DescribedApi): Resolve {
+function resolver(document: OpenApi): Resolve {
   return ({ $ref, ...rest }) => {
     const schema = typeof $ref === 'string' ? document.components.schemas[$ref.split('/').at(-1)!]! : {};
     const { allOf = [], ...own } = { ...schema, ...rest } as Json & { allOf?: Json[] };
