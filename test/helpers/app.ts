@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import type { NetConnectOpts } from 'node:net';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { readEnv } from '../../server/env.ts';
@@ -79,4 +80,17 @@ async function sendRaw(port: number, request: string): Promise<string> {
   await once(socket, 'close');
   clearInterval(turns);
   return received;
+}
+
+/** Opens a connection to a port of this machine, with all that is received on it in `received`, until the test ends. */
+export async function openRaw(port: number, options: Partial<NetConnectOpts> = {}) {
+  const socket = connect({ port, host: '127.0.0.1', ...options });
+  onTestFinished(() => void socket.destroy());
+  let received = '';
+  socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
+  socket.on('error', () => undefined);
+  /** The time at which it is closed. */
+  const closed = new Promise<number>((done) => socket.on('close', () => done(performance.now())));
+  await once(socket, 'connect');
+  return { socket, received: () => received, closed };
 }

@@ -34,33 +34,30 @@ async function expectRefused(name: EndpointName, body: string, headers: Record<s
   expect(await countActions()).toBe(before);
 }
 
+/** Sends a POST request with the key, these header lines and this body, unchanged. */
+async function post(name: EndpointName, lines: readonly string[], body: string): Promise<string> {
+  const app = await sharedApp();
+  const { target, headers } = requestOf(name, app);
+  const head = [`POST ${target} HTTP/1.1`, 'Host: x', `Authorization: ${headers['Authorization']}`, ...lines];
+  return app.raw([...head, '', body].join('\r\n'));
+}
+
 const tooLong = JSON.stringify({ force: true, command: 'x', filler: 'x'.repeat(16_384) });
 
 describe.each(actionNames)('%s', (name) => {
   test('refuses a body that is too long, with a length or chunked', async () => {
     await expectRefused(name, tooLong);
-    const app = await sharedApp();
-    const { target, headers } = requestOf(name, app);
-    const head = [`POST ${target} HTTP/1.1`, 'Host: x', `Authorization: ${headers.Authorization}`];
     const chunk = `4000\r\n${' '.repeat(0x4000)}\r\n`;
-    const received = await app.raw([...head, 'Transfer-Encoding: chunked', '', chunk.repeat(4)].join('\r\n'));
+    const received = await post(name, ['Transfer-Encoding: chunked'], chunk.repeat(4));
     expect(received).toMatch(/^HTTP\/1\.1 400 /);
     expect(received).toMatch(/^connection: close\r$/im);
     expect(received.match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 
   test('refuses a compressed body', async () => {
-    const app = await sharedApp();
-    const { target, headers, body = '' } = requestOf(name, app);
+    const { body = '' } = requestOf(name, await sharedApp());
     const compressed = gzipSync(body).toString('latin1');
-    const head = [
-      `POST ${target} HTTP/1.1`,
-      'Host: x',
-      `Authorization: ${headers.Authorization}`,
-      'Content-Encoding: gzip',
-      `Content-Length: ${compressed.length}`,
-    ];
-    const received = await app.raw([...head, '', compressed].join('\r\n'));
+    const received = await post(name, ['Content-Encoding: gzip', `Content-Length: ${compressed.length}`], compressed);
     expect(received).toMatch(/^HTTP\/1\.1 400 /);
     expect(received).toContain('"error":"validation_error"');
   });
@@ -155,24 +152,17 @@ describe('a console command', () => {
     ['\uD800', false],
     ['a\nb', false],
   ])('has the same limits in the OpenAPI document: %j', (command, isValid) => {
-    const { components } = document as unknown as {
-      components: { schemas: { GameConsoleCommandRequest: { properties: { command: { pattern: string } } } } };
+    const { properties } = document.components.schemas['GameConsoleCommandRequest'] as {
+      properties: { command: { pattern: string } };
     };
-    const { pattern } = components.schemas.GameConsoleCommandRequest.properties.command;
     // JSON Schema: a pattern is an ECMA-262 expression with Unicode support.
-    expect(new RegExp(pattern, 'u').test(command)).toBe(isValid);
+    expect(new RegExp(properties.command.pattern, 'u').test(command)).toBe(isValid);
   });
 
   test('must be UTF-8', async () => {
-    const app = await sharedApp();
     const body = '{"command":"\xff\xfe"}';
-    const head = [
-      'POST /v1/hosting/game/console/mine/command HTTP/1.1',
-      'Host: x',
-      `Authorization: Bearer ${app.key}`,
-      `Content-Length: ${body.length}`,
-    ];
-    expect(await app.raw([...head, '', body].join('\r\n'))).toContain('"error":"validation_error"');
+    const received = await post('sendGameCommand', [`Content-Length: ${body.length}`], body);
+    expect(received).toContain('"error":"validation_error"');
   });
 });
 
@@ -219,8 +209,7 @@ describe('a confirmation', () => {
   test.each(cases)('of %s by %j and the body %j: %s', async (path, query, body, wrong) => {
     const app = await sharedApp();
     const before = await countActions();
-    const headers = { Authorization: `Bearer ${app.key}` };
-    const { status, text } = await ask(app, path + query, { method: 'POST', headers, body });
+    const { status, text } = await ask(app, path + query, { method: 'POST', key: app.key, body });
     expect(status).toBe(wrong === undefined ? 200 : 400);
     expect(await countActions()).toBe(wrong === undefined ? before + 1 : before);
     const action =
@@ -231,9 +220,8 @@ describe('a confirmation', () => {
 
   test.each([reset, kill])('of %s with contradicting values is refused', async (path) => {
     const app = await sharedApp();
-    const headers = { Authorization: `Bearer ${app.key}` };
     for (const query of ['?force=true&force=false', '?force=false&force=true']) {
-      const { status, text } = await ask(app, path + query, { method: 'POST', headers, body: yes });
+      const { status, text } = await ask(app, path + query, { method: 'POST', key: app.key, body: yes });
       expect({ query, status }).toEqual({ query, status: 400 });
       expect(text).toContain('"error":"validation_error"');
     }

@@ -13,7 +13,7 @@ function findClient(trusted: string, socket: string | undefined, forwardedFor?: 
   return identify(request as unknown as IncomingMessage).client;
 }
 
-test.each<[string, string, string | undefined, string | undefined, string]>([
+test.each<[string, string, string | undefined, string | string[] | undefined, string]>([
   ['the socket, without a proxy', '', '192.0.2.1', undefined, '192.0.2.1'],
   ['the socket, despite a forged header', '', '192.0.2.1', '203.0.113.9', '192.0.2.1'],
   ['the socket, if another peer is trusted', '10.0.0.1', '192.0.2.1', '203.0.113.9', '192.0.2.1'],
@@ -40,18 +40,17 @@ test.each<[string, string, string | undefined, string | undefined, string]>([
   ['behind a proxy of an IPv6 network', '2001:db8:1::/48', '2001:db8:1:ffff::9', '203.0.113.9', '203.0.113.9'],
   ['just outside of an IPv6 network', '2001:db8:1::/48', '2001:db8:2::1', '203.0.113.9', '2001:db8:2::1'],
   ['behind one of several proxies', '10.0.0.1, ::1,192.168.0.0/16', '::1', '203.0.113.9', '203.0.113.9'],
+  ['read from several lines', '10.0.0.1', '10.0.0.1', ['198.51.100.7', '203.0.113.9'], '203.0.113.9'],
   ['unspecified, if the socket is closed', '10.0.0.1', undefined, '203.0.113.9', '0.0.0.0'],
 ])('the client of a request is %s', (_, trusted, socket, forwardedFor, address) => {
   expect(findClient(trusted, socket, forwardedFor).address).toBe(address);
 });
 
-test('the client of a request is read from a header with several lines', () => {
-  expect(findClient('10.0.0.1', '10.0.0.1', ['198.51.100.7', '203.0.113.9']).address).toBe('203.0.113.9');
-});
-
 test.each([
   ['203.0.113.9', '203.0.113.9'],
   ['::ffff:203.0.113.9', '203.0.113.9'],
+  ['::ffff:cb00:7109', '203.0.113.9'],
+  ['0:0:0:0:0:ffff:203.0.113.9', '203.0.113.9'],
   ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
   ['2001:db8:1:2::', '2001:db8:1:2::/64'],
   ['2001:0DB8:0001:0002::9', '2001:db8:1:2::/64'],
@@ -64,11 +63,6 @@ test.each([
   ['1:2:3:4:5:6:192.0.2.1', '1:2:3:4::/64'],
 ])('the key of a limit is for %s %s', (address, key) => {
   expect(findClient('', address).key).toBe(key);
-});
-
-test('the key of a limit is the same for IPv4 in all its forms', () => {
-  const forms = ['203.0.113.9', '::ffff:203.0.113.9', '::ffff:cb00:7109', '0:0:0:0:0:ffff:203.0.113.9'];
-  expect(new Set(forms.map((address) => findClient('', address).key))).toEqual(new Set(['203.0.113.9']));
 });
 
 describe('end to end', () => {

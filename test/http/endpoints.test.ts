@@ -146,7 +146,7 @@ describe('every answer carries a request id and nosniff', () => {
     });
   });
 
-  test.each([
+  test.each<[string, id: string | string[], kept: boolean]>([
     ['of 8 characters', 'a.b_c-12', true],
     ['of 64 characters', 'x'.repeat(64), true],
     ['of 7 characters', 'a.b_c-1', false],
@@ -155,16 +155,11 @@ describe('every answer carries a request id and nosniff', () => {
     ['with a quote', 'order"4711', false],
     ['with a non-ASCII letter', 'order-ä4711', false],
     ['that is empty', '', false],
+    ['that is sent twice', ['order-4711', 'order-4711'], false],
   ])('an id %s is kept or replaced', async (_, id, kept) => {
     const app = await sharedApp();
     const { headers } = await ask(app, '/health', { headers: { 'X-Request-Id': id } });
-    expect(headers['x-request-id']).toMatch(kept ? new RegExp(`^${id}$`) : uuid);
-  });
-
-  test('a request id that is sent twice is ignored', async () => {
-    const app = await sharedApp();
-    const { headers } = await ask(app, '/health', { headers: { 'X-Request-Id': ['order-4711', 'order-4711'] } });
-    expect(headers['x-request-id']).toMatch(uuid);
+    expect(headers['x-request-id']).toMatch(kept ? new RegExp(`^${String(id)}$`) : uuid);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { renderProblem } from '#contract/problem.ts';
-import { document } from '../contract/document.ts';
+import { document, operationsOf } from '../contract/document.ts';
 import { hetznerToken } from '../helpers/upstream-hetzner.ts';
 import { panelKeys } from '../helpers/upstream-panel.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
@@ -134,21 +134,17 @@ describe.each(serverNames)('%s', (name) => {
 
   test('has the messages that it sends as examples in the OpenAPI document', async () => {
     const { path, method } = describeEndpoint(name);
-    const { paths } = document as unknown as { paths: Record<string, Record<string, { responses: Responses }>> };
-    const { responses } = paths[path]![method.toLowerCase()]!;
-    const example = (status: number, code: string) =>
-      responses[status]!.content['application/json']!.examples[code]!.value.message;
+    const { responses } = operationsOf(document).find(({ operationId }) => operationId === name)!;
+    const examplesOf = (status: number) => responses[status]?.content!['application/json']!.examples ?? {};
+    const example = (status: number, code: string) => (examplesOf(status)[code]!.value as { message: string }).message;
     expect(example(502, 'provider_error')).toBe(message);
     expect(responses[502]!.description).toContain(`${message}.`);
     const app = await sharedApp();
-    const { text } = await ask(app, path.replace(/\{\w+\}/, 'theirs'), {
-      method,
-      headers: { Authorization: `Bearer ${app.key}` },
-    });
+    const { text } = await ask(app, path.replace(/\{\w+\}/, 'theirs'), { method, key: app.key });
     const forbidden = `You do not have access to this ${kind === 'vps' ? 'VPS' : 'game server'}`;
     expect(JSON.parse(text)).toEqual({ success: false, error: 'forbidden', message: forbidden });
     expect(example(403, 'forbidden')).toBe(forbidden);
-    if (!responses[400]?.content['application/json']!.examples['confirmation_required']) return;
+    if (!('confirmation_required' in examplesOf(400))) return;
     const needed =
       name === 'resetVps' ? 'Reset requires force=true in the query and' : 'Kill requires force=true in the query or';
     expect(example(400, 'confirmation_required')).toBe(`${needed} in the body; neither has it`);
@@ -177,8 +173,3 @@ test('a log that the panel does not have, or does not let us read, is empty', as
   without.panel.files.clear();
   expect(await askEndpoint(other, 'getLatestGameLog')).toMatchObject(empty);
 });
-
-type Responses = Record<
-  string,
-  { description: string; content: Record<string, { examples: Record<string, { value: { message: string } }> }> }
->;

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ends } from '../helpers/ends.ts';
 import type { OnEnd } from '../helpers/upstream.ts';
 import { bytes, brokenRows, limitedRows, requestRows, targetRows } from './targets/rows.ts';
 import type { Row } from './targets/rows.ts';
@@ -11,16 +12,11 @@ import { exchange, toShortRecord } from './targets/wire.ts';
 // Every answer is compared with the snapshot: status line, headers, body and the state of the
 // connection. To accept a changed answer, run `vitest run test/http/targets.test.ts -u`.
 
-const ends: (() => void | Promise<void>)[] = [];
-const onEnd: OnEnd = (end) => void ends.unshift(end);
+const onEnd: OnEnd = (end) => void ends.push(end);
 let root: string;
 
 beforeAll(async () => {
   root = await buildTargets(onEnd);
-});
-
-afterAll(async () => {
-  for (const end of ends) await end();
 });
 
 const serve = (settings: Readonly<Record<string, string>>, fails = false): Promise<Served> =>

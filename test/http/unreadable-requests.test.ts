@@ -1,33 +1,30 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { describeListenError, listenOn } from '../../server/http/listen.ts';
+import { openRaw } from '../helpers/app.ts';
 
 /** Sends bytes and returns everything received until the server closes. */
 async function send(port: number, bytes: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
-  let answer = '';
-  socket.on('data', (chunk) => (answer += chunk.toString('latin1')));
+  const { socket, received, closed } = await openRaw(port);
   socket.write(bytes);
-  await once(socket, 'close');
-  return answer;
+  await closed;
+  return received();
 }
 
-const get = 'GET /v1/info HTTP/1.1\r\nHost: x\r\n';
-
-/** A server that answers each request after 200 ms, when its body is read, with its target. */
-async function openSlow(): Promise<number> {
-  const server = await listenOn(
-    (request, response) => {
-      request.resume();
-      request.on('end', () => setTimeout(() => response.end(`done ${request.url};`), 200));
-    },
-    { host: '127.0.0.1', port: 0, stalledMs: 60_000 },
-  );
+async function listen(listener: RequestListener): Promise<number> {
+  const server = await listenOn(listener, { host: '127.0.0.1', port: 0, stalledMs: 60_000 });
   onTestFinished(() => server.drain(0));
   return Number(new URL(server.url).port);
 }
+
+/** A server that answers each request after 200 ms, when its body is read, with its target. */
+const openSlow = (): Promise<number> =>
+  listen((request, response) => {
+    request.resume();
+    request.on('end', () => setTimeout(() => response.end(`done ${request.url};`), 200));
+  });
 
 const post = (target: string, body = ''): string =>
   `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -47,25 +44,20 @@ describe('a request that is carried out', () => {
   });
 
   test('gets its own answer if the junk comes later, or the client then sends no more', async () => {
-    const port = await openSlow();
-    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    let answer = '';
-    socket.on('data', (chunk) => (answer += chunk.toString('latin1')));
+    const { socket, received } = await openRaw(await openSlow(), { allowHalfOpen: true });
     socket.write(post('/a'));
     setTimeout(() => socket.write('nonsense\r\n\r\n'), 50);
     setTimeout(() => socket.end('more nonsense\r\n\r\n'), 100);
     await once(socket, 'end');
-    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*done \/a;$/);
-    expect(answer).toMatch(/^Connection: close\r$/m);
+    expect(received()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*done \/a;$/);
+    expect(received()).toMatch(/^Connection: close\r$/m);
   });
 
   test('gets its own answer if the client sends no more', async () => {
-    const socket = connect({ port: await openSlow(), host: '127.0.0.1', allowHalfOpen: true });
-    let answer = '';
-    socket.on('data', (chunk) => (answer += chunk.toString('latin1')));
+    const { socket, received } = await openRaw(await openSlow(), { allowHalfOpen: true });
     socket.end(post('/a'));
     await once(socket, 'end');
-    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*done \/a;$/);
+    expect(received()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*done \/a;$/);
   });
 
   test('gets its own answer like all pipelined before the junk', async () => {
@@ -85,14 +77,10 @@ test('a request whose own body is broken is refused at once', async () => {
 
 test('garbage after a request does not damage its answer', async () => {
   const size = 3_000_000;
-  const server = await listenOn(
-    (_, response) => {
-      response.writeHead(200, { 'Content-Length': String(size) }).end(Buffer.alloc(size, 'x'));
-    },
-    { host: '127.0.0.1', port: 0, stalledMs: 60_000 },
-  );
-  onTestFinished(() => server.drain(0));
-  const answer = await send(Number(new URL(server.url).port), `${get}\r\nnonsense\r\n\r\n`);
+  const port = await listen((_, response) => {
+    response.writeHead(200, { 'Content-Length': String(size) }).end(Buffer.alloc(size, 'x'));
+  });
+  const answer = await send(port, 'GET /v1/info HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n');
   expect(answer.slice(answer.indexOf('\r\n\r\n') + 4)).toBe('x'.repeat(size));
 });
 

@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generateApiKey } from '../../../server/keys/authorize.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
 import type { BuildOptions } from '../../../generator/compile.ts';
-import { article, buildProject, validProject, writeFiles } from '../../helpers/project.ts';
+import { article, buildProject, createProject, temporaryFolder, validProject } from '../../helpers/project.ts';
 import type { Files } from '../../helpers/project.ts';
 import { createKumaUpstream } from '../../helpers/upstream-kuma.ts';
 import { createRdapUpstream } from '../../helpers/upstream-rdap.ts';
@@ -17,18 +15,10 @@ import { exchange } from './wire.ts';
 /** A server with its API keys by their placeholders in the rows. */
 export type Served = Awaited<ReturnType<typeof serveTargets>>;
 
-function createFolder(onEnd: OnEnd): string {
-  const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
-  onEnd(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 /** Builds the project of the rows: the valid one, with a former path and a registry. */
 export async function buildTargets(onEnd: OnEnd, more: Files = {}, options?: Partial<BuildOptions>): Promise<string> {
-  const root = createFolder(onEnd);
   const { base } = await createRdapUpstream({ onEnd });
-  writeFiles(root, {
-    ...validProject,
+  const changes = {
     'content/blog/news/first.md': article(
       { title: 'First', date: '2026-01-02', aliases: '[/blog/old/First.html]' },
       'Hello *world*.\n\n## Details\n\nMore.\n',
@@ -38,7 +28,8 @@ export async function buildTargets(onEnd: OnEnd, more: Files = {}, options?: Par
       `active: true, lookup: { rdap: "${base}" },`,
     ),
     ...more,
-  });
+  };
+  const root = createProject(changes, temporaryFolder(onEnd));
   await buildProject(root, options);
   return root;
 }
@@ -66,7 +57,7 @@ export async function serveTargets({
   fails?: boolean;
   onEnd: OnEnd;
 }) {
-  const folder = createFolder(onEnd);
+  const folder = temporaryFolder(onEnd);
   const world = await createHostingWorld(folder, { onEnd });
   const chat = await createUpstream(() => ({ status: fails ? 500 : 200, body: '{}' }), { onEnd });
   const kuma = await createKumaUpstream({ onEnd });
