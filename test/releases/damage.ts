@@ -51,55 +51,41 @@ const unsupportedTimeZone = {
   ],
 };
 
+/** Damages one file, which the error names. */
+const harm = (name: string, file: string, change: (path: string) => void): Damage => ({
+  name,
+  file,
+  apply: (release) => change(join(release, file)),
+});
+
+const plans = 'public/v1/plans.json';
+
 /** Every kind of damage to a release. */
 export const damages: readonly Damage[] = [
   // Damage near the start of a manifest is reported as the manifest; a wrong digest further on as the file it is for.
-  ...everyKind.map((file) => ({
-    name: `${file} has one wrong byte`,
-    file,
-    apply: flip(file, file === 'manifest.json' ? 0.01 : 0.5),
-  })),
-  { name: 'the first byte is wrong', file: 'public/v1/plans.json', apply: flip('public/v1/plans.json', 0) },
-  { name: 'the last byte is wrong', file: 'public/v1/plans.json', apply: flip('public/v1/plans.json', 1) },
-  ...['public/v1/plans.json', 'public/v1/kb/list.json.gz', 'public/media/covers/cover.svg', 'manifest.json'].map(
-    (file) => ({ name: `${file} is missing`, file, apply: (release: string) => rmSync(join(release, file)) }),
+  ...everyKind.map((file) =>
+    harm(`${file} has one wrong byte`, file, (path) => flip(path, file === 'manifest.json' ? 0.01 : 0.5)),
   ),
-  {
-    name: 'a file is cut',
-    file: 'public/v1/kb/list.json',
-    apply: (release) => truncateSync(join(release, 'public/v1/kb/list.json'), 10),
-  },
-  {
-    name: 'a file is empty',
-    file: 'public/media/kb/map.svg',
-    apply: (release) => truncateSync(join(release, 'public/media/kb/map.svg')),
-  },
-  {
-    name: 'a file is longer',
-    file: 'public/v1/plans.json',
-    apply: (release) => writeFileSync(join(release, 'public/v1/plans.json'), ' ', { flag: 'a' }),
-  },
-  {
-    name: 'two files are mixed up',
-    file: 'public/v1/blog/article/news/first.json',
-    apply: (release) => {
-      const folder = join(release, 'public/v1/blog/article/news');
-      copyFileSync(join(folder, 'second.json'), join(folder, 'first.json'));
-    },
-  },
-  { name: 'the manifest is not JSON', file: 'manifest.json', apply: write('manifest.json', '{"id":') },
-  { name: 'the manifest is another JSON', file: 'manifest.json', apply: write('manifest.json', '[]') },
-  { name: 'the manifest is empty', file: 'manifest.json', apply: write('manifest.json', '') },
-  {
-    name: 'the manifest leaves a file out',
-    file: 'manifest.json',
-    apply: (release) => {
-      const manifest = read(release);
-      const { 'public/v1/plans.json': _, ...files } = manifest.files;
-      write('manifest.json', renderManifest({ ...manifest, files }))(release);
-    },
-  },
-  ...['private/domains.json', 'private/status.json', 'private/aliases.json', 'public/v1/plans.json'].flatMap((file) =>
+  harm('the first byte is wrong', plans, (path) => flip(path, 0)),
+  harm('the last byte is wrong', plans, (path) => flip(path, 1)),
+  ...[plans, 'public/v1/kb/list.json.gz', 'public/media/covers/cover.svg', 'manifest.json'].map((file) =>
+    harm(`${file} is missing`, file, (path) => rmSync(path)),
+  ),
+  harm('a file is cut', 'public/v1/kb/list.json', (path) => truncateSync(path, 10)),
+  harm('a file is empty', 'public/media/kb/map.svg', (path) => truncateSync(path)),
+  harm('a file is longer', plans, (path) => writeFileSync(path, ' ', { flag: 'a' })),
+  harm('two files are mixed up', 'public/v1/blog/article/news/first.json', (path) =>
+    copyFileSync(join(dirname(path), 'second.json'), path),
+  ),
+  harm('the manifest is not JSON', 'manifest.json', (path) => writeFileSync(path, '{"id":')),
+  harm('the manifest is another JSON', 'manifest.json', (path) => writeFileSync(path, '[]')),
+  harm('the manifest is empty', 'manifest.json', (path) => writeFileSync(path, '')),
+  harm('the manifest leaves a file out', 'manifest.json', (path) => {
+    const manifest = read(dirname(path));
+    const { [plans]: _, ...files } = manifest.files;
+    writeFileSync(path, renderManifest({ ...manifest, files }));
+  }),
+  ...['private/domains.json', 'private/status.json', 'private/aliases.json', plans].flatMap((file) =>
     ['{"tlds":', '{"unknown":{}}', '[]'].map((content) => ({
       name: `${file} is ${content}, as the manifest has it`,
       file,
@@ -111,16 +97,14 @@ export const damages: readonly Damage[] = [
     file: 'private/status.json',
     apply: replaceConsistently('private/status.json', JSON.stringify(unsupportedTimeZone)),
   },
-  ...['private/domains.json', 'private/aliases.json', 'public/v1/plans.json', 'public/v1/blog/list.json'].map(
-    (file) => ({
-      name: `${file} is missing, and the manifest agrees`,
-      file,
-      apply: (release: string) => {
-        const { [file]: _, ...files } = read(release).files;
-        return seal(release, files);
-      },
-    }),
-  ),
+  ...['private/domains.json', 'private/aliases.json', plans, 'public/v1/blog/list.json'].map((file) => ({
+    name: `${file} is missing, and the manifest agrees`,
+    file,
+    apply: (release: string) => {
+      const { [file]: _, ...files } = read(release).files;
+      return seal(release, files);
+    },
+  })),
   {
     name: 'another version of the contract is followed',
     file: 'manifest.json',
@@ -129,11 +113,8 @@ export const damages: readonly Damage[] = [
 ];
 
 /** Flips one bit of a byte. Its position is a fraction of the file: 0 is the first byte, 1 the last. */
-function flip(file: string, at: number): (release: string) => void {
-  return (release) => {
-    const path = join(release, file);
-    flipBit(path, Math.round(at * (statSync(path).size - 1)));
-  };
+export function flip(path: string, at: number): void {
+  flipBit(path, Math.round(at * (statSync(path).size - 1)));
 }
 
 /** Flips one bit of a byte, in place. */
@@ -145,14 +126,10 @@ export function flipBit(path: string, at: number): void {
   closeSync(file);
 }
 
-function write(file: string, content: string): (release: string) => void {
-  return (release) => writeFileSync(join(release, file), content);
-}
-
 /** Replaces a file and its entry in the manifest, so that all digests match and only the content is invalid. */
 function replaceConsistently(file: string, content: string): (release: string) => string {
   return (release) => {
-    write(file, content)(release);
+    writeFileSync(join(release, file), content);
     const entry = { bytes: content.length, sha256: hash('sha256', content) };
     return seal(release, { ...read(release).files, [file]: entry });
   };
@@ -167,7 +144,7 @@ function seal(release: string, files: Manifest['files'], contractVersion?: strin
   const manifest = read(release);
   const body = { ...manifest, files, contractVersion: contractVersion ?? manifest.contractVersion };
   const id = toReleaseId(body);
-  write('manifest.json', renderManifest({ ...body, id }))(release);
+  writeFileSync(join(release, 'manifest.json'), renderManifest({ ...body, id }));
   const sealed = join(dirname(release), id);
   renameSync(release, sealed);
   return sealed;

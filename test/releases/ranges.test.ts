@@ -1,12 +1,11 @@
 import { hash, randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, truncateSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { ends } from '../helpers/ends.ts';
-import { buildProject, validProject, writeFiles } from '../helpers/project.ts';
+import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
 import type { OnEnd } from '../helpers/upstream.ts';
 import { ask } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
@@ -18,10 +17,8 @@ const files = { '/media/short.webm': randomBytes(1000), '/media/long.mp4': rando
 
 /** Starts a server with both files. */
 async function serveFiles(onEnd: OnEnd = onTestFinished): Promise<TestApp> {
-  const root = mkdtempSync(join(tmpdir(), 'hosting-api-'));
-  onEnd(() => rmSync(root, { recursive: true, force: true }));
-  writeFiles(root, validProject);
-  for (const [path, bytes] of Object.entries(files)) writeFiles(root, { [`content${path}`]: bytes });
+  const contents = Object.entries(files).map(([path, bytes]) => [`content${path}`, bytes]);
+  const root = createProject(Object.fromEntries(contents), temporaryFolder(onEnd));
   await buildProject(root);
   return createTestApp({ root, onEnd });
 }

@@ -5,9 +5,9 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createTestApp } from '../helpers/app.ts';
-import { buildProject, createProject } from '../helpers/project.ts';
+import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
-import { createServable, startProcess } from '../server/process.ts';
+import { serveProcess } from '../server/process.ts';
 import { copyProject } from '../server/shared.ts';
 import { servedFiles } from '../server/targets.ts';
 
@@ -74,11 +74,9 @@ test('a slow reader gets the right bodies while other clients read other files',
 });
 
 test('a killed server leaves no files of a release', async () => {
-  const { root, settings } = await createServable();
-  const data = join(root, 'data');
-  const server = startProcess({ ...settings, ...onDisk, DATA_DIR: data });
-  const port = await server.listening();
-  expect((await ask({ port }, '/v1/plans')).status).toBe(200);
+  const data = temporaryFolder();
+  const server = await serveProcess({ ...onDisk, DATA_DIR: data });
+  expect((await ask(server, '/v1/plans')).status).toBe(200);
   server.child.kill('SIGKILL');
   await server.ended();
   expect(readdirSync(data).filter((name) => !name.startsWith('hosting.'))).toEqual([]);

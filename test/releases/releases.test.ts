@@ -26,8 +26,8 @@ async function titles(app: TestApp): Promise<string[]> {
   return [list[1]!.title, one.title];
 }
 
-async function expectServed(app: TestApp, title: string, within = eventually): Promise<void> {
-  await expect.poll(() => titles(app), within).toEqual([title, title]);
+async function expectServed(app: TestApp, title: string): Promise<void> {
+  await expect.poll(() => titles(app), eventually).toEqual([title, title]);
 }
 
 /** Expects every file to be served in every encoding. */

@@ -1,5 +1,4 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { ApiKeyRecord } from '../../server/store/types.ts';
@@ -12,7 +11,14 @@ import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
 import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import type { OnEnd } from '../helpers/upstream.ts';
-import { buildProject, siteUrls, validProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
+import {
+  buildProject,
+  createProject,
+  sharedFolder,
+  siteUrls,
+  temporaryFolder,
+  validProject,
+} from '../helpers/project.ts';
 
 /** The `expect.poll` options for short waits; the timeout only limits failing tests. */
 export const eventually = { timeout: 120_000, interval: 10 };
@@ -40,15 +46,14 @@ export function sharedProject(): Promise<string> {
 }
 
 async function buildShared(): Promise<string> {
-  const root = mkdtempSync(join(tmpdir(), 'hosting-api-'));
-  process.once('exit', () => rmSync(root, { recursive: true, force: true }));
+  const folder = temporaryFolder((remove) => void process.once('exit', () => void remove()));
   // Vitest ends its workers so, and a process that a signal ends has no exit event.
   process.once('SIGTERM', () => process.exit());
   const rdap = await createRdapUpstream({ onEnd: forever });
   rdap.server.unref();
   const catalog = String(validProject['catalog/domains.yaml']);
   const withLookup = catalog.replace('active: true,', `active: true, lookup: { rdap: "${rdap.base}" },`);
-  writeFiles(root, { ...validProject, 'catalog/domains.yaml': withLookup });
+  const root = createProject({ 'catalog/domains.yaml': withLookup }, folder);
   await buildProject(root, { urls: siteUrls });
   return root;
 }
@@ -59,11 +64,9 @@ export function sharedHosting(): Promise<HostingWorld & { key: string }> {
 }
 
 async function createSharedHosting(): Promise<HostingWorld & { key: string }> {
-  const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
-  onEnd(() => {
+  const folder = sharedFolder(() => {
     world = undefined;
     apps.clear();
-    rmSync(folder, { recursive: true, force: true });
   });
   const hosting = await createHostingWorld(folder, { onEnd });
   const chat = await createUpstream(() => ({ status: 200, body: '{}' }), { onEnd });
