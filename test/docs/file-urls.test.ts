@@ -6,7 +6,6 @@ import { staticFiles, targetOf } from '#contract/endpoints.ts';
 import type { StaticFileName } from '#contract/endpoints.ts';
 import { sharedApp } from '../server/shared.ts';
 import { servedFiles } from '../server/targets.ts';
-import { toTable } from './table.ts';
 
 const pageFile = resolve(import.meta.dirname, '../../docs/cdn.md');
 const page = readFileSync(pageFile, 'utf8');
@@ -51,6 +50,22 @@ test('any web server may serve the files: each has a URL, and the server answers
   expect(rows.length).toBeGreaterThan(20);
   expect([...compared]).toEqual(['identity', 'gzip', 'br']);
 });
+
+/** A table with columns of equal width, as the formatter writes it. */
+function toTable(...lines: readonly (readonly string[])[]): string {
+  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((row) => row[column]!.length)));
+  const toLine = (row: readonly string[], fill = ' '): string =>
+    `| ${row.map((cell, column) => cell.padEnd(widths[column]!, fill)).join(' | ')} |\n`;
+  const [head = [], ...body] = lines;
+  return [
+    toLine(head),
+    toLine(
+      widths.map(() => ''),
+      '-',
+    ),
+    ...body.map((row) => toLine(row)),
+  ].join('');
+}
 
 test('the page has the URL of each kind of file', async () => {
   const entries = (Object.keys(staticFiles) as StaticFileName[]).flatMap((name) => {
