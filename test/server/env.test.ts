@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { BlockList } from 'node:net';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readEnv, readVersion } from '../../server/env.ts';
+import { listSettings, readEnv, readVersion } from '../../server/env.ts';
 import { EnvError } from '../../server/settings.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { temporaryFolder, writeFiles } from '../helpers/project.ts';
@@ -28,12 +28,7 @@ function fileWith(content: string): string {
   return join(folder, 'setting');
 }
 
-/** The settings without a default. */
-const unset = (
-  'CHAT_FEEDBACK_WEBHOOK_URL DATABASE_URL DNS_SERVERS FOSSBILLING_URL LOG_FORMAT METRICS_PORT PROVIDERS_FILE PUBLIC_URL ' +
-  'SITE_URL STATUS_FILE SUPPORT_URL WHMCS_IDENTIFIER WHMCS_SECRET WHMCS_URL'
-).split(' ');
-const settings = Object.keys(readEnv({})).concat(unset);
+const settings = listSettings().map(({ name }) => name);
 
 describe('the version', () => {
   const commit = '0123456789abcdef0123456789abcdef01234567';
@@ -138,7 +133,8 @@ test('the settings are immutable', () => {
   expect(env.PORT).toBe(3000);
 });
 
-test.each<[string, string, unknown]>([
+/** Texts of settings, and what they mean. */
+const accepted: readonly [name: string, text: string, value: unknown][] = [
   ['PORT', '0', 0],
   ['METRICS_PORT', '0', 0],
   ['METRICS_PORT', '9464', 9464],
@@ -197,7 +193,10 @@ test.each<[string, string, unknown]>([
   ['READ_RATELIMIT_RPS', '1', 1],
   ['READ_RATELIMIT_BURST', '1000000', 1_000_000],
   ['SHUTDOWN_GRACE_SECONDS', '0', 0],
-])('%s may be %j', (name, text, value) => {
+  ['WHMCS_IDENTIFIER', 'abc', 'abc'],
+];
+
+test.each(accepted)('%s may be %j', (name, text, value) => {
   expect(readEnv({ [name]: text })).toEqual({ ...readEnv({}), [name]: value });
   expect(readEnv({ [`${name}_FILE`]: fileWith(`\n  ${text}\t\r\n`) })).toEqual(readEnv({ [name]: text }));
 });
@@ -229,35 +228,15 @@ test('UPTIME_KUMA_URL and UPTIME_KUMA_STATUS_PAGE require each other', () => {
 });
 
 test('a setting with both a value and a file is refused', () => {
-  for (const name of settings) {
-    const lines = problemsOf({ [name]: readDefault(name), [`${name}_FILE`]: fileWith(readDefault(name)) });
+  const kuma = { UPTIME_KUMA_URL: 'https://status.example.com', UPTIME_KUMA_STATUS_PAGE: 'main' };
+  const texts = new Map([...accepted.map(([name, text]) => [name, text] as const), ...Object.entries(kuma)]);
+  texts.set('TRUSTED_PROXIES', '10.0.0.1');
+  for (const { name, preset } of listSettings()) {
+    const text = texts.get(name) ?? preset;
+    const lines = problemsOf({ ...kuma, [name]: text, [`${name}_FILE`]: fileWith(text) });
     expect(lines).toEqual([`${name}: is set twice, directly and by ${name}_FILE`]);
   }
 });
-
-/** A valid text for a setting. */
-function readDefault(name: string): string {
-  const texts: Record<string, string> = {
-    LOG_FORMAT: 'json',
-    TRUSTED_PROXIES: '10.0.0.1',
-    PUBLIC_URL: 'https://api.example.com',
-    SITE_URL: 'https://www.example.com',
-    SUPPORT_URL: 'https://help.example.com',
-    DATABASE_URL: 'postgres://db.example.com/hosting',
-    PROVIDERS_FILE: import.meta.filename,
-    DNS_SERVERS: '9.9.9.9',
-    WHMCS_URL: 'https://billing.example.com',
-    FOSSBILLING_URL: 'https://billing.example.com',
-    CHAT_FEEDBACK_WEBHOOK_URL: 'https://discord.com/api/webhooks/1/x',
-    UPTIME_KUMA_URL: 'https://status.example.com',
-    UPTIME_KUMA_STATUS_PAGE: 'main',
-    STATUS_FILE: '/srv/status.json',
-    WHMCS_IDENTIFIER: 'abc',
-    WHMCS_SECRET: 'def',
-    METRICS_PORT: '9464',
-  };
-  return texts[name] ?? String(readEnv({})[name as 'PORT']);
-}
 
 const numberMessage = /: must be (?:a whole number|at (?:least|most) \d+)$/;
 

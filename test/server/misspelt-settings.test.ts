@@ -9,13 +9,12 @@ test('a name that only looks like a setting is warned of once at start, without 
   writeFiles(cwd, { '.env': 'PUBLICURL=https://hunter2.example.com\n' });
   const server = startProcess({ ...settings, RATELIMIT_BRUST: 'hunter2', port: 'hunter2' }, { cwd });
   await server.logged('port is not a setting and has no effect: did you mean PORT?');
-  const warnings = server.stdout().matchAll(/"level":"warn".*"msg":"(\w+) is not a setting and has no effect: (.*)"/g);
-  expect(Array.from(warnings, ([, name, hint]) => `${name}: ${hint}`).toSorted()).toEqual([
-    'PUBLICURL: did you mean PUBLIC_URL?',
-    'RATELIMIT_BRUST: did you mean RATELIMIT_BURST?',
-    'port: did you mean PORT?',
+  const warnings = server.log().filter(({ level }) => level === 'warn');
+  expect(warnings.map(({ msg }) => String(msg)).toSorted()).toEqual([
+    'PUBLICURL is not a setting and has no effect: did you mean PUBLIC_URL?',
+    'RATELIMIT_BRUST is not a setting and has no effect: did you mean RATELIMIT_BURST?',
+    'port is not a setting and has no effect: did you mean PORT?',
   ]);
-  expect(server.stdout().match(/"level":"warn"/g)).toHaveLength(3);
   expect(server.stdout()).not.toContain('hunter2');
 });
 

@@ -35,13 +35,13 @@ export function startProcess(
     await closed;
   });
 
-  const find = (message: string) =>
+  const log = () =>
     stdout
       .split('\n')
       .slice(0, -1)
       .filter((line) => line.startsWith('{'))
-      .map((line) => JSON.parse(line) as Record<string, unknown>)
-      .find(({ msg }) => msg === message);
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const find = (message: string) => log().find(({ msg }) => msg === message);
   const logged = async (message: string): Promise<Record<string, unknown>> => {
     for (;;) {
       const line = find(message);
@@ -55,6 +55,8 @@ export function startProcess(
     /** Its output so far. */
     stdout: () => stdout,
     stderr: () => stderr,
+    /** The lines of its log so far, parsed. */
+    log,
     /** Waits for a log line with this message. Throws if the process ends without it. */
     logged,
     /** Waits until it listens; returns the port. */

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { waitMs } from '../../server/limits.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { createTestApp } from '../helpers/app.ts';
@@ -6,14 +6,13 @@ import { stopTimers } from '../helpers/clock.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { describePostgres, withClient } from '../helpers/postgres.ts';
 import { temporaryFolder } from '../helpers/project.ts';
-import { openClient } from '../helpers/console-client.ts';
+import { openStream } from '../hosting/instances.ts';
 import { ask } from './ask.ts';
 import type { Question } from './ask.ts';
 import { sharedProject } from './shared.ts';
 
 const power = '/v1/hosting/game/power/mine/start';
 const log = '/v1/hosting/game/logs/mine/latest';
-const bootstrap = '/v1/hosting/game/console/mine/websocket';
 
 describePostgres((server) => {
   /** Two instances on one database, with a limit of four requests of each kind. */
@@ -53,10 +52,9 @@ describePostgres((server) => {
 
   test('two instances have one limit for actions, reads and searches', async () => {
     const { apps, key } = await serveTwice();
-    const headers = { Authorization: `Bearer ${key}` };
     const rows = [
-      [power, { method: 'POST', headers }],
-      [log, { headers }],
+      [power, { method: 'POST', key }],
+      [log, { key }],
       ['/v1/domains/search?domain=example.com', {}],
     ] as const;
     for (const [target, question] of rows) {
@@ -71,13 +69,8 @@ describePostgres((server) => {
 
   test('the pace of registries and the budgets of a panel are in the database, without addresses and ids', async () => {
     const { apps, key, databaseUrl } = await serveTwice();
-    const headers = { Authorization: `Bearer ${key}` };
     await ask(apps[0], '/v1/domains/search?domain=example.com');
-    const { text } = await ask(apps[0], bootstrap, { headers });
-    const { websocket } = JSON.parse(text) as { websocket: { socket_url: string; token: string } };
-    const client = await openClient(websocket.socket_url);
-    onTestFinished(() => client.socket.terminate());
-    await client.auth(websocket.token);
+    const client = await openStream({ ...apps[0], key });
     await client.until('status');
     const rows = await withClient(databaseUrl, (database) => database.query('SELECT * FROM hosting_limits'));
     const names = new Set(rows.rows.map(({ name }: { name: string }) => name));
