@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { openRaw } from '../../helpers/app.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
 import type { HostingWorld } from '../../helpers/hosting.ts';
 import { buildProject, temporaryFolder, writeFiles } from '../../helpers/project.ts';
@@ -19,24 +20,7 @@ const largeBytes = 24 * 1024 * 1024;
 const start = (settings: Readonly<Record<string, string>> = {}) =>
   serveProcess({ SHUTDOWN_GRACE_SECONDS: String(graceSeconds), ...settings });
 
-/** A connection with everything received on it. */
-interface Client {
-  readonly socket: Socket;
-  readonly received: () => string;
-  /** Waits until it is closed; returns the time of that. */
-  readonly closed: () => Promise<number>;
-}
-
-async function open(port: number): Promise<Client> {
-  const socket = connect(port, '127.0.0.1');
-  onTestFinished(() => void socket.destroy());
-  let received = '';
-  socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
-  socket.on('error', () => undefined);
-  const closed = once(socket, 'close').then(() => performance.now());
-  await once(socket, 'connect');
-  return { socket, received: () => received, closed: () => closed };
-}
+type Client = Awaited<ReturnType<typeof openRaw>>;
 
 /** Waits until the server has read everything sent so far, which it has when it answers later requests. */
 async function settle(port: number): Promise<void> {
@@ -68,7 +52,7 @@ const idle: Readonly<Record<string, (client: Client) => Promise<void> | void>> =
 
 test.each(Object.entries(idle))('a connection %s does not delay the shutdown', async (_, prepare) => {
   const server = await start();
-  const client = await open(server.port);
+  const client = await openRaw(server.port);
   await prepare(client);
   await settle(server.port);
   const before = client.received();
@@ -76,7 +60,7 @@ test.each(Object.entries(idle))('a connection %s does not delay the shutdown', a
   server.child.kill('SIGTERM');
   expect(await server.ended()).toBe(0);
   expect(performance.now() - began).toBeLessThan(soonMs);
-  await client.closed();
+  await client.closed;
   expect(client.received()).toBe(before);
   expect(server.stderr()).toBe('');
 });
@@ -101,7 +85,7 @@ async function beginAction(settings: Readonly<Record<string, string>> = {}) {
   const isPower = new Promise<void>((resolve) => {
     world.panel.server.on('request', ({ url }) => url?.endsWith('/power') && resolve());
   });
-  const client = await open(server.port);
+  const client = await openRaw(server.port);
   const lines = ['POST /v1/hosting/game/power/mine/start HTTP/1.1', 'Host: x', `Authorization: Bearer ${key}`];
   client.socket.write(`${lines.join('\r\n')}\r\n\r\n`);
   await isPower;
@@ -125,7 +109,7 @@ describe('a running action', () => {
     const ended = performance.now();
     expectAction(client.received());
     expect(client.received()).toMatch(/^Connection: close\r$/im);
-    expect(ended - (await client.closed())).toBeLessThan(soonMs);
+    expect(ended - (await client.closed)).toBeLessThan(soonMs);
     expect(world.panel.signals).toEqual(['start']);
     expect((await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome)).toEqual([null, 'ok']);
   });
@@ -134,17 +118,17 @@ describe('a running action', () => {
     const { server, client, finish } = await beginAction();
     const others = await Promise.all(
       Object.values(idle).map(async (prepare) => {
-        const other = await open(server.port);
+        const other = await openRaw(server.port);
         await prepare(other);
         return other;
       }),
     );
     await settle(server.port);
     server.child.kill('SIGTERM');
-    await Promise.all(others.map((other) => other.closed()));
+    await Promise.all(others.map((other) => other.closed));
     expect(client.received()).toBe('');
     finish();
-    const answered = await client.closed();
+    const answered = await client.closed;
     expect(await server.ended()).toBe(0);
     expect(performance.now() - answered).toBeLessThan(soonMs);
     expectAction(client.received());
@@ -187,13 +171,13 @@ test('a slow reader gets every byte during a running action, and the server ends
 
 test('a keep-alive connection is answered until SIGTERM, and its last answer is complete', async () => {
   const server = await start();
-  const client = await open(server.port);
+  const client = await openRaw(server.port);
   const { text } = await ask(server, '/v1/plans');
   client.socket.write('GET /v1/plans HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(50));
   await expect.poll(() => client.received().split(text).length, eventually).toBeGreaterThan(1);
   server.child.kill('SIGTERM');
   expect(await server.ended()).toBe(0);
-  await client.closed();
+  await client.closed;
   // The number of answers varies, but each is complete.
   const answers = client.received().split(/(?=HTTP\/1\.1 )/);
   expect(answers.filter((answer) => !answer.endsWith(text))).toEqual([]);

@@ -1,11 +1,10 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createLog } from '../../../server/log.ts';
+import { openRaw } from '../../helpers/app.ts';
 import { writeFiles } from '../../helpers/project.ts';
 import { findActing, withoutColours } from '../../helpers/terminal.ts';
-import { createServable, startProcess } from '../../server/process.ts';
+import { createServable, serveProcess, startProcess } from '../../server/process.ts';
 import { eventually } from '../../server/shared.ts';
 
 /** 0x9B is a terminal's CSI in 8 bits; 0x85 is a line break (Node.js refuses DEL). Then, as UTF-8: the same, U+2028 and U+202E. */
@@ -13,11 +12,9 @@ const bytes = '\u009B2Jm\u0085x\u0080\u00C2\u009B31m\u00E2\u0080\u00A8\u00E2\u00
 
 /** Sends bytes as they are, and waits for the end of the connection. */
 async function send(port: number, request: string): Promise<void> {
-  const socket = connect(port, '127.0.0.1');
-  socket.on('error', () => undefined);
-  socket.resume();
+  const { socket, closed } = await openRaw(port);
   socket.end(request, 'latin1');
-  await once(socket, 'close');
+  await closed;
 }
 
 test.each(['json', 'pretty'])('no byte of a request acts on the terminal that shows the %s log', async (format) => {
@@ -49,10 +46,8 @@ test.each(['json', 'pretty'])('no byte of a request acts on the terminal that sh
 });
 
 test('a JSON log still holds what the client sent', async () => {
-  const { settings } = await createServable();
-  const server = startProcess(settings);
-  const port = await server.listening();
-  await send(port, `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nUser-Agent: ${bytes}\r\n\r\n`);
+  const server = await serveProcess();
+  await send(server.port, `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nUser-Agent: ${bytes}\r\n\r\n`);
   expect((await server.logged('request')).agent).toBe(bytes);
 });
 

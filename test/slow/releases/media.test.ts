@@ -1,10 +1,11 @@
 import { hash, randomBytes } from 'node:crypto';
-import { readFileSync, readdirSync, readlinkSync, realpathSync, writeFileSync } from 'node:fs';
+import { readdirSync, readlinkSync, realpathSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { renderManifest, toReleaseId } from '../../../generator/common/manifest.ts';
+import { readMemory } from '../../bench/processes.ts';
 import { createServable, startProcess } from '../../server/process.ts';
 import type { ServerProcess } from '../../server/process.ts';
 import { eventually } from '../../server/shared.ts';
@@ -13,7 +14,7 @@ import { readManifest } from '../../server/targets.ts';
 const mebibyte = 1024 * 1024;
 const size = 200 * mebibyte;
 /** What 20 clients may cost: buffers of streams and sockets, and garbage that is not collected yet. */
-const growthBytes = 160 * mebibyte;
+const growthMegabytes = 160;
 
 /** Adds a video to the current release: the generator accepts no file of this size. */
 function addVideo(root: string, bytes: Buffer): void {
@@ -48,11 +49,6 @@ async function seek(port: number, at: number, bytes: Buffer): Promise<void> {
   response.destroy();
 }
 
-function peakMemory({ child }: ServerProcess): number {
-  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))!;
-  return Number(kilobytes) * 1024;
-}
-
 /** How often the server has the video open. */
 function openVideos({ child }: ServerProcess): number {
   const folder = `/proc/${child.pid}/fd`;
@@ -72,7 +68,7 @@ test('20 clients that seek in a video of 200 MiB, and some that stop reading, co
   const server = startProcess(settings, { cwd: root });
   const port = await server.listening();
   await seek(port, 1, bytes);
-  const before = peakMemory(server);
+  const before = readMemory(server.child.pid!, 'VmHWM');
 
   const stalled = await Promise.all(Array.from({ length: 5 }, () => open(port, 'bytes=0-')));
   const random = (at: number): number => Number.parseInt(hash('sha256', String(at)).slice(0, 8), 16) % size;
@@ -93,8 +89,8 @@ test('20 clients that seek in a video of 200 MiB, and some that stop reading, co
   }
   for (const response of stalled) response.destroy();
 
-  const growth = peakMemory(server) - before;
-  process.stderr.write(`seeking in a video: ${Math.round(growth / mebibyte)} MiB more at the peak\n`);
-  expect(growth).toBeLessThan(growthBytes);
+  const growth = readMemory(server.child.pid!, 'VmHWM') - before;
+  process.stderr.write(`seeking in a video: ${Math.round(growth)} MiB more at the peak\n`);
+  expect(growth).toBeLessThan(growthMegabytes);
   await expect.poll(() => openVideos(server), eventually).toBe(0);
 });

@@ -21,8 +21,9 @@ import { makeCurrent } from '../../../generator/release/history.ts';
 import { article, buildProject, writeFiles } from '../../helpers/project.ts';
 import { ask } from '../../server/ask.ts';
 import type { Answer } from '../../server/ask.ts';
-import { flipBit } from '../../releases/damage.ts';
-import { createServable, startProcess } from '../../server/process.ts';
+import { readMemory } from '../../bench/processes.ts';
+import { flip } from '../../releases/damage.ts';
+import { serveProcess } from '../../server/process.ts';
 import type { ServerProcess } from '../../server/process.ts';
 import { eventually } from '../../server/shared.ts';
 
@@ -31,13 +32,7 @@ const promptMs = 1_000;
 /** The longest time until a release is refused, and for any response on a busy machine. */
 const refusalMs = 15_000;
 /** Far more than any file of the valid project, and far less than an endless device gives. */
-const growthBytes = 100 * 1024 * 1024;
-
-async function start(settings: Readonly<Record<string, string>> = {}) {
-  const servable = await createServable();
-  const server = startProcess({ ...servable.settings, ...settings }, { cwd: servable.root });
-  return { ...server, root: servable.root, port: await server.listening() };
-}
+const growthMegabytes = 100;
 
 /** Finds a file of a release by the end of its name, from the manifest, since folders of a release may change. */
 function findFile(release: string, ending: string): string {
@@ -48,18 +43,7 @@ function findFile(release: string, ending: string): string {
 }
 
 /** The lines of the log that are errors. */
-function errors(server: ServerProcess): { msg: string; err?: { message: string }; url?: string }[] {
-  return server
-    .stdout()
-    .split('\n')
-    .filter((line) => line.startsWith('{') && line.includes('"level":"error"'))
-    .map((line) => JSON.parse(line) as { msg: string });
-}
-
-function memoryOf({ child }: ServerProcess): number {
-  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))!;
-  return Number(kilobytes) * 1024;
-}
+const errors = (server: ServerProcess) => server.log().filter(({ level }) => level === 'error');
 
 /** The CPU time of a process so far, in ms; Linux counts in hundredths of a second. */
 function cpuOf({ child }: ServerProcess): number {
@@ -79,10 +63,7 @@ async function askPromptly(
   return answer;
 }
 
-/** Flips one bit in the middle of a file, in place. */
-function flip(path: string): void {
-  flipBit(path, Math.floor(readFileSync(path).length / 2));
-}
+const flipMiddle = (path: string): void => flip(path, 0.5);
 
 function replaceBy(make: (path: string) => void): (path: string) => void {
   return (path) => {
@@ -108,7 +89,7 @@ const kinds: Readonly<Record<string, (path: string) => void>> = {
   'a file that is one byte shorter': (path) => truncateSync(path, readFileSync(path).length - 1),
   'a file that is one byte longer': (path) => writeFileSync(path, ' ', { flag: 'a' }),
   'a sparse file of a terabyte': (path) => truncateSync(path, 2 ** 40),
-  'a file with a flipped byte': flip,
+  'a file with a flipped byte': flipMiddle,
 };
 
 const endings = ['blog/article/news/first.json', 'covers/cover.svg'];
@@ -136,9 +117,9 @@ async function publishDamaged(root: string, round: number, damage: (path: string
 }
 
 async function expectRefused(settings: Readonly<Record<string, string>>, damage: (path: string) => void) {
-  const server = await start(settings);
+  const server = await serveProcess(settings);
   const old = (await ask(server, '/v1/blog/list')).text;
-  const before = memoryOf(server);
+  const before = readMemory(server.child.pid!, 'VmRSS');
   for (const round of endings.keys()) {
     const file = await publishDamaged(server.root, round, damage);
     for (const end = performance.now() + refusalMs; errors(server).length <= round;) {
@@ -151,7 +132,7 @@ async function expectRefused(settings: Readonly<Record<string, string>>, damage:
   }
   expect((await askPromptly(server, '/v1/blog/list')).text).toBe(old);
   expect((await askPromptly(server, '/ready')).status).toBe(200);
-  expect(memoryOf(server) - before).toBeLessThan(growthBytes);
+  expect(readMemory(server.child.pid!, 'VmRSS') - before).toBeLessThan(growthMegabytes);
 }
 
 describe('a new release is refused without harm, and the log names the file, if', () => {
@@ -177,25 +158,14 @@ const served = [
   ['kb/map.svg', '/media/kb/map.svg', 'internal_error', 'identity'],
 ] as const;
 
-/** Ways to damage a file of the served release, and to repair it. */
-const faults: Readonly<
-  Record<string, { damage: (path: string) => void; repair: (path: string, kept: Buffer) => void }>
-> = {
-  'with a flipped byte': { damage: flip, repair: flip },
-  'that was removed': { damage: (path) => rmSync(path), repair: (path, kept) => writeFileSync(path, kept) },
-  'that was truncated': { damage: (path) => truncateSync(path, 10), repair: (path, kept) => writeFileSync(path, kept) },
-  'that became a FIFO': {
-    damage: replaceBy(makeFifo),
-    repair(path, kept) {
-      rmSync(path);
-      writeFileSync(path, kept);
-    },
-  },
-};
-
-test.each(Object.entries(faults))('a file of the served release %s is never sent', async (_, fault) => {
+test.each<[string, damage: (path: string) => void]>([
+  ['with a flipped byte', flipMiddle],
+  ['that was removed', (path) => rmSync(path)],
+  ['that was truncated', (path) => truncateSync(path, 10)],
+  ['that became a FIFO', replaceBy(makeFifo)],
+])('a file of the served release %s is never sent', async (_, damage) => {
   // Too small for any file, so that each response is read from the disk.
-  const server = await start({ RELEASE_CACHE_BYTES: '1' });
+  const server = await serveProcess({ RELEASE_CACHE_BYTES: '1' });
   const release = join(server.root, 'dist/current');
   for (const [ending, target, code, encoding] of served) {
     const file = findFile(release, ending);
@@ -206,7 +176,7 @@ test.each(Object.entries(faults))('a file of the served release %s is never sent
     const whole = await request();
     expect({ file, status: whole.status, same: whole.body.equals(kept) }).toEqual({ file, status: 200, same: true });
 
-    fault.damage(path);
+    damage(path);
     for (let time = 1; time <= 3; time += 1) {
       const { status, text, headers } = await request();
       expect({ file, status, text }).toEqual({ file, status: 500, text: renderProblem('text', code) });
@@ -220,7 +190,8 @@ test.each(Object.entries(faults))('a file of the served release %s is never sent
     expect([200, 500]).toContain((await request('HEAD')).status);
     expect((await ask(server, '/v1/kb/list')).status).toBe(200);
 
-    fault.repair(path, kept);
+    rmSync(path, { force: true });
+    writeFileSync(path, kept);
     await expect.poll(async () => (await request()).status, eventually).toBe(200);
     const again = await request();
     expect({ file, same: again.body.equals(kept), etag: again.headers.etag }).toEqual({

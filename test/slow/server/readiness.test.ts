@@ -5,11 +5,11 @@ import { expect, onTestFinished, test } from 'vitest';
 import { checkStore } from '../../../server/doctor/installation.ts';
 import type { TestApp } from '../../helpers/app.ts';
 import { stopClock } from '../../helpers/clock.ts';
-import { openClient } from '../../helpers/console-client.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
 import { mountSmall } from '../../helpers/permitted.ts';
 import { describePostgres, setReadOnly, withClient } from '../../helpers/postgres.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
+import { openStream } from '../../hosting/instances.ts';
 import { ask, askEndpoint } from '../../server/ask.ts';
 import { serveProcess } from '../../server/process.ts';
 import { eventually, serveHosting } from '../../server/shared.ts';
@@ -141,11 +141,7 @@ test('after SIGTERM the port stays open for SHUTDOWN_DELAY_SECONDS, and streams 
   const server = await serveProcess({ ...world.settings, SHUTDOWN_DELAY_SECONDS: '2' });
   const app = { port: server.port, key } as SharedApp;
   expect(await askReady(app)).toEqual(ready);
-  const { websocket } = JSON.parse((await askEndpoint(app, 'openGameConsole')).text) as {
-    websocket: { socket_url: string; token: string };
-  };
-  const stream = await openClient(websocket.socket_url);
-  expect(await stream.auth(websocket.token)).toEqual(['auth success']);
+  const stream = await openStream(app);
   let streamEnded = 0;
   const closed = stream.ended.then((end) => {
     streamEnded = performance.now();
