@@ -1,17 +1,6 @@
 import { expect, test } from 'vitest';
 import { tokenLength } from '../../../server/hosting/console/session.ts';
-import { createClockedRelay, createTestRelay } from './harness.ts';
-
-test("a valid token opens a stream: auth success, then the console's messages", async () => {
-  const relay = await createTestRelay();
-  const client = await relay.connect();
-  expect(await client.auth(await relay.token())).toEqual(['auth success']);
-  relay.sources[0]!.status('running');
-  relay.sources[0]!.line('\u001B[32mDone\u001B[0m');
-  expect(await client.next()).toEqual(['status', 'running']);
-  expect(await client.next()).toEqual(['console output', '\u001B[32mDone\u001B[0m']);
-  expect(relay.relay.stats()).toEqual({ connections: 1, viewers: 1, upstreams: 1 });
-});
+import { createTestRelay } from './harness.ts';
 
 const notWhole = 'This is not a whole token';
 
@@ -48,7 +37,7 @@ test('a token is 256 random bits, and each is another', async () => {
 });
 
 test('an expired token gets its own error', async () => {
-  const { relay, clock } = await createClockedRelay({ ttlSeconds: 100 });
+  const { clock, ...relay } = await createTestRelay({ ttlSeconds: 100 });
   const token = await relay.token();
   await clock.advance(99.999);
   expect(await relay.tokens.verify(token)).toMatchObject({ keyId: 'key' });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Problem } from '../../../server/problem.ts';
 import { ProviderError } from '../../../server/upstream/client.ts';
-import { openTestStream } from './harness.ts';
+import { createTestRelay, openTestStream } from './harness.ts';
 
 test.for(['1', 'x'.repeat(64), '🎮'.repeat(64), ' "quoted" \\ \u2028 ', '__proto__', '[null]'])(
   'a command with the reference %j is answered with it, unchanged',
@@ -37,12 +37,15 @@ test.for<[string, string, Error]>([
   ['is sent to a suspended server', 'not_permitted', new Problem('forbidden')],
   ['fails with an unknown outcome', 'failed', unknownOutcome],
   ['fails unexpectedly', 'failed', new Error(secret)],
-])('a command that %s is refused with the code %s', async ([, code, error]) => {
+])('a command that %s is refused with the code %s, and without a reference in words', async ([, code, error]) => {
   const { relay, client } = await openTestStream({ mode: 'read_write' });
   relay.behaviour.command = () => Promise.reject(error);
   client.send('send command', 'list', 'ref');
   expect(await client.next()).toEqual(['command refused', 'ref', code]);
-  expect(relay.failures).toEqual(error.message === secret ? [error] : []);
+  client.send('send command', 'list');
+  const isOurs = error.message === secret;
+  expect(await client.next()).toEqual(['daemon error', isOurs ? 'Something went wrong on our side' : error.message]);
+  expect(relay.failures).toEqual(isOurs ? [error, error] : []);
 });
 
 test('a command whose key cannot be checked fails and is not sent', async () => {
@@ -55,11 +58,14 @@ test('a command whose key cannot be checked fails and is not sent', async () => 
   expect(relay.commands).toEqual([]);
 });
 
-test.for<[string, 'read' | 'read_write', 'read_only' | 'ok']>([
-  ['of a token', 'read', 'ok'],
-  ['of a key that lost its scope', 'read_write', 'read_only'],
-])('a command on a read-only stream %s is refused by an event and by its reference', async ([, mode, access]) => {
-  const { relay, client } = await openTestStream({ mode });
+test.for<[string, 'read' | 'read_write', 'read_only' | 'ok', 'read_only' | 'ok']>([
+  ['of a token', 'read', 'ok', 'ok'],
+  ['of a key that lost its scope before', 'read_write', 'read_only', 'read_only'],
+  ['of a key that lost its scope', 'read_write', 'ok', 'read_only'],
+])('a command on a read-only stream %s is refused by an event and its reference', async ([, mode, first, access]) => {
+  const relay = await createTestRelay();
+  relay.behaviour.access = () => first;
+  const client = await relay.open({ mode });
   relay.behaviour.access = () => access;
   client.send('send command', 'stop', 'ref');
   expect(await client.next()).toEqual(['permission denied', 'send command']);

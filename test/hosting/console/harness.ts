@@ -41,27 +41,22 @@ export interface FakeSource extends ConsoleEvents {
 }
 
 /** Options of a token or stream. */
-export interface StreamOptions {
-  readonly server?: string;
-  readonly keyId?: string;
-  readonly secretHash?: string;
-  readonly mode?: ConsoleClaim['mode'];
-}
+export type StreamOptions = Partial<Omit<ConsoleClaim, 'server'>> & { readonly server?: string };
 
 /** A relay with its websocket endpoint on a real port. */
 export type TestRelay = Awaited<ReturnType<typeof createTestRelay>>;
 
 export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limits' | 'random'> {
   readonly ttlSeconds?: number;
-  readonly clock?: TestClock;
   readonly pingSeconds?: number;
   /** The burst limit of upgrades per client. */
   readonly upgrades?: number;
 }
 
-/** Starts a relay with fake consoles that allows every access and accepts every command. */
+/** Starts a relay with fake consoles that allows every access and accepts every command. Only the test advances its time. */
 export async function createTestRelay(options: TestRelayOptions = {}) {
   const { pingSeconds = 30, upgrades = 100_000, ttlSeconds = 600, ...rest } = options;
+  const clock = createTestClock();
   const sources: FakeSource[] = [];
   const commands: StreamCommand[] = [];
   const accessChecks: string[] = [];
@@ -75,14 +70,11 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
     isLoaded: true,
   };
   const store = await openTestStore({ DATA_DIR: temporaryFolder() });
-  const tokens = createStreamTokens({
-    store: store.streamTokens,
-    ttlSeconds,
-    ...(rest.clock && { clock: rest.clock }),
-  });
+  const tokens = createStreamTokens({ store: store.streamTokens, ttlSeconds, clock });
   const relay = createRelay({
     random: () => 1,
     ...rest,
+    clock,
     tokens,
     async openSource(server, events, isResumed) {
       const source: FakeSource = { server, isResumed, closed: false, ...events };
@@ -132,6 +124,7 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
     tokens.issue({ keyId: 'key', secretHash, ...secret, server: `game:${server}`, mode });
   const connect = (server?: string, client?: ClientOptions) => openClient(url(server), client);
   return {
+    clock,
     relay,
     port,
     sources,
@@ -171,22 +164,13 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
   };
 }
 
-/** Starts a relay whose time only the test advances. */
-export async function createClockedRelay(options: TestRelayOptions = {}) {
-  const clock = createTestClock();
-  return { clock, relay: await createTestRelay({ ...options, clock }) };
-}
-
-/** Opens an authenticated stream of a relay whose time only the test advances. */
+/** Opens an authenticated stream of a new relay. */
 export async function openTestStream(stream: StreamOptions = {}, options: TestRelayOptions = {}) {
-  const { clock, relay } = await createClockedRelay(options);
+  const { clock, ...relay } = await createTestRelay(options);
   return { clock, relay, client: await relay.open(stream) };
 }
 
-/** A clock that a test advances. */
-export type TestClock = ReturnType<typeof createTestClock>;
-
-/** Creates a clock that starts at the current time. */
+/** Creates a clock that starts at the current time, and that a test advances. */
 export function createTestClock() {
   const timers = new Map<symbol, { at: number; run: () => void }>();
   let now = Math.ceil(Date.now() / 1000) * 1000;

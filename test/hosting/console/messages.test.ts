@@ -2,17 +2,15 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { Problem } from '../../../server/problem.ts';
-import { ProviderError } from '../../../server/upstream/client.ts';
 import { linesOf } from '../../helpers/console-client.ts';
-import { createClockedRelay, createTestRelay, openTestStream, secretHash } from './harness.ts';
+import { createTestRelay, openTestStream, secretHash } from './harness.ts';
 
 const malformed = 'A message must be a JSON text of the form {"event": "...", "args": ["..."]}';
 const noCommand =
   'A command has 1 to 1,024 characters, one of them visible, and no control characters; a reference has 1 to 64';
 
 test('send logs returns the last 150 lines in order, at most once a second', async () => {
-  const { relay, clock } = await createClockedRelay();
+  const { clock, ...relay } = await createTestRelay();
   const first = await relay.open();
   const expected = Array.from({ length: 200 }, (_, number) => `line ${number}`);
   for (const line of expected) relay.sources[0]!.line(line);
@@ -34,18 +32,6 @@ test('send logs returns the last 150 lines in order, at most once a second', asy
   expect(linesOf(await second.until('logs end'))).toEqual(expected.slice(50));
 });
 
-test('the history is available without a stream while the console is followed', async () => {
-  const relay = await createTestRelay();
-  expect(relay.relay.history('game:mc')).toEqual([]);
-  expect(relay.sources).toEqual([]);
-  const client = await relay.open();
-  relay.sources[0]!.line('one "quoted" \u001B[31mline\u2028');
-  relay.sources[0]!.line('');
-  await client.until('console output');
-  expect(relay.relay.history('game:mc')).toEqual(['one "quoted" \u001B[31mline\u2028', '']);
-  expect(relay.relay.history('game:other')).toEqual([]);
-});
-
 test('a long line is truncated at 64 KiB, and any other text arrives unchanged', async () => {
   const { relay, client } = await openTestStream();
   const lines = ['ü'.repeat(100), '🎮'.repeat(20_000), '\uD800 alone', '\u0000'.repeat(100_000), ''];
@@ -63,14 +49,15 @@ test('a message of each form of length (RFC 6455, 5.2) arrives unchanged', async
   expect(linesOf(await client.until('status'))).toEqual(lines);
 });
 
-test('a command is sent upstream once, with its sender', async () => {
+test('a command of 1,024 characters, not bytes, is sent upstream once, with its sender', async () => {
   const relay = await createTestRelay();
   const client = await relay.connect('mc', { headers: { 'X-Request-Id': 'request-of-the-test' } });
   await client.auth(await relay.token({ mode: 'read_write' }));
-  client.send('send command', 'say "Grüße" 🎮');
+  const command = `say "Grüße" ${'🎮'.repeat(1012)}`;
+  client.send('send command', command);
   await client.roundTrip();
   const sender = { keyId: 'key', secretHash, requestId: 'request-of-the-test', ip: '127.0.0.1' };
-  expect(relay.commands).toEqual([{ server: 'game:mc', command: 'say "Grüße" 🎮', ...sender }]);
+  expect(relay.commands).toEqual([{ server: 'game:mc', command, ...sender }]);
   expect(client.messages).toEqual([['auth success']]);
 });
 
@@ -90,29 +77,6 @@ test.for<[string, unknown[]]>([
   const answer = isReferenced ? ['command refused', args[1], 'invalid'] : ['daemon error', noCommand];
   expect(await client.next()).toEqual(answer);
   expect(relay.commands).toEqual([]);
-});
-
-test('the limit of 1,024 characters counts characters, not bytes', async () => {
-  const { relay, client } = await openTestStream({ mode: 'read_write' });
-  client.send('send command', '🎮'.repeat(1024));
-  await client.roundTrip();
-  expect(relay.commands).toHaveLength(1);
-});
-
-test('the client gets provider errors and problems of a command, but no internal errors', async () => {
-  const { relay, client } = await openTestStream({ mode: 'read_write' });
-  const offline = 'The server must be online to receive commands';
-  const errors = [
-    new ProviderError(offline, { outcome: 'refused' }),
-    new Problem('rate_limited'),
-    new Error('connect ECONNREFUSED 10.0.0.5 with token ptlc_secret'),
-  ];
-  relay.behaviour.command = () => Promise.reject(errors.shift()!);
-  for (let sent = 0; sent < 3; sent += 1) client.send('send command', 'list');
-  expect(await client.next()).toEqual(['daemon error', offline]);
-  expect(await client.next()).toEqual(['daemon error', 'Rate limit exceeded']);
-  expect(await client.next()).toEqual(['daemon error', 'Something went wrong on our side']);
-  expect(relay.failures).toMatchObject([{ message: /ECONNREFUSED/ }]);
 });
 
 /** Sends two commands; the provider answers the first when `resolve` is called. */
@@ -168,7 +132,7 @@ test.for<[string, string | Buffer, [string, string]]>([
 });
 
 test('a burst of 20 messages is accepted, further ones are dropped with one error, and 5 per second refill', async () => {
-  const { relay, clock } = await createClockedRelay();
+  const { clock, ...relay } = await createTestRelay();
   const client = await relay.connect();
   const denied = (): number => client.messages.filter(([event]) => event === 'permission denied').length;
   for (let sent = 0; sent < 60; sent += 1) client.send('x');
@@ -187,7 +151,7 @@ test('a burst of 20 messages is accepted, further ones are dropped with one erro
 });
 
 test('the number of messages that wait for a slow store is limited', async () => {
-  const { relay, clock } = await createClockedRelay();
+  const { clock, ...relay } = await createTestRelay();
   relay.behaviour.access = () => new Promise(() => undefined);
   const client = await relay.connect();
   client.send('auth', await relay.token());

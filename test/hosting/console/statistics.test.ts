@@ -4,11 +4,11 @@ import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
 import { ProviderError } from '../../../server/upstream/client.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
-import { createClockedRelay, openTestStream } from './harness.ts';
+import { createTestRelay, openTestStream } from './harness.ts';
 
 /** A relay whose console counts its reads of statistics, and answers each with their number. */
 async function createCounted() {
-  const { relay, clock } = await createClockedRelay();
+  const { clock, ...relay } = await createTestRelay();
   const counted = { relay, clock, reads: 0 };
   relay.behaviour.stats = () => ({ ...unknownStats, cpu: (counted.reads += 1) });
   return counted;

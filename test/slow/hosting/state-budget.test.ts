@@ -2,16 +2,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { ProviderSettings } from '../../../server/hosting/providers.ts';
 import type { GameProvider, VpsProvider } from '../../../server/hosting/providers/types.ts';
-import { createSteppedClock, openProvider } from '../../helpers/provider.ts';
+import { openProvider } from '../../helpers/provider.ts';
 import { hetznerToken } from '../../helpers/upstream-hetzner.ts';
 import { panelKeys } from '../../helpers/upstream-panel.ts';
 import { createUpstream } from '../../helpers/upstream.ts';
+import { createTestClock } from '../../hosting/console/harness.ts';
 import type { Answer, Seen } from '../../helpers/upstream.ts';
 
 const servers = Array.from({ length: 100 }, (_, at) => String(10_000_000 + at));
 const minutes = 3;
 
-type SteppedClock = ReturnType<typeof createSteppedClock>;
+type TestClock = ReturnType<typeof createTestClock>;
 
 /** What an upstream counted in each simulated minute. */
 interface Counted {
@@ -23,7 +24,7 @@ interface Counted {
 
 /** Counts requests by simulated minutes; `allow` is the upstream's own limit. */
 async function createCounting(
-  clock: SteppedClock,
+  clock: TestClock,
   allow: (headers: Record<string, string>) => boolean,
   serve: (request: Seen) => unknown,
 ) {
@@ -43,8 +44,9 @@ async function createCounting(
 }
 
 /** 200 clients ask for the states of 100 servers, each every 2 s, while every 5 s a server is stopped. */
-async function run(clock: SteppedClock, settings: ProviderSettings) {
-  const { provider } = openProvider(settings, { clock });
+async function run(clock: TestClock, settings: ProviderSettings) {
+  const sleep = (ms: number) => new Promise<void>((wake) => void clock.after(ms, wake));
+  const { provider } = openProvider(settings, { clock: { now: clock.now, sleep } });
   const target: VpsProvider | GameProvider = provider.vps ?? provider.game!;
   const actedAt = new Map<string, number>();
   const outcomes = { states: 0, unknown: 0, failed: 0, powers: 0, failedPowers: 0 };
@@ -70,18 +72,18 @@ async function run(clock: SteppedClock, settings: ProviderSettings) {
     for (const ref of [...half, ...half]) follow(read(ref));
     if (second % 5 === 0) follow(stop(servers[second % 100]!));
     // All have an answer, or wait for a time to come.
-    while (running.size > clock.sleeping()) await nextTurn();
-    clock.pass(1000);
+    while (running.size > clock.pending()) await nextTurn();
+    await clock.advance(1);
   }
   while (running.size > 0) {
-    clock.pass(1000);
+    await clock.advance(1);
     await nextTurn();
   }
   return outcomes;
 }
 
 test('Hetzner Cloud: 3,600 requests an hour, refilled by one a second', async () => {
-  const clock = createSteppedClock();
+  const clock = createTestClock();
   let left = 3600;
   let filledAt = clock.now();
   const list = (page: number) => ({
@@ -120,7 +122,7 @@ test.each([
   { limit: 256, name: 'the limit of a panel of version 1.12' },
   { limit: 60, name: 'a low limit' },
 ])('a panel with $limit requests a minute, $name', async ({ limit }) => {
-  const clock = createSteppedClock();
+  const clock = createTestClock();
   let used = 0;
   let endsAt = 0;
   const upstream = await createCounting(
