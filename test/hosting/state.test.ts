@@ -6,7 +6,6 @@ import type { SharedApp } from '../server/shared.ts';
 import { createInstances, openStream } from './instances.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
-import type { HostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { auditEntry, streamToken } from '../store/samples.ts';
 
@@ -128,31 +127,23 @@ test('after an action on another instance, no instance reports the state from be
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-const requestIds = async ({ store }: HostingWorld): Promise<unknown[]> =>
-  (await Array.fromAsync(store.audit.entries({}))).map(({ requestId }) => requestId);
-
-/** A world whose store has old and new records. */
-async function createOldWorld(): Promise<HostingWorld> {
-  const world = await createHostingWorld(temporaryFolder());
-  const { audit, streamTokens } = world.store;
-  const now = Date.now();
-  await audit.append(auditEntry({ at: now - 30 * dayMs - hourMs, requestId: 'old' }));
-  await audit.append(auditEntry({ at: now - 30 * dayMs + hourMs, requestId: 'young' }));
-  await streamTokens.add(streamToken({ tokenHash: 'c'.repeat(64), expiresAt: now - hourMs - 60_000 }));
-  await streamTokens.add(streamToken({ tokenHash: 'd'.repeat(64), expiresAt: now - hourMs + 60_000 }));
-  return world;
-}
-
-test('AUDIT_RETENTION_DAYS removes older entries of the audit log by itself', async () => {
-  const world = await createOldWorld();
-  await createTestApp({ root: await sharedProject(), settings: { ...world.settings, AUDIT_RETENTION_DAYS: '30' } });
-  await expect.poll(() => requestIds(world)).toEqual(['young']);
-});
-
-test('without AUDIT_RETENTION_DAYS the audit log is kept; tokens that expired an hour ago are removed', async () => {
-  const world = await createOldWorld();
-  await createTestApp({ root: await sharedProject(), settings: world.settings });
-  await expect.poll(() => world.store.streamTokens.find('c'.repeat(64))).toBeUndefined();
-  expect(await world.store.streamTokens.find('d'.repeat(64))).toBeDefined();
-  expect(await requestIds(world)).toEqual(['old', 'young']);
-});
+test.each<[Record<string, string>, string[]]>([
+  [{ AUDIT_RETENTION_DAYS: '30' }, ['young']],
+  [{}, ['old', 'young']],
+])(
+  'with %j the audit log keeps the entries %j; tokens that expired an hour ago are removed',
+  async (settings, kept) => {
+    const world = await createHostingWorld(temporaryFolder());
+    const { audit, streamTokens } = world.store;
+    const now = Date.now();
+    await audit.append(auditEntry({ at: now - 30 * dayMs - hourMs, requestId: 'old' }));
+    await audit.append(auditEntry({ at: now - 30 * dayMs + hourMs, requestId: 'young' }));
+    await streamTokens.add(streamToken({ tokenHash: 'c'.repeat(64), expiresAt: now - hourMs - 60_000 }));
+    await streamTokens.add(streamToken({ tokenHash: 'd'.repeat(64), expiresAt: now - hourMs + 60_000 }));
+    await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
+    await expect.poll(() => streamTokens.find('c'.repeat(64))).toBeUndefined();
+    expect(await streamTokens.find('d'.repeat(64))).toBeDefined();
+    const entries = () => Array.fromAsync(audit.entries({}), ({ requestId }) => requestId);
+    await expect.poll(entries).toEqual(kept);
+  },
+);
