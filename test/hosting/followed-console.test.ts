@@ -34,7 +34,7 @@ async function follow() {
     gap: () => undefined,
     ended: (reason) => void reports.push(reason),
   });
-  return { store, source, reports, console: console!, reads: () => reads };
+  return { source, reports, console: console!, reads: () => reads };
 }
 
 test('the record of a server is read only while its console is followed', async () => {
@@ -53,13 +53,4 @@ test("an ended console stops the reads of its server's record", async () => {
   vi.advanceTimersByTime(60_000);
   expect(reads()).toBe(1);
   expect(reports).toEqual(['the server was deleted']);
-});
-
-test('the console of a moved server is closed and reported once', async () => {
-  const { store, reports } = await follow();
-  await store.servers.put({ server: 'game:mine', provider: 'panel', ref: 'another', logFile: null });
-  vi.advanceTimersByTime(5_000);
-  await expect.poll(() => reports).toEqual(['closed', 'the server has moved']);
-  vi.advanceTimersByTime(60_000);
-  expect(reports).toHaveLength(2);
 });

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ConsoleStats } from '#contract/console-stream.ts';
 import { stopTimeouts } from '../helpers/clock.ts';
 import { createTestApp } from '../helpers/app.ts';
@@ -11,7 +11,6 @@ import { until } from '../helpers/upstream.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import { serveHosting, sharedApp, sharedProject } from '../server/shared.ts';
 import { bootstrap, createInstances, openStream } from './instances.ts';
-import { document } from '../contract/document.ts';
 import { createHmac, randomUUID } from 'node:crypto';
 import { describePostgres } from '../helpers/postgres.ts';
 
@@ -128,6 +127,39 @@ test('a key that may only read gets lines and statistics, and sends no command',
   expect(wings.forbidden).toEqual([]);
 });
 
+test('a stream has the address from PUBLIC_URL and an opaque token', async () => {
+  const { app } = await serve({ PUBLIC_URL: 'https://api.example.com/hosting/' });
+  const { socket_url: url, token } = await bootstrap(app);
+  expect(url).toBe('wss://api.example.com/hosting/v1/hosting/game/console/mine/stream');
+  expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/);
+});
+
+test('a stream provides the log content if the panel serves no log file', async () => {
+  const { panel, wings, app } = await serve();
+  panel.files.clear();
+  const client = await openStream(app);
+  await client.until('status');
+  for (const line of ['\u001B[32mfirst\u001B[0m', '', 'the "last" \u2028']) wings.print(line);
+  await expect.poll(() => linesOf(client.messages)).toHaveLength(3);
+  const { text } = await askEndpoint(app, 'getLatestGameLog');
+  expect(JSON.parse(text)).toMatchObject({ empty: false, content: 'first\n\nthe "last" \u2028\n' });
+});
+
+test('the console of a server that is assigned to another customer is closed within 5 s', async () => {
+  const { world, wings, app } = await serve();
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const client = await openStream(app);
+  await client.until('status');
+  await world.store.servers.put({ server: 'game:mine', provider: 'panel', ref: 'another', logFile: null });
+  vi.advanceTimersByTime(5000);
+  expect(await client.next()).toEqual(['daemon error', 'the server has moved']);
+  wings.print('a secret of the next customer');
+  await expect.poll(() => wings.sockets()).toBe(0);
+  await client.roundTrip();
+  expect(linesOf(client.messages)).toEqual([]);
+});
+
 test('the stream of a local server has the same events', async () => {
   const { world } = await serve();
   const folder = temporaryFolder();
@@ -197,11 +229,6 @@ test('another method of a stream is 405, and what is no stream is 404', async ()
   for (const target of [`${stream}/`, `${stream}/x`, ...others]) {
     expect(await ask(app, target)).toMatchObject({ status: 404 });
   }
-});
-
-test('the OpenAPI document says what the address of a stream answers without a handshake', () => {
-  const { get } = document.paths['/v1/hosting/game/console/{server_id}/websocket']!;
-  expect(JSON.stringify(get)).toContain('a plain GET of it is 426');
 });
 
 test('a handshake behind an unfinished request is answered after it, and opens no stream', async () => {
