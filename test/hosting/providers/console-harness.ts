@@ -12,14 +12,9 @@ export const isTokenCall = ({ path }: Seen): boolean => path.endsWith('/websocke
 
 type Viewer = ReturnType<typeof recordViewer>;
 
-interface Timings extends Partial<ConsoleTimings> {
-  readonly backoffMs?: number;
-  readonly maxBackoffMs?: number;
-}
-
 /** A running server of a panel with a console. Its viewers wait at least `backoffMs` before a lost one is opened again. */
 export async function preparePanel(
-  { backoffMs = 20, maxBackoffMs = 100, ...timings }: Timings = {},
+  { backoffMs = 20, ...timings }: Partial<ConsoleTimings> & { backoffMs?: number } = {},
   options: PanelOptions = {},
 ) {
   const upstream = await createPanelUpstream(options);
@@ -36,7 +31,7 @@ export async function preparePanel(
     'request',
     ({ url }: { url: string }) => url.endsWith('/websocket') && times.push(performance.now()),
   );
-  const open = () => recordViewer(panel.game, wings.uuid, { firstMs: backoffMs, maxMs: maxBackoffMs });
+  const open = () => recordViewer(panel.game, wings.uuid, { firstMs: backoffMs, maxMs: Math.max(backoffMs, 100) });
   return {
     upstream,
     wings,

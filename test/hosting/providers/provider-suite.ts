@@ -210,28 +210,20 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
       expect(commands()).toEqual([]);
     });
 
-    test('a console sends its history, then new lines, with colours', async () => {
+    test('a console sends its history, says once that it is complete, and then sends new lines, with colours', async () => {
       const { game, ref, print } = await prepareRunning();
       const early = await followConsole(game, ref);
       print('one', '\u001B[33mtwo\u001B[0m');
       await early.received('\u001B[33mtwo\u001B[0m');
       const late = recordConsole(game, ref);
-      await late.received('\u001B[33mtwo\u001B[0m');
+      await until('the lines are complete', () => early.loads === 1 && late.loads === 1);
+      expect(late.lines).toEqual(['one', '\u001B[33mtwo\u001B[0m']);
       print('three');
       await Promise.all([early.received('three'), late.received('three')]);
       expect(late.lines).toEqual(['one', '\u001B[33mtwo\u001B[0m', 'three']);
       expect(late.states).toEqual(['running']);
+      expect([early.loads, late.loads]).toEqual([1, 1]);
       expect([...early.gaps, ...late.gaps, ...late.ends]).toEqual([]);
-    });
-
-    test('a console says once that its buffered lines are complete', async () => {
-      const { game, ref, print } = await prepareRunning();
-      const early = await followConsole(game, ref);
-      print('one', 'two');
-      await early.received('two');
-      const late = recordConsole(game, ref);
-      await until('the lines are complete', () => early.loads === 1 && late.loads === 1);
-      expect(late.lines).toEqual(['one', 'two']);
     });
 
     test('a console has the statistics of its server, which uses nothing while it is offline', async () => {

@@ -12,23 +12,6 @@ const answerToken = (upstream: Panel['upstream'], token: string, socket: string)
   upstream.fail(json(200, { data: { token, socket } }), isTokenCall);
 
 describe('tokens', () => {
-  test('with a lifetime of 2 s are renewed on the same socket without losing a line', async () => {
-    const { upstream, wings, follow } = await preparePanel();
-    upstream.tokenSeconds = 2;
-    upstream.tokensPerMinute = Number.POSITIVE_INFINITY;
-    const record = await follow();
-    let count = 0;
-    const printer = setInterval(() => wings.print(`line ${(count += 1)}`), 3);
-    await until('four tokens were used', () => wings.auths.length >= 4);
-    clearInterval(printer);
-    await record.received(`line ${count}`);
-    expect(record.lines).toEqual(Array.from({ length: count }, (_, index) => `line ${index + 1}`));
-    expect(record.events.filter((item) => !item.startsWith('line: '))).toEqual(['status: running']);
-    expect(wings.sockets()).toBe(1);
-    expect(wings.logsSent()).toBe(1);
-    expect(wings.auths.at(-1)! - wings.auths[0]!).toBeGreaterThan(1500);
-  });
-
   test('are renewed 2 minutes before their expiry, or after half of a short lifetime', () => {
     expect(toRenewal(600_000)).toBe(480_000);
     expect(toRenewal(200_000)).toBe(100_000);
@@ -103,25 +86,15 @@ describe('tokens', () => {
     expect(record.gaps).toHaveLength(1);
   });
 
-  test('dropped by the limit of Wings are sent again until one is accepted, as Wings reports only the first drop', async () => {
+  test('dropped by the limit of Wings are sent again until one is accepted, also later on the same socket', async () => {
     const { wings, open, times, print, authorized } = await preparePanel({ throttleMs: 100 });
     wings.throttleAuth(0);
     const record = open();
-    await until('the token was dropped three times', () => wings.authsDropped() >= 3);
+    // Wings reports only the first drop.
+    await until('the first token was dropped three times', () => wings.authsDropped() >= 3);
     wings.throttleAuth(5);
     await authorized(1);
-    await print(record, 'hello');
-    expect(record.gaps).toEqual([]);
     expect(times).toHaveLength(1);
-  });
-
-  test('dropped again later on the same socket are sent again too', async () => {
-    const { wings, open, times, print, authorized } = await preparePanel({ throttleMs: 100 });
-    wings.throttleAuth(0);
-    const record = open();
-    await until('the first token was dropped', () => wings.authsDropped() > 0);
-    wings.throttleAuth(5);
-    await authorized(1);
     const dropped = wings.authsDropped();
     wings.throttleAuth(0);
     wings.publish('token expired');
