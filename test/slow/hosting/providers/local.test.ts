@@ -117,15 +117,6 @@ describe('power', () => {
     expect(record.states).toContain('stopping');
   });
 
-  test('a server that ends by itself is offline and can be started again', async () => {
-    const { game, supervisor, program, record } = await prepareRecorded();
-    program.send('exit', '3');
-    await until('it is offline', () => record.states.at(-1) === 'offline');
-    expect(supervisor.programs).toHaveLength(1);
-    await game.power('demo', 'start');
-    await supervisor.started('demo', 2);
-  });
-
   test.each([
     ['a program that does not exist', { command: ['/nowhere/program'] }],
     ['a folder that does not exist', { cwd: '/nowhere' }],
@@ -214,18 +205,14 @@ async function prepareEnded() {
   return { ...local, signals };
 }
 
-describe.each(['stop', 'kill', 'restart'] as const)('a %s while the last output of a server is read', (action) => {
-  test('sends no signal, as the process group id may be in use again', async () => {
-    const { game, record, signals } = await prepareEnded();
+test.each(['stop', 'kill', 'restart'] as const)(
+  'a %s while the last output of a server is read sends no signal, nor shortens the grace period of the next stop',
+  async (action) => {
+    const { game, supervisor, record, signals } = await prepareEnded();
     await game.power('demo', action);
     await until('it is offline', () => record.states.includes('offline'));
+    // The process group ID may be in use again.
     expect(signals.kill.mock.calls).toEqual([]);
-  });
-
-  test('does not shorten the grace period of the next stop', async () => {
-    const { game, supervisor, record } = await prepareEnded();
-    await game.power('demo', action);
-    await until('it is offline', () => record.states.includes('offline'));
     await game.power('demo', 'start');
     const program = await supervisor.started('demo', 2);
     program.send('spawn-child', 'child');
@@ -233,8 +220,8 @@ describe.each(['stop', 'kill', 'restart'] as const)('a %s while the last output 
     await game.power('demo', 'stop');
     await until('both are gone', () => program.gone() && child.gone());
     expect(child.signals).toEqual(['SIGTERM']);
-  });
-});
+  },
+);
 
 test('a start while the last output of a server is read waits until it is read', async () => {
   const { game, supervisor, record } = await prepareEnded();
