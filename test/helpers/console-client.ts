@@ -1,10 +1,16 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { ClientOptions } from 'ws';
-import { compareMessage } from '../server/described-frames.ts';
+import { compareMessage, readLength } from '../server/described-frames.ts';
 
 /** A message of a stream: its event and its arguments. */
 export type Message = readonly [event: string, ...args: string[]];
+
+/** Parses a message of a stream. */
+export function toMessage(text: string): Message {
+  const { event, args } = JSON.parse(text) as { event: string; args: string[] };
+  return [event, ...args];
+}
 
 /** A client of a console stream, over a real connection. */
 export type TestClient = Awaited<ReturnType<typeof openClient>>;
@@ -23,8 +29,7 @@ export async function openClient(url: string, options: ClientOptions = {}) {
   socket.on('message', (data) => {
     const text = (data as Buffer).toString();
     compareMessage(text);
-    const { event, args } = JSON.parse(text) as { event: string; args: string[] };
-    messages.push([event, ...args]);
+    messages.push(toMessage(text));
     for (const wake of waiting.splice(0)) wake();
   });
   await once(socket, 'open');
@@ -73,15 +78,10 @@ export async function openClient(url: string, options: ClientOptions = {}) {
 export function readFrames(frames: Buffer): Message[] {
   const messages: Message[] = [];
   for (let at = 0; at < frames.length;) {
-    const short = frames[at + 1]!;
-    const header = { 126: 4, 127: 10 }[short] ?? 2;
-    let length = short;
-    if (short === 126) length = frames.readUInt16BE(at + 2);
-    if (short === 127) length = Number(frames.readBigUInt64BE(at + 2));
-    const text = frames.toString('utf8', at + header, at + header + length);
-    const { event, args } = JSON.parse(text) as { event: string; args: string[] };
-    messages.push([event, ...args]);
-    at += header + length;
+    const [head, length] = readLength(frames.subarray(at));
+    const end = at + head + length!;
+    messages.push(toMessage(frames.toString('utf8', at + head, end)));
+    at = end;
   }
   return messages;
 }

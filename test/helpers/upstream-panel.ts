@@ -141,16 +141,13 @@ export async function createPanelUpstream({
   };
   const upstream = await createUpstream(
     (request) => {
-      const { headers, method, body } = request;
+      const { headers } = request;
       const user = users.get(headers.authorization?.replace('Bearer ', '') ?? '');
       const wantsJson = headers.accept?.startsWith('application/json');
       if (!user && !wantsJson) return { status: 302, headers: { location: '/auth/login' } };
       if (!user) return failure(401, 'AuthenticationException', 'Unauthenticated.');
       // Laravel Sanctum treats a request with the panel's own Origin as a browser's and requires a CSRF token.
       if (headers.origin === upstream.url) return failure(419, 'HttpException', 'CSRF token mismatch.');
-      if (method === 'POST' && headers['content-type'] !== 'application/json' && body) {
-        return failure(400, 'BadRequestHttpException', 'The JSON data passed in the request appears to be malformed.');
-      }
       return countRequest(request, user);
     },
     { onEnd },

@@ -6,52 +6,39 @@ import { onTestFinished } from 'vitest';
 import { listen } from './free-port.ts';
 import { until } from './upstream.ts';
 
-/** A process of the test program. */
-interface Program {
-  readonly name: string;
-  readonly env: Readonly<Record<string, string>>;
-  /** The lines of its standard input. */
-  readonly inputs: readonly string[];
-  readonly signals: readonly string[];
-  readonly gone: () => boolean;
-  readonly send: (
-    order: 'print' | 'print-error' | 'pause-input' | 'exit' | 'print-lines' | 'spawn-child' | 'spawn-detached',
-    detail?: string,
-  ) => void;
-}
+/** What a test program does when it is told to. */
+type Order = 'print' | 'print-error' | 'pause-input' | 'exit' | 'print-lines' | 'spawn-child' | 'spawn-detached';
 
 /** Starts test programs and receives their reports. */
 export type Supervisor = Awaited<ReturnType<typeof createSupervisor>>;
 
+/** A process of the test program. */
+function createProgram(socket: Socket, name: string, environment: string) {
+  return {
+    name,
+    env: JSON.parse(environment) as Readonly<Record<string, string>>,
+    /** The lines of its standard input. */
+    inputs: [] as string[],
+    signals: [] as string[],
+    gone: () => socket.closed,
+    send: (order: Order, detail = '') => void socket.write(`${JSON.stringify({ order, detail })}\n`),
+  };
+}
+
 /** Opens a port for the reports of test programs; programs that still run when the test ends exit. */
 export async function createSupervisor() {
-  const programs: Program[] = [];
+  const programs: ReturnType<typeof createProgram>[] = [];
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
-    let gone = false;
-    let program: { inputs: string[]; signals: string[] } | undefined;
     socket.on('error', () => undefined);
-    socket.on('close', () => {
-      gone = true;
-      sockets.delete(socket);
-    });
+    socket.on('close', () => sockets.delete(socket));
+    let program: (typeof programs)[number] | undefined;
     createInterface({ input: socket }).on('line', (line) => {
       const { name, event, detail } = JSON.parse(line) as { name: string; event: string; detail: string };
       if (event === 'input') program?.inputs.push(detail);
       else if (event === 'SIGTERM') program?.signals.push(event);
-      else {
-        const started = {
-          name,
-          env: JSON.parse(detail) as Record<string, string>,
-          inputs: [],
-          signals: [],
-          gone: () => gone,
-          send: (order: string, text = '') => void socket.write(`${JSON.stringify({ order, detail: text })}\n`),
-        };
-        program = started;
-        programs.push(started);
-      }
+      else programs.push((program = createProgram(socket, name, detail)));
     });
   });
   const port = await listen(server);
@@ -60,7 +47,7 @@ export async function createSupervisor() {
     for (const socket of sockets) socket.destroy();
     await until('all programs are gone', () => sockets.size === 0);
   });
-  const named = (name: string): Program[] => programs.filter((program) => program.name === name);
+  const named = (name: string) => programs.filter((program) => program.name === name);
   return {
     /** The command line that starts a program with a name. */
     command: (name: string, mode?: 'ignore-sigterm') => [
@@ -71,7 +58,7 @@ export async function createSupervisor() {
       ...(mode ? [mode] : []),
     ],
     /** All programs that ever started, in order. */
-    programs: programs as readonly Program[],
+    programs,
     /** The running programs with a name. */
     alive: (name: string) => named(name).filter(({ gone }) => !gone()),
     /** Waits for the nth start of a program, counted from 1. */

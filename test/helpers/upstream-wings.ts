@@ -5,19 +5,7 @@ import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
 import type { OnEnd } from './upstream.ts';
 
-/** The claims of a Wings token. */
-interface WingsClaims {
-  readonly iat: number;
-  readonly exp: number;
-  readonly permissions: readonly string[];
-}
-
 const keptLines = 150;
-const maxSockets = 30;
-
-function encode(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url');
-}
 
 /** Options of the Wings stand-in. */
 export interface WingsOptions {
@@ -40,9 +28,10 @@ function send(socket: WebSocket, event: string, ...args: readonly string[]): voi
  */
 export function createWings(server: Server, origin: string, { uuid, tickMs, autoPong, onEnd }: WingsOptions) {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: 4096, perMessageDeflate: false, autoPong });
-  const tokens = new Map<WebSocket, WingsClaims>();
+  /** When each token expires, in seconds since 1970; that of a socket is the last one that it sent. */
+  const issued = new Map<string, number>();
+  const tokens = new Map<WebSocket, number>();
   const denied = new Set<string>();
-  const issued = new Map<string, WingsClaims>();
   const forbidden: string[] = [];
   const auths: number[] = [];
   const history: string[] = [];
@@ -57,16 +46,12 @@ export function createWings(server: Server, origin: string, { uuid, tickMs, auto
   let panel = origin;
   let authLimit = Number.POSITIVE_INFINITY;
 
-  const reject = ({ exp, permissions }: WingsClaims): string | undefined => {
-    if (Date.now() / 1000 >= exp) return 'jwt: exp claim is invalid';
-    return permissions.some((one) => one === '*' || one === 'websocket.connect')
-      ? undefined
-      : 'jwt: missing connect permission';
-  };
+  const reject = (exp: number): string | undefined =>
+    Date.now() / 1000 >= exp ? 'jwt: exp claim is invalid' : undefined;
   const publishTo = (socket: WebSocket, event: string, ...args: readonly string[]): void => {
-    const claims = tokens.get(socket);
-    if (!claims) return;
-    const reason = reject(claims);
+    const exp = tokens.get(socket);
+    if (exp === undefined) return;
+    const reason = reject(exp);
     // The error replaces the line, which is lost.
     if (reason) send(socket, 'jwt error', reason);
     else send(socket, event, ...args);
@@ -87,18 +72,18 @@ export function createWings(server: Server, origin: string, { uuid, tickMs, auto
       state,
     });
   const authenticate = (socket: WebSocket, token: string): void => {
-    const claims = issued.get(token);
-    if (!claims) return send(socket, 'daemon error', 'an unexpected error was encountered while handling this request');
-    const reason = denied.has(token) ? 'jwt: created too far in past (denylist)' : reject(claims);
+    const exp = issued.get(token);
+    if (!exp) return send(socket, 'daemon error', 'an unexpected error was encountered while handling this request');
+    const reason = denied.has(token) ? 'jwt: created too far in past (denylist)' : reject(exp);
     if (reason) return send(socket, 'jwt error', `Error Event [${randomUUID()}]: ${reason}`);
     auths.push(Date.now());
     const isFirst = !tokens.has(socket);
-    tokens.set(socket, claims);
+    tokens.set(socket, exp);
     send(socket, 'auth success');
     if (!isFirst) return;
     send(socket, 'status', state);
     const ticker = setInterval(() => {
-      const left = tokens.get(socket)!.exp - Date.now() / 1000;
+      const left = tokens.get(socket)! - Date.now() / 1000;
       if (left <= 0) publishTo(socket, 'token expired');
       else if (left <= 60) publishTo(socket, 'token expiring');
     }, tickMs);
@@ -141,7 +126,6 @@ export function createWings(server: Server, origin: string, { uuid, tickMs, auto
     if (refused !== undefined) answer(refused);
     else if (request.url !== `/api/servers/${uuid}/ws`) answer(404);
     else if (request.headers.origin !== panel) answer(403);
-    else if (sockets.clients.size >= maxSockets) answer(400);
     else sockets.handleUpgrade(request, stream, head, (socket) => sockets.emit('connection', socket, request));
   });
   const cut = (): void => sockets.clients.forEach((socket) => socket.terminate());
@@ -162,15 +146,10 @@ export function createWings(server: Server, origin: string, { uuid, tickMs, auto
     authsDropped: () => authsDropped,
     issue(permissions: readonly string[], seconds: number): string {
       const iat = Math.floor(Date.now() / 1000);
-      const claims = { iat, exp: iat + seconds, permissions };
-      const token = [
-        { alg: 'HS256', typ: 'JWT' },
-        { ...claims, unique_id: randomUUID() },
-      ]
-        .map(encode)
-        .join('.');
-      issued.set(`${token}.signature`, claims);
-      return `${token}.signature`;
+      const claims = JSON.stringify({ iat, exp: iat + seconds, permissions, unique_id: randomUUID() });
+      const token = `header.${Buffer.from(claims).toString('base64url')}.signature`;
+      issued.set(token, iat + seconds);
+      return token;
     },
     /** Sets what the server uses, and sends it as Wings does each second while the server runs. */
     use(next: Readonly<Record<string, unknown>>): void {

@@ -80,7 +80,8 @@ function createFrameReader(): (chunk: Buffer) => void {
   };
 }
 
-function readLength(bytes: Buffer): [head: number, length: number | undefined] {
+/** The lengths of the head and of the payload of a frame that is not masked; undefined if the head is incomplete. */
+export function readLength(bytes: Buffer): [head: number, length: number | undefined] {
   const short = bytes[1]! & 0x7f;
   if (short < 126) return [2, short];
   if (short === 126) return [4, bytes.length < 4 ? undefined : bytes.readUInt16BE(2)];

@@ -1,5 +1,5 @@
-import { createCounter, openClient } from '../../../helpers/console-client.ts';
-import type { Count, Message } from '../../../helpers/console-client.ts';
+import { createCounter, openClient, toMessage } from '../../../helpers/console-client.ts';
+import type { Count } from '../../../helpers/console-client.ts';
 
 /** A message to the parent process. */
 export type Report = { readonly ready: true } | { readonly counts: readonly Count[] };
@@ -15,8 +15,7 @@ const viewers = await Promise.all(
     const { promise, resolve } = Promise.withResolvers<void>();
     client.socket.removeAllListeners('message');
     client.socket.on('message', (data) => {
-      const { event, args } = JSON.parse((data as Buffer).toString()) as { event: string; args: string[] };
-      const message: Message = [event, ...args];
+      const message = toMessage((data as Buffer).toString());
       counter.see(message);
       if (message[1] === 'offline') resolve();
     });
