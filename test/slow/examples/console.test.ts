@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join, resolve } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -44,11 +45,11 @@ async function startDemo(changes: Record<string, string> = {}) {
   return { server, start, port, key, power };
 }
 
-/** Starts a client with a key in its environment. */
-function startProgram(program: readonly string[], port: number, key: string | undefined) {
+/** Starts a client with a key in its environment, if it is given. */
+function startProgram(program: readonly string[], port: number, key: string | undefined, cwd = temporaryFolder()) {
   const env = { PATH: process.env.PATH, API_URL: `http://127.0.0.1:${port}`, ...(key && { HOSTING_API_KEY: key }) };
   const [command, ...args] = program;
-  const child = spawn(command!, [...args, 'demo'], { cwd: temporaryFolder(), env });
+  const child = spawn(command!, [...args, 'demo'], { cwd, env });
   onTestFinished(() => void child.kill());
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
@@ -137,6 +138,15 @@ describe.each(programs)('%s', (_name, program) => {
     expect(await client.status()).toBe(1);
     expect(client.output()).toMatch(message);
   });
+});
+
+test('console.ts takes the key from the file .key too', async () => {
+  const { port, key } = await startDemo();
+  const cwd = temporaryFolder();
+  writeFileSync(join(cwd, '.key'), `Authorization: Bearer ${key}\n`);
+  const client = startProgram(programs[0]![1], port, undefined, cwd);
+  client.end();
+  expect(await client.status()).toBe(0);
 });
 
 test.each([

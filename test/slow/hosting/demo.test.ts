@@ -1,8 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { unlimited } from '../../helpers/app.ts';
 import { listen } from '../../helpers/free-port.ts';
@@ -29,22 +27,17 @@ async function shownKey(server: ServerProcess): Promise<string> {
   return keyPattern.exec(server.stdout())![1]!;
 }
 
-/** Sends requests to the demo servers with a key, like the commands in the README. */
-function createDriver(port: number, key: string) {
+test('the demo servers support all actions of their kinds', async () => {
+  const settings = await createSettings();
+  const server = startDemo(settings);
+  const port = await server.listening();
+  const key = await shownKey(server);
   const game = '/v1/hosting/game';
   const post = (target: string, body?: string) => ask({ port }, target, { method: 'POST', key, body });
   const log = async (): Promise<string> => {
     const { text } = await ask({ port }, `${game}/logs/demo/latest`, { key });
     return (JSON.parse(text) as { content: string }).content;
   };
-  return { game, post, log };
-}
-
-test('the demo servers support all actions of their kinds', async () => {
-  const settings = await createSettings();
-  const server = startDemo(settings);
-  const port = await server.listening();
-  const { game, post, log } = createDriver(port, await shownKey(server));
   const power = async (action: string, status = 200) =>
     expect(await post(`${game}/power/demo/${action}`)).toMatchObject({ status });
   const say = (command: string) => post(`${game}/console/demo/command`, JSON.stringify({ command }));
@@ -115,28 +108,4 @@ test.each<[string, Record<string, string>]>([
   server.child.kill('SIGTERM');
   await server.ended();
   expect(server.stdout()).not.toMatch(/hk_|demo/i);
-});
-
-test('the console client follows the demo and sends typed lines', async () => {
-  const server = startDemo(await createSettings());
-  const port = await server.listening();
-  const key = await shownKey(server);
-  const { game, post } = createDriver(port, key);
-  await post(`${game}/power/demo/start`);
-
-  const cwd = temporaryFolder();
-  writeFileSync(join(cwd, '.key'), `Authorization: Bearer ${key}\n`);
-  const script = resolve(import.meta.dirname, '../../../examples/clients/console.ts');
-  const env = { PATH: process.env.PATH, API_URL: `http://127.0.0.1:${port}` };
-  const client = spawn(process.execPath, [script, 'demo'], { cwd, env });
-  onTestFinished(() => void client.kill());
-  let output = '';
-  for (const stream of [client.stdout, client.stderr])
-    stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await expect.poll(() => output).toContain('Done! For help');
-  client.stdin.write('say typed by hand\n');
-  await expect.poll(() => output).toContain('[Server] typed by hand');
-  client.stdin.end();
-  await once(client, 'close');
-  expect(output).toContain('-- closed');
 });
