@@ -1,21 +1,19 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createUptimeKuma } from '../../server/status/uptime-kuma.ts';
 import { stopTimeouts } from '../helpers/clock.ts';
 import { failureOf } from '../helpers/fault-suite.ts';
-import { readFileSync } from 'node:fs';
-import { createUpstream, until } from '../helpers/upstream.ts';
-import type { Answer, Fault, Upstream } from '../helpers/upstream.ts';
+import { testSource } from '../helpers/source-suite.ts';
+import { createUpstream, json, until } from '../helpers/upstream.ts';
+import type { Answer } from '../helpers/upstream.ts';
 
 /** The answers for a page and its heartbeats. */
 interface Recording {
   readonly page: unknown;
-  readonly heartbeat: { readonly heartbeatList: Record<string, unknown[]> };
+  readonly heartbeat: { readonly heartbeatList: Record<string, { time: string }[]> };
 }
 /** The answers of one version. */
-interface Recorded {
-  readonly main: Recording;
-  readonly later: Recording;
-  readonly empty: Recording;
+interface Recorded extends Record<'main' | 'later' | 'empty', Recording> {
   readonly unknownSlugHeartbeat: unknown;
   readonly unknownSlugPage?: unknown;
   readonly unknownPath: string;
@@ -25,36 +23,26 @@ interface Recorded {
 const recorded = (version: string): Recorded =>
   JSON.parse(readFileSync(`test/fixtures/uptime-kuma/${version}.json`, 'utf8')) as Recorded;
 
-/** An answer in JSON. */
-const json = (body: unknown): Answer => ({
-  status: 200,
-  headers: { 'content-type': 'application/json; charset=utf-8' },
-  body: JSON.stringify(body),
-});
-/** The HTML page of Uptime Kuma for unknown addresses. */
-const html: Answer = {
-  status: 200,
-  headers: { 'content-type': 'text/html; charset=utf-8' },
-  body: '<!DOCTYPE html>',
-};
+const isHeartbeats = ({ path }: { path: string }): boolean => path.includes('/heartbeat/');
+const isPage = (request: { path: string }): boolean => !isHeartbeats(request);
 
 /** Creates an Uptime Kuma stand-in and the source for its page `main`. */
 async function setUp(page: Answer, heartbeat: Answer, { at = '2026-11-20T09:52:00Z', timeoutMs = 20_000 } = {}) {
-  const upstream = await createUpstream(({ path }) => (path.includes('/heartbeat/') ? heartbeat : page));
+  const upstream = await createUpstream((request) => (isPage(request) ? page : heartbeat));
   const source = createUptimeKuma({ url: upstream.url, page: 'main' }, { timeoutMs, now: () => Date.parse(at) });
   onTestFinished(() => source.close());
   return { upstream, source };
 }
 
 /** Creates both from a recording. */
-const setUpRecording = ({ page, heartbeat }: Recording, options?: { at?: string; timeoutMs?: number }) =>
-  setUp(json(page), json(heartbeat), options);
+const setUpRecording = ({ page, heartbeat }: Recording, options?: { at?: string }) =>
+  setUp(json(200, page), json(200, heartbeat), options);
 
 /** Creates both for monitors with the statuses of their heartbeats, one per minute; the last is the current one. */
 const setUpMonitors = (monitors: readonly (readonly [name: string, ...statuses: unknown[]])[]) =>
   setUp(
-    json({ publicGroupList: [{ monitorList: monitors.map(([name], id) => ({ id, name })) }] }),
-    json({
+    json(200, { publicGroupList: [{ monitorList: monitors.map(([name], id) => ({ id, name })) }] }),
+    json(200, {
       heartbeatList: Object.fromEntries(
         monitors.map(([, ...statuses], id) => [
           id,
@@ -96,8 +84,8 @@ describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
 
   test('leaves out a monitor paused while down, once its last heartbeat is an hour old', async () => {
     const { later } = recorded(version);
-    const last = later.heartbeat.heartbeatList['5']!.at(-1) as { time: string };
-    const hour = Date.parse(`${last.time.replace(' ', 'T')}Z`) + 3_600_000;
+    const last = later.heartbeat.heartbeatList['5']!.at(-1);
+    const hour = Date.parse(`${last!.time.replace(' ', 'T')}Z`) + 3_600_000;
     const { source } = await setUpRecording(later, { at: new Date(hour).toISOString() });
     expect(await source.read()).toMatchObject({ disrupted: failing });
     const { source: past } = await setUpRecording(later, { at: new Date(hour + 1).toISOString() });
@@ -116,10 +104,9 @@ describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
 
   test('is unknown if the page does not exist, although its heartbeats are answered with 200', async () => {
     const { main, unknownSlugHeartbeat, unknownSlugPage } = recorded(version);
-    const { source, upstream } = await setUp(json(main.page), json(unknownSlugHeartbeat), { timeoutMs: 300 });
+    const { source, upstream } = await setUp(json(200, main.page), json(200, unknownSlugHeartbeat), { timeoutMs: 300 });
     const advance = stopTimeouts();
-    const isPage = ({ path }: { path: string }): boolean => !path.includes('/heartbeat/');
-    upstream.fail(unknownSlugPage ? { ...json(unknownSlugPage), status: 404 } : 'hang', isPage);
+    upstream.fail(unknownSlugPage ? json(404, unknownSlugPage) : 'hang', isPage);
     const detail = detailOf(source.read());
     await until('it is requested', () => upstream.seen.length > 0);
     if (!unknownSlugPage) advance(300);
@@ -129,7 +116,8 @@ describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
   });
 
   test('is unknown if the address is wrong and answers with HTML', async () => {
-    const answer = { ...html, body: recorded(version).unknownPath };
+    const headers = { 'content-type': 'text/html; charset=utf-8' };
+    const answer = { status: 200, headers, body: recorded(version).unknownPath };
     const { source } = await setUp(answer, answer);
     expect(await detailOf(source.read())).toContain('not an answer of a status page');
   });
@@ -202,7 +190,7 @@ describe('the state', () => {
     [1_795_168_319_000, false],
   ])('accepts the time %j in UTC: %j', async (time, isKnown) => {
     const page = { publicGroupList: [{ monitorList: [{ id: 7, name: 'A' }] }] };
-    const { source } = await setUp(json(page), json({ heartbeatList: { 7: [{ status: 1, time }] } }));
+    const { source } = await setUp(json(200, page), json(200, { heartbeatList: { 7: [{ status: 1, time }] } }));
     const isRead = await source.read().then(
       () => true,
       () => false,
@@ -229,57 +217,12 @@ describe('the state', () => {
   });
 });
 
-const requests: readonly (readonly [string, (request: { path: string }) => boolean])[] = [
-  ['the page', ({ path }) => !path.includes('/heartbeat/')],
-  ['the heartbeats', ({ path }) => path.includes('/heartbeat/')],
-];
-
-describe.each(requests)('is unknown if %s', (_, matches) => {
-  const faults: readonly (readonly [string, Fault])[] = [
-    ['is answered with 403', { status: 403, body: '{"status":"fail","msg":"no"}' }],
-    ['is answered with 404', { status: 404, body: '{"status":"fail","msg":"Status Page Not Found"}' }],
-    ['is answered with 500', { status: 500, body: 'Internal Server Error' }],
-    ['is answered with 503, as with a busy database', { status: 503, body: '{"status":"fail"}' }],
-    ['is answered by a proxy with 502 in HTML', { ...html, status: 502 }],
-    ['is HTML', html],
-    ['is empty', { status: 200, body: '' }],
-    ['is null', json(null)],
-    ['is JSON of another shape', json({ publicGroupList: {}, heartbeatList: [] })],
-    ['is JSON that is cut', { status: 200, body: '{"publicGroupList":[{"id":1' }],
-    ['redirects', { status: 302, headers: { location: '/elsewhere' } }],
-    ['drops the connection', 'drop'],
-    ['is cut in the body', 'cut'],
-    ['is no HTTP', 'garbage'],
-    ['has 50 MB', 'huge'],
-  ];
-  const check = async (fault: Fault): Promise<Upstream> => {
-    const { upstream, source } = await setUpRecording(recorded('v2.5.3').main);
-    upstream.fail(fault, matches);
-    const advance = stopTimeouts();
-    const detail = detailOf(source.read());
-    if (fault === 'hang' || fault === 'stall') {
-      await until('it is requested', () => upstream.seen.some(matches));
-      advance(20_000);
-    }
-    expect(await detail).toContain(upstream.url);
-    upstream.fail(undefined);
-    expect(await source.read()).toMatchObject({ status: 'disrupted' });
-    return upstream;
-  };
-
-  test.each(faults)('%s, and recovers after it', async (_name, fault) => {
-    const upstream = await check(fault);
-    expect(upstream.seen.map(({ path }) => path)).not.toContain('/elsewhere');
-    if (fault === 'huge') await until('the answer is aborted', () => upstream.wasLeft());
-  });
-
-  test.each(['hang', 'stall'] as const)('%ss, until the timeout', async (fault) => {
-    await expect(check(fault)).resolves.toBeDefined();
-  });
-});
-
-test('is unknown if the connection is refused', async () => {
-  const { upstream, source } = await setUpMonitors([['A', 1]]);
-  await upstream.stop();
-  expect(await detailOf(source.read())).toContain('ECONNREFUSED');
+const upAndDown = () =>
+  setUpMonitors([
+    ['A', 1],
+    ['B', 0],
+  ]);
+testSource('Uptime Kuma', { 'the page': isPage, 'the heartbeats': isHeartbeats }, upAndDown, {
+  value: { status: 'disrupted', disrupted: ['B'] },
+  messages: ['The request could not be completed', 'not an answer of a status page'],
 });

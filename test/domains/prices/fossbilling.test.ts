@@ -1,27 +1,53 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { PriceSource } from '../../../server/domains/prices/source.ts';
 import { createFossBilling } from '../../../server/domains/prices/fossbilling.ts';
-import { createFossBillingUpstream, failure, fossBillingTld } from '../../helpers/upstream-fossbilling.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';
-import { testPriceSource } from './price-suite.ts';
+import { testSource } from '../../helpers/source-suite.ts';
+import { createUpstream, json } from '../../helpers/upstream.ts';
+import type { Answer, Seen } from '../../helpers/upstream.ts';
 
-testPriceSource(
-  'FOSSBilling',
-  ['currency/get', 'servicedomain/tlds'].map((name) => ({ name, matches: ({ path }) => path.endsWith(name) })),
-  async () => {
-    const { upstream } = await createFossBillingUpstream();
-    return {
-      upstream,
-      create: (timeoutMs) => createFossBilling({ url: `${upstream.url}/billing` }, { timeoutMs, warn: () => {} }),
-      secrets: [],
-    };
-  },
-);
+/** A TLD as FOSSBilling returns it. */
+function toTld(tld: string, changes: Readonly<Record<string, unknown>> = {}): object {
+  return {
+    id: 1,
+    tld,
+    price_registration: '11.49',
+    price_renew: '13.49',
+    price_transfer: '11.49',
+    active: true,
+    allow_register: true,
+    allow_transfer: true,
+    require_transfer_code: true,
+    min_years: 1,
+    periods: null,
+    ...changes,
+  };
+}
 
+/** An error in FOSSBilling's format; most have status 200. */
+const failure = (message: string, code: number, status = 200): Answer =>
+  json(status, { result: null, error: { message, code } });
+
+/** A stand-in for the guest API of a FOSSBilling that is installed in `/billing`, and the source of its prices. */
 async function prepare() {
-  const { upstream, shop } = await createFossBillingUpstream();
+  const shop = {
+    /** The default currency. All prices are in it. */
+    currency: 'EUR',
+    tlds: [toTld('.com'), toTld('.co.uk', { price_transfer: '0.00' })] as unknown[],
+    /** The web server's answer for paths that are no files, if it does not rewrite URLs. */
+    withoutRewriting: undefined as Answer | undefined,
+  };
+  const envelope = (result: unknown) => json(200, { result, error: null }, 'application/json; charset=utf-8');
+  const upstream = await createUpstream(({ method, path }) => {
+    const [, file = '', call = ''] = /^\/billing\/(index\.php\?_url=\/)?api\/guest\/([a-z_/]+)$/.exec(path) ?? [];
+    if (!file && shop.withoutRewriting) return shop.withoutRewriting;
+    if (method !== 'GET') return failure('Unknown API call', 879, 400);
+    if (call === 'servicedomain/tlds') return envelope(shop.tlds);
+    if (call !== 'currency/get') return failure('Unknown API call', 879, 400);
+    const format = { title: 'A currency', format: '{{price}}', price_format: '1' };
+    return envelope({ code: shop.currency, conversion_rate: 1, default: true, ...format });
+  });
   const warnings: string[] = [];
-  const source: PriceSource = createFossBilling(
+  const source = createFossBilling(
     { url: `${upstream.url}/billing` },
     { timeoutMs: 20_000, warn: (message) => warnings.push(message) },
   );
@@ -29,12 +55,20 @@ async function prepare() {
   return { upstream, shop, source, warnings };
 }
 
+const prices = {
+  com: { register: 11.49, renew: 13.49, transfer: 11.49 },
+  'co.uk': { register: 11.49, renew: 13.49, transfer: 0 },
+};
+
+const requests = {
+  currency: ({ path }: Seen) => path.endsWith('currency/get'),
+  prices: ({ path }: Seen) => path.endsWith('servicedomain/tlds'),
+};
+testSource('FOSSBilling', requests, prepare, { value: new Map(Object.entries(prices)) });
+
 test('prices are read without a credential', async () => {
   const { upstream, source, warnings } = await prepare();
-  expect(Object.fromEntries(await source.read())).toEqual({
-    com: { register: 11.49, renew: 13.49, transfer: 11.49 },
-    'co.uk': { register: 11.49, renew: 13.49, transfer: 0 },
-  });
+  expect(Object.fromEntries(await source.read())).toEqual(prices);
   expect(upstream.seen.map(({ method, path }) => `${method} ${path}`)).toEqual([
     'GET /billing/api/guest/currency/get',
     'GET /billing/api/guest/servicedomain/tlds',
@@ -106,7 +140,7 @@ test.each([
   ['has no name', { tld: null }],
 ])('a TLD that %s is left out', async (_, changes) => {
   const { shop, source } = await prepare();
-  shop.tlds = [fossBillingTld('.net', changes), 'x', null, [], fossBillingTld('.de')];
+  shop.tlds = [toTld('.net', changes), 'x', null, [], toTld('.de')];
   expect([...(await source.read()).keys()]).toEqual(['de']);
 });
 
@@ -116,20 +150,20 @@ test.each([
   ['booleans', { active: true, allow_register: true, periods: [1, 2, 5] }],
 ])('values may be %s, depending on the database driver', async (_, changes) => {
   const { shop, source } = await prepare();
-  shop.tlds = [fossBillingTld('.net', changes)];
+  shop.tlds = [toTld('.net', changes)];
   expect((await source.read()).get('net')).toMatchObject({ register: 11.49, transfer: 11.49 });
 });
 
 test('TLDs are A-labels without a dot; invalid and duplicate ones are left out with a warning', async () => {
   const { shop, source, warnings } = await prepare();
-  shop.tlds = ['.de', 'nl', '.РФ', 'de', '.a b'].map((tld) => fossBillingTld(tld));
+  shop.tlds = ['.de', 'nl', '.РФ', 'de', '.a b'].map((tld) => toTld(tld));
   expect([...(await source.read()).keys()]).toEqual(['de', 'nl', 'xn--p1ai']);
   expect(warnings).toEqual(['ignored entries that are no TLDs or duplicates: "de", ".a b"']);
 });
 
 test('an inactive TLD does not hide an active duplicate', async () => {
   const { shop, source, warnings } = await prepare();
-  shop.tlds = [fossBillingTld('.de', { active: false }), fossBillingTld('de')];
+  shop.tlds = [toTld('.de', { active: false }), toTld('de')];
   expect([...(await source.read()).keys()]).toEqual(['de']);
   expect(warnings).toEqual([]);
 });
@@ -140,7 +174,7 @@ test.each([
   ['Domain module is not activated', 715, 200],
 ])('%s is an error with any status, and only the log has it', async (message, code, status) => {
   const { upstream, source } = await prepare();
-  upstream.fail(failure(message, code, status), ({ path }) => path.endsWith('tlds'));
+  upstream.fail(failure(message, code, status), requests.prices);
   const error = await failureOf(source.read());
   expect(error.message).toBe('The request could not be completed');
   expect(String(error.cause)).toContain(message);
@@ -151,7 +185,6 @@ test.each([
   ['an error next to a valid result', 200, { message: 'No', code: 1 }],
 ])('%s is an error', async (_, status, error) => {
   const { upstream, source } = await prepare();
-  const body = JSON.stringify({ result: [], error });
-  upstream.fail({ status, body }, ({ path }) => path.endsWith('tlds'));
+  upstream.fail(json(status, { result: [], error }), requests.prices);
   await expect(failureOf(source.read())).resolves.toMatchObject({ code: 'provider_error' });
 });

@@ -1,33 +1,19 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { PriceSource } from '../../../server/domains/prices/source.ts';
 import { createWhmcs } from '../../../server/domains/prices/whmcs.ts';
 import { createWhmcsUpstream, refusal, whmcsCredential, whmcsTld } from '../../helpers/upstream-whmcs.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';
-import { testPriceSource } from './price-suite.ts';
+import { testSource } from '../../helpers/source-suite.ts';
+import { json } from '../../helpers/upstream.ts';
 
 const isAction =
   (action: string) =>
   ({ body }: { body: string }): boolean =>
     new URLSearchParams(body).get('action') === action;
 
-testPriceSource(
-  'WHMCS',
-  ['GetCurrencies', 'GetTLDPricing'].map((name) => ({ name, matches: isAction(name) })),
-  async () => {
-    const { upstream } = await createWhmcsUpstream();
-    return {
-      upstream,
-      create: (timeoutMs) =>
-        createWhmcs({ url: `${upstream.url}/clients`, ...whmcsCredential }, { timeoutMs, warn: () => {} }),
-      secrets: [whmcsCredential.secret],
-    };
-  },
-);
-
 async function prepare(credential: Partial<typeof whmcsCredential> = {}) {
   const { upstream, shop } = await createWhmcsUpstream();
   const warnings: string[] = [];
-  const source: PriceSource = createWhmcs(
+  const source = createWhmcs(
     { url: `${upstream.url}/clients`, ...whmcsCredential, ...credential },
     { timeoutMs: 20_000, warn: (message) => warnings.push(message) },
   );
@@ -35,12 +21,19 @@ async function prepare(credential: Partial<typeof whmcsCredential> = {}) {
   return { upstream, shop, source, warnings };
 }
 
+const prices = {
+  com: { register: 11.49, renew: 13.49, transfer: 11.49 },
+  'co.uk': { register: 8, renew: 8, transfer: 0 },
+};
+
+testSource('WHMCS', { currencies: isAction('GetCurrencies'), prices: isAction('GetTLDPricing') }, prepare, {
+  value: new Map(Object.entries(prices)),
+  secrets: [whmcsCredential.secret],
+});
+
 test('prices are in EUR for one year, and the credential is only in the body', async () => {
   const { upstream, source, warnings } = await prepare();
-  expect(Object.fromEntries(await source.read())).toEqual({
-    com: { register: 11.49, renew: 13.49, transfer: 11.49 },
-    'co.uk': { register: 8, renew: 8, transfer: 0 },
-  });
+  expect(Object.fromEntries(await source.read())).toEqual(prices);
   expect(upstream.seen.map(({ body }) => Object.fromEntries(new URLSearchParams(body)))).toEqual([
     { ...whmcsCredential, action: 'GetCurrencies', responsetype: 'json' },
     { ...whmcsCredential, action: 'GetTLDPricing', responsetype: 'json', currencyid: '3' },
@@ -141,15 +134,8 @@ test('TLDs are normalised to A-labels in lower case without a dot', async () => 
   const { shop, source, warnings } = await prepare();
   const written = ['de', '.nl', 'COM', '.Co.Uk', 'рф', '.XN--P1ACF', 'com.рф'];
   shop.pricing['EUR'] = Object.fromEntries(written.map((tld) => [tld, whmcsTld(tld, { 1: '5.00' })]));
-  expect([...(await source.read()).keys()]).toEqual([
-    'de',
-    'nl',
-    'com',
-    'co.uk',
-    'xn--p1ai',
-    'xn--p1acf',
-    'com.xn--p1ai',
-  ]);
+  const tlds = ['de', 'nl', 'com', 'co.uk', 'xn--p1ai', 'xn--p1acf', 'com.xn--p1ai'];
+  expect([...(await source.read()).keys()]).toEqual(tlds);
   expect(warnings).toEqual([]);
 });
 
@@ -178,10 +164,7 @@ test.each([
 ])('%j is no TLD and is left out with a warning', async (tld) => {
   const { shop, source, warnings } = await prepare();
   const entry = whmcsTld(tld, { 1: '5.00' });
-  shop.pricing['EUR'] = Object.fromEntries([
-    [tld, entry],
-    ['de', entry],
-  ]);
+  shop.pricing['EUR'] = { [tld]: entry, de: entry };
   expect([...(await source.read()).keys()]).toEqual(['de']);
   if (tld !== '__proto__') {
     expect(warnings).toEqual([`ignored entries that are no TLDs or duplicates: ${JSON.stringify(tld)}`]);
@@ -239,7 +222,6 @@ test.each([
   ['result', 200, 'error'],
 ])('a valid body with an error %s is an error', async (_, status, result) => {
   const { upstream, source } = await prepare();
-  const body = JSON.stringify({ result, currency: { code: 'EUR' }, pricing: [] });
-  upstream.fail({ status, body }, isAction('GetTLDPricing'));
+  upstream.fail(json(status, { result, currency: { code: 'EUR' }, pricing: [] }), isAction('GetTLDPricing'));
   await expect(failureOf(source.read())).resolves.toMatchObject({ code: 'provider_error' });
 });

@@ -1,51 +1,45 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestListener } from 'node:http';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import type { PriceSource } from '../../../server/domains/prices/source.ts';
-import { until } from '../../helpers/upstream.ts';
-import type { Answer, Fault, Seen, Upstream } from '../../helpers/upstream.ts';
-import { stopTimeouts } from '../../helpers/clock.ts';
-import { failureOf } from '../../helpers/fault-suite.ts';
+import { describe, expect, test } from 'vitest';
+import { stopTimeouts } from './clock.ts';
+import { failureOf } from './fault-suite.ts';
+import { until } from './upstream.ts';
+import type { Answer, Fault, Seen, Upstream } from './upstream.ts';
 
-/** A billing system that sells `com` and `co.uk`, with its price source. */
-export interface PriceHarness {
+/** A source whose timeout is 20 s, and its upstream. */
+interface Harness {
   readonly upstream: Upstream;
-  create(timeoutMs: number): PriceSource;
-  /** Values that no error may contain. */
-  readonly secrets: readonly string[];
+  readonly source: { read(): Promise<unknown>; close(): Promise<void> };
 }
 
-/** A request that each read sends. */
-export interface PriceRequest {
-  readonly name: string;
-  readonly matches: (seen: Seen) => boolean;
+interface Expected {
+  /** What a read returns. */
+  readonly value: unknown;
+  /** Values that no error may contain. */
+  readonly secrets?: readonly string[];
+  /** The messages that an error may have. */
+  readonly messages?: readonly string[];
 }
 
 const words = 'words of the upstream';
-const timeoutMs = 20_000;
 const page = '<!DOCTYPE html><html><body><h1>Down for maintenance</h1></body></html>';
 const warning = '<br />\n<b>Warning</b>: Undefined array key in <b>/srv/www/api.php</b><br />\n';
+const otherShape = { result: {}, currencies: {}, publicGroupList: {}, heartbeatList: [] };
 
-/** Fails each request of a read with every fault. */
-export function testPriceSource(
+/** Fails each request of a read of a source with every fault. */
+export function testSource(
   name: string,
-  requests: readonly PriceRequest[],
-  setUp: () => Promise<PriceHarness>,
+  requests: Readonly<Record<string, (seen: Seen) => boolean>>,
+  setUp: () => Promise<Harness>,
+  { value, secrets = [], messages = ['The request could not be completed'] }: Expected,
 ): void {
-  const prepare = async (): Promise<PriceHarness & { source: PriceSource }> => {
-    const harness = await setUp();
-    const source = harness.create(timeoutMs);
-    onTestFinished(() => source.close());
-    return { ...harness, source };
-  };
-
-  describe.each(requests)(`${name}: $name`, ({ matches }) => {
+  describe.each(Object.entries(requests))(`${name}: %s`, (_request, matches) => {
     const answer = (status: number, body = words, headers: Record<string, string> = {}): Answer => ({
       status,
       body,
       headers,
     });
-    const faults: readonly (readonly [string, Fault])[] = [
+    test.each<[string, Fault]>([
       ['a 400', answer(400)],
       ['a 401', answer(401)],
       ['a 403', answer(403)],
@@ -54,22 +48,26 @@ export function testPriceSource(
       ['a 421, which fetch would answer with a second request', answer(421)],
       ['a 429', answer(429, words, { 'retry-after': '1' })],
       ['a 500', answer(500)],
+      ['a 502 with a page, of a proxy', answer(502, page)],
       ['a 503 with a page', answer(503, page)],
+      ['a 503 with JSON, as with a busy database', answer(503, '{"status":"fail"}')],
       ['a page with the status 200', answer(200, page)],
       ['a PHP warning before the JSON', answer(200, `${warning}{"result":[],"error":null}`)],
       ['an empty body', answer(200, '')],
-      ['JSON of another shape', answer(200, '{"result":{},"currencies":{}}')],
+      ['JSON of another shape', answer(200, JSON.stringify(otherShape))],
       ['null', answer(200, 'null')],
       ['JSON that is cut', answer(200, '{"result":"success","currencies":{"currency":[{"id":')],
       ['a 301 to another path', answer(301, '', { location: '/elsewhere' })],
+      ['a 302 to another path', answer(302, '', { location: '/elsewhere' })],
       ['a 307, which would repeat the request', answer(307, '', { location: '/elsewhere' })],
       ['a dropped connection', 'drop'],
       ['a connection that is cut in the body', 'cut'],
       ['bytes in another protocol', 'garbage'],
       ['50 MB', 'huge'],
-    ];
-    const check = async (fault: Fault): Promise<void> => {
-      const { upstream, source, secrets } = await prepare();
+      ['no answer in time', 'hang'],
+      ['an answer that never ends', 'stall'],
+    ])('%s is an error without upstream text, and the next read succeeds', async (_, fault) => {
+      const { upstream, source } = await setUp();
       const advance = stopTimeouts();
       upstream.fail(
         typeof fault === 'object' ? { ...fault, body: `${fault.body}${secrets.join(' ')}` } : fault,
@@ -78,37 +76,31 @@ export function testPriceSource(
       const failure = failureOf(source.read());
       if (fault === 'hang' || fault === 'stall') {
         await until('it was requested', () => upstream.seen.some(matches));
-        advance(timeoutMs);
+        advance(20_000);
       }
       const error = await failure;
-      expect(error).toMatchObject({ code: 'provider_error', message: 'The request could not be completed' });
+      expect(error.code).toBe('provider_error');
+      expect(messages).toContain(error.message);
       expect(upstream.seen.map(({ path }) => path)).not.toContain('/elsewhere');
       const detail = String(error.cause);
       expect(detail).toContain(upstream.url);
       for (const secret of secrets) expect(detail).not.toContain(secret);
       await until('the rest of a huge answer was left', () => upstream.wasLeft() === (fault === 'huge'));
       upstream.fail(undefined);
-      expect([...(await source.read()).keys()]).toEqual(['com', 'co.uk']);
-    };
-    test.each(faults)('%s is an error without upstream text, and the next read succeeds', async (_, fault) => {
-      await expect(check(fault)).resolves.toBeUndefined();
-    });
-
-    test.each(['hang', 'stall'] as const)('a %s times out', async (fault) => {
-      await expect(check(fault)).resolves.toBeUndefined();
+      expect(await source.read()).toEqual(value);
     });
   });
 
   test(`${name}: a slow answer is read`, async () => {
-    const { upstream, source } = await prepare();
+    const { upstream, source } = await setUp();
     const [listener] = upstream.server.listeners('request') as RequestListener[];
     upstream.server.removeAllListeners('request');
     upstream.server.on('request', (request, response) => void sleep(150).then(() => listener!(request, response)));
-    expect(await source.read()).toHaveProperty('size', 2);
+    expect(await source.read()).toEqual(value);
   });
 
-  test(`${name}: a billing system that is unreachable is an error`, async () => {
-    const { upstream, source, secrets } = await prepare();
+  test(`${name}: an upstream that is unreachable is an error`, async () => {
+    const { upstream, source } = await setUp();
     await upstream.stop();
     const error = await failureOf(source.read());
     expect(String(error.cause)).toContain('ECONNREFUSED');
@@ -116,10 +108,10 @@ export function testPriceSource(
   });
 
   test(`${name}: closing the source aborts a running read`, async () => {
-    const { upstream, source } = await prepare();
+    const { upstream, source } = await setUp();
     upstream.fail('hang');
     const reading = failureOf(source.read());
-    await until('it was requested', () => upstream.seen.length === 1);
+    await until('it was requested', () => upstream.seen.length > 0);
     await source.close();
     expect(await reading).toMatchObject({ code: 'provider_error' });
   });
