@@ -7,7 +7,16 @@ import { buildProject, createProject, temporaryFolder } from '../helpers/project
 import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import { ask } from '../server/ask.ts';
-import { eventually, sharedProject } from '../server/shared.ts';
+import { sharedProject } from '../server/shared.ts';
+
+/** A server with a status page. */
+async function serve(settings: Record<string, string> = {}) {
+  const kuma = await createKumaUpstream();
+  const app = await createTestApp({ root: await sharedProject(), settings: { ...kuma.settings, ...settings } });
+  return { app, kuma };
+}
+
+const disrupted = '{"status":"disrupted","disrupted":["Panel"]}\n';
 
 const unknown = {
   status: 503,
@@ -16,16 +25,12 @@ const unknown = {
 };
 
 test('the status is that of the status page, with caching headers for a CDN', async () => {
-  const kuma = await createKumaUpstream();
+  const { app, kuma } = await serve();
   kuma.monitors.set('Panel', 0).set('Backup', 3).set('Mail', 2);
-  const app = await createTestApp({ root: await sharedProject(), settings: kuma.settings });
   const answer = await ask(app, '/v1/status');
   expect(answer.status).toBe(200);
-  expect(JSON.parse(answer.text)).toEqual({
-    status: 'disrupted',
-    maintenance: ['Backup'],
-    disrupted: ['Mail', 'Panel'],
-  });
+  const status = { status: 'disrupted', maintenance: ['Backup'], disrupted: ['Mail', 'Panel'] };
+  expect(JSON.parse(answer.text)).toEqual(status);
   expect(answer.headers['cache-control']).toBe('public, max-age=5, stale-while-revalidate=30');
   expect(answer.headers.etag).toMatch(/^"[0-9a-f]{32}"$/);
   const again = await ask(app, '/v1/status', { headers: { 'If-None-Match': answer.headers.etag } });
@@ -33,8 +38,7 @@ test('the status is that of the status page, with caching headers for a CDN', as
 });
 
 test('100 concurrent visitors cause one read of the status page', async () => {
-  const kuma = await createKumaUpstream();
-  const app = await createTestApp({ root: await sharedProject(), settings: kuma.settings });
+  const { app, kuma } = await serve();
   const answers = await Promise.all(Array.from({ length: 100 }, () => ask(app, '/v1/status')));
   expect(new Set(answers.map(({ status, text }) => `${status} ${text}`))).toEqual(new Set(['200 {"status":"up"}\n']));
   expect(kuma.seen).toHaveLength(2);
@@ -43,9 +47,8 @@ test('100 concurrent visitors cause one read of the status page', async () => {
 test.each(['drop', 'garbage', 'huge', { status: 500 }, { status: 200, body: '<!DOCTYPE html>' }] as const)(
   'a failing status page (%j) is 503, never up',
   async (fault) => {
-    const kuma = await createKumaUpstream();
+    const { app, kuma } = await serve();
     kuma.fail(fault);
-    const app = await createTestApp({ root: await sharedProject(), settings: kuma.settings });
     expect(await ask(app, '/v1/status')).toMatchObject(unknown);
     expect(await ask(app, '/v1/status', { method: 'HEAD' })).toMatchObject({ ...unknown, text: '' });
     expect((await ask(app, '/health')).status).toBe(200);
@@ -61,9 +64,7 @@ test("without a status page the catalog's monitors are checked", async () => {
   });
   await buildProject(root);
   const app = await createTestApp({ root });
-  await expect
-    .poll(async () => (await ask(app, '/v1/status')).text, eventually)
-    .toBe('{"status":"disrupted","disrupted":["Panel"]}\n');
+  await expect.poll(async () => (await ask(app, '/v1/status')).text).toBe(disrupted);
 });
 
 test('a catalog without monitors has no status', async () => {
@@ -79,23 +80,20 @@ test('after a start with a failing monitor, the first request gets the state', a
   });
   await buildProject(root);
   const app = await createTestApp({ root });
-  expect((await ask(app, '/v1/status')).text).toBe('{"status":"disrupted","disrupted":["Panel"]}\n');
+  expect((await ask(app, '/v1/status')).text).toBe(disrupted);
 });
 
 test('after a restart, STATUS_FILE is the state until the first read, also if that fails', async () => {
   const kuma = await createKumaUpstream();
   kuma.fail('hang');
   const file = join(temporaryFolder(), 'status.json');
-  writeFileSync(file, '{"status":"disrupted","disrupted":["Panel"]}');
+  writeFileSync(file, disrupted.trim());
   const app = await createTestApp({ root: await sharedProject(), settings: { ...kuma.settings, STATUS_FILE: file } });
   // A request that waits for the read would wait forever.
   stopTimers(5000);
   stopTimeouts();
-  expect(await ask(app, '/v1/status')).toMatchObject({
-    status: 200,
-    text: '{"status":"disrupted","disrupted":["Panel"]}\n',
-  });
-  expect(readFileSync(file, 'utf8')).toBe('{"status":"disrupted","disrupted":["Panel"]}');
+  expect(await ask(app, '/v1/status')).toMatchObject({ status: 200, text: disrupted });
+  expect(readFileSync(file, 'utf8')).toBe(disrupted.trim());
 });
 
 test('a start removes what a process that was killed left next to STATUS_FILE, and nothing else', async () => {
@@ -107,18 +105,15 @@ test('a start removes what a process that was killed left next to STATUS_FILE, a
     utimesSync(join(folder, name), old, old);
   }
   writeFileSync(join(folder, 'status.json.2.tmp'), '{}');
-  const kuma = await createKumaUpstream();
-  await createTestApp({ root: await sharedProject(), settings: { ...kuma.settings, STATUS_FILE: file } });
-  await expect
-    .poll(() => readdirSync(folder).toSorted(), eventually)
-    .toEqual(['other.json.1.tmp', 'status.json', 'status.json.2.tmp', 'status.json.bak']);
+  await serve({ STATUS_FILE: file });
+  const kept = ['other.json.1.tmp', 'status.json', 'status.json.2.tmp', 'status.json.bak'];
+  await expect.poll(() => readdirSync(folder).toSorted()).toEqual(kept);
 });
 
 test('STATUS_FILE has the same snapshot, for use while this API is down', async () => {
-  const kuma = await createKumaUpstream();
   const file = join(temporaryFolder(), 'status.json');
-  const app = await createTestApp({ root: await sharedProject(), settings: { ...kuma.settings, STATUS_FILE: file } });
-  await expect.poll(() => existsSync(file), eventually).toBe(true);
+  const { app } = await serve({ STATUS_FILE: file });
+  await expect.poll(() => existsSync(file)).toBe(true);
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ status: 'up' });
   await app.stop();
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ status: 'up' });

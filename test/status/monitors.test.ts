@@ -1,15 +1,71 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { StatusCatalog } from '#contract/status.ts';
 import { createMonitors } from '../../server/status/monitors.ts';
-import { a, advance, advanceTo, createWorld, minute, monitor, planned, second, start } from '../helpers/monitors.ts';
+
+const start = Date.parse('2026-11-20T12:00:00Z');
+const second = 1000;
+const minute = 60_000;
+/** The address of the monitor A. */
+const a = 'https://a.example/';
 
 // Fakes only the service's timers: sockets and the timeout of a check stay real.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: start }));
 afterEach(() => void vi.useRealTimers());
 
+/** A monitor of the catalog. */
+const monitor = (name: string, changes: Partial<StatusCatalog['monitors'][number]> = {}) => ({
+  name,
+  url: `https://${name.toLowerCase()}.example/`,
+  ...changes,
+});
+
+/** A maintenance window of the catalog. */
+const planned = (title: string, from: string, end: string, timezone = 'UTC', monitors = ['A']) => ({
+  title,
+  monitors,
+  start: from,
+  end,
+  timezone,
+});
+
+/** Starts to check the monitors of a catalog with fake probes, which wait for `hold`, and without jitter. */
+function createWorld(
+  catalog: Partial<StatusCatalog>,
+  { hold, ...options }: { hold?: Promise<void> } & Partial<Parameters<typeof createMonitors>[0]> = {},
+) {
+  const world = {
+    catalog: { monitors: [], maintenance: [], ...catalog },
+    /** The addresses whose checks fail. */
+    down: new Set<string>(),
+    /** The checked addresses, in order. */
+    checked: [] as string[],
+    changes: [] as string[],
+  };
+  const source = createMonitors({
+    catalog: () => world.catalog,
+    ownUrl: () => 'http://self.example',
+    async probe({ url, tcp }) {
+      const address = url ?? tcp!;
+      world.checked.push(address);
+      await hold;
+      return world.down.has(address) ? 'status 500' : undefined;
+    },
+    onChange: (name, up, reason) => world.changes.push(`${name} ${up ? 'up' : `down: ${reason}`}`),
+    random: () => 0.5,
+    ...options,
+  });
+  onTestFinished(() => source.close());
+  source.start?.();
+  return Object.assign(world, { source });
+}
+
+const advance = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+const advanceTo = (time: string): Promise<unknown> => advance(Date.parse(time) - Date.now());
+
 describe('the first round of checks', () => {
   test('must be complete before there is a status', async () => {
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
-    const { source } = createWorld({ monitors: [monitor('A'), monitor('B')] }, hold);
+    const { source } = createWorld({ monitors: [monitor('A'), monitor('B')] }, { hold });
     const status = source.read();
     await advance(0);
     expect(await Promise.race([status, Promise.resolve('waits')])).toBe('waits');
@@ -34,7 +90,7 @@ describe('the first round of checks', () => {
   test('checks 200 hanging monitors with at most 16 concurrent checks', async () => {
     const monitors = Array.from({ length: 200 }, (_, index) => monitor(`M${index}`));
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
-    const { checked, source } = createWorld({ monitors }, hold);
+    const { checked, source } = createWorld({ monitors }, { hold });
     await advance(0);
     expect(checked).toHaveLength(16);
     release();
@@ -86,18 +142,14 @@ test.each([
   expect(seen).toMatch(/^\++-+\++$/);
 });
 
-test('a monitor with two failures in a row is disrupted, and up again after steady passes', async () => {
+test('a monitor that goes down and comes up again is reported', async () => {
   const world = createWorld({ monitors: [monitor('A'), monitor('B', { url: undefined, tcp: 'b.example:53' })] });
   await advance(0);
   world.down.add('b.example:53');
-  await advance(minute);
-  expect(await world.source.read()).toEqual({ status: 'up' });
-  await advance(minute);
+  await advance(2 * minute);
   expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['B'] });
   world.down.clear();
-  await advance(4 * minute);
-  expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['B'] });
-  await advance(minute);
+  await advance(5 * minute);
   expect(await world.source.read()).toEqual({ status: 'up' });
   expect(world.changes).toEqual(['B down: status 500', 'B up']);
 });
@@ -161,26 +213,21 @@ describe('planned maintenance', () => {
 
   test('is shown before the first check of its monitors', async () => {
     const window = planned('Move', '2026-11-20T11:00', '2026-11-20T14:00');
-    const { source } = createWorld({ monitors: [monitor('A')], maintenance: [window] }, new Promise(() => {}));
+    const { source } = createWorld(
+      { monitors: [monitor('A')], maintenance: [window] },
+      { hold: new Promise(() => {}) },
+    );
     expect(await source.read()).toEqual(names);
   });
 });
 
 test('jitter spreads monitors with the same interval', async () => {
-  const catalog = { monitors: ['A', 'B', 'C'].map((name) => monitor(name)), maintenance: [] };
   const times: number[] = [];
   let seed = 0;
-  const source = createMonitors({
-    catalog: () => catalog,
-    ownUrl: () => '',
-    probe() {
-      times.push(Date.now() - start);
-      return Promise.resolve(undefined);
-    },
-    random: () => (seed = (seed + 0.45) % 1),
-  });
-  onTestFinished(() => source.close());
-  source.start?.();
+  createWorld(
+    { monitors: ['A', 'B', 'C'].map((name) => monitor(name)) },
+    { probe: async () => void times.push(Date.now() - start), random: () => (seed = (seed + 0.45) % 1) },
+  );
   await advance(70 * second);
   expect(times.slice(0, 3)).toEqual([0, 0, 0]);
   expect(new Set(times.slice(3, 6)).size).toBe(3);
@@ -189,18 +236,11 @@ test('jitter spreads monitors with the same interval', async () => {
 
 test('closing aborts running checks, starts no more and clears the state', async () => {
   const signals: AbortSignal[] = [];
-  const catalog = { monitors: [monitor('A')], maintenance: [] };
-  const source = createMonitors({
-    catalog: () => catalog,
-    ownUrl: () => '',
-    probe(_, { signal }) {
-      signals.push(signal);
-      const { promise, resolve } = Promise.withResolvers<string>();
-      signal.addEventListener('abort', () => resolve('ended'));
-      return promise;
-    },
-  });
-  source.start?.();
+  const probe = (_: unknown, { signal }: { signal: AbortSignal }) => {
+    signals.push(signal);
+    return new Promise<string>((end) => signal.addEventListener('abort', () => end('ended')));
+  };
+  const { source } = createWorld({ monitors: [monitor('A')] }, { probe });
   await advance(0);
   await source.close();
   await advance(10 * minute);
@@ -213,4 +253,81 @@ test('a path as URL refers to this server', async () => {
   const world = createWorld({ monitors: [monitor('A', { url: '/v1/info' }), monitor('B')] });
   await advance(0);
   expect(world.checked).toContain('http://self.example/v1/info');
+});
+
+describe('the catalog of a new release', () => {
+  const down = async (world: ReturnType<typeof createWorld>): Promise<void> => {
+    await advance(0);
+    world.down.add(a);
+    await advance(2 * minute);
+    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
+  };
+
+  test('keeps unchanged monitors', async () => {
+    const world = createWorld({ monitors: [monitor('A'), monitor('B')] });
+    await down(world);
+    world.down.clear();
+    await advance(4 * minute);
+    const { length } = world.checked;
+    world.catalog = structuredClone(world.catalog);
+    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
+    await advance(0);
+    expect(world.checked).toHaveLength(length);
+    await advance(minute);
+    expect(await world.source.read()).toEqual({ status: 'up' });
+  });
+
+  test('starts to check a new monitor, which has no effect before its first result', async () => {
+    const world = createWorld({ monitors: [monitor('A')] });
+    await down(world);
+    world.down.add('https://b.example/');
+    world.catalog = { monitors: [monitor('B'), monitor('A')], maintenance: [] };
+    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
+    await advance(0);
+    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A', 'B'] });
+  });
+
+  test('ends the checks of removed monitors, also without requests', async () => {
+    const world = createWorld({ monitors: [monitor('A'), monitor('B')] });
+    await down(world);
+    world.catalog = { monitors: [monitor('B')], maintenance: [] };
+    await advance(minute);
+    world.checked.length = 0;
+    await advance(2 * minute);
+    expect(world.checked).toEqual(['https://b.example/', 'https://b.example/']);
+    expect(await world.source.read()).toEqual({ status: 'up' });
+  });
+
+  test('with other settings of a monitor continues from its state', async () => {
+    const world = createWorld({ monitors: [monitor('A')] });
+    await down(world);
+    world.catalog = { monitors: [monitor('A', { interval_seconds: 5 })], maintenance: [] };
+    world.down.clear();
+    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
+    await advance(19 * second);
+    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
+    await advance(second);
+    expect(await world.source.read()).toEqual({ status: 'up' });
+  });
+
+  test('with another address of a monitor keeps its state until the next check', async () => {
+    const world = createWorld({ monitors: [monitor('A')] });
+    await down(world);
+    world.catalog = { monitors: [monitor('A', { url: 'https://other.example/' })], maintenance: [] };
+    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
+    await advance(0);
+    expect(await world.source.read()).toEqual({ status: 'up' });
+  });
+
+  test('without monitors clears the state, and a later one with monitors starts with no state', async () => {
+    const world = createWorld({ monitors: [monitor('A')] });
+    await advance(0);
+    world.catalog = { monitors: [], maintenance: [] };
+    await expect(world.source.read()).rejects.toThrow('no monitor has a result');
+    world.catalog = { monitors: [monitor('A'), monitor('B')], maintenance: [] };
+    world.down.add(a);
+    await expect(world.source.read()).rejects.toThrow('the first round of checks is not complete');
+    await advance(0);
+    expect(await world.source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
+  });
 });

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { probe } from '../../server/status/monitors.ts';
+import { listen } from '../helpers/free-port.ts';
 import { createUpstream, until } from '../helpers/upstream.ts';
 import type { Answer, Fault } from '../helpers/upstream.ts';
 import { createCertificates } from '../helpers/upstream-tls.ts';
@@ -11,16 +12,15 @@ const running = new AbortController().signal;
 const options = { timeoutMs: 10_000, signal: running };
 
 /** A TCP server that sends nothing. */
-async function createSilent(): Promise<{ server: Server; address: string; sockets: Socket[] }> {
+async function createSilent() {
   const sockets: Socket[] = [];
   const server = createServer((socket) => sockets.push(socket.on('error', () => {})));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listen(server);
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
-  return { server, address: `127.0.0.1:${(server.address() as AddressInfo).port}`, sockets };
+  return { server, address: `127.0.0.1:${port}`, sockets };
 }
 
 describe('a URL', () => {

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { PlatformStatus } from '../../server/status/platform.ts';
 import { createStatus } from '../../server/status/service.ts';
-import type { Status, StatusOptions } from '../../server/status/service.ts';
+import type { StatusOptions } from '../../server/status/service.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { until } from '../helpers/upstream.ts';
 
@@ -15,22 +15,12 @@ const second = 1000;
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }));
 afterEach(() => void vi.useRealTimers());
 
-interface World {
-  /** The result of the next read. */
-  answer: () => Promise<PlatformStatus>;
-  reads: number;
-  closed: boolean;
-  readonly failures: string[];
-  readonly file: string;
-  readonly status: Status;
-}
-
-/** Creates the service with a fake source. */
-function createWorld({ file, ...options }: Partial<StatusOptions> = {}): World {
+/** Creates the service with a fake source, whose next read returns `answer`. */
+function createWorld(options: Partial<StatusOptions> = {}, answer = () => Promise.resolve(up)) {
   const failures: string[] = [];
   const record = (what: string) => (error: unknown) =>
     void failures.push(`${what}: ${error instanceof Error && 'code' in error ? String(error.code) : String(error)}`);
-  const world = { answer: () => Promise.resolve(up), reads: 0, closed: false, failures, file: file ?? '' };
+  const world = { answer, reads: 0, closed: false, failures };
   const status = createStatus({
     source: {
       read() {
@@ -42,7 +32,6 @@ function createWorld({ file, ...options }: Partial<StatusOptions> = {}): World {
         return Promise.resolve();
       },
     },
-    file,
     onFileFailure: record('file'),
     onSourceFailure: record('source'),
     random: () => 0.5,
@@ -54,8 +43,10 @@ function createWorld({ file, ...options }: Partial<StatusOptions> = {}): World {
 }
 
 describe('the state', () => {
-  test('is cached for 15 seconds', async () => {
+  test('is read for requests alone, and cached for 15 seconds', async () => {
     const world = createWorld();
+    await vi.advanceTimersByTimeAsync(60 * second);
+    expect(world.reads).toBe(0);
     expect(await world.status.read()).toEqual(up);
     world.answer = () => Promise.resolve(broken);
     await vi.advanceTimersByTimeAsync(15 * second - 1);
@@ -64,18 +55,6 @@ describe('the state', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(await world.status.read()).toEqual(broken);
     expect(world.reads).toBe(2);
-  });
-
-  test('is read once for all concurrent requests, and not without requests', async () => {
-    const world = createWorld();
-    await vi.advanceTimersByTimeAsync(60 * second);
-    expect(world.reads).toBe(0);
-    const { promise, resolve } = Promise.withResolvers<PlatformStatus>();
-    world.answer = () => promise;
-    const answers = Array.from({ length: 1000 }, () => world.status.read());
-    resolve(broken);
-    expect(new Set(await Promise.all(answers))).toEqual(new Set([broken]));
-    expect(world.reads).toBe(1);
   });
 
   test('stays up for 60 s after a failed read, is then unknown, and is read again every 2 s', async () => {
@@ -215,19 +194,19 @@ describe('the snapshot', () => {
     writeFileSync(file, text);
     const writtenAt = Date.now() / 1000 - minutes * 60;
     utimesSync(file, writtenAt, writtenAt);
-    const source = { read: () => new Promise<PlatformStatus>(() => undefined), close: () => Promise.resolve() };
-    const status = createStatus({ source, file, onFileFailure: () => undefined });
+    const { promise, resolve } = Promise.withResolvers<PlatformStatus>();
+    const { status } = createWorld({ file }, () => promise);
     const answer = status.read();
     if (!expected) await vi.advanceTimersByTimeAsync(5 * second);
     expect(await answer).toEqual(expected);
     expect(textOf(file)).toBe(text);
+    resolve(broken);
   });
 
   test('of an earlier process is the state for 60 s after a failed first read', async () => {
     const file = join(temporaryFolder(), 'status.json');
     writeFileSync(file, JSON.stringify(broken));
-    const source = { read: () => Promise.reject(new Error('away')), close: () => Promise.resolve() };
-    const status = createStatus({ source, file, onFileFailure: () => undefined });
+    const { status } = createWorld({ file }, () => Promise.reject(new Error('away')));
     expect(await status.read()).toEqual(broken);
     await vi.advanceTimersByTimeAsync(60 * second - 1);
     expect(await status.read()).toEqual(broken);
