@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { offline } from '../helpers/app.ts';
 import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
 import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
+import { createTextUpstream } from '../helpers/upstream-registry.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import { runHere } from './run-command.ts';
 
 const price = '{ EUR: { 1: { register: 10, renew: 12, transfer: 0 } } }';
-const offline = { DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off' };
 
 /** The settings for a release whose TLDs have these look-ups. */
 async function settingsOf(lookups: Readonly<Record<string, string>>): Promise<Record<string, string>> {
@@ -27,6 +28,7 @@ test('if all TLDs work, doctor prints a table and exits with status 0', async ()
   expect(heading).toMatch(/^TLD +WORKS +MUST EXIST +MUST NOT +MS +ASKED AT$/);
   expect(row).toMatch(/^\.com +yes +nic\.com taken +free +\d+ +rdap http:\/\/127\.0\.0\.1:\d+\/rdap\/$/);
   expect(more).toEqual([]);
+  expect(rdap.queried().find((name) => name !== 'nic.com')).toMatch(/^x[0-9a-f]{24}\.com$/);
 });
 
 test('if a TLD would answer 502 or wrongly, doctor reports it and exits with status 1', async () => {
@@ -34,18 +36,21 @@ test('if a TLD would answer 502 or wrongly, doctor reports it and exits with sta
     createRdapUpstream(),
     createUpstream(() => ({ status: 404, body: '{"errorCode":404}' })),
   ]);
+  const { address } = await createTextUpstream(() => 'what is this');
   const settings = await settingsOf({
     '.com': `{ rdap: "${rdap.base}" }`,
     '.net': `{ rdap: "${wrong.url}/" }`,
     '.org': 'none',
+    '.se': `{ whois: "${address}" }`,
   });
   const { status, stdout, stderr } = await runHere(['domains', 'doctor', '--json'], settings);
-  expect({ status, stderr }).toEqual({ status: 1, stderr: '2 of 3 TLDs would answer 502, or wrongly\n' });
-  const rows = JSON.parse(stdout) as { tld: string; works: boolean; missing: { availability: string } }[];
-  expect(rows.map(({ tld, works, missing }) => [tld, works, missing.availability])).toEqual([
-    ['com', true, 'free'],
-    ['net', false, 'unknown'],
-    ['org', false, 'unknown'],
+  expect({ status, stderr }).toEqual({ status: 1, stderr: '3 of 4 TLDs would answer 502, or wrongly\n' });
+  const failed = { existing: { availability: 'unknown' }, missing: { availability: 'unknown' } };
+  expect(JSON.parse(stdout)).toMatchObject([
+    { tld: 'com', works: true, existing: { availability: 'taken' }, missing: { availability: 'free' } },
+    { tld: 'net', works: false, source: `rdap ${wrong.url}/`, ...failed },
+    { tld: 'org', works: false, source: 'none', ...failed },
+    { tld: 'se', works: false, source: `whois ${address}`, ...failed },
   ]);
 });
 

@@ -1,22 +1,27 @@
 import { createUpstream, json } from './upstream.ts';
 import type { OnEnd } from './upstream.ts';
 
-/** A stand-in for the RDAP server of a registry. */
-export type RdapUpstream = Awaited<ReturnType<typeof createRdapUpstream>>;
+/** A domain object in RDAP format (RFC 9083 §5.3). */
+export function toDomainObject(name: string, changes: Readonly<Record<string, unknown>> = {}): object {
+  return { objectClassName: 'domain', ldhName: name, status: ['active'], ...changes };
+}
 
-/** Starts the stand-in, with its base URL, the names taken besides the registries' own, and those queried in order. */
-export async function createRdapUpstream({ onEnd }: { onEnd?: OnEnd } = {}) {
-  const taken = new Set<string>();
+/**
+ * Starts a stand-in for the RDAP server of a registry, with its base URL, the names that are taken, and those queried in
+ * order. Without `names`, those are taken too by which a search checks that a registry knows its TLD.
+ */
+export async function createRdapUpstream({ names, onEnd }: { names?: readonly string[]; onEnd?: OnEnd } = {}) {
+  const taken = new Set(names);
+  const toName = (path: string) => path.slice(path.lastIndexOf('/') + 1);
   const upstream = await createUpstream(
     ({ path }) => {
-      const [, name = ''] = /^\/rdap\/domain\/([a-z0-9.-]+)$/.exec(path) ?? [];
-      const isRegistered = taken.has(name) || /^(?:nic|bbc|nominet)\./.test(name);
-      const found = { objectClassName: 'domain', ldhName: name.toUpperCase(), status: ['active'] };
-      const body = isRegistered ? found : { errorCode: 404, title: 'Not Found' };
+      const name = toName(path);
+      const isRegistered = taken.has(name) || (!names && /^(?:nic|bbc|nominet)\./.test(name));
+      const body = isRegistered ? toDomainObject(name.toUpperCase()) : { errorCode: 404, title: 'Not Found' };
       return json(isRegistered ? 200 : 404, body, 'application/rdap+json');
     },
     { onEnd },
   );
-  const queried = () => upstream.seen.map(({ path }) => path.slice(path.lastIndexOf('/') + 1));
+  const queried = () => upstream.seen.map(({ path }) => toName(path));
   return Object.assign(upstream, { base: `${upstream.url}/rdap/`, taken, queried });
 }

@@ -3,25 +3,7 @@ import type { Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { listen } from './free-port.ts';
 import { createUpstream } from './upstream.ts';
-import type { Answer, Seen, Upstream } from './upstream.ts';
-
-/** A domain object in RDAP format (RFC 9083 §5.3). */
-export function toDomainObject(name: string, changes: Readonly<Record<string, unknown>> = {}): string {
-  return JSON.stringify({ objectClassName: 'domain', ldhName: name, status: ['active'], ...changes });
-}
-
-/** Starts an RDAP server that has these names and answers 404 for all others. */
-export async function createRdapUpstream(names: readonly string[] = []): Promise<Upstream> {
-  return await createUpstream((request) => answerRdap(request, names));
-}
-
-/** The answer of an RDAP server that has these names. */
-export function answerRdap({ path }: Seen, names: readonly string[]): Answer {
-  const name = path.slice(path.lastIndexOf('/') + 1);
-  const headers = { 'content-type': 'application/rdap+json' };
-  if (names.includes(name)) return { status: 200, headers, body: toDomainObject(name) };
-  return { status: 404, headers, body: JSON.stringify({ errorCode: 404, title: 'Not Found' }) };
-}
+import type { Upstream } from './upstream.ts';
 
 /** IANA's bootstrap list: the given services plus fillers to reach the required minimum. */
 export function toBootstrap(bases: Readonly<Record<string, string>>, fillers = 500): string {

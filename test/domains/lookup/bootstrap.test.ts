@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createBootstrap } from '../../../server/domains/lookup/rdap.ts';
-import { createBootstrapUpstream, createRdapUpstream, toBootstrap } from '../../helpers/upstream-registry.ts';
-import { createTestLog, until } from '../../helpers/upstream.ts';
+import { createRdapUpstream } from '../../helpers/upstream-rdap.ts';
+import { createBootstrapUpstream, toBootstrap } from '../../helpers/upstream-registry.ts';
+import { createTestLog, json, until } from '../../helpers/upstream.ts';
 import type { Fault } from '../../helpers/upstream.ts';
 import { createTestRegistries } from './harness.ts';
 
@@ -52,8 +53,7 @@ test('disallowed servers are left out, and https is preferred', async () => {
     [['none'], []],
   ];
   const list = JSON.parse(toBootstrap({})) as { services: unknown[] };
-  const body = JSON.stringify({ ...list, services: [...services, ...list.services] });
-  upstream.fail({ status: 200, body });
+  upstream.fail(json(200, { ...list, services: [...services, ...list.services] }));
   await bootstrap.start();
   await bootstrap.refresh();
   expect(bootstrap.find('both')?.base).toBe('https://rdap.both.example/');
@@ -78,10 +78,7 @@ test.each<[string, Fault]>([
   ['a redirect', { status: 302, headers: { location: '/elsewhere' } }],
   ['a page for people', { status: 200, body: '<html></html>' }],
   ['JSON of another shape', { status: 200, body: '{"services":[["com"]]}' }],
-  [
-    'services of another shape',
-    { status: 200, body: JSON.stringify({ services: Array.from({ length: 600 }, () => 'com') }) },
-  ],
+  ['services of another shape', json(200, { services: Array.from({ length: 600 }, () => 'com') })],
   ['too small a list', { status: 200, body: toBootstrap({ com: 'https://rdap.wrong.example/' }, 400) }],
   ['a list with few allowed servers', { status: 200, body: toBootstrap({}).replaceAll('https:', 'http:') }],
   ['too much', 'huge'],
@@ -102,21 +99,10 @@ test.each<[string, Fault]>([
 
 test('if the list server is down, the built-in list is used and its servers need a canary check', async () => {
   const { upstream, bootstrap } = await prepare({});
-  await bootstrap.start();
   await upstream.stop();
-  const { log } = createTestLog();
-  const away = createBootstrap({
-    url: upstream.url,
-    builtIn: new Map([['com', 'https://rdap.built-in.example/']]),
-    userAgent: 'x',
-    refreshMs: day,
-    now: () => performance.now(),
-    log,
-  });
-  onTestFinished(() => away.close());
-  await away.start();
-  expect(away.find('com')?.base).toBe('https://rdap.built-in.example/');
-  expect(away.isCurrent()).toBe(false);
+  await bootstrap.start();
+  expect(bootstrap.find('com')?.base).toBe('https://rdap.built-in.example/');
+  expect(bootstrap.isCurrent()).toBe(false);
 });
 
 test('the list is refreshed automatically', async () => {
@@ -127,7 +113,10 @@ test('the list is refreshed automatically', async () => {
 });
 
 test('the first searches wait for the list, and a new list is used after a refresh', async () => {
-  const [old, moved] = [await createRdapUpstream(), await createRdapUpstream(['some-name.shop'])];
+  const [old, moved] = [
+    await createRdapUpstream({ names: [] }),
+    await createRdapUpstream({ names: ['some-name.shop'] }),
+  ];
   const list = await createBootstrapUpstream({ shop: `${old.url}/` });
   const registries = createTestRegistries({ bootstrapUrl: list.url, limits: { refreshMs: 50 } });
   expect(await registries.check({ name: 'some-name.shop', tld: 'shop' })).toBe('free');

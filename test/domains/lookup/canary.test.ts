@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
 import { listedBases } from '../../../server/domains/lookup/rdap.ts';
 import { toExistingName } from '../../../server/domains/lookup/registries.ts';
-import { createRdapUpstream, createTextUpstream, toDomainObject } from '../../helpers/upstream-registry.ts';
-import { createUpstream } from '../../helpers/upstream.ts';
-import { createListedRegistries, createTestRegistries } from './harness.ts';
+import { createRdapUpstream, toDomainObject } from '../../helpers/upstream-rdap.ts';
+import { json } from '../../helpers/upstream.ts';
+import { createListedRegistries, createTestRegistries, serveShop } from './harness.ts';
 
 const free = { name: 'some-name.io', tld: 'io' };
 const hour = 60 * 60 * 1000;
 
 test('a server that IANA does not list is trusted after its canary check: a name that must exist', async () => {
-  const upstream = await createRdapUpstream(['nic.io', 'taken.io']);
+  const upstream = await createRdapUpstream({ names: ['nic.io', 'taken.io'] });
   const registries = createTestRegistries();
   const lookup = { rdap: upstream.url };
   expect(await registries.check({ name: 'taken.io', tld: 'io' }, lookup)).toBe('taken');
@@ -23,7 +23,7 @@ test('a server that IANA does not list is trusted after its canary check: a name
 });
 
 test('a server that denies its canary is disabled, and checked again after an hour', async () => {
-  const upstream = await createRdapUpstream();
+  const upstream = await createRdapUpstream({ names: [] });
   const registries = createTestRegistries();
   const lookup = { rdap: upstream.url };
   for (let count = 0; count < 5; count += 1) expect(await registries.check(free, lookup)).toBe('unknown');
@@ -35,7 +35,7 @@ test('a server that denies its canary is disabled, and checked again after an ho
 });
 
 test('a canary check without a result is repeated', async () => {
-  const upstream = await createRdapUpstream(['nic.io']);
+  const upstream = await createRdapUpstream({ names: ['nic.io'] });
   const registries = createTestRegistries();
   upstream.fail({ status: 500 }, ({ path }) => path.endsWith('/nic.io'));
   expect(await registries.check(free, { rdap: upstream.url })).toBe('unknown');
@@ -44,7 +44,7 @@ test('a canary check without a result is repeated', async () => {
 });
 
 test('concurrent names share one canary check', async () => {
-  const upstream = await createRdapUpstream(['nic.io']);
+  const upstream = await createRdapUpstream({ names: ['nic.io'] });
   const registries = createTestRegistries();
   const names = Array.from({ length: 20 }, (_, index) => ({ name: `name${index}.io`, tld: 'io' }));
   const answers = await Promise.all(names.map((domain) => registries.check(domain, { rdap: upstream.url })));
@@ -53,7 +53,7 @@ test('concurrent names share one canary check', async () => {
 });
 
 test('a canary check counts for one TLD', async () => {
-  const upstream = await createRdapUpstream(['nic.io']);
+  const upstream = await createRdapUpstream({ names: ['nic.io'] });
   const registries = createTestRegistries();
   expect(await registries.check(free, { rdap: upstream.url })).toBe('free');
   expect(await registries.check({ name: 'some-name.co', tld: 'co' }, { rdap: upstream.url })).toBe('unknown');
@@ -63,47 +63,44 @@ test.each([
   ['nic.shop', 'its canary'],
   ['taken.shop', 'a name that was searched'],
 ])('a listed server that knew %s (%s) is confirmed for an hour', async (existing) => {
-  const upstream = await createUpstream(({ path }) =>
-    path.endsWith(`/${existing}`) ? { status: 200, body: toDomainObject(existing) } : { status: 404 },
+  const { upstream, registries, check } = await serveShop(({ path }) =>
+    path.endsWith(`/${existing}`) ? json(200, toDomainObject(existing)) : { status: 404 },
   );
-  const registries = await createListedRegistries({ shop: `${upstream.url}/` });
   const canaries = (): number => upstream.seen.filter(({ path }) => path.endsWith('/nic.shop')).length;
-  if (existing === 'taken.shop') expect(await registries.check({ name: existing, tld: 'shop' })).toBe('taken');
-  for (const name of ['one.shop', 'two.shop']) expect(await registries.check({ name, tld: 'shop' })).toBe('free');
+  if (existing === 'taken.shop') expect(await check(existing)).toBe('taken');
+  for (const name of ['one.shop', 'two.shop']) expect(await check(name)).toBe('free');
   const before = canaries();
   // From now on it has no names, as if it had moved.
   upstream.fail({ status: 404 });
   registries.advance(hour - 60_000);
-  expect(await registries.check({ name: 'three.shop', tld: 'shop' })).toBe('free');
+  expect(await check('three.shop')).toBe('free');
   expect(canaries()).toBe(before);
   registries.advance(60_000);
-  expect(await registries.check({ name: 'four.shop', tld: 'shop' })).toBe('unknown');
+  expect(await check('four.shop')).toBe('unknown');
   expect(canaries()).toBe(before + 1);
 });
 
 test('a listed server that denies its canary has no result, until it knows a name', async () => {
-  const upstream = await createUpstream(({ path }) =>
-    path.endsWith('/taken.shop') ? { status: 200, body: toDomainObject('taken.shop') } : { status: 404 },
+  const { upstream, registries, check } = await serveShop(({ path }) =>
+    path.endsWith('/taken.shop') ? json(200, toDomainObject('taken.shop')) : { status: 404 },
   );
-  const registries = await createListedRegistries({ shop: `${upstream.url}/` });
-  const check = (name: string) => registries.check({ name: `${name}.shop`, tld: 'shop' });
-  expect([await check('one'), await check('two')]).toEqual(['unknown', 'unknown']);
-  expect([await check('taken'), await check('three')]).toEqual(['taken', 'free']);
-  const names = upstream.seen.map(({ path }) => path.slice('/domain/'.length, -'.shop'.length));
+  expect([await check('one.shop'), await check('two.shop')]).toEqual(['unknown', 'unknown']);
+  expect([await check('taken.shop'), await check('three.shop')]).toEqual(['taken', 'free']);
+  const names = upstream.seen.map(({ path }) => path.slice('/rdap/domain/'.length, -'.shop'.length));
   // One check of a name that must exist, which an hour of searches shares.
   expect(names).toEqual(['one', 'nic', 'two', 'taken', 'three']);
   expect(registries.written()).toContain('denies a name that exists');
 });
 
 test('a name that a server knows does not confirm it, unless IANA lists it: a registrar knows its own only', async () => {
-  const upstream = await createRdapUpstream(['taken.io']);
+  const upstream = await createRdapUpstream({ names: ['taken.io'] });
   const registries = createTestRegistries();
   expect(await registries.check({ name: 'taken.io', tld: 'io' }, { rdap: upstream.url })).toBe('taken');
   expect(await registries.check(free, { rdap: upstream.url })).toBe('unknown');
 });
 
 test('a server that IANA lists is trusted without a canary check, for its TLD alone', async () => {
-  const upstream = await createRdapUpstream();
+  const upstream = await createRdapUpstream({ names: [] });
   const registries = await createListedRegistries({ com: `${upstream.url}/`, uk: `${upstream.url}/` });
   expect(await registries.check({ name: 'some-name.com', tld: 'com' })).toBe('free');
   expect(await registries.check({ name: 'some-name.com', tld: 'com' }, { rdap: upstream.url })).toBe('free');
@@ -115,13 +112,13 @@ test('a server that IANA lists is trusted without a canary check, for its TLD al
 });
 
 test('a suffix of two labels can pass a canary check', async () => {
-  const upstream = await createRdapUpstream(['nic.com.pl']);
+  const upstream = await createRdapUpstream({ names: ['nic.com.pl'] });
   const registries = await createListedRegistries({ pl: `${upstream.url}/` });
   expect(await registries.check({ name: 'some-name.com.pl', tld: 'com.pl' })).toBe('free');
 });
 
 test('an entry of two labels is preferred', async () => {
-  const [one, two] = [await createRdapUpstream(), await createRdapUpstream()];
+  const [one, two] = [await createRdapUpstream({ names: [] }), await createRdapUpstream({ names: [] })];
   const registries = await createListedRegistries({ pl: `${one.url}/`, 'com.pl': `${two.url}/` });
   expect(await registries.check({ name: 'some-name.com.pl', tld: 'com.pl' })).toBe('free');
   expect([one.seen.length, two.seen.length]).toEqual([0, 1]);
@@ -153,32 +150,4 @@ test('the built-in list has the expected size and servers', () => {
   expect(listedBases.get('nl')).toBe('https://rdap.sidn.nl/');
   expect(listedBases.get('store')).toBe('https://rdap.radix.host/rdap/');
   for (const base of listedBases.values()) expect(base).toMatch(/^https:\/\/[^:/]+\/(?:.*\/)?$/);
-});
-
-test('a diagnosis checks a name that must exist and one that must not', async () => {
-  const upstream = await createRdapUpstream(['nic.io']);
-  const registries = createTestRegistries();
-  const found = await registries.diagnose('io', { rdap: `${upstream.url}/` });
-  expect(found).toMatchObject({
-    source: `rdap ${upstream.url}/`,
-    existing: { name: 'nic.io', availability: 'taken' },
-    missing: { availability: 'free' },
-  });
-  expect(found.missing.name).toMatch(/^x[0-9a-f]{24}\.io$/);
-  expect(found.ms).toBeGreaterThan(0);
-});
-
-test('a diagnosis shows failures', async () => {
-  const upstream = await createRdapUpstream();
-  const text = await createTextUpstream(() => 'what is this');
-  const registries = createTestRegistries();
-  expect(await registries.diagnose('io', { rdap: upstream.url })).toMatchObject({
-    existing: { availability: 'unknown' },
-    missing: { availability: 'unknown' },
-  });
-  expect(await registries.diagnose('se', { whois: text.address })).toMatchObject({
-    source: `whois ${text.address}`,
-    existing: { name: 'nic.se', availability: 'unknown' },
-  });
-  expect(await registries.diagnose('es', 'none')).toMatchObject({ source: 'none' });
 });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { stopTimeouts } from '../../helpers/clock.ts';
 import { createDnsUpstream } from '../../helpers/upstream-dns.ts';
 import type { DnsAnswer, DnsRecord } from '../../helpers/upstream-dns.ts';
-import { createRdapUpstream } from '../../helpers/upstream-registry.ts';
+import { createRdapUpstream } from '../../helpers/upstream-rdap.ts';
 import { until } from '../../helpers/upstream.ts';
 import { createListedRegistries, createTestRegistries } from './harness.ts';
 
@@ -15,7 +15,7 @@ const alias: DnsRecord = { owner: domain.name, type: 'CNAME', data: 'other.examp
 
 async function prepare(answer: (over: 'udp' | 'tcp') => DnsAnswer, names: readonly string[] = [], dnsMs = 300) {
   const dns = await createDnsUpstream((_, over) => answer(over));
-  const rdap = await createRdapUpstream(names);
+  const rdap = await createRdapUpstream({ names });
   const registries = await createListedRegistries(
     { shop: `${rdap.url}/` },
     { dnsServers: [dns.address], limits: { dnsMs } },
@@ -39,6 +39,9 @@ test.each<[string, (over: 'udp' | 'tcp') => DnsAnswer]>([
 test.each<[string, (over: 'udp' | 'tcp') => DnsAnswer]>([
   ['NXDOMAIN', () => ({ code: 3, authority: [soa] })],
   ['NODATA', () => ({ authority: [soa] })],
+  ['NXDOMAIN without an SOA', () => ({ code: 3 })],
+  ['NODATA without an SOA', () => ({})],
+  ['FORMERR', () => ({ code: 1 })],
   ['SERVFAIL', () => ({ code: 2 })],
   ['REFUSED', () => ({ code: 5 })],
   ['an address, as of wildcards and rewriting resolvers', () => ({ answers: [a] })],
@@ -52,12 +55,17 @@ test.each<[string, (over: 'udp' | 'tcp') => DnsAnswer]>([
   ['an empty answer', () => Buffer.alloc(0)],
   ['a truncated answer, and nothing over TCP', (over) => (over === 'udp' ? { truncated: true } : 'silence')],
   ['a truncated answer over TCP too', () => ({ truncated: true, answers: [ns] })],
+  ['records that end too early', () => ({ answers: [{ ...ns, owner: '@', data: Buffer.alloc(0) }], truncated: true })],
+  ['a compression loop', () => Buffer.from('000081800001000100000000c00c00020001', 'hex')],
   ['silence', () => 'silence'],
-])('DNS: %s has no result, and the registry is requested', async (_, answer) => {
+])('DNS: %s has no result, and only the registry decides', async (_, answer) => {
   const { rdap, registries } = await prepare(answer, ['taken.shop']);
-  expect(await registries.check(domain)).toBe('free');
-  expect(await registries.check({ name: 'taken.shop', tld: 'shop' })).toBe('taken');
+  const names = [domain.name, 'taken.shop'];
+  const found = await Promise.all(names.map((name) => registries.check({ name, tld: 'shop' })));
+  expect(found).toEqual(['free', 'taken']);
   expect(rdap.seen).toHaveLength(2);
+  rdap.fail({ status: 500 });
+  expect(await registries.check(domain)).toBe('unknown');
 });
 
 test.each([
@@ -81,7 +89,7 @@ test('the second resolver is used if the first does not answer', async () => {
 });
 
 test('an unreachable or invalid resolver has no result', async () => {
-  const rdap = await createRdapUpstream(['nic.shop']);
+  const rdap = await createRdapUpstream({ names: ['nic.shop'] });
   for (const dnsServers of [['127.0.0.1:1'], ['[::1]:1'], ['no address'], ['::1', '192.0.2.1:70000'], []]) {
     const registries = createTestRegistries({ dnsServers, limits: { dnsMs: 100 } });
     expect(await registries.check(domain, { rdap: rdap.url })).toBe('free');

@@ -1,15 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { createDnsUpstream } from '../../helpers/upstream-dns.ts';
-import type { DnsAnswer } from '../../helpers/upstream-dns.ts';
-import { createRdapUpstream, createTextUpstream, toDomainObject } from '../../helpers/upstream-registry.ts';
+import { createRdapUpstream, toDomainObject } from '../../helpers/upstream-rdap.ts';
+import { createTextUpstream } from '../../helpers/upstream-registry.ts';
 import type { TextAnswer } from '../../helpers/upstream-registry.ts';
+import { json } from '../../helpers/upstream.ts';
 import type { Fault } from '../../helpers/upstream.ts';
 import { createListedRegistries, createTestRegistries } from './harness.ts';
 
-const limits = { answerMs: 250, lookupMs: 800, dnsMs: 100 };
+const limits = { answerMs: 250, lookupMs: 800 };
 const name = 'some-name.shop';
 const shop = { name, tld: 'shop' };
-const json = (body: unknown, status = 200): Fault => ({ status, body: JSON.stringify(body) });
 const redirect = (location: string): Fault => ({ status: 302, headers: { location } });
 
 const statuses = [
@@ -28,20 +27,20 @@ const rdapFaults: [string, Fault][] = [
   ['an endless 404', { status: 404, body: ' '.repeat(300 * 1024) }],
   ['a 404 that is cut', { status: 404, headers: { 'content-length': '1000' }, body: 'Not' }],
   ['a 404 that is not unpacked', { status: 404, headers: { 'content-encoding': 'gzip' }, body: 'not gzip' }],
-  ['a 404 with another code', json({ errorCode: 500 }, 404)],
-  ['a 404 with the object', { status: 404, body: toDomainObject(name) }],
+  ['a 404 with another code', json(404, { errorCode: 500 })],
+  ['a 404 with the object', json(404, toDomainObject(name))],
   ['an empty body', { status: 200, body: '' }],
   ['a page for people', { status: 200, body: '<h1>404 Not Found</h1>' }],
-  ['half of the JSON', { status: 200, body: toDomainObject(name).slice(0, -5) }],
-  ['null', json(null)],
-  ['an array', json([toDomainObject(name)])],
-  ['text', json('not found')],
-  ['an error object', json({ errorCode: 404, title: 'Not Found', description: ['free'] })],
-  ['another domain', { status: 200, body: toDomainObject('other.shop') }],
-  ['a name below it', { status: 200, body: toDomainObject(`www.${name}`) }],
-  ['a name of another kind', { status: 200, body: toDomainObject(name, { ldhName: 5 }) }],
-  ['an entity', json({ objectClassName: 'entity', handle: name, ldhName: name })],
-  ['a search result', json({ domainSearchResults: [] })],
+  ['half of the JSON', { status: 200, body: JSON.stringify(toDomainObject(name)).slice(0, -5) }],
+  ['null', json(200, null)],
+  ['an array', json(200, [toDomainObject(name)])],
+  ['text', json(200, 'not found')],
+  ['an error object', json(200, { errorCode: 404, title: 'Not Found', description: ['free'] })],
+  ['another domain', json(200, toDomainObject('other.shop'))],
+  ['a name below it', json(200, toDomainObject(`www.${name}`))],
+  ['a name of another kind', json(200, toDomainObject(name, { ldhName: 5 }))],
+  ['an entity', json(200, { objectClassName: 'entity', handle: name, ldhName: name })],
+  ['a search result', json(200, { domainSearchResults: [] })],
   ['a redirect to nowhere', { status: 302 }],
   ['a redirect to itself', redirect(`/domain/${name}`)],
   ['a redirect to a private address', redirect('https://10.0.0.1/')],
@@ -53,7 +52,7 @@ const rdapFaults: [string, Fault][] = [
 ];
 
 test.each(rdapFaults)('RDAP: %s is not free', async (_, fault) => {
-  const upstream = await createRdapUpstream();
+  const upstream = await createRdapUpstream({ names: [] });
   const registries = await createListedRegistries({ shop: `${upstream.url}/` }, { limits });
   upstream.fail(fault);
   expect(await registries.check(shop)).toBe('unknown');
@@ -61,7 +60,7 @@ test.each(rdapFaults)('RDAP: %s is not free', async (_, fault) => {
 });
 
 test('RDAP: an unreachable and a missing server are not free', async () => {
-  const upstream = await createRdapUpstream();
+  const upstream = await createRdapUpstream({ names: [] });
   await upstream.stop();
   const registries = createTestRegistries({ limits });
   expect(await registries.check(shop, { rdap: upstream.url })).toBe('unknown');
@@ -72,7 +71,7 @@ test('RDAP: an unreachable and a missing server are not free', async () => {
 
 test('RDAP: a failed canary check has no result', async () => {
   for (const fault of [{ status: 404 }, { status: 500 }, { status: 429 }, 'hang', 'cut', 'huge', 'garbage'] as const) {
-    const upstream = await createRdapUpstream();
+    const upstream = await createRdapUpstream({ names: [] });
     upstream.fail(fault, ({ path }) => path.endsWith('/nic.shop'));
     expect(await createTestRegistries({ limits }).check(shop, { rdap: upstream.url })).toBe('unknown');
   }
@@ -106,38 +105,19 @@ const textFaults: [string, (text: string) => TextAnswer][] = [
   ['a web page', () => 'HTTP/1.1 404 Not Found\r\n\r\n<h1>Not found</h1>'],
 ];
 
-describe.each(Object.keys(free))('%s', (which) => {
+describe.each(Object.entries(free))('%s', (which, text) => {
   const [kind, tld] = which.split(' ') as ['whois' | 'das', string];
-  test('its answer for a free name is free', async () => {
-    const { address } = await createTextUpstream(() => free[which]!);
+  const check = async (answer: TextAnswer, options = {}) => {
+    const { address } = await createTextUpstream(() => answer);
     const lookup = kind === 'das' ? { das: address } : { whois: address };
-    expect(await createTestRegistries().check({ name: `some-name.${tld}`, tld }, lookup)).toBe('free');
+    return createTestRegistries(options).check({ name: `some-name.${tld}`, tld }, lookup);
+  };
+
+  test('its answer for a free name is free', async () => {
+    expect(await check(text)).toBe('free');
   });
 
   test.each(textFaults)('%s is not free', async (_, fault) => {
-    const { address } = await createTextUpstream(() => fault(free[which]!));
-    const lookup = kind === 'das' ? { das: address } : { whois: address };
-    expect(await createTestRegistries({ limits }).check({ name: `some-name.${tld}`, tld }, lookup)).toBe('unknown');
+    expect(await check(fault(text), { limits })).toBe('unknown');
   });
-});
-
-test.each<[string, DnsAnswer]>([
-  ['no such name', { code: 3 }],
-  ['no data', {}],
-  ['a failure', { code: 2 }],
-  ['a refusal', { code: 5 }],
-  ['a format error', { code: 1 }],
-  ['silence', 'silence'],
-  ['no DNS', Buffer.from('x')],
-  ['another ID', { id: 1, code: 3 }],
-  ['records that end too early', { answers: [{ owner: '@', type: 'NS', data: Buffer.alloc(0) }], truncated: true }],
-  ['a compression loop', Buffer.from('000081800001000100000000c00c00020001', 'hex')],
-])('DNS: %s is not free if the registry fails, and taken if the registry says so', async (_, answer) => {
-  const dns = await createDnsUpstream(() => answer);
-  const upstream = await createRdapUpstream([name]);
-  const options = { dnsServers: [dns.address], limits: { dnsMs: limits.dnsMs } };
-  const registries = await createListedRegistries({ shop: `${upstream.url}/` }, options);
-  expect(await registries.check(shop)).toBe('taken');
-  upstream.fail({ status: 500 });
-  expect(await registries.check(shop)).toBe('unknown');
 });

@@ -1,20 +1,14 @@
 import { onTestFinished } from 'vitest';
 import { createRegistries } from '../../../server/domains/lookup/registries.ts';
-import type { RegistriesOptions, Registries } from '../../../server/domains/lookup/registries.ts';
+import type { RegistriesOptions } from '../../../server/domains/lookup/registries.ts';
 import { createBootstrapUpstream } from '../../helpers/upstream-registry.ts';
-import { createTestLog } from '../../helpers/upstream.ts';
-
-/** Registries for a test: without rate limits, DNS and internet servers by default. */
-export interface TestRegistries extends Registries {
-  readonly written: () => string;
-  /** Advances the clock of caches and backoffs. */
-  advance(ms: number): void;
-}
+import { createTestLog, createUpstream } from '../../helpers/upstream.ts';
+import type { Answer, Seen } from '../../helpers/upstream.ts';
 
 const quick = { rps: 10_000, burst: 10_000 };
 
-/** Creates registries that close when the test ends. */
-export function createTestRegistries(options: Partial<RegistriesOptions> = {}): TestRegistries {
+/** Creates registries until the test ends: by default without rate limits, DNS and internet servers. */
+export function createTestRegistries(options: Partial<RegistriesOptions> = {}) {
   const { log, written } = createTestLog();
   let elapsed = 0;
   const registries = createRegistries({
@@ -26,14 +20,24 @@ export function createTestRegistries(options: Partial<RegistriesOptions> = {}): 
     limits: { rate: quick, unlistedRate: quick, ...options.limits },
   });
   onTestFinished(() => registries.close());
-  return { ...registries, written, advance: (ms) => void (elapsed += ms) };
+  /** Advances the clock of caches and backoffs. */
+  const advance = (ms: number): void => void (elapsed += ms);
+  return { ...registries, written, advance };
 }
 
 /** Creates registries with a bootstrap list of these servers. */
 export async function createListedRegistries(
   bases: Readonly<Record<string, string>>,
   options: Partial<RegistriesOptions> = {},
-): Promise<TestRegistries> {
+) {
   const bootstrap = await createBootstrapUpstream(bases);
   return createTestRegistries({ bootstrapUrl: `${bootstrap.url}/rdap/dns.json`, ...options });
+}
+
+/** Creates registries whose list has a server for .shop, which answers so, and what checks a name there. */
+export async function serveShop(answer: (request: Seen) => Answer) {
+  const upstream = await createUpstream(answer);
+  const registries = await createListedRegistries({ shop: `${upstream.url}/rdap/` });
+  const check = (name = 'some-name.shop') => registries.check({ name, tld: 'shop' });
+  return { upstream, registries, check };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { isAllowedUrl, isPublicAddress, lookupPublic } from '../../../server/upstream/address.ts';
-import { createRdapUpstream } from '../../helpers/upstream-registry.ts';
+import { createRdapUpstream } from '../../helpers/upstream-rdap.ts';
 import { createTestRegistries } from './harness.ts';
 
 test.each([
@@ -72,7 +72,7 @@ test('a host with a non-public address is refused, except for loopback', async (
 });
 
 test('localhost is allowed too', async () => {
-  const upstream = await createRdapUpstream(['nic.shop']);
+  const upstream = await createRdapUpstream({ names: ['nic.shop'] });
   const rdap = upstream.url.replace('127.0.0.1', 'localhost');
   expect(await createTestRegistries().check({ name: 'some-name.shop', tld: 'shop' }, { rdap })).toBe('free');
 });

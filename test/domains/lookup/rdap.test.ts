@@ -1,45 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { stopClock, stopTimeouts } from '../../helpers/clock.ts';
-import { createRdapUpstream, toDomainObject } from '../../helpers/upstream-registry.ts';
-import { createUpstream, until } from '../../helpers/upstream.ts';
+import { createRdapUpstream, toDomainObject } from '../../helpers/upstream-rdap.ts';
+import { createUpstream, json, until } from '../../helpers/upstream.ts';
 import type { Answer } from '../../helpers/upstream.ts';
-import { createListedRegistries, createTestRegistries } from './harness.ts';
+import { createListedRegistries, createTestRegistries, serveShop } from './harness.ts';
 
 const shop = { name: 'some-name.shop', tld: 'shop' };
-const json = (body: unknown, status = 200): Answer => ({ status, body: JSON.stringify(body) });
-
-const missing = json({ errorCode: 404, title: 'Not Found' }, 404);
-
-/** Checks a name at a listed RDAP server with a given answer. */
-async function askListed(answer: Answer, domain = shop) {
-  const upstream = await createUpstream(() => answer);
-  const registries = await createListedRegistries({ [domain.tld]: `${upstream.url}/rdap/` });
-  return { availability: await registries.check(domain), upstream, registries };
-}
+const missing = json(404, { errorCode: 404, title: 'Not Found' });
 
 test.each<[string, Answer, string]>([
-  ['the object of the name', { status: 200, body: toDomainObject(shop.name) }, 'taken'],
-  ['a name in capitals, as Verisign has it', { status: 200, body: toDomainObject('SOME-NAME.SHOP') }, 'taken'],
-  ['a name with a dot at its end', { status: 200, body: toDomainObject('some-name.shop.') }, 'taken'],
-  [
-    'a name in redemption',
-    { status: 200, body: toDomainObject(shop.name, { status: ['redemption period'] }) },
-    'taken',
-  ],
-  ['the displayed name alone', json({ objectClassName: 'domain', unicodeName: 'Some-Name.shop' }), 'taken'],
-  ['an object with an error in it', { status: 200, body: toDomainObject(shop.name, { errorCode: 404 }) }, 'unknown'],
-  ['another kind of object', json({ objectClassName: 'ip network', ldhName: shop.name }), 'unknown'],
-  ['a domain without a name', json({ objectClassName: 'domain' }), 'unknown'],
+  ['the object of the name', json(200, toDomainObject(shop.name)), 'taken'],
+  ['a name in capitals, as Verisign has it', json(200, toDomainObject('SOME-NAME.SHOP')), 'taken'],
+  ['a name with a dot at its end', json(200, toDomainObject('some-name.shop.')), 'taken'],
+  ['a name in redemption', json(200, toDomainObject(shop.name, { status: ['redemption period'] })), 'taken'],
+  ['the displayed name alone', json(200, { objectClassName: 'domain', unicodeName: 'Some-Name.shop' }), 'taken'],
+  ['an object with an error in it', json(200, toDomainObject(shop.name, { errorCode: 404 })), 'unknown'],
+  ['another kind of object', json(200, { objectClassName: 'ip network', ldhName: shop.name }), 'unknown'],
+  ['a domain without a name', json(200, { objectClassName: 'domain' }), 'unknown'],
   ['404 as RDAP has it', missing, 'free'],
-  ['404 with an RDAP version alone', json({ rdapConformance: ['rdap_level_0'] }, 404), 'free'],
+  ['404 with an RDAP version alone', json(404, { rdapConformance: ['rdap_level_0'] }), 'free'],
   ['404 without a body', { status: 404 }, 'unknown'],
   ['404 as a page for people', { status: 404, body: '<html>Object not found</html>' }, 'unknown'],
-  ['404 with JSON of a gateway', json({ message: 'Not Found' }, 404), 'unknown'],
-  ['404 with JSON that is no object', json([404], 404), 'unknown'],
+  ['404 with JSON of a gateway', json(404, { message: 'Not Found' }), 'unknown'],
+  ['404 with JSON that is no object', json(404, [404]), 'unknown'],
 ])('RDAP: %s', async (_, answer, expected) => {
-  const { availability, upstream, registries } = await askListed(answer);
-  expect(availability).toBe(expected);
+  const { upstream, registries, check } = await serveShop(() => answer);
+  expect(await check()).toBe(expected);
   // A 404 without an RDAP body is followed by the canary.
   expect(upstream.seen.filter(({ path }) => !path.endsWith('/nic.shop'))).toMatchObject([
     {
@@ -56,9 +43,8 @@ test.each<[string, Answer, string]>([
 });
 
 test('an internationalised name is compared as A-labels', async () => {
-  const domain = { name: 'xn--mller-kva.shop', tld: 'shop' };
-  const { availability } = await askListed(json({ objectClassName: 'domain', unicodeName: 'Müller.shop' }), domain);
-  expect(availability).toBe('taken');
+  const { check } = await serveShop(() => json(200, { objectClassName: 'domain', unicodeName: 'Müller.shop' }));
+  expect(await check('xn--mller-kva.shop')).toBe('taken');
 });
 
 test.each([
@@ -68,53 +54,48 @@ test.each([
   [500, 1],
   [429, 1],
 ])('status %i causes %i requests', async (status, times) => {
-  const { availability, upstream } = await askListed({ status });
-  expect(availability).toBe('unknown');
+  const { upstream, check } = await serveShop(() => ({ status }));
+  expect(await check()).toBe('unknown');
   expect(upstream.seen).toHaveLength(times);
 });
 
 test('a retry can succeed', async () => {
   let attempts = 0;
-  const upstream = await createUpstream(() => ((attempts += 1) === 1 ? { status: 503 } : missing));
-  const registries = await createListedRegistries({ shop: `${upstream.url}/` });
-  expect(await registries.check(shop)).toBe('free');
+  const { check } = await serveShop(() => ((attempts += 1) === 1 ? { status: 503 } : missing));
+  expect(await check()).toBe('free');
 });
 
 test.each([301, 302, 303, 307, 308])('%i is followed on the same host, where a 404 counts', async (status) => {
-  const upstream = await createUpstream(({ path }) =>
+  const { check } = await serveShop(({ path }) =>
     path.startsWith('/new/') ? missing : { status, headers: { location: `/new${path}` } },
   );
-  const registries = await createListedRegistries({ shop: `${upstream.url}/` });
-  expect(await registries.check(shop)).toBe('free');
+  expect(await check()).toBe('free');
 });
 
 test('after a redirect to another host a name can be taken, but not free', async () => {
-  const elsewhere = await createRdapUpstream([shop.name]);
-  const upstream = await createUpstream(({ path }) => ({ status: 302, headers: { location: elsewhere.url + path } }));
-  const registries = await createListedRegistries({ shop: `${upstream.url}/` });
-  expect(await registries.check(shop)).toBe('taken');
-  expect(await registries.check({ name: 'other.shop', tld: 'shop' })).toBe('unknown');
+  const elsewhere = await createRdapUpstream({ names: [shop.name] });
+  const { check } = await serveShop(({ path }) => ({ status: 302, headers: { location: elsewhere.url + path } }));
+  expect(await check()).toBe('taken');
+  expect(await check('other.shop')).toBe('unknown');
   expect(elsewhere.seen).toHaveLength(2);
 });
 
 test('after a redirect to another host and back a name cannot be free', async () => {
   const elsewhere = await createUpstream(() => ({ status: 302, headers: { location: `${upstream.url}/back` } }));
-  const upstream = await createUpstream(({ path }) =>
+  const { upstream, check } = await serveShop(({ path }) =>
     path === '/back' ? missing : { status: 302, headers: { location: elsewhere.url } },
   );
-  const registries = await createListedRegistries({ shop: `${upstream.url}/` });
-  expect(await registries.check(shop)).toBe('unknown');
+  expect(await check()).toBe('unknown');
 });
 
 test.each([
   [3, 'free', 4],
   [4, 'unknown', 4],
 ])('%i redirects: %s, after %i requests', async (redirects, expected, requests) => {
-  const upstream = await createUpstream(() =>
+  const { upstream, check } = await serveShop(() =>
     upstream.seen.length > redirects ? missing : { status: 302, headers: { location: '/again' } },
   );
-  const registries = await createListedRegistries({ shop: `${upstream.url}/` });
-  expect(await registries.check(shop)).toBe(expected);
+  expect(await check()).toBe(expected);
   expect(upstream.seen).toHaveLength(requests);
 });
 
@@ -126,8 +107,8 @@ test.each<[string, () => Answer['headers'], number]>([
   ['for at least a second', () => ({ 'retry-after': '0' }), 1000],
   ['for at most five minutes', () => ({ 'retry-after': '86400' }), 300_000],
 ])('after 429 a host gets no requests %s, others do', async (_, headers, ms) => {
-  const throttled = await createRdapUpstream();
-  const other = await createRdapUpstream();
+  const throttled = await createRdapUpstream({ names: [] });
+  const other = await createRdapUpstream({ names: [] });
   let time = 1;
   const bases = { shop: `${throttled.url}/`, nl: `${other.url}/` };
   const registries = await createListedRegistries(bases, { now: () => time });
@@ -144,7 +125,7 @@ test.each<[string, () => Answer['headers'], number]>([
 });
 
 test('1,000 concurrent names: four requests at a time per host, and the rest wait or are dropped', async () => {
-  const upstream = await createRdapUpstream();
+  const upstream = await createRdapUpstream({ names: [] });
   let running = 0;
   let most = 0;
   upstream.server.removeAllListeners('request');
@@ -176,7 +157,7 @@ test('slow answers block others, four at a time', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const pass = (ms: number) => clocks.forEach((advance) => advance(ms));
-  const upstream = await createRdapUpstream();
+  const upstream = await createRdapUpstream({ names: [] });
   const registries = await createListedRegistries(
     { shop: `${upstream.url}/` },
     { limits: { lookupMs: 1000, answerMs: 800 } },
@@ -196,7 +177,7 @@ test('slow answers block others, four at a time', async () => {
 });
 
 test('closed registries send no requests', async () => {
-  const upstream = await createRdapUpstream();
+  const upstream = await createRdapUpstream({ names: [] });
   const registries = createTestRegistries();
   upstream.fail('hang');
   const running = registries.check(shop, { rdap: upstream.url });
@@ -214,7 +195,7 @@ test.each([
   { name: 'shop', tld: 'shop' },
   { name: 'some-name.com', tld: 'shop' },
 ])('$name causes no request', async (domain) => {
-  const upstream = await createRdapUpstream();
+  const upstream = await createRdapUpstream({ names: [] });
   expect(await createTestRegistries().check(domain, { rdap: upstream.url })).toBe('unknown');
   expect(upstream.seen).toHaveLength(0);
 });
