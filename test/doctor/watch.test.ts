@@ -5,18 +5,19 @@ import { watchInstallation } from '../../server/doctor/watch.ts';
 import type { Watched } from '../../server/doctor/watch.ts';
 import { readEnv } from '../../server/env.ts';
 import { openProvider } from '../helpers/provider.ts';
-import type { Provider } from '../../server/hosting/providers/types.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { article, buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
 import { createPanelUpstream, panelKeys } from '../helpers/upstream-panel.ts';
+import type { PanelUpstream } from '../helpers/upstream-panel.ts';
 import { createTestLog } from '../helpers/upstream.ts';
 import { recordConsole } from '../hosting/providers/console-recorder.ts';
 import { sharedProject } from '../server/shared.ts';
 
-/** Watches an installation with nothing wrong, but for the changes; returns what stops it. */
-async function start(changes: Partial<Watched> & Pick<Watched, 'log'>): Promise<() => void> {
+/** Watches an installation with nothing wrong, but for the changes. */
+async function watch(changes: Partial<Watched>) {
   const settings = { DIST_DIR: join(await sharedProject(), 'dist'), DATA_DIR: temporaryFolder() };
+  const { log, lines, written } = createTestLog();
   const stop = watchInstallation({
     env: readEnv(settings),
     environment: {},
@@ -25,34 +26,31 @@ async function start(changes: Partial<Watched> & Pick<Watched, 'log'>): Promise<
     providers: new Map(),
     isPreview: false,
     pauseMs: 10,
+    log,
     ...changes,
   });
   onTestFinished(stop);
-  return stop;
-}
-
-/** Watches an installation; returns what is logged of faults as `level check: text`. */
-async function watch(changes: Partial<Watched>): Promise<() => string[]> {
-  const { log, lines } = createTestLog();
-  await start({ log, ...changes });
-  return () =>
+  /** What is logged of faults, as `level check: text`. */
+  const faults = () =>
     (lines() as Record<string, string>[])
       .map(({ level, check, msg }) => `${level} ${check}: ${msg}`)
       .filter((line) => !line.includes('token is accepted'))
       .toSorted();
+  return { stop, lines, written, faults };
 }
 
-/** A panel, and the provider that uses it. */
-async function preparePanel() {
+/** Watches a panel, to which something may happen before. */
+async function watchPanel(before: (panel: PanelUpstream) => void = () => undefined) {
   const panel = await createPanelUpstream();
   const { provider } = openProvider(panel.settings);
   const accounts = () => panel.seen.filter(({ path }) => path.endsWith('/account')).length;
   /** Waits until checks that began from now on have ended. */
   const checked = async (): Promise<void> => {
-    const before = accounts();
-    await expect.poll(accounts).toBeGreaterThan(before + 4);
+    const began = accounts();
+    await expect.poll(accounts).toBeGreaterThan(began + 4);
   };
-  return { panel, providers: new Map<string, Provider>([['panel', provider]]), checked };
+  before(panel);
+  return { panel, provider, checked, ...(await watch({ providers: new Map([['panel', provider]]) })) };
 }
 
 const refused = [
@@ -64,54 +62,52 @@ const refused = [
 const toOver = (line: string): string => line.replace('warn', 'info').replace(': ', ': over: ');
 
 test('a credential that a panel begins to refuse is logged once, and once when it is accepted again', async () => {
-  const { panel, providers, checked } = await preparePanel();
-  const lines = await watch({ providers });
+  const { panel, checked, faults } = await watchPanel();
   await checked();
-  expect(lines()).toEqual([]);
+  // Errors for a while are no line.
+  panel.fail({ status: 503 });
+  await checked();
+  panel.fail(undefined);
+  await checked();
+  expect(faults()).toEqual([]);
   const users = [...panel.users];
   panel.users.clear();
-  await expect.poll(lines).toEqual(refused);
+  await expect.poll(faults).toEqual(refused);
   await checked();
   // A panel that does not answer, or with an error, says nothing about the credential.
   for (const fault of ['drop', { status: 503 }, { status: 429 }, { status: 404 }] as const) {
     panel.fail(fault);
     await checked();
-    expect(lines()).toEqual(refused);
+    expect(faults()).toEqual(refused);
   }
   panel.fail(undefined);
   for (const [key, user] of users) panel.users.set(key, user);
-  await expect.poll(lines).toEqual([...refused.map(toOver), ...refused]);
+  await expect.poll(faults).toEqual([...refused.map(toOver), ...refused]);
   await checked();
-  expect(lines()).toHaveLength(4);
-  expect(lines().join()).not.toMatch(/ptlc_|127\.0\.0\.1/);
+  expect(faults()).toHaveLength(4);
+  expect(faults().join()).not.toMatch(/ptlc_|127\.0\.0\.1/);
 });
 
 test('a credential that is refused from the start is one line, not two', async () => {
-  const { panel, providers, checked } = await preparePanel();
-  panel.users.delete(panelKeys.write);
-  const lines = await watch({ providers });
+  const { checked, faults } = await watchPanel(({ users }) => users.delete(panelKeys.write));
   await checked();
   await checked();
-  expect(lines()).toEqual([refused[1]]);
+  expect(faults()).toEqual([refused[1]]);
 });
 
 test('a start logs that a panel cannot be reached, and that it is over', async () => {
-  const { panel, providers, checked } = await preparePanel();
-  panel.fail('drop');
-  const lines = await watch({ providers });
+  const { panel, checked, faults } = await watchPanel((one) => one.fail('drop'));
   // Once, and not for each of its credentials.
   const unreachable = 'warn provider panel: The panel cannot be reached with the token';
-  await expect.poll(lines).toEqual([unreachable]);
+  await expect.poll(faults).toEqual([unreachable]);
   await checked();
-  expect(lines()).toEqual([unreachable]);
+  expect(faults()).toEqual([unreachable]);
   panel.fail(undefined);
-  await expect.poll(lines).toEqual([toOver(unreachable), unreachable]);
+  await expect.poll(faults).toEqual([toOver(unreachable), unreachable]);
 });
 
 test('a start logs once that a credential is accepted', async () => {
-  const { providers, checked } = await preparePanel();
-  const { log, written } = createTestLog();
-  await start({ providers, log });
+  const { checked, written } = await watchPanel();
   await checked();
   await checked();
   expect(written().match(/"The \w+ is accepted"/g)).toEqual([
@@ -121,46 +117,33 @@ test('a start logs once that a credential is accepted', async () => {
 });
 
 test('of two refused credentials, the one that is accepted again is over', async () => {
-  const { panel, providers, checked } = await preparePanel();
+  const { panel, checked, faults } = await watchPanel();
   const user = panel.users.get(panelKeys.write)!;
   panel.users.clear();
-  const lines = await watch({ providers });
-  await expect.poll(lines).toEqual(refused);
+  await expect.poll(faults).toEqual(refused);
   panel.users.set(panelKeys.write, user);
-  await expect.poll(lines).toEqual([toOver(refused[1]!), ...refused]);
+  await expect.poll(faults).toEqual([toOver(refused[1]!), ...refused]);
   await checked();
-  expect(lines()).toHaveLength(3);
-});
-
-test('a panel that answers with errors for a while is no line', async () => {
-  const { panel, providers, checked } = await preparePanel();
-  const lines = await watch({ providers });
-  await checked();
-  panel.fail({ status: 503 });
-  await checked();
-  panel.fail(undefined);
-  await checked();
-  expect(lines()).toEqual([]);
+  expect(faults()).toHaveLength(3);
 });
 
 test('a read-only credential that may write is over only when consoles are open again', async () => {
-  const { panel, providers, checked } = await preparePanel();
-  const lines = await watch({ providers });
+  const { panel, provider, checked, faults } = await watchPanel();
   await checked();
   const user = panel.users.get(panelKeys.read)!;
   user.permissions.push('control.console');
   const tooMuch = expect.stringMatching(/^warn provider panel: The read_only_token may do more than read/) as string;
-  await expect.poll(lines).toEqual([tooMuch]);
-  const game = providers.get('panel')!.game!;
+  await expect.poll(faults).toEqual([tooMuch]);
+  const game = provider.game!;
   expect(await recordConsole(game, panel.wings.uuid).ended()).toBe('console is not available');
   // The account answers, but not what the credential may do.
   panel.fail({ status: 503 }, ({ path }) => path.includes('/servers/'));
   await checked();
-  expect(lines()).toEqual([tooMuch]);
+  expect(faults()).toEqual([tooMuch]);
   user.permissions.pop();
   panel.fail(undefined);
   const over = expect.stringMatching(/^info provider panel: over: The read_only_token may do more/) as string;
-  await expect.poll(lines).toEqual([over, tooMuch]);
+  await expect.poll(faults).toEqual([over, tooMuch]);
   panel.wings.become('running');
   const record = recordConsole(game, panel.wings.uuid);
   panel.wings.print('hello');
@@ -168,15 +151,10 @@ test('a read-only credential that may write is over only when consoles are open 
 });
 
 test('a stop during a check logs nothing', async () => {
-  const { panel, providers } = await preparePanel();
-  const { log, written } = createTestLog();
-  const asked = (): number => panel.seen.length;
-  panel.fail('hang');
-  const stop = await start({ providers, log });
-  await expect.poll(asked).toBe(1);
+  const { panel, provider, stop, written } = await watchPanel((one) => one.fail('hang'));
+  await expect.poll(() => panel.seen.length).toBe(1);
   const before = written();
   stop();
-  const provider = providers.get('panel')!;
   await provider.close();
   // Each takes as long as the one that was running.
   for (const _ of [1, 2, 3]) await provider.check();
@@ -205,9 +183,8 @@ function createClocks(at: string) {
 test('a fault is logged when it begins, once a day while it lasts, when it ends, and when it begins again', async () => {
   const release = { nextChangeAt: '2026-11-20' as string | null };
   const releases = { current: () => release } as unknown as Watched['releases'];
-  const { log, lines } = createTestLog();
   const clock = createClocks('2026-11-21T00:00:00Z');
-  await start({ log, releases, ...clock.changes });
+  const { lines } = await watch({ releases, ...clock.changes });
   const expected: unknown[] = [];
   for (const [hours, nextChangeAt, line] of [
     [0, '2026-11-20', ['warn', 'an article of 2026-11-', undefined]],
@@ -230,15 +207,15 @@ test('a release whose scheduled change did not come is logged until another is s
   const release = { nextChangeAt: '2026-11-20' as string | null };
   const releases = { current: () => release } as unknown as Watched['releases'];
   const { now, changes, looked } = createClocks('2026-11-19T23:59:00Z');
-  const lines = await watch({ releases, ...changes });
+  const { faults } = await watch({ releases, ...changes });
   now.wall = Date.parse('2026-11-20T00:30:00Z');
   await looked();
-  expect(lines()).toEqual([]);
+  expect(faults()).toEqual([]);
   now.wall = Date.parse('2026-11-20T01:01:00Z');
   const late = 'release age: an article of 2026-11-20 is not online: no release was built since';
-  await expect.poll(lines).toEqual([`warn ${late}`]);
+  await expect.poll(faults).toEqual([`warn ${late}`]);
   release.nextChangeAt = null;
-  await expect.poll(lines).toEqual([toOver(`warn ${late}`), `warn ${late}`]);
+  await expect.poll(faults).toEqual([toOver(`warn ${late}`), `warn ${late}`]);
 });
 
 test('a start logs each fault of the installation once, in the words of the doctor', async () => {
