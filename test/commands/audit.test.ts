@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { auditEntry } from '../store/samples.ts';
-import { brokenOutput, createCommandLine, refused, runHere, succeeded } from './run-command.ts';
+import { brokenOutput, createCommandLine, readAudit, refused, runHere, succeeded } from './run-command.ts';
 import type { CommandLine } from './run-command.ts';
 
 const t0 = Date.parse('2026-11-20T12:00:00Z');
@@ -20,14 +20,9 @@ async function createLog(): Promise<CommandLine> {
   return line;
 }
 
-async function readPrinted(line: CommandLine, ...args: string[]): Promise<unknown[]> {
-  const { stdout } = await line.run('audit', '--json', ...args);
-  return stdout.split('\n').flatMap((text) => (text === '' ? [] : [JSON.parse(text) as unknown]));
-}
-
 test('--json prints one object a line, with ISO times', async () => {
   const line = await createLog();
-  expect(await readPrinted(line)).toEqual([
+  expect(await readAudit(line)).toEqual([
     { ...auditEntry(), at: '2026-11-20T12:00:00.000Z' },
     { ...auditEntry(), at: '2026-11-20T12:00:00.250Z', phase: 'finished', outcome: 'ok', ms: 250 },
     {
@@ -52,31 +47,31 @@ test('the log is printed as text, without control characters', async () => {
 
 test('the log can be filtered by server and by start time', async () => {
   const line = await createLog();
-  expect(await readPrinted(line, '--server', 'game:survival')).toHaveLength(2);
-  expect(await readPrinted(line, '--server', 'vps:survival')).toEqual([]);
-  expect(await readPrinted(line, '--since', '2026-11-20')).toHaveLength(3);
-  expect(await readPrinted(line, '--since', '2026-11-21')).toHaveLength(1);
-  expect(await readPrinted(line, '--since', '2026-11-20T12:00:00.250Z')).toHaveLength(2);
-  expect(await readPrinted(line, '--since', '2026-11-20T14:00:00.251+02:00')).toHaveLength(1);
+  expect(await readAudit(line, '--server', 'game:survival')).toHaveLength(2);
+  expect(await readAudit(line, '--server', 'vps:survival')).toEqual([]);
+  expect(await readAudit(line, '--since', '2026-11-20')).toHaveLength(3);
+  expect(await readAudit(line, '--since', '2026-11-21')).toHaveLength(1);
+  expect(await readAudit(line, '--since', '2026-11-20T12:00:00.250Z')).toHaveLength(2);
+  expect(await readAudit(line, '--since', '2026-11-20T14:00:00.251+02:00')).toHaveLength(1);
 });
 
 test('the log can be filtered by key and by end time', async () => {
   const line = await createLog();
   await line.store.audit.append(auditEntry({ at: t0 + 1, keyId: 'another00000' }));
-  expect(await readPrinted(line, '--key', 'another00000')).toMatchObject([{ keyId: 'another00000' }]);
-  expect(await readPrinted(line, '--key', 'AbCdEfGhIj01', '--until', '2026-11-21')).toHaveLength(2);
-  expect(await readPrinted(line, '--key', 'AbCdEfGhIj01', '--server', 'game:other')).toHaveLength(1);
-  expect(await readPrinted(line, '--until', '2026-11-20T12:00:00Z')).toEqual([]);
-  expect(await readPrinted(line, '--since', '2026-11-20T12:00:00.001Z', '--until', '2026-11-20T13:00')).toHaveLength(2);
+  expect(await readAudit(line, '--key', 'another00000')).toMatchObject([{ keyId: 'another00000' }]);
+  expect(await readAudit(line, '--key', 'AbCdEfGhIj01', '--until', '2026-11-21')).toHaveLength(2);
+  expect(await readAudit(line, '--key', 'AbCdEfGhIj01', '--server', 'game:other')).toHaveLength(1);
+  expect(await readAudit(line, '--until', '2026-11-20T12:00:00Z')).toEqual([]);
+  expect(await readAudit(line, '--since', '2026-11-20T12:00:00.001Z', '--until', '2026-11-20T13:00')).toHaveLength(2);
 });
 
 test('--since accepts a duration before now', async () => {
   const line = await createCommandLine();
   await line.store.audit.append(auditEntry({ at: Date.now() - 3_600_000, requestId: 'an hour ago' }));
   await line.store.audit.append(auditEntry({ at: Date.now() - 60_000, requestId: 'a minute ago' }));
-  expect(await readPrinted(line, '--since', '30m')).toMatchObject([{ requestId: 'a minute ago' }]);
-  expect(await readPrinted(line, '--since', '1d')).toHaveLength(2);
-  expect(await readPrinted(line, '--since', '999999d')).toHaveLength(2);
+  expect(await readAudit(line, '--since', '30m')).toMatchObject([{ requestId: 'a minute ago' }]);
+  expect(await readAudit(line, '--since', '1d')).toHaveLength(2);
+  expect(await readAudit(line, '--since', '999999d')).toHaveLength(2);
 });
 
 test.each([

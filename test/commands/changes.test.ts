@@ -1,20 +1,14 @@
 import { expect, test } from 'vitest';
-import { create, createCommandLine, createKey, damage } from './run-command.ts';
-import type { CommandLine } from './run-command.ts';
+import { create, createCommandLine, createKey, damage, readAudit } from './run-command.ts';
 
-/** The entries of the audit log, as the command prints them, without their times. */
-async function readChanges(line: CommandLine, ...args: string[]): Promise<Record<string, unknown>[]> {
-  const { stdout } = await line.run('audit', '--json', ...args);
-  return stdout
-    .split('\n')
-    .filter(Boolean)
-    .map((text) => {
-      const { at, ms, actionId, ...entry } = JSON.parse(text) as Record<string, unknown>;
-      expect(actionId).toMatch(/^[\da-f-]{36}$/);
-      expect(Date.parse(String(at))).not.toBeNaN();
-      expect(ms === null || Number.isInteger(ms)).toBe(true);
-      return entry;
-    });
+/** The entries of the audit log without their times. */
+async function readChanges(...args: Parameters<typeof readAudit>): Promise<Record<string, unknown>[]> {
+  return (await readAudit(...args)).map(({ at, ms, actionId, ...entry }) => {
+    expect(actionId).toMatch(/^[\da-f-]{36}$/);
+    expect(Date.parse(String(at))).not.toBeNaN();
+    expect(ms === null || Number.isInteger(ms)).toBe(true);
+    return entry;
+  });
 }
 
 const byOperator = { actor: 'command line', requestId: null, ip: null };

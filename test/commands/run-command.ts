@@ -52,6 +52,13 @@ export const refusedInLine = (message: string): object =>
 /** What creates a key for one game server, as the arguments of a command. */
 export const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read'] as const;
 
+/** Reads the entries of the audit log, as the command prints them. */
+export async function readAudit({ run }: CommandLine, ...args: string[]): Promise<Record<string, unknown>[]> {
+  const { stdout } = await run('audit', '--json', ...args);
+  const lines = stdout.split('\n').filter(Boolean);
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
 /** Reads the only key of the store. */
 export async function onlyKey({ store }: CommandLine): Promise<ApiKeyRecord> {
   const [key, ...others] = await store.apiKeys.list();

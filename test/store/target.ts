@@ -32,24 +32,30 @@ export type CreateTarget = () => Promise<StoreTarget>;
 
 /** Creates a SQLite file in a new folder. */
 export const createSqliteTarget: CreateTarget = async () => {
-  const folder = temporaryFolder();
-  return createTarget({ DATA_DIR: folder }, sqliteDialect, {
+  const env = { DATA_DIR: temporaryFolder() };
+  return {
+    env,
+    dialect: sqliteDialect,
+    open: () => openTestStore(env),
     async connect() {
-      const { query, close } = await connectSqlite(join(folder, 'hosting.sqlite'));
+      const { query, close } = await connectSqlite(join(env.DATA_DIR, 'hosting.sqlite'));
       onTestFinished(close);
       return query;
     },
     async dump() {
-      return globSync(join(folder, '*'))
-        .map((file) => readFileSync(file, 'latin1'))
-        .join('\n');
+      const files = globSync(join(env.DATA_DIR, '*'));
+      return files.map((file) => readFileSync(file, 'latin1')).join('\n');
     },
-  });
+  };
 };
 
 /** Uses a database of a PostgreSQL server. */
 export async function createPostgresTarget(url: string): Promise<StoreTarget> {
-  return createTarget({ DATABASE_URL: url }, postgresDialect, {
+  const env = { DATABASE_URL: url };
+  return {
+    env,
+    dialect: postgresDialect,
+    open: () => openTestStore(env),
     async connect() {
       const client = new Client({ connectionString: url });
       await client.connect();
@@ -57,19 +63,6 @@ export async function createPostgresTarget(url: string): Promise<StoreTarget> {
       return async (sql, values = []) => (await client.query<Record<string, unknown>>(sql, [...values])).rows;
     },
     dump: async () => JSON.stringify(await readTables(url)),
-  });
-}
-
-function createTarget(
-  env: Readonly<Record<string, string>>,
-  dialect: Dialect,
-  direct: Pick<StoreTarget, 'connect' | 'dump'>,
-): StoreTarget {
-  return {
-    env,
-    dialect,
-    open: () => openTestStore(env),
-    ...direct,
   };
 }
 

@@ -2,6 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parseApiKey } from '../../../server/keys/authorize.ts';
@@ -98,25 +99,19 @@ describe('the output', () => {
     async () => {
       const { env, store } = await createCommandLine();
       const full = openSync('/dev/full', 'w');
-      const child = spawn(process.execPath, [main, ...create], {
-        env: environment(env),
-        stdio: ['ignore', full, 'pipe'],
-      });
-      let stderr = '';
-      child.stderr!.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-      expect(await once(child, 'close')).toEqual([1, null]);
+      const run = (...outputs: ['pipe' | number, 'pipe' | number]) =>
+        spawn(process.execPath, [main, ...create], { env: environment(env), stdio: ['ignore', ...outputs] });
+      const withoutStdout = run(full, 'pipe');
+      const [stderr, ended] = await Promise.all([text(withoutStdout.stderr!), once(withoutStdout, 'close')]);
+      expect(ended).toEqual([1, null]);
       const [{ id } = { id: '' }] = await store.apiKeys.list();
       expect(stderr).toContain(
         `the output cannot be written: ENOSPC, so this secret is lost: run keys rotate ${id} to get a new one\n`,
       );
 
-      const withoutStderr = spawn(process.execPath, [main, ...create], {
-        env: environment(env),
-        stdio: ['ignore', 'pipe', full],
-      });
-      let stdout = '';
-      withoutStderr.stdout!.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-      expect(await once(withoutStderr, 'close')).toEqual([0, null]);
+      const withoutStderr = run('pipe', full);
+      const [stdout, closed] = await Promise.all([text(withoutStderr.stdout!), once(withoutStderr, 'close')]);
+      expect(closed).toEqual([0, null]);
       expect(parseApiKey(stdout.trim())).toBeDefined();
       closeSync(full);
     },
