@@ -7,39 +7,34 @@ import { buildProject, createProject, temporaryFolder } from '../helpers/project
 import { ask } from '../server/ask.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { createUpstream } from '../helpers/upstream.ts';
-import type { Upstream } from '../helpers/upstream.ts';
 import type { Question } from '../server/ask.ts';
 import { sharedProject } from '../server/shared.ts';
 
-export const target = '/v1/kb/feedback';
-export const token = 'Zk2-webhook-token-0123456789abcdefghijklmnopqrstuvwxyz';
-export const highLimit = { FEEDBACK_RATELIMIT_BURST: '1000' };
-
-export interface Served {
-  readonly app: TestApp;
-  readonly chat: Upstream;
-  readonly settings: Record<string, string>;
-}
+const target = '/v1/kb/feedback';
+const token = 'Zk2-webhook-token-0123456789abcdefghijklmnopqrstuvwxyz';
 
 /** A server with a Discord webhook for feedback. */
-export async function serve(changes: Record<string, string> = {}): Promise<Served> {
+async function serve(changes: Record<string, string> = {}, root?: string) {
   const chat = await createUpstream(() => ({ status: 200, body: '{"id":"1"}' }));
+  const DATA_DIR = temporaryFolder();
   const settings = {
-    DATA_DIR: temporaryFolder(),
+    DATA_DIR,
     CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/api/webhooks/1/${token}`,
-    ...highLimit,
+    FEEDBACK_RATELIMIT_BURST: '1000',
     ...changes,
   };
-  return { app: await createTestApp({ root: await sharedProject(), settings }), chat, settings };
+  const app = await createTestApp({ root: root ?? (await sharedProject()), settings });
+  const report = async () => {
+    const store = await openStore({ DATA_DIR });
+    const votes = await store.feedback.report({});
+    await store.close();
+    return votes;
+  };
+  return { app, chat, report };
 }
 
 /** Sends a vote. */
-export function send(
-  app: TestApp,
-  body: string | undefined,
-  headers: Record<string, string> = {},
-  more: Question = {},
-) {
+function send(app: TestApp, body: string | undefined, headers: Record<string, string> = {}, more: Question = {}) {
   return ask(app, target, { method: 'POST', headers, body, ...more });
 }
 
@@ -98,7 +93,7 @@ describe('a vote', () => {
   test.each(['drop', 'garbage', 'huge', 500, 404, 204, 302] as const)(
     '5: a failing webhook (%s) is 502, and the vote still counts',
     async (fault) => {
-      const { app, chat, settings } = await serve();
+      const { app, chat, report } = await serve();
       const isDelivered = fault === 204;
       chat.fail(typeof fault === 'number' ? { status: fault, headers: { location: '/elsewhere' } } : fault);
       const { status, text } = await send(app, '{"helpful":false,"slug":"/knowledgebase/vps/ssh"}');
@@ -106,9 +101,7 @@ describe('a vote', () => {
       if (!isDelivered) expect(text).toBe(renderProblem('text', 'feedback_not_delivered'));
       expect(chat.seen).toHaveLength(1);
       expect(JSON.stringify(app.log())).not.toContain(token);
-      const store = await openStore({ DATA_DIR: settings.DATA_DIR! });
-      expect(await store.feedback.report({})).toEqual([{ path: '/knowledgebase/vps/ssh', helpful: 0, unhelpful: 1 }]);
-      await store.close();
+      expect(await report()).toEqual([{ path: '/knowledgebase/vps/ssh', helpful: 0, unhelpful: 1 }]);
     },
   );
 
@@ -174,27 +167,22 @@ test('a vote for a former path counts for the current article', async () => {
     'content/knowledgebase/dns/records.md': undefined,
   });
   await buildProject(root);
-  const settings = { DATA_DIR: temporaryFolder(), ...highLimit };
-  const app = await createTestApp({ root, settings });
+  const { app, report } = await serve({ CHAT_FEEDBACK_WEBHOOK_URL: '' }, root);
   for (const slug of ['/knowledgebase/vps/old-ssh', '/knowledgebase/vps/ssh']) {
     expect((await send(app, JSON.stringify({ helpful: true, slug }))).status).toBe(202);
   }
-  const store = await openStore({ DATA_DIR: settings.DATA_DIR });
-  expect(await store.feedback.report({})).toEqual([{ path: '/knowledgebase/vps/ssh', helpful: 2, unhelpful: 0 }]);
-  await store.close();
+  expect(await report()).toEqual([{ path: '/knowledgebase/vps/ssh', helpful: 2, unhelpful: 0 }]);
 });
 
 test('votes are counted by article, and those for unknown articles together', async () => {
-  const { app, settings } = await serve();
+  const { app, report } = await serve();
   const ssh = '/knowledgebase/vps/ssh';
   for (const slug of [ssh, ssh, '/knowledgebase/none', '/blog/news/first', 'x', ''])
     await send(app, JSON.stringify({ helpful: slug !== 'x', slug }));
-  const store = await openStore({ DATA_DIR: settings.DATA_DIR! });
-  expect(await store.feedback.report({})).toEqual([
+  expect(await report()).toEqual([
     { path: '', helpful: 3, unhelpful: 1 },
     { path: ssh, helpful: 2, unhelpful: 0 },
   ]);
-  await store.close();
 });
 
 describe('the limit', () => {

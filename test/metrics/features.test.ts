@@ -211,9 +211,7 @@ describe('the release', () => {
 
   test('is as old as the last build that made or confirmed it', async () => {
     const root = createProject();
-    const folders = { content: join(root, 'content'), catalog: join(root, 'catalog'), out: join(root, 'dist') };
-    const build = () => buildProject(root, { ...folders });
-    await build();
+    await buildProject(root);
     const yesterday = Math.floor(Date.now() / 1000) - 90_000;
     lutimesSync(join(root, 'dist/current'), yesterday, yesterday);
     const app = await createTestApp({ root, settings: { METRICS_PORT: '0' } });
@@ -221,7 +219,7 @@ describe('the release', () => {
     expect(await time()).toBe(yesterday);
     const { id } = readManifest(root);
     const before = Date.now() / 1000 - 1;
-    await build();
+    await buildProject(root);
     expect(readManifest(root).id).toBe(id);
     expect(await time()).toBeGreaterThan(before);
   });

@@ -1,11 +1,10 @@
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createClient } from '../../server/upstream/client.ts';
 import type { Client, ClientOptions, Reply } from '../../server/upstream/client.ts';
 import { stopClock } from '../helpers/clock.ts';
+import { listen } from '../helpers/free-port.ts';
 import { createUpstream, until } from '../helpers/upstream.ts';
 import type { Answer } from '../helpers/upstream.ts';
 import { failureOf } from '../helpers/fault-suite.ts';
@@ -117,10 +116,8 @@ test('a request that timed out while it waited for a free connection is never se
 
 test('a server that never finishes the TLS handshake gets no request', async () => {
   const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listen(server);
   onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
   const { client } = await prepare({ status: 200 }, { baseUrl: `https://127.0.0.1:${port}`, timeoutMs: 300 });
   expect(await failureOf(client.request('POST', '/x'))).toMatchObject({ outcome: 'refused' });
 });

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { compareClocks } from '../../../server/doctor/installation.ts';
 import { createInstallation } from '../../doctor/installation.ts';
+import { listen } from '../../helpers/free-port.ts';
 import { describePostgres, setReadOnly, withClient } from '../../helpers/postgres.ts';
 
 /** A proxy of a database that delays its answers. */
@@ -16,10 +15,9 @@ async function delayed(databaseUrl: string, ms: number): Promise<string> {
     upstream.on('data', (chunk) => void setTimeout(() => client.writable && client.write(chunk), ms));
     client.on('close', () => upstream.destroy()).on('error', () => undefined);
     upstream.on('close', () => client.destroy()).on('error', () => undefined);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
   onTestFinished(() => void server.close());
-  url.port = String((server.address() as AddressInfo).port);
+  url.port = String(await listen(server));
   return url.href;
 }
 

@@ -1,13 +1,12 @@
-import { once } from 'node:events';
 import { request } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { runCommand } from '../../commands/run-command.ts';
 import { createInstallation } from '../../doctor/installation.ts';
+import { listen } from '../../helpers/free-port.ts';
 import { createCertificates, makeCertificates } from '../../helpers/upstream-tls.ts';
 import { sharedApp } from '../../server/shared.ts';
 
@@ -27,12 +26,11 @@ async function startTls(
     });
     incoming.pipe(sent);
   });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
+  const own = await listen(proxy);
   onTestFinished(() => void proxy.close());
   const file = join(temporaryFolder(), 'ca.pem');
   writeFileSync(file, ca);
-  return { url: `https://localhost:${(proxy.address() as AddressInfo).port}`, ca: file };
+  return { url: `https://localhost:${own}`, ca: file };
 }
 
 async function examine(url: string, env: Record<string, string>) {
