@@ -5,7 +5,7 @@ import { jpeg, mediaSamples, png } from '../helpers/media.ts';
 import { article, buildProject, createProject, guide, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { problemsOf, testProblems, testProjects } from './problems.ts';
-import { publish, publishTable, readPublished, testHtml } from './render.ts';
+import { publish, readPublished, testHtml } from './render.ts';
 
 /** Checks a project in which an article uses a media file; returns the problems of the file. */
 async function problemsOfMedia(name: string, bytes: Buffer | string): Promise<string[]> {
@@ -21,16 +21,10 @@ const damaged = 'warning: the size of the picture cannot be read (it may be dama
 const notXml = 'browsers do not show this SVG: it is not well-formed XML';
 const again = 'export it again, or correct what stands here';
 const svg = (text: string): string => `<svg xmlns="http://www.w3.org/2000/svg">${text}</svg>\n`;
+const svgWith = (attributes: string): string => `<svg xmlns="http://www.w3.org/2000/svg" ${attributes}/>\n`;
 
 test.each(Object.keys(mediaTypes))('a file that is what its ending (%s) says has no problem', async (ending) => {
   expect(await problemsOfMedia(`sample.${ending}`, mediaSamples[ending]!)).toEqual([]);
-});
-
-test.each([
-  ['a thousand comments', '<!-- x -->\n'.repeat(1000)],
-  ['the name of another format in a comment', '<!-- %PDF-1.4 -->'],
-])('an SVG that begins with %s has no problem', async (_, head) => {
-  expect(await problemsOfMedia('a.svg', `${head}${svg('')}`)).toEqual([]);
 });
 
 test.each(
@@ -110,7 +104,9 @@ test.each([
   ],
   ['UTF-16', Buffer.from('\ufeff<svg xmlns="http://www.w3.org/2000/svg"/>', 'utf16le')],
   ['a prefix', '<s:svg xmlns:s="http://www.w3.org/2000/svg"/>'],
-  ['comments before it', `<?xml version="1.0"?>\n<!-- ${'x'.repeat(2000)} -->\n${svg('')}`],
+  ['a thousand comments before it', `${'<!-- x -->\n'.repeat(1000)}${svg('')}`],
+  ['the name of another format in a comment', `<!-- %PDF-1.4 -->${svg('')}`],
+  ['a declaration and a long comment before it', `<?xml version="1.0"?>\n<!-- ${'x'.repeat(2000)} -->\n${svg('')}`],
   ['a script, which the server never lets run', svg('<script>alert(1)</script>')],
 ])('an SVG with %s has no problem', async (_, text) => {
   expect(await problemsOfMedia('drawing.svg', text)).toEqual([]);
@@ -128,7 +124,7 @@ test.each<[string, string, Buffer | string]>([
   ['1200 x 630 pixels', 'a.jpg', jpeg(1200, 630)],
   ['twice as large', 'a.jpg', jpeg(2400, 1260)],
   ['rounded', 'a.jpg', jpeg(1200, 628)],
-  ['a smaller SVG of the same shape', 'a.svg', '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 315"/>'],
+  ['a smaller SVG of the same shape', 'a.svg', svgWith('viewBox="0 0 600 315"')],
   ['an SVG without a size', 'a.svg', svg('')],
 ])('a cover may be %s', async (_, name, bytes) => {
   expect(await problemsOfCover(name, bytes)).toEqual([]);
@@ -141,7 +137,7 @@ test.each(
     'warning: the cover is 630 x 1200 pixels, not 1200 x 630 (crop it to that shape)': ['a.jpg', jpeg(1200, 630, 6)],
     'warning: the cover is 24 x 24 pixels, not 1200 x 630 (crop it to that shape)': [
       'a.svg',
-      '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"/>',
+      svgWith('viewBox="0 0 24 24"'),
     ],
     'the cover is not a picture (use a picture)': ['a.mp4', mediaSamples['mp4']!],
   }),
@@ -154,63 +150,60 @@ test('what follows a file in memory does not count', () => {
   expect(readMediaFacts(jpeg(2, 1).subarray(0, headersEnd)).size).toBeUndefined();
 });
 
-const svgWith = (attributes: string): string => `<svg xmlns="http://www.w3.org/2000/svg" ${attributes}/>\n`;
 const lazy = 'loading="lazy" decoding="async"';
 
-const pictures: [string, string, Buffer | string, string][] = [
-  ['a PNG', 'a.png', png(640, 360), 'width="640" height="360"'],
-  ['a GIF', 'a.gif', mediaSamples['gif']!, 'width="12" height="8"'],
-  ['a WebP', 'a.webp', mediaSamples['webp']!, 'width="12" height="8"'],
-  ['an AVIF', 'a.avif', mediaSamples['avif']!, 'width="12" height="8"'],
-  ['a JPEG', 'a.jpg', jpeg(400, 300), 'width="400" height="300"'],
-  ['a JPEG that is not turned', 'b.jpg', jpeg(400, 300, 1), 'width="400" height="300"'],
-  ['a JPEG that is upside down', 'c.jpg', jpeg(400, 300, 3), 'width="400" height="300"'],
-  ['a JPEG that is turned to the left', 'd.jpg', jpeg(400, 300, 6), 'width="300" height="400"'],
-  ['a JPEG that is turned to the right', 'e.jpeg', jpeg(400, 300, 8), 'width="300" height="400"'],
-  ['an SVG with a width and height', 'a.svg', svgWith('width="120px" height="60"'), 'width="120" height="60"'],
-  ['an SVG in millimetres', 'b.svg', svgWith('width="25.4mm" height="1in"'), 'width="96" height="96"'],
-  ['an SVG with a view box', 'c.svg', svgWith('viewBox="0 0 860 340.4"'), 'width="860" height="340"'],
-  ['an SVG with a relative width', 'd.svg', svgWith('width="100%" viewBox="0,0 24 24"'), 'width="24" height="24"'],
-  ['an SVG with a width and a view box', 'e.svg', svgWith('width="48" viewBox="0 0 24 12"'), 'width="48" height="24"'],
-  [
-    'an SVG with a height and a view box',
-    'i.svg',
-    svgWith('height="24" viewBox="0 0 24 12"'),
-    'width="48" height="24"',
-  ],
-];
-const toText = (name: string): string => `![A thing](/media/sizes/${name})\n`;
-const sizedFiles: Files = Object.fromEntries(pictures.map(([, name, bytes]) => [`content/media/sizes/${name}`, bytes]));
-const pages = publishTable(
-  pictures.map(([, name]) => toText(name)),
-  { files: sizedFiles },
-);
+const pictures: Readonly<Record<string, [bytes: Buffer | string, size: string]>> = {
+  'a.png': [png(640, 360), 'width="640" height="360"'],
+  'a.gif': [mediaSamples['gif']!, 'width="12" height="8"'],
+  'a.webp': [mediaSamples['webp']!, 'width="12" height="8"'],
+  'a.avif': [mediaSamples['avif']!, 'width="12" height="8"'],
+  'a.jpg': [jpeg(400, 300), 'width="400" height="300"'],
+  'not-turned.jpg': [jpeg(400, 300, 1), 'width="400" height="300"'],
+  'upside-down.jpg': [jpeg(400, 300, 3), 'width="400" height="300"'],
+  'turned-left.jpg': [jpeg(400, 300, 6), 'width="300" height="400"'],
+  'turned-right.jpeg': [jpeg(400, 300, 8), 'width="300" height="400"'],
+  'width-and-height.svg': [svgWith('width="120px" height="60"'), 'width="120" height="60"'],
+  'millimetres.svg': [svgWith('width="25.4mm" height="1in"'), 'width="96" height="96"'],
+  'view-box.svg': [svgWith('viewBox="0 0 860 340.4"'), 'width="860" height="340"'],
+  'relative-width.svg': [svgWith('width="100%" viewBox="0,0 24 24"'), 'width="24" height="24"'],
+  'width-and-view-box.svg': [svgWith('width="48" viewBox="0 0 24 12"'), 'width="48" height="24"'],
+  'height-and-view-box.svg': [svgWith('height="24" viewBox="0 0 24 12"'), 'width="48" height="24"'],
+};
+const pictureFiles = Object.entries(pictures).map(([name, [bytes]]) => [`content/media/${name}`, bytes] as const);
+const files: Files = Object.fromEntries(pictureFiles);
 
-test.each(pictures)('%s has its size in the HTML', async (_, name, _bytes, size) => {
-  const { html } = await pages(toText(name));
-  expect(html).toBe(`<p><img src="/media/sizes/${name}" alt="A thing" ${size} ${lazy}></p>`);
+describe('a picture has its size in the HTML:', () => {
+  testHtml(Object.fromEntries(Object.entries(pictures).map(([name, [, size]]) => [name, size])), {
+    files,
+    toMarkdown: (name) => `![A thing](/media/${name})\n`,
+    toHtml: (size, name) => `<p><img src="/media/${name}" alt="A thing" ${size} ${lazy}></p>`,
+  });
 });
 
-test('an SVG without a size and pictures of other sites get no size', async () => {
-  const text = '![Map](/media/kb/map.svg) ![x](https://example.com/x.png)\n';
-  expect((await publish(text)).html).toBe(
-    `<p><img src="/media/kb/map.svg" alt="Map" ${lazy}> <img src="https://example.com/x.png" alt="x"></p>`,
+describe('a picture in raw HTML keeps what it says of its size:', () => {
+  testHtml(
+    {
+      'width="100" height="10"': 'width="100" height="10"',
+      // The other length follows.
+      'width="320"': 'width="320" height="180"',
+      'height="90px"': 'width="160" height="90"',
+      'width="50%"': 'width="50%"',
+      'width="50%" height="20"': 'width="50%" height="20"',
+      // What browsers ignore is replaced.
+      'width="auto" height="-3"': 'width="640" height="360"',
+    },
+    {
+      files,
+      toMarkdown: (written) => `<img src="../../media/a.png?v=1" alt="" ${written}>\n`,
+      toHtml: (size) => `<img src="/media/a.png?v=1" alt="" ${size} ${lazy}>`,
+    },
   );
 });
 
-test.each([
-  ['both lengths stay', 'width="100" height="10"', 'width="100" height="10"'],
-  ['the height follows from the width', 'width="320"', 'width="320" height="180"'],
-  ['the width follows from the height', 'height="90px"', 'width="160" height="90"'],
-  ['percentages stay', 'width="50%"', 'width="50%"'],
-  ['percentages stay beside a length', 'width="50%" height="20"', 'width="50%" height="20"'],
-  ['what browsers ignore is replaced', 'width="auto" height="-3"', 'width="640" height="360"'],
-])('of a picture in raw HTML, %s', async (_, written, size) => {
-  const { html } = await publish(`<img src="../../media/a.png?v=1" alt="" ${written}>\n`, {
-    'content/media/a.png': png(640, 360),
+describe('an SVG without a size and pictures of other sites get no size', () => {
+  testHtml({
+    '![Map](/media/kb/map.svg) ![x](https://example.com/x.png)\n': `<p><img src="/media/kb/map.svg" alt="Map" ${lazy}> <img src="https://example.com/x.png" alt="x"></p>`,
   });
-  const attributes = [...html.matchAll(/ (width|height|loading|decoding|data-size)="[^"]*"/g)].map(([text]) => text);
-  expect(attributes.join('').trim().split(' ').toSorted()).toEqual([...size.split(' '), ...lazy.split(' ')].toSorted());
 });
 
 test('texts that look like the place of a size stay texts', async () => {
@@ -243,7 +236,7 @@ const players = {
   'content/media/sounds/beep.mp3': mediaSamples['mp3'],
 };
 
-describe('raw HTML keeps', () => {
+describe('raw HTML keeps players of own files, figures, marks and abbreviations:', () => {
   testHtml(
     {
       '<figure>\n\n![A tour](/media/films/tour.png)\n\n<figcaption>The *hall*</figcaption>\n</figure>\n':
@@ -258,14 +251,11 @@ describe('raw HTML keeps', () => {
         '<video controls>\n<source src="/media/films/tour.webm" type="video/webm">\n\n' +
         '<source src="/media/films/tour.mp4" type="video/mp4">\n<a href="/media/films/tour.mp4">Download</a></video>',
       '<audio src="/media/sounds/beep.mp3"></audio>\n': '<p><audio src="/media/sounds/beep.mp3" controls></audio></p>',
+      'One.\n\n<video src="https://example.com/a.mp4">Your browser is old.</video>\n\nTwo.\n':
+        '<p>One.</p>\n<p></p>\n<p>Two.</p>',
     },
     { files: players },
   );
-});
-
-test('a video and its text are removed if it plays no own file', async () => {
-  const text = 'One.\n\n<video src="https://example.com/a.mp4">Your browser is old.</video>\n\nTwo.\n';
-  expect((await publish(text)).html).toBe('<p>One.</p>\n<p></p>\n<p>Two.</p>');
 });
 
 /** An article that uses all media above. */
@@ -320,14 +310,14 @@ const unused = (file: string): string =>
   `content/media/${file}:1:1  warning: no article uses this file (remove it, or link it from an article)`;
 
 const usedBy = (fields: Readonly<Record<string, string>>): Files => ({
-  'content/media/covers/new.svg': svgWith(''),
-  'content/media/kb/new.svg': svgWith(''),
+  'content/media/covers/new.svg': svg(''),
+  'content/media/kb/new.svg': svg(''),
   'content/blog/news/third.md': article({ cover: '/media/covers/new.svg', ...fields }, '![x](/media/kb/new.svg)\n'),
 });
 
 testProjects({
   'a picture that no article uses is reported, one line for each file': [
-    { 'content/media/kb/old.svg': svgWith(''), 'content/media/films/tour.mp4': mediaSamples['mp4'] },
+    { 'content/media/kb/old.svg': svg(''), 'content/media/films/tour.mp4': mediaSamples['mp4'] },
     unused('films/tour.mp4'),
     unused('kb/old.svg'),
   ],
@@ -344,7 +334,7 @@ test.each([
   ['has no front matter', 'knowledgebase/dns/new.md', '![x](/media/new.svg)\n'],
   ['is in the wrong folder', 'knowledgebase/new.md', guide('New', '![x](/media/new.svg)\n')],
 ])('while an article %s, its pictures do not count as unused', async (_, path, text) => {
-  const root = createProject({ 'content/media/new.svg': svgWith(''), [`content/${path}`]: text });
+  const root = createProject({ 'content/media/new.svg': svg(''), [`content/${path}`]: text });
   expect((await problemsOf(root)).filter((problem) => problem.includes('warning'))).toEqual([]);
 });
 
@@ -359,6 +349,6 @@ describe('a picture is used by', () => {
       '<picture><source srcset="/media/kb/new.svg 2x"><img src="/media/kb/map.svg" alt="The map"></picture>\n': [],
       '![The map][map]\n\n[map]: /media/kb/new.svg\n': [],
     },
-    { 'content/media/kb/new.svg': svgWith('') },
+    { 'content/media/kb/new.svg': svg('') },
   );
 });

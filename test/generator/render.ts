@@ -11,12 +11,9 @@ export interface Published {
   readonly html: string;
 }
 
-/** Builds the valid project with one more blog article, and returns that article as published. */
-export async function publish(markdown: string, files: Files = {}): Promise<Published> {
-  const root = createProject({ 'content/blog/news/page.md': article({}, markdown), ...files });
-  const { release, diagnostics } = await buildProject(root);
-  if (!release) throw new Error(JSON.stringify(diagnostics));
-  return readPublished(root, '/blog/news/page');
+/** Publishes one text, as {@link publishTable} does. */
+export function publish(markdown: string, files: Files = {}): Promise<Published> {
+  return publishTable([markdown], { files })(markdown);
 }
 
 /**
@@ -41,12 +38,16 @@ export function publishTable(
 /** A test for each text: an article with its Markdown has this HTML. */
 export function testHtml(
   rows: Readonly<Record<string, string>>,
-  options: { toMarkdown?: (text: string) => string; toHtml?: (html: string) => string; files?: Files } = {},
+  options: {
+    toMarkdown?: (text: string) => string;
+    toHtml?: (html: string, text: string) => string;
+    files?: Files;
+  } = {},
 ): void {
   const { toMarkdown = (text) => text, toHtml = (html) => html, files = {} } = options;
   const pages = publishTable(Object.keys(rows).map(toMarkdown), { files });
   test.each(Object.entries(rows))('%j', async (text, html) => {
-    expect((await pages(toMarkdown(text))).html).toBe(toHtml(html));
+    expect((await pages(toMarkdown(text))).html).toBe(toHtml(html, text));
   });
 }
 
