@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { buildProject, createProject } from '../helpers/project.ts';
-import { problemsOf, testProblems, toFields, testProjects } from './problems.ts';
+import { createProject } from '../helpers/project.ts';
+import { problemsOf, testPaths, testProblems, testProjects, toFields, toGame } from './problems.ts';
 import type { Problems } from './problems.ts';
 
 const gameFile = 'catalog/games/broken-#.yaml';
 
 /** A game with one plan; each field of the plan is on its own line, from line 5 on. */
-function game(fields: Readonly<Record<string, string | undefined>> = {}, top = 'soldOutMessage: ""'): string {
+function game(fields: Readonly<Record<string, string | undefined>> = {}, top?: string): string {
   const plan = {
     name: 'Small',
     ram: '0.5',
@@ -17,7 +17,7 @@ function game(fields: Readonly<Record<string, string | undefined>> = {}, top = '
     ...fields,
   };
   const lines = Object.entries(plan).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]));
-  return `name: Broken\nsoldOut: false\n${top}\nplans:\n  - ${lines.join('\n    ')}\n`;
+  return toGame(`  - ${lines.join('\n    ')}`, top);
 }
 
 describe('a plan is refused', () => {
@@ -99,8 +99,8 @@ describe('the message about a number says what to write', () => {
 
 describe('a price with a comma in braces', () => {
   const plan = (price: string) =>
-    `name: A\nsoldOut: false\nsoldOutMessage: ""\nplans:\n  - { name: S, ram: 1, storage: 1, price: ${price}, orderLink: "https://clients.example.com/1", soldOut: false }\n`;
-  testProblems(gameFile, plan, { '4,99': '5:45  unknown field "plans[0].99" (write 4.99)' });
+    `  - { name: S, ram: 1, storage: 1, price: ${price}, orderLink: "https://clients.example.com/1", soldOut: false }`;
+  testProblems(gameFile, (price) => toGame(plan(price)), { '4,99': '5:45  unknown field "plans[0].99" (write 4.99)' });
 });
 
 describe('a game is refused', () => {
@@ -124,52 +124,49 @@ describe('a game is refused', () => {
   });
 });
 
-test('two plans of one name are a warning', async () => {
+describe('two plans of one name are a warning', () => {
   const plan = (name: string): string =>
-    `  - { name: ${name}, ram: 1, storage: 1, price: 1, orderLink: "https://a.example/", soldOut: false }\n`;
-  const yaml = `name: A\nsoldOut: false\nsoldOutMessage: ""\nplans:\n${plan('Small')}${plan('Large')}${plan('Small')}`;
-  expect(await problemsOf(createProject({ 'catalog/games/broken.yaml': yaml }))).toEqual([
-    `catalog/games/broken.yaml:7:13  warning: two plans are named "Small" (rename one of them)`,
-  ]);
+    `  - { name: ${name}, ram: 1, storage: 1, price: 1, orderLink: "https://a.example/", soldOut: false }`;
+  testProblems(gameFile, (names) => toGame(names.split(' ').map(plan).join('\n')), {
+    'Small Large Small': '7:13  warning: two plans are named "Small" (rename one of them)',
+  });
 });
 
-describe('the key of a game', () => {
+describe('the key of a game is refused, with the name to use:', () => {
   const slug = 'the file name must contain only lower-case letters, digits and hyphens';
   const letter = 'the file name must contain at least one letter';
 
-  test.each([
-    ['7', letter],
-    ['7-2', letter],
-    ['-', letter],
-    ['Rust', `${slug} (rename it to "rust.yaml")`],
-    ['garrys mod', `${slug} (rename it to "garrys-mod.yaml")`],
-    ['garrys_mod', `${slug} (rename it to "garrys-mod.yaml")`],
-    ['7.days', `${slug} (rename it to "7-days.yaml")`],
-    ['__proto__', `${slug} (rename it to "proto.yaml")`],
-    ['constructor', 'the file name must not be constructor'],
-    ['prototype', 'the file name must not be prototype'],
-  ])('is refused if it is "%s"', async (key, problem) => {
-    const path = `catalog/games/${key}.yaml`;
-    expect(await problemsOf(createProject({ [path]: game() }))).toEqual([`${path}:1:1  ${problem}`]);
+  testPaths(game(), {
+    'catalog/games/7.yaml': letter,
+    'catalog/games/7-2.yaml': letter,
+    'catalog/games/-.yaml': letter,
+    'catalog/games/Rust.yaml': `${slug} (rename it to "rust.yaml")`,
+    'catalog/games/garrys mod.yaml': `${slug} (rename it to "garrys-mod.yaml")`,
+    'catalog/games/garrys_mod.yaml': `${slug} (rename it to "garrys-mod.yaml")`,
+    'catalog/games/7.days.yaml': `${slug} (rename it to "7-days.yaml")`,
+    'catalog/games/Spiel für Größen.yaml': `${slug} (rename it to "spiel-fuer-groessen.yaml")`,
+    'catalog/games/__proto__.yaml': `${slug} (rename it to "proto.yaml")`,
+    'catalog/games/constructor.yaml': 'the file name must not be constructor',
+    'catalog/games/prototype.yaml': 'the file name must not be prototype',
   });
 });
 
 describe('a file is not part of the catalog if it is', () => {
   const all = 'the catalog is made of domains.yaml, status.yaml, services/<key>.yaml, games/<key>.yaml';
-  const rowOf = (path: string, hint: string) =>
-    [path, [{ [path]: 'x' }, `${path}:1:1  this file is not part of the catalog (${hint})`]] as const;
+  const toReason = (hint: string): string => `this file is not part of the catalog (${hint})`;
 
+  testPaths('x', {
+    'catalog/domain.yaml': toReason('did you mean "domains.yaml"?'),
+    'catalog/stauts.yaml': toReason('did you mean "status.yaml"?'),
+    'catalog/services/README.md': toReason(all),
+    'catalog/services/web/small.yaml': toReason(all),
+    'catalog/vps/small.yaml': toReason(all),
+    'catalog/prices.csv': toReason(all),
+  });
   testProjects({
-    ...Object.fromEntries([
-      rowOf('catalog/domain.yaml', 'did you mean "domains.yaml"?'),
-      rowOf('catalog/stauts.yaml', 'did you mean "status.yaml"?'),
-      ...['services/README.md', 'services/web/small.yaml', 'vps/small.yaml', 'prices.csv'].map((path) =>
-        rowOf(`catalog/${path}`, all),
-      ),
-    ]),
     'different from another only in case': [
       { 'catalog/Status.yaml': 'x' },
-      'catalog/Status.yaml:1:1  this file is not part of the catalog (did you mean "status.yaml"?)',
+      `catalog/Status.yaml:1:1  ${toReason('did you mean "status.yaml"?')}`,
       'catalog/status.yaml:1:1  the path differs from catalog/Status.yaml only in case or Unicode form (rename one of the two)',
     ],
   });
@@ -288,20 +285,14 @@ describe('a monitor is refused', () => {
     [`name: A, ${url}, failure: 1`]: '2:42  unknown field "monitors[0].failure" (did you mean "failures"?)',
   });
 
-  test('another monitor has the same name', async () => {
-    const yaml =
-      'monitors:\n  - { name: A, url: "https://a.example" }\n  - { name: A, tcp: "a.example:1" }\nmaintenance: []\n';
-    expect(await problemsOf(createProject({ [statusFile]: yaml }))).toEqual([
-      `${statusFile}:3:13  two monitors are named "A" (rename one of them)`,
-    ]);
+  testProblems(statusFile, (yaml) => yaml, {
+    // Another monitor has the same name.
+    'monitors:\n  - { name: A, url: "https://a.example" }\n  - { name: A, tcp: "a.example:1" }\nmaintenance: []\n':
+      '3:13  two monitors are named "A" (rename one of them)',
+    'maintenance: []\n': '1:1  missing field "monitors"',
+    // Maintenance may be missing.
+    'monitors:\n  - { name: Website, url: "https://www.example.com" }\n': [],
   });
-});
-
-test('maintenance may be missing', async () => {
-  const root = createProject({
-    'catalog/status.yaml': 'monitors:\n  - { name: Website, url: "https://www.example.com" }\n',
-  });
-  expect((await buildProject(root)).diagnostics).toEqual([]);
 });
 
 describe('maintenance is refused', () => {
@@ -358,10 +349,6 @@ describe('a time of a maintenance that does not exist is a warning', () => {
   });
 });
 
-describe('status.yaml is refused without', () => {
-  testProblems(statusFile, (field) => `${field}: []\n`, { maintenance: '1:1  missing field "monitors"' });
-});
-
 /** A source with a URL in double quotes, as YAML escapes it, and where it is reported. */
 const sources: readonly (readonly [file: string, place: string, write: (url: string) => string])[] = [
   ['catalog/domains.yaml', '1:12  "order_url"', (url) => `order_url: "${url}{domain}"\ntlds: {}\n`],
@@ -375,9 +362,7 @@ const sources: readonly (readonly [file: string, place: string, write: (url: str
   [
     'catalog/games/broken-#.yaml',
     '5:57  "plans[0].orderLink"',
-    (url) =>
-      'name: Broken\nsoldOut: false\nsoldOutMessage: ""\nplans:\n' +
-      `  - { name: S, ram: 1, storage: 1, price: 1, orderLink: "${url}", soldOut: false }\n`,
+    (url) => toGame(`  - { name: S, ram: 1, storage: 1, price: 1, orderLink: "${url}", soldOut: false }`),
   ],
 ];
 

@@ -5,21 +5,14 @@ import { describe, expect, test } from 'vitest';
 import { mediaSamples } from '../helpers/media.ts';
 import { article, createProject, guide } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { problemsOf, testProjects } from './problems.ts';
+import { problemsOf, testPaths, testProjects } from './problems.ts';
 
 const valid = article({}, 'Text.\n');
 
 const slug = 'must contain only lower-case letters, digits and hyphens';
 
-/** A test for each path of a file, which is refused for the reason. */
-function testNames(reasons: Readonly<Record<string, string>>, changes: Files = {}): void {
-  test.each(Object.entries(reasons))('%s', async (file, reason) => {
-    expect(await problemsOf(createProject({ ...changes, [file]: valid }))).toEqual([`${file}:1:1  ${reason}`]);
-  });
-}
-
 describe('the name of an article is refused, with the name to use:', () => {
-  testNames({
+  testPaths(valid, {
     'content/blog/news/Upper.md': `"Upper" ${slug} (rename it to "upper.md")`,
     'content/blog/news/two words.md': `"two words" ${slug} (rename it to "two-words.md")`,
     'content/blog/news/größe.md': `"größe" ${slug} (rename it to "groesse.md")`,
@@ -48,17 +41,12 @@ describe('the name of an article is refused, with the name to use:', () => {
       'content/blog/news/second.md:1:1  the path differs from content/blog/news/Second.md only in case or Unicode form ' +
         '(rename one of the two)',
     ],
-  });
-
-  test('it differs from another only in Unicode form', async () => {
-    const [composed, decomposed] = ['content/blog/news/\u00E4.md', 'content/blog/news/a\u0308.md'];
-    expect(await problemsOf(createProject({ [composed]: valid, [decomposed]: valid }))).toEqual([
-      `${decomposed}:1:1  "a\u0308" ${slug} (rename it to "ae.md")`,
-      `${composed}:1:1  the path differs from ${decomposed} only in case or Unicode form (rename one of the two)`,
-    ]);
-  });
-
-  testProjects({
+    'it differs from another only in Unicode form': [
+      { 'content/blog/news/\u00E4.md': valid, 'content/blog/news/a\u0308.md': valid },
+      `content/blog/news/a\u0308.md:1:1  "a\u0308" ${slug} (rename it to "ae.md")`,
+      'content/blog/news/\u00E4.md:1:1  the path differs from content/blog/news/a\u0308.md only in case or Unicode form ' +
+        '(rename one of the two)',
+    ],
     'once for a folder, not for each of its files': [
       { 'content/blog/Our News/a.md': valid, 'content/blog/Our News/b.md': valid },
       `content/blog/Our News/a.md:1:1  "Our News" ${slug} (rename it to "our-news")`,
@@ -72,7 +60,7 @@ describe('a file in the wrong folder is refused:', () => {
   const others = 'images and other files for readers belong in media/';
 
   const toReason = (hint: string): string => `this file is out of place (${hint})`;
-  testNames({
+  testPaths(valid, {
     'content/blog/a.md': toReason(articles),
     'content/blog/a/b/c.md': toReason(articles),
     'content/a.md': toReason(articles),
@@ -90,7 +78,7 @@ describe('a file in the wrong folder is refused:', () => {
 describe('a media file is refused, with the name to use:', () => {
   const types = 'avif, gif, jpeg, jpg, m4a, mp3, mp4, ogg, opus, pdf, png, svg, wav, webm, webp';
   const badPath = 'a media path may contain only letters, digits, dots, hyphens and underscores';
-  testNames({
+  testPaths(valid, {
     'content/media/kb/setup.exe': `".exe" is not a media type (use ${types})`,
     'content/media/kb/page.html': `".html" is not a media type (use ${types})`,
     'content/media/kb/photo.PNG': '".PNG" is not a media type (rename it to "photo.png")',
@@ -117,21 +105,13 @@ describe('a media file is refused, with the name to use:', () => {
 });
 
 describe('a file of the catalog is refused, with the name to use:', () => {
-  testNames({
+  testPaths(valid, {
     'catalog/games/rust.yml': 'the files of the catalog end in .yaml (rename it to "rust.yaml")',
     'catalog/games/Rust Server.yml': 'the files of the catalog end in .yaml (rename it to "rust-server.yaml")',
     'catalog/services/Mail.YAML': 'the files of the catalog end in .yaml (rename it to "mail.yaml")',
   });
   const domains = { 'catalog/domains.yml': 'the files of the catalog end in .yaml (rename it to "domains.yaml")' };
-  testNames(domains, { 'catalog/domains.yaml': undefined });
-
-  test('also if its plans are valid', async () => {
-    const plans = 'name: A\nsoldOut: false\nsoldOutMessage: ""\nplans: []\n';
-    const file = 'catalog/games/Spiel für Größen.yaml';
-    expect(await problemsOf(createProject({ [file]: plans }))).toEqual([
-      `${file}:1:1  the file name ${slug} (rename it to "spiel-fuer-groessen.yaml")`,
-    ]);
-  });
+  testPaths(valid, domains, { 'catalog/domains.yaml': undefined });
 });
 
 describe('a path that is not a regular file', () => {

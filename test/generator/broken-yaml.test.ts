@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import matter from 'gray-matter';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { article, createProject, runGenerator, temporaryFolder } from '../helpers/project.ts';
-import { problemsOf, testFields, testFrontMatter, testProblems, testTexts, testProjects } from './problems.ts';
+import { problemsOf, testFields, testFrontMatter, testProblems, testTexts, testProjects, toGame } from './problems.ts';
 import type { Problems } from './problems.ts';
 
 const file = 'content/blog/news/broken.md';
@@ -63,6 +63,8 @@ describe('YAML is accepted', () => {
       '7:1  unknown field "<<" (the fields are title, description, date, author, cover, category, draft, updated, tags, aliases)',
     // An anchor without an alias, and a comment.
     'title: &a A # a comment; author: "#1"': [],
+    // Control characters, which clients must escape.
+    'title: "a\\u001b[31mb"': [],
   });
 });
 
@@ -72,9 +74,6 @@ test('a key that is a list prints no warning of a library', async () => {
   expect(stderr).not.toContain('Warning');
   expect(stderr).not.toContain('\u001B');
 });
-
-/** A game whose plans begin on line 5. */
-const toGame = (plans: string): string => `name: Broken\nsoldOut: false\nsoldOutMessage: ""\nplans:\n${plans}\n`;
 
 const column = 'the indentation of this line does not match the lines above (begin it in the column of its neighbours)';
 
@@ -190,11 +189,12 @@ describe('other mistakes in YAML are reported in plain words:', () => {
   });
 });
 
+const onlyYaml =
+  '1:1  the first line must be exactly ---; only YAML front matter is allowed ' +
+  '(begin the file with ---, its fields, and --- again)';
+
 describe('the front matter of an article', () => {
   const testArticles = (rows: Problems): void => testProblems('content/blog/news/broken-#.md', (text) => text, rows);
-  const onlyYaml =
-    '1:1  the first line must be exactly ---; only YAML front matter is allowed ' +
-    '(begin the file with ---, its fields, and --- again)';
   const none = '1:1  there is no front matter (begin the file with ---, its fields, and --- again)';
   const unclosed = 'the front matter is not closed (end it with a line of exactly ---)';
 
@@ -224,48 +224,29 @@ describe('the front matter of an article', () => {
   });
 });
 
-describe('code in front matter', () => {
-  afterEach(() => {
-    Reflect.deleteProperty(globalThis, 'executed');
-  });
+test('code in front matter never runs', async () => {
+  const path = join(temporaryFolder(), 'executed');
+  onTestFinished(() => void Reflect.deleteProperty(globalThis, 'executed'));
+  const code = `{ title: (globalThis.executed = true, require('node:fs').writeFileSync(${JSON.stringify(path)}, '')) }`;
+  const traces = () => ({ global: 'executed' in globalThis, file: existsSync(path) });
+  const languages = 'js|js | js|JS|javascript|Javascript|json|yaml|coffee|toml|cson'.split('|');
+  const tags = ['!!js/function', '!!js/undefined', '!!python/object/apply:os.system', '!code'];
+  const texts = [
+    ...languages.map((language) => `---${language}\n${code}\n---\n\nText.\n`),
+    ...tags.map((tag) => article({ title: `${tag} ${JSON.stringify(code)}` }, 'Text.\n')),
+    // A second block is text.
+    article({}, `---js\n${code}\n---\n`),
+  ];
+  const toFile = (at: number): string => `content/blog/news/code-${String(at).padStart(2, '0')}.md`;
+  const problems = await problemsOf(createProject(Object.fromEntries(texts.map((text, at) => [toFile(at), text]))));
+  const noTag = '2:8  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)';
+  expect(problems).toEqual([
+    ...languages.map((_, at) => `${toFile(at)}:${onlyYaml}`),
+    ...tags.map((_, at) => `${toFile(languages.length + at)}:${noTag}`),
+  ]);
+  expect(traces()).toEqual({ global: false, file: false });
 
-  /** Code that sets a global and writes a file when it runs. */
-  function createProbe() {
-    const path = join(temporaryFolder(), 'executed');
-    const code = `{ title: (globalThis.executed = true, require('node:fs').writeFileSync(${JSON.stringify(path)}, '')) }`;
-    return { code, traces: () => ({ global: 'executed' in globalThis, file: existsSync(path) }) };
-  }
-
-  test('runs if gray-matter parses the file without our checks', () => {
-    const { code, traces } = createProbe();
-    matter(`---js\n${code}\n---\n\nText.\n`);
-    expect(traces()).toEqual({ global: true, file: true });
-  });
-
-  test.each(['js', 'js ', ' js', 'JS', 'javascript', 'Javascript', 'json', 'yaml', 'coffee', 'toml', 'cson'])(
-    'never runs after "---%s"',
-    async (language) => {
-      const { code, traces } = createProbe();
-      expect(await problemsOfArticle(`---${language}\n${code}\n---\n\nText.\n`)).toHaveLength(1);
-      expect(traces()).toEqual({ global: false, file: false });
-    },
-  );
-
-  test('never runs in a second block, since that is text', async () => {
-    const { code, traces } = createProbe();
-    expect(await problemsOfArticle(article({}, `---js\n${code}\n---\n`))).toEqual([]);
-    expect(traces()).toEqual({ global: false, file: false });
-  });
-
-  test.each(['!!js/function', '!!js/undefined', '!!python/object/apply:os.system', '!code'])(
-    'never runs after the YAML tag %s',
-    async (tag) => {
-      const { code, traces } = createProbe();
-      const problems = await problemsOfArticle(article({ title: `${tag} ${JSON.stringify(code)}` }, 'Text.\n'));
-      expect(problems).toEqual([
-        `${file}:2:8  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)`,
-      ]);
-      expect(traces()).toEqual({ global: false, file: false });
-    },
-  );
+  // It runs if gray-matter parses the file without our checks.
+  matter(texts[0]!);
+  expect(traces()).toEqual({ global: true, file: true });
 });

@@ -323,11 +323,6 @@ describe('the text of a source file', () => {
   });
 });
 
-test('a title with control characters is accepted unchanged; clients must escape it', async () => {
-  const root = createProject({ 'content/blog/news/first.md': article({ title: '"a\\u001b[31mb"' }, '## Details\n') });
-  expect((await buildProject(root)).diagnostics).toEqual([]);
-});
-
 afterEach(() => vi.unstubAllEnvs());
 
 /** Runs `build` on a project with the given environment. */

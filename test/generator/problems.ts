@@ -18,6 +18,15 @@ export function testProjects(rows: Readonly<Record<string, readonly [files: File
   });
 }
 
+/** A test for each path of a file with this text: it has exactly this problem, at its beginning. */
+export function testPaths(text: string, reasons: Readonly<Record<string, string>>, changes: Files = {}): void {
+  testProjects(
+    Object.fromEntries(
+      Object.entries(reasons).map(([path, reason]) => [path, [{ ...changes, [path]: text }, `${path}:1:1  ${reason}`]]),
+    ),
+  );
+}
+
 /** Inputs, and the problems of each, without the name of the file. */
 export type Problems = Readonly<Record<string, string | readonly string[]>>;
 
@@ -57,6 +66,10 @@ export const testFields = (rows: Problems): void =>
 /** A test for each front matter of a blog article, which begins on line 2. */
 export const testFrontMatter = (rows: Problems): void =>
   testProblems('content/blog/news/page-#.md', (yaml) => `---\n${yaml}\n---\n\nText.\n`, rows);
+
+/** A game whose plans begin on line 5. */
+export const toGame = (plans: string, top = 'soldOutMessage: ""'): string =>
+  `name: Broken\nsoldOut: false\n${top}\nplans:\n${plans}\n`;
 
 /** Fields that are written `name: value`, several with `; ` between them. */
 export function toFields(text: string): Record<string, string | undefined> {
