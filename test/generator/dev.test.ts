@@ -1,11 +1,10 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { build } from '../../generator/build.ts';
 import { previewFolderOf, watchAndBuild } from '../../generator/dev.ts';
 import { openPreview } from '../../generator/preview/server.ts';
 import { mediaSamples } from '../helpers/media.ts';
-import { article, createProject, guide, validProject, writeFiles } from '../helpers/project.ts';
+import { article, buildProject, createProject, guide, validProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { watchProject } from '../helpers/dev.ts';
 
@@ -39,7 +38,6 @@ async function preview(files: Files) {
 }
 
 test('texts of articles and queries are escaped in the pages', async () => {
-  const title = '"<b>&\' title"';
   const { ask } = await preview({
     'content/blog/news/first.md': article(
       { title: `'"<b>&'' title"'` },
@@ -52,9 +50,7 @@ test('texts of articles and queries are escaped in the pages', async () => {
   expect(list.text).toContain('value="&lt;script&gt;&quot;"');
   expect(list.text).not.toContain('<script>"');
   const page = await ask('/preview/blog/news/first');
-  expect(page.text).toContain(
-    `<h1>${title.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll("'", '&#39;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')}</h1>`,
-  );
+  expect(page.text).toContain('<h1>&quot;&lt;b&gt;&amp;&#39; title&quot;</h1>');
   expect(page.text).toContain('<a href="#this--that">This &#x26; that</a>');
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
 });
@@ -174,21 +170,17 @@ test('after each change, dev reports the problems that a first build reports', a
   const root = createProject({
     [records]: guide('DNS records', '[Gone](/blog/news/gone) and [SSH](../vps/ssh.md).\n'),
   });
-  const [content, catalog] = [join(root, 'content'), join(root, 'catalog')];
   const { results, failures } = await watchProject(root, { lenient: true });
   for (const [what, files, found] of changes) {
     writeFiles(root, files);
     const now = new Date().toISOString().slice(0, 10);
     // oxlint-disable-next-line no-await-in-loop -- One change after the other.
-    const fresh = await build({
-      content,
-      catalog,
+    const fresh = await buildProject(root, {
       out: join(root, 'fresh'),
       checkOnly: true,
       now,
       lenient: true,
       noCache: true,
-      compression: 'fast',
     });
     expect(fresh.diagnostics, what).toHaveLength(found);
     // oxlint-disable-next-line no-await-in-loop
