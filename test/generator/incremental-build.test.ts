@@ -5,7 +5,6 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  realpathSync,
   rmSync,
   statSync,
   truncateSync,
@@ -30,13 +29,12 @@ import {
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { matchFile } from '#contract/endpoints.ts';
-import { buildAndRead, changedPaths, flipBit, flipInCache, gzipStart, readTree } from './tree.ts';
+import { buildAndRead, changedPaths, currentOf, flipBit, flipInCache, gzipStart, readTree } from './tree.ts';
 
 type Options = Parameters<typeof buildProject>[1];
 
 /** With the addresses, a release has all kinds of files. */
 const withUrls = { urls: siteUrls } as const;
-const currentOf = (root: string): string => realpathSync(join(root, 'dist/current'));
 
 /**
  * Builds, and reads the release and everything that the build reported, except for paths that vanish: a first build has
@@ -111,9 +109,10 @@ describe('a build after a change equals a first build to the byte:', () => {
   });
   const firstFields = { title: 'First', date: '2026-01-02' };
   const firstText = 'Hello *world*.\n\n## Details\n\nMore.\n';
+  const second = String(validProject['content/blog/news/second.md']);
   const sshGuide = String(validProject['content/knowledgebase/vps/ssh.md']);
   const changes: [string, Files, Options?][] = [
-    ['a text', { 'content/blog/news/first.md': article({ title: 'First' }, '## Details\n\nOther words.\n') }],
+    ['a text', { 'content/blog/news/first.md': article(firstFields, '## Details\n\nOther words.\n') }],
     ['a title', { 'content/blog/news/first.md': article({ title: 'Another', date: '2026-01-02' }, firstText) }],
     ['a description', { 'content/blog/news/first.md': article({ ...firstFields, description: 'More.' }, firstText) }],
     ['an author', { 'content/blog/news/first.md': article({ ...firstFields, author: 'Ada' }, firstText) }],
@@ -126,6 +125,7 @@ describe('a build after a change equals a first build to the byte:', () => {
     ['a description of a guide', { 'content/knowledgebase/vps/ssh.md': sshGuide.replace('How it is', 'What is') }],
     ['tags of a guide', { 'content/knowledgebase/vps/ssh.md': sshGuide.replace('---\n', '---\ntags: [a]\n') }],
     ['the text of a guide', { 'content/knowledgebase/vps/ssh.md': sshGuide.replace('Use `ssh`', '## New words') }],
+    ['code in a guide', { 'content/knowledgebase/vps/ssh.md': `${sshGuide}\n\`\`\`sh\nls\n\`\`\`\n` }],
     ['authors.yaml', { 'content/authors.yaml': 'Marit: { picture: /media/kb/map.svg, url: "https://a.example" }\n' }],
     ['SITE_URL', {}, { urls: { ...siteUrls, site: 'https://b.example' } }],
     ['PUBLIC_URL', {}, { urls: { ...siteUrls, service: 'https://b.example' } }],
@@ -142,7 +142,7 @@ describe('a build after a change equals a first build to the byte:', () => {
     ['an article in another category', moved('knowledgebase/dns/records.md', 'knowledgebase/vps/records.md')],
     ['a draft', { 'content/blog/news/second.md': article({ draft: 'true' }, 'Not yet.\n') }],
     ['a scheduled article', { 'content/blog/news/second.md': article({ date: '2030-01-01' }, 'Not yet.\n') }],
-    ['an alias', { 'content/blog/news/second.md': article({ aliases: '[/blog/news/old]' }, 'Text.\n') }],
+    ['an alias', { 'content/blog/news/second.md': second.replace('---\n', '---\naliases: [/blog/news/old]\n') }],
     ['the name of a category', { 'content/knowledgebase/vps/category.yaml': 'name: Servers\n' }],
     ['a removed name of a category', { 'content/knowledgebase/vps/category.yaml': undefined }],
     [
@@ -159,6 +159,40 @@ describe('a build after a change equals a first build to the byte:', () => {
     ['a link to a draft', { 'content/blog/news/first.md': article({ draft: 'true' }, 'x\n') }],
     ['an error', { 'content/blog/news/second.md': article({ date: 'soon' }, 'Text.\n') }],
   ];
+  const [firstFile, sshFile] = ['blog/article/news/first.json', 'kb/article/vps/ssh.json'];
+  /**
+   * The files that some of these changes write, below public/v1/ if they name no other folder; all others are links to
+   * those from before. The pages of /docs are left out.
+   */
+  const writes: Readonly<Record<string, string>> = {
+    'a text': `${firstFile} blog/feed.xml`,
+    'a title': `${firstFile} blog/feed.xml blog/list.json`,
+    tags: `blog/feed.xml blog/index/news.json`,
+    // The articles are sorted by their titles.
+    'a title of a guide': `${sshFile} kb/list.json kb/list/vps.json kb/search.json sitemap.xml`,
+    'the text of a guide': `${sshFile} kb/search.json`,
+    // Code is not indexed.
+    'code in a guide': sshFile,
+    'authors.yaml': 'blog/feed.xml blog/authors.json',
+    SITE_URL: 'blog/feed.xml sitemap.xml',
+    PUBLIC_URL: 'blog/feed.xml',
+    SITE_NAME: 'blog/feed.xml openapi.json',
+    SUPPORT_URL: 'openapi.json',
+    monitors: 'private/status.json',
+    prices: 'private/domains.json',
+    'an alias': 'blog/feed.xml private/aliases.json redirects.json',
+    'the name of a category': `${sshFile} kb/list.json kb/list/vps.json kb/search.json kb/categories.json`,
+    'an image': 'public/media/kb/map.svg',
+    'a plan': 'plans.json',
+  };
+  const toFiles = (list: string): string[] =>
+    list.split(' ').flatMap((file) => {
+      const path = /^p(?:ublic|rivate)\//.test(file) ? file : `public/v1/${file}`;
+      return path.endsWith('.svg') ? [path] : [path, `${path}.gz`, `${path}.br`];
+    });
+  const inodesOf = (folder: string): Record<string, string> =>
+    Object.fromEntries(Object.entries(readStates(folder)).map(([path, state]) => [path, state.split(' ', 1)[0]!]));
+
   let root: string;
   beforeAll(async () => {
     root = createProject({}, sharedFolder());
@@ -168,14 +202,22 @@ describe('a build after a change equals a first build to the byte:', () => {
   const changed = new Set<string>();
   const nameOf = (file: string): string => matchFile(file.replace(/\.(?:gz|br)$/, ''))?.name ?? file;
 
-  test.each(changes)('%s', async (_, files, options = {}) => {
+  test.each(changes)('%s', async (name, files, options = {}) => {
+    // A build that lost a path, as that before this row may have, left no record.
+    if (name in writes) await buildAndReport(root);
+    const before = inodesOf(currentOf(root));
     writeFiles(root, files);
     const after = await buildAndReport(root, options);
     expect(after).toEqual(await buildFresh(files, options));
     if (after.tree) for (const file of changedPaths(first.tree!, after.tree)) changed.add(nameOf(file));
+    const written = changedPaths(before, inodesOf(currentOf(root)));
     // And back again.
     writeFiles(root, { ...Object.fromEntries(Object.keys(files).map((path) => [path, undefined])), ...validProject });
     expect(await buildAndReport(root)).toEqual(first);
+    if (!(name in writes)) return;
+    expect(written.filter((path) => path in after.tree! && !path.startsWith('public/docs/'))).toEqual(
+      ['manifest.json', ...toFiles(writes[name]!)].toSorted(),
+    );
   });
 
   test('each kind of file that is made from the sources has changed in one of them', () => {

@@ -1,17 +1,15 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, realpathSync, rmSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { renderOpenApi } from '#contract/openapi.ts';
 import { Manifest } from '#contract/release.ts';
-import { diffReleases, rollback } from '../../generator/release/releases.ts';
 import { compileStatusWidget } from '../../generator/static-files.ts';
 import {
   article,
   buildProject,
   createProject,
-  guide,
   runGenerator,
   sharedFolder,
   siteUrls,
@@ -19,23 +17,13 @@ import {
   validProject,
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { problemsOf } from './problems.ts';
-import { buildAndRead, changedPaths, readTree } from './tree.ts';
+import { buildAndRead, currentOf, readTree } from './tree.ts';
 
-function currentOf(root: string): string {
-  return realpathSync(join(root, 'dist/current'));
-}
-
-let sound: Promise<{ tree: Readonly<Record<string, string>>; manifest: Manifest }> | undefined;
-
-/** The release of the valid project, each file as Latin-1. It is built once, since these tests only read it. */
-function readSound() {
-  return (sound ??= (async () => {
-    const root = createProject();
-    const { release } = await buildProject(root);
-    return { tree: readTree(currentOf(root)), manifest: release! };
-  })());
-}
+/** The release of the valid project. It is built once, since these tests only read it. */
+let sound: Awaited<ReturnType<typeof buildAndRead>>;
+beforeAll(async () => {
+  sound = await buildAndRead(createProject({}, sharedFolder()));
+});
 
 function decode(tree: Readonly<Record<string, string>>, path: string): Buffer {
   return Buffer.from(tree[path]!, 'latin1');
@@ -43,7 +31,7 @@ function decode(tree: Readonly<Record<string, string>>, path: string): Buffer {
 
 describe('the release of the valid project', () => {
   test('has the files and contents of the snapshot', async () => {
-    const { tree } = await readSound();
+    const { tree } = sound;
     const paths = Object.keys(tree).filter((path) => !/\.(?:gz|br)$|^manifest\.json$|^public\/docs\//.test(path));
     const texts: Record<string, unknown> = {};
     for (const path of paths) {
@@ -67,7 +55,7 @@ describe('the release of the valid project', () => {
   });
 
   test('has each JSON file on one line, and JSON and scripts with their compressed forms', async () => {
-    const { tree } = await readSound();
+    const { tree } = sound;
     const files = Object.keys(tree).filter((path) => /\.js(?:on)?$/.test(path) && path !== 'manifest.json');
     expect(files.length).toBeGreaterThan(17);
     for (const file of files) {
@@ -89,19 +77,18 @@ describe('the release of the valid project', () => {
 
 describe('the manifest of a release', () => {
   test('has the size and SHA-256 of every file except itself', async () => {
-    const { tree, manifest } = await readSound();
+    const { tree, manifest } = sound;
     expect(Manifest.parse(JSON.parse(decode(tree, 'manifest.json').toString()))).toEqual(manifest);
     const paths = Object.keys(tree).filter((path) => path !== 'manifest.json');
     expect(Object.keys(manifest.files)).toEqual(paths);
     for (const path of paths) {
       const bytes = decode(tree, path);
-      const sha256 = createHash('sha256').update(bytes).digest('hex');
-      expect(manifest.files[path], path).toEqual({ bytes: bytes.length, sha256 });
+      expect(manifest.files[path], path).toEqual({ bytes: bytes.length, sha256: hash('sha256', bytes) });
     }
   });
 
   test('has the id, the version of the contract and the counts', async () => {
-    const { manifest } = await readSound();
+    const { manifest } = sound;
     expect(manifest).toMatchObject({
       id: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
       contractVersion: '2.0.0',
@@ -124,7 +111,7 @@ describe('the JSON Schemas for editors', () => {
   }
 
   async function readSchemas(): Promise<Record<string, JsonSchema>> {
-    const { tree } = await readSound();
+    const { tree } = sound;
     const paths = Object.keys(tree).filter((path) => /^public\/schemas\/.*\.json$/.test(path));
     return Object.fromEntries(
       paths.map((path) => [
@@ -198,13 +185,6 @@ test('a failed build leaves no release', async () => {
   expect(existsSync(join(root, 'dist/releases'))).toBe(false);
 });
 
-let shared: string;
-let first: Awaited<ReturnType<typeof buildAndRead>>;
-beforeAll(async () => {
-  shared = createProject({}, sharedFolder());
-  first = await buildAndRead(shared);
-});
-
 describe('the same sources give the same release to the byte', () => {
   test('in another folder, with files written in another order and at another time', async () => {
     const root = temporaryFolder();
@@ -213,25 +193,27 @@ describe('the same sources give the same release to the byte', () => {
       cpSync(join(source, path), join(root, 'a folder with spaces', path));
       utimesSync(join(root, 'a folder with spaces', path), 1, 1);
     }
-    expect(await buildAndRead(join(root, 'a folder with spaces'))).toEqual(first);
+    expect(await buildAndRead(join(root, 'a folder with spaces'))).toEqual(sound);
   });
 
-  let plain: ReturnType<typeof buildAndRead> | undefined;
+  let withUrls: ReturnType<typeof buildAndRead> | undefined;
   test.each([
     { TZ: 'Pacific/Kiritimati', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' },
     { TZ: 'Pacific/Pago_Pago', LANG: 'C', LC_ALL: 'C' },
     { TZ: 'UTC', LANG: 'sv_SE.UTF-8', LC_ALL: 'sv_SE.UTF-8', UV_THREADPOOL_SIZE: '1' },
   ])('in the zone $TZ and the language $LANG', async (env) => {
     const root = createProject();
-    const { id, tree } = await (plain ??= buildAndRead(createProject(), { urls: siteUrls }));
+    const { manifest, tree } = await (withUrls ??= buildAndRead(createProject(), { urls: siteUrls }));
     const urls = { SITE_URL: siteUrls.site, PUBLIC_URL: siteUrls.service };
     const { status, stderr } = await runGenerator(['build', '--now', '2026-11-20'], {
       cwd: root,
       env: { ...env, ...urls },
     });
-    expect(stderr).toMatch(new RegExp(`^release ${id} in dist: 4 articles, 0 warnings, \\d+ kB, \\d+\\.\\d s\\n`));
+    expect(stderr).toMatch(
+      new RegExp(`^release ${manifest.id} in dist: 4 articles, 0 warnings, \\d+ kB, \\d+\\.\\d s\\n`),
+    );
     expect(status).toBe(0);
-    expect(readTree(realpathSync(join(root, 'dist/current')))).toEqual(tree);
+    expect(readTree(currentOf(root))).toEqual(tree);
   });
 
   test('if an article is a draft or does not exist', async () => {
@@ -243,79 +225,6 @@ describe('the same sources give the same release to the byte', () => {
   });
 });
 
-describe('a change of the sources changes', () => {
-  const withForms = (...files: string[]) => files.flatMap((file) => [file, `${file}.br`, `${file}.gz`]);
-  const blogArticle = withForms('public/v1/blog/article/news/first.json');
-  const guideOf = withForms('public/v1/kb/article/vps/ssh.json');
-  const kbLists = withForms('public/v1/kb/list.json', 'public/v1/kb/list/vps.json', 'public/v1/kb/search.json');
-  const categories = withForms('public/v1/kb/categories.json');
-
-  const firstWith = (fields: object, word = '*world*'): Files => ({
-    'content/blog/news/first.md': article(
-      { title: 'First', date: '2026-01-02', ...fields },
-      `Hello ${word}.\n\n## Details\n\nMore.\n`,
-    ),
-  });
-
-  test.each<[string, Files, string[]]>([
-    ['one word of a text: that article alone', firstWith({}, '*earth*'), blogArticle],
-    [
-      'a title of the blog: the article and the list',
-      firstWith({ title: 'Fist' }),
-      [...blogArticle, ...withForms('public/v1/blog/list.json')],
-    ],
-    [
-      'a title of the knowledge base: the article and both lists',
-      { 'content/knowledgebase/vps/ssh.md': guide('Connect', 'Use `ssh`.\n\n![Map](/media/kb/map.svg)\n') },
-      [...guideOf, ...kbLists],
-    ],
-    [
-      'the name of a category: its articles and the lists that show it',
-      { 'content/knowledgebase/vps/category.yaml': 'name: VPS\n' },
-      [...guideOf, ...kbLists, ...categories],
-    ],
-    [
-      'an alias: the aliases and the redirects',
-      firstWith({ aliases: '[/blog/old]' }),
-      withForms('private/aliases.json', 'public/v1/redirects.json'),
-    ],
-    [
-      'an image: the image',
-      { 'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg"> </svg>\n' },
-      ['public/media/kb/map.svg'],
-    ],
-    [
-      'a price: the plans',
-      { 'catalog/games/minecraft.yaml': 'name: Minecraft\nsoldOut: true\nsoldOutMessage: ""\nplans: []\n' },
-      withForms('public/v1/plans.json'),
-    ],
-    ['a TLD: the domains', { 'catalog/domains.yaml': 'tlds: {}\n' }, withForms('private/domains.json')],
-    [
-      'a monitor: the monitors',
-      { 'catalog/status.yaml': 'monitors: []\nmaintenance: []\n' },
-      withForms('private/status.json'),
-    ],
-  ])('%s, and the manifest', async (_, changes, files) => {
-    await rollback(join(shared, 'dist'), first.id);
-    const root = createProject(changes);
-    const after = await buildAndRead(root, { out: join(shared, 'dist'), allowEmpty: true });
-    expect(after.id).not.toBe(first.id);
-    expect(changedPaths(first.tree, after.tree)).toEqual(['manifest.json', ...files].toSorted());
-    const { added, removed, changed } = await diffReleases(join(shared, 'dist'), first.id, after.id);
-    expect({ added, removed, changed }).toEqual({
-      added: [],
-      removed: [],
-      changed: files.filter((file) => !/\.(?:br|gz)$/.test(file)).toSorted(),
-    });
-  });
-});
-
-async function build(files: Files) {
-  const root = createProject(files);
-  const { release, diagnostics, counts } = await buildProject(root);
-  return { id: release?.id, diagnostics, counts, tree: readTree(realpathSync(join(root, 'dist/current'))) };
-}
-
 /** The valid project with an article in which line ends matter: code, hard breaks, tables, a block in YAML. */
 const sources: Files = {
   ...validProject,
@@ -324,6 +233,9 @@ const sources: Files = {
     'One  \ntwo\\\nthree\n\n```sh\n\nls\n\nls -l\n```\n\n| a |\n|---|\n| b |\n\n<pre>\nx\n</pre>\n',
   ),
 };
+
+let plain: ReturnType<typeof buildAndRead> | undefined;
+const readPlain = () => (plain ??= buildAndRead(createProject(sources)));
 
 function everyText(change: (text: string) => string): Files {
   return Object.fromEntries(
@@ -344,16 +256,11 @@ test.each([
     (text: string) => text.split('\n').reduce((all, line, index) => `${all}${index % 2 ? '\r\n' : '\n'}${line}`),
   ],
 ])('a release is the same to the byte if the texts %s', async (_, change) => {
-  const plain = await build(sources);
-  const changed = await build(everyText(change));
-  expect(changed.diagnostics).toEqual([]);
-  expect(changed.id).toMatch(/^[0-9a-f]{16}$/);
-  expect(changed).toEqual(plain);
+  expect(await buildAndRead(createProject(everyText(change)))).toEqual(await readPlain());
 });
 
 test('a release is the same to the byte if the texts have ignored files next to them', async () => {
-  const plain = await build(sources);
-  const withIgnored = await build({
+  const root = createProject({
     ...sources,
     'content/README.md': 'How this folder works.\n',
     'catalog/README.md': 'How this folder works.\n',
@@ -365,15 +272,15 @@ test('a release is the same to the byte if the texts have ignored files next to 
     'catalog/.DS_Store': '\0',
     'catalog/games/.gitkeep': '',
   });
-  expect(withIgnored).toEqual(plain);
+  expect(await buildAndRead(root)).toEqual(await readPlain());
 });
 
 test.each([
   ['domains.yaml, and no TLD is sold', 'domains', { tlds: 0 }, '{"tlds":{}}\n'],
   ['status.yaml, and there are no monitors', 'status', { monitors: 0 }, '{"monitors":[],"maintenance":[]}\n'],
 ])('a build succeeds without %s', async (_, name, none, text) => {
-  const { tree, diagnostics, counts } = await build({ [`catalog/${name}.yaml`]: undefined });
-  expect({ diagnostics, counts }).toMatchObject({ diagnostics: [], counts: none });
+  const { tree, manifest } = await buildAndRead(createProject({ [`catalog/${name}.yaml`]: undefined }));
+  expect(manifest.counts).toMatchObject(none);
   expect(decode(tree, `private/${name}.json`).toString()).toBe(text);
 });
 
@@ -381,8 +288,6 @@ test('a build succeeds with an empty folder of content, and its lists are empty'
   const root = createProject();
   rmSync(join(root, 'content'), { recursive: true });
   mkdirSync(join(root, 'content'));
-  expect(await problemsOf(root)).toEqual([]);
-  await buildProject(root);
-  const tree = readTree(realpathSync(join(root, 'dist/current')));
+  const { tree } = await buildAndRead(root);
   for (const kind of ['blog', 'kb']) expect(decode(tree, `public/v1/${kind}/list.json`).toString()).toBe('[]\n');
 });

@@ -1,11 +1,11 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseFragment } from 'parse5';
 import type { DefaultTreeAdapterTypes } from 'parse5';
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { KnowledgeBaseIndexItem as IndexItem } from '#contract/articles.ts';
-import { article, buildProject, createProject, guide, siteUrls, writeFiles } from '../helpers/project.ts';
+import { article, buildProject, createProject, guide, siteUrls } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { describeFeedparser, describeXmllint, lintXml, parseFeed } from '../helpers/xml.ts';
 
@@ -137,70 +137,15 @@ describe('related articles', () => {
   });
 });
 
-describe('a build after a change', () => {
-  const sshGuide = (text: string, code: string): Files => ({
-    'content/knowledgebase/vps/ssh.md': guide(
-      'SSH',
-      `${text}\n\n\`\`\`sh\n${code}\n\`\`\`\n\n![Map](/media/kb/map.svg)\n`,
-    ),
-  });
-  const files: Files = {
-    'content/blog/team/new.md': article({ date: '2026-07-08', tags: '[linux]' }, 'Text.\n'),
-    ...sshGuide('Use `ssh`.', 'ssh --verbose'),
-  };
-  const siteFiles = (
-    'blog/feed.xml sitemap.xml blog/categories.json kb/categories.json blog/index/news.json blog/index/team.json ' +
-    'kb/index/vps.json kb/index/dns.json blog/authors.json redirects.json openapi.json kb/search.json'
-  ).split(' ');
-  const statesOf = (root: string): Record<string, number> =>
-    Object.fromEntries(
-      siteFiles.flatMap((file) =>
-        ['', '.gz', '.br'].map((end) => [file + end, statSync(pathOf(root, file + end)).ino]),
-      ),
-    );
-
-  const teamArticle = (tags: string, body: string): Files => ({
-    'content/blog/team/new.md': article({ date: '2026-07-08', tags }, body),
-  });
-  const otherUrl = 'https://other.example.com';
-
-  test.each<[string, Files, Options, string[]]>([
-    ['of the text of a guide', sshGuide('Other.', 'ssh --verbose'), {}, ['kb/search.json']],
-    ['of code, which is not indexed', sshGuide('Use `ssh`.', 'ssh --quiet'), {}, []],
-    ['of the text of a blog article', teamArticle('[linux]', 'Other.\n'), {}, ['blog/feed.xml']],
-    ['of the tags of a blog article', teamArticle('[vps]', 'Text.\n'), {}, ['blog/feed.xml', 'blog/index/team.json']],
-    [
-      'of authors.yaml',
-      { 'content/authors.yaml': 'Marit: { url: "https://a.example" }\n' },
-      {},
-      ['blog/feed.xml', 'blog/authors.json'],
-    ],
-    ['of SITE_URL', {}, { urls: { ...siteUrls, site: otherUrl } }, ['blog/feed.xml', 'sitemap.xml']],
-    ['of PUBLIC_URL', {}, { urls: { ...siteUrls, service: otherUrl } }, ['blog/feed.xml']],
-    ['of SITE_NAME', {}, { urls: { ...siteUrls, name: 'Nord' } }, ['blog/feed.xml', 'openapi.json']],
-    ['of SUPPORT_URL', {}, { urls: { ...siteUrls, support: `${otherUrl}/help` } }, ['openapi.json']],
-  ])('%s writes only the files that depend on it, and links the others', async (_, changed, options, expected) => {
-    const root = createProject(files);
-    await buildProject(root, { urls: siteUrls });
-    const before = statesOf(root);
-    writeFiles(root, changed);
-    const { diagnostics } = await buildProject(root, { urls: siteUrls, ...options });
-    expect(diagnostics).toEqual([]);
-    const after = statesOf(root);
-    const written = Object.keys(after).filter((file) => after[file] !== before[file]);
-    expect(written).toEqual(expected.flatMap((file) => ['', '.gz', '.br'].map((end) => file + end)));
-  });
-
-  test('without the addresses removes the feed and the sitemap', async () => {
-    const root = createProject();
-    await buildProject(root, { urls: siteUrls });
-    expect(existsSync(pathOf(root, 'blog/feed.xml'))).toBe(true);
-    await buildProject(root, { urls: { site: siteUrls.site } });
-    const exist = () => ['blog/feed.xml', 'sitemap.xml'].map((file) => existsSync(pathOf(root, file)));
-    expect(exist()).toEqual([false, true]);
-    await buildProject(root, { urls: { service: siteUrls.service } });
-    expect(exist()).toEqual([false, false]);
-  });
+test('a build without the addresses removes the feed and the sitemap', async () => {
+  const root = createProject();
+  await buildProject(root, { urls: siteUrls });
+  expect(existsSync(pathOf(root, 'blog/feed.xml'))).toBe(true);
+  await buildProject(root, { urls: { site: siteUrls.site } });
+  const exist = () => ['blog/feed.xml', 'sitemap.xml'].map((file) => existsSync(pathOf(root, file)));
+  expect(exist()).toEqual([false, true]);
+  await buildProject(root, { urls: { service: siteUrls.service } });
+  expect(exist()).toEqual([false, false]);
 });
 
 const { site } = siteUrls;

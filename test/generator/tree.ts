@@ -4,6 +4,12 @@ import { expect } from 'vitest';
 import { compareText } from '../../generator/source/diagnostics.ts';
 import { buildProject } from '../helpers/project.ts';
 
+/** The folder of the current release of a project. */
+export const currentOf = (root: string): string => realpathSync(join(root, 'dist/current'));
+
+/** The text of a file of the current release of a project. */
+export const readReleased = (root: string, file: string): string => readFileSync(join(currentOf(root), file), 'utf8');
+
 /** Every regular file below a folder, by path, with its bytes as Latin-1, which takes a fifth of the time of base64. */
 export function readTree(root: string): Record<string, string> {
   const files = readdirSync(root, { recursive: true, withFileTypes: true })
@@ -26,7 +32,7 @@ export function changedPaths(before: Record<string, string>, after: Record<strin
 export async function buildAndRead(root: string, options: Parameters<typeof buildProject>[1] = {}) {
   const { release, diagnostics } = await buildProject(root, options);
   expect(diagnostics).toEqual([]);
-  return { id: release!.id, tree: readTree(realpathSync(join(options.out ?? join(root, 'dist'), 'current'))) };
+  return { manifest: release!, tree: readTree(currentOf(root)) };
 }
 
 /** The first bytes of what gzip compressed. */

@@ -61,16 +61,19 @@ function webp(width: number, height: number): Buffer {
 }
 
 function avif(width: number, height: number): Buffer {
-  const size = box('ispe', Buffer.concat([uint32(0), uint32(width), uint32(height)]));
-  const meta = box('meta', Buffer.concat([uint32(0), box('iprp', box('ipco', size))]));
+  const size = box('ispe', uint32(0), uint32(width), uint32(height));
+  const meta = box('meta', uint32(0), box('iprp', box('ipco', size)));
   return Buffer.concat([box('ftyp', Buffer.from('avif\0\0\0\0avifmif1', 'latin1')), meta]);
 }
 
-function box(type: string, content: Buffer): Buffer {
+/** A box of a file such as AVIF or MP4. */
+export function box(type: string, ...contents: Buffer[]): Buffer {
+  const content = Buffer.concat(contents);
   return Buffer.concat([uint32(content.length + 8), Buffer.from(type), content]);
 }
 
-function uint32(value: number): Buffer {
+/** A number in four bytes, the highest first. */
+export function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;
