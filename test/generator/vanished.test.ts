@@ -2,7 +2,6 @@ import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { displayPath } from '../../generator/source/load.ts';
 import {
   article,
   buildProject,
@@ -12,23 +11,18 @@ import {
   validProject,
   writeFiles,
 } from '../helpers/project.ts';
-import type { CommandResult, Files } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
 import { serve } from '../helpers/upstream.ts';
-import { problemsOf } from './problems.ts';
-import { foldersOf, runCommand, runIn } from './run-command.ts';
+import { problemsOf, testProblems, testProjects } from './problems.ts';
+import { runIn } from './run-command.ts';
 
 const day = ['--now', '2026-11-20'];
 
-/** Runs `check` or `build` on a project; returns its messages without the summary, relative to the project. */
+/** Runs `check` or `build` in a project; returns its messages without the summary. */
 async function messagesOf(root: string, command: 'check' | 'build', ...args: string[]) {
-  const out = ['--out', join(root, 'dist')];
-  const { stderr, failed } = await runCommand(command, ...foldersOf(root), ...out, ...day, ...args);
-  const lines = stderr
-    .replaceAll(`${displayPath(root)}/`, '')
-    .replaceAll(`${root}/`, '')
-    .split('\n')
-    .slice(0, -1);
-  return { lines: lines.filter((line) => !/^(?:ok|failed|release|status widget)\b/.test(line)), failed };
+  const { stderr, status } = await runIn(root, command, ...day, ...args);
+  const lines = stderr.split('\n').slice(0, -1);
+  return { lines: lines.filter((line) => !/^(?:ok|failed|release|status widget)\b/.test(line)), failed: status === 1 };
 }
 
 /** Publishes a project, and then changes its files; undefined removes one. */
@@ -132,7 +126,7 @@ describe('a vanished path is reported', () => {
     expect((await messagesOf(root, 'build')).lines).toHaveLength(1);
     expect((await messagesOf(root, 'build')).lines).toEqual([]);
     expect((await messagesOf(root, 'build')).lines).toEqual([]);
-    await runCommand('releases', 'rollback', '--out', join(root, 'dist'));
+    await runIn(root, 'releases', 'rollback');
     expect((await messagesOf(root, 'build')).lines).toHaveLength(1);
   });
 
@@ -158,35 +152,29 @@ describe('content/removed.yaml', () => {
     expect(await messagesOf(root, 'build', '--strict')).toEqual({ lines: [], failed: false });
   });
 
-  test('is checked', async () => {
-    const root = createProject({
-      'content/blog/news/third.md': article({ draft: 'true' }, 'x\n'),
-      'content/knowledgebase/vps/new.md': guide('New', 'x\n').replace('---\n', '---\naliases: [/knowledgebase/x]\n'),
-      'content/removed.yaml':
-        '- /blog/news/gone\n- /blog/news/first\n- /blog/news/third\n- /blog/news/gone\n- /knowledgebase/x\n',
-    });
-    expect((await messagesOf(root, 'check')).lines).toEqual([
+  testProjects({
+    'is checked': [
+      {
+        'content/blog/news/third.md': article({ draft: 'true' }, 'x\n'),
+        'content/knowledgebase/vps/new.md': guide('New', 'x\n').replace('---\n', '---\naliases: [/knowledgebase/x]\n'),
+        'content/removed.yaml':
+          '- /blog/news/gone\n- /blog/news/first\n- /blog/news/third\n- /blog/news/gone\n- /knowledgebase/x\n',
+      },
       'content/removed.yaml:2:3  warning: /blog/news/first is an article (remove this line)',
       'content/removed.yaml:4:3  warning: /blog/news/gone is given twice (keep one of the two)',
       'content/removed.yaml:5:3  warning: /knowledgebase/x is an alias in content/knowledgebase/vps/new.md (remove this line)',
-    ]);
-  });
-
-  test.each([
-    ['- blog/news/gone\n', '1:3  "[0]" must be a path that begins with /blog/ or /knowledgebase/'],
-    [
-      '- /blog/news/gone.md\n- https://www.example.com/blog/x\n',
-      '2:3  "[1]" must be a path that begins with /blog/ or /knowledgebase/',
     ],
-    ['gone: /blog/news/gone\n', '1:1  the YAML must be a list, not a mapping of fields'],
-  ])('holds only paths: %j', async (text, message) => {
-    const root = createProject({ 'content/removed.yaml': text });
-    expect((await messagesOf(root, 'check')).lines).toEqual([`content/removed.yaml:${message}`]);
+    'is suggested for a similar name': [
+      { 'content/remove.yaml': '' },
+      'content/remove.yaml:1:1  this file is out of place (did you mean "removed.yaml"?)',
+    ],
   });
 
-  test('is suggested for a similar name', async () => {
-    const root = createProject({ 'content/remove.yaml': '' });
-    expect((await messagesOf(root, 'check')).lines[0]).toContain('did you mean "removed.yaml"?');
+  const noPath = 'must be a path that begins with /blog/ or /knowledgebase/';
+  testProblems('content/removed.yaml', (text) => text, {
+    '- blog/news/gone\n': `1:3  "[0]" ${noPath}`,
+    '- /blog/news/gone.md\n- https://www.example.com/blog/x\n': `2:3  "[1]" ${noPath}`,
+    'gone: /blog/news/gone\n': '1:1  the YAML must be a list, not a mapping of fields',
   });
 });
 
@@ -273,32 +261,11 @@ describe('--against URL', () => {
 
 test('--against a folder without a release is refused', async () => {
   const root = createProject();
-  const { lines, failed } = await messagesOf(root, 'check', '--against', join(root, 'nowhere'));
+  const { lines, failed } = await messagesOf(root, 'check', '--against', 'nowhere');
   expect({ lines, failed }).toEqual({ lines: ['--against: there is no release in nowhere'], failed: true });
 });
 
-const addPlan = 'add a plan to services/<key>.yaml or games/<key>.yaml';
-const noPlans = `the catalog contains no plans (${addPlan})`;
 const soldNothing = 'name: Web hosting\nsoldOut: false\nsoldOutMessage: ""\nplans: []\n';
-
-/** Makes the catalog of a project empty in one of the ways that editors and failed mounts do. */
-const emptyCatalogs: readonly (readonly [string, (root: string) => void])[] = [
-  ['is an empty folder', (root) => void replaceCatalog(root)],
-  ['has empty folders of plans', (root) => replaceCatalog(root, ['services', 'games'])],
-  ['has no folders of plans', (root) => writeFiles(replaceCatalog(root), { 'domains.yaml': 'tlds: {}\n' })],
-  ['has only a README', (root) => writeFiles(replaceCatalog(root), { 'README.md': 'Plans.\n' })],
-  [
-    'has only services and games without plans',
-    (root) => writeFiles(replaceCatalog(root), { 'services/web.yaml': soldNothing, 'games/rust.yaml': soldNothing }),
-  ],
-];
-
-function replaceCatalog(root: string, folders: readonly string[] = []): string {
-  const catalog = join(root, 'catalog');
-  rmSync(catalog, { recursive: true });
-  for (const folder of ['', ...folders]) mkdirSync(join(catalog, folder));
-  return catalog;
-}
 
 /** The errors of a check. What vanishes with a list is warned of too. */
 async function errorsOf(...args: Parameters<typeof problemsOf>): Promise<string[]> {
@@ -311,9 +278,6 @@ async function buildErrors(root: string, options: Parameters<typeof buildProject
   const errors = diagnostics.filter(({ severity }) => severity === 'error').map(({ message }) => message);
   return { errors, isBuilt: release !== undefined };
 }
-
-const runOn = (root: string, command: string, ...args: string[]): Promise<CommandResult> =>
-  runIn(root, command, '--now', '2026-11-20', ...args);
 
 test('another site in place of the one that is online is one warning, once', async () => {
   const guides = Array.from({ length: 12 }, (_, index) => [
@@ -340,26 +304,34 @@ test('another site in place of the one that is online is one warning, once', asy
   expect(await messagesOf(root, 'build')).toEqual({ lines: [], failed: false });
 });
 
-test.each(emptyCatalogs)('a catalog is refused, also with --allow-empty, if it %s', async (_, empty) => {
+test.each<[string, folders: string[], Files]>([
+  ['is an empty folder', [], {}],
+  ['has empty folders of plans', ['services', 'games'], {}],
+  ['has no folders of plans', [], { 'domains.yaml': 'tlds: {}\n' }],
+  ['has only a README', [], { 'README.md': 'Plans.\n' }],
+  [
+    'has only services and games without plans',
+    [],
+    { 'services/web.yaml': soldNothing, 'games/rust.yaml': soldNothing },
+  ],
+])('a catalog is refused, also with --allow-empty, if it %s', async (_, folders, files) => {
   const root = createProject();
-  empty(root);
-  expect(await errorsOf(root)).toEqual([`catalog:1:1  ${noPlans}`]);
-  expect(await errorsOf(root, { allowEmpty: true })).toEqual([`catalog:1:1  ${noPlans}`]);
-});
-
-test('a catalog is refused, also with --allow-empty, if it does not exist', async () => {
-  const root = createProject();
-  rmSync(join(root, 'catalog'), { recursive: true });
-  expect(await errorsOf(root, { allowEmpty: true })).toEqual([
-    'catalog:1:1  the folder does not exist (name another with CONTENT_DIR and CATALOG_DIR, or --content and --catalog)',
-  ]);
+  const catalog = join(root, 'catalog');
+  rmSync(catalog, { recursive: true });
+  for (const folder of ['', ...folders]) mkdirSync(join(catalog, folder));
+  writeFiles(catalog, files);
+  for (const allowEmpty of [false, true]) {
+    expect(await errorsOf(root, { allowEmpty })).toEqual([
+      'catalog:1:1  the catalog contains no plans (add a plan to services/<key>.yaml or games/<key>.yaml)',
+    ]);
+  }
 });
 
 test.each(['build', 'check'])('%s refuses an empty catalog, and the release stays as it was', async (command) => {
   const root = createProject();
   const before = await buildProject(root);
   for (const folder of ['services', 'games']) rmSync(join(root, 'catalog', folder), { recursive: true });
-  const { status, stderr } = await runOn(root, command);
+  const { status, stderr } = await runIn(root, command, ...day);
   expect(stderr).toMatch(/^catalog:1:1 {2}the catalog contains no plans \(add [^\n]*\)\nfailed: 4 articles, /);
   expect(status).toBe(1);
   const listed = await runIn(root, 'releases', 'list', '--json');
@@ -375,18 +347,15 @@ test('a catalog whose only plan is broken gets no second problem', async () => {
   expect((await errorsOf(root)).filter((problem) => problem.startsWith('catalog:'))).toEqual([]);
 });
 
-/** What empties a list that is online. */
-const emptied = [
-  ['content/blog', '2 blog articles are'],
-  ['content/knowledgebase', '2 knowledge base articles are'],
-  ['catalog/domains.yaml', '1 TLD is'],
-  ['catalog/status.yaml', '1 monitor is'],
-  ['catalog/services', '1 service is'],
-  ['catalog/games', '1 game is'],
-] as const;
-
 describe('a list that is online is emptied only with --allow-empty:', () => {
-  test.each(emptied)('%s', async (place, count) => {
+  test.each([
+    ['content/blog', '2 blog articles are'],
+    ['content/knowledgebase', '2 knowledge base articles are'],
+    ['catalog/domains.yaml', '1 TLD is'],
+    ['catalog/status.yaml', '1 monitor is'],
+    ['catalog/services', '1 service is'],
+    ['catalog/games', '1 game is'],
+  ])('%s', async (place, count) => {
     const root = createProject({
       'content/knowledgebase/dns/records.md': validProject['content/knowledgebase/vps/ssh.md'],
     });
@@ -448,14 +417,14 @@ describe('a list that is online is emptied only with --allow-empty:', () => {
   test('as options of build and check, each with the folder of releases that --out names', async () => {
     const root = createProject();
     const out = join(temporaryFolder(), 'dist');
-    expect((await runOn(root, 'build', '--out', out)).status).toBe(0);
+    expect((await runIn(root, 'build', ...day, '--out', out)).status).toBe(0);
     rmSync(join(root, 'content/blog'), { recursive: true });
     for (const command of ['check', 'build']) {
-      const refused = await runOn(root, command, '--out', out);
+      const refused = await runIn(root, command, ...day, '--out', out);
       expect(refused.stderr).toMatch(/^content\/blog:1:1 {2}2 blog articles are online, .*\(--allow-empty /);
       expect(refused.status).toBe(1);
-      expect((await runOn(root, command, '--out', out, '--allow-empty')).status).toBe(0);
+      expect((await runIn(root, command, ...day, '--out', out, '--allow-empty')).status).toBe(0);
     }
-    expect((await runOn(root, 'check', '--help')).stdout).toContain('--allow-empty');
+    expect((await runIn(root, 'check', '--help')).stdout).toContain('--allow-empty');
   });
 });
