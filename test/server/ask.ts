@@ -40,7 +40,8 @@ export function askEndpoint(app: SharedApp, name: EndpointName, question: Questi
   return ask(app, target, { ...usual, ...question, headers: { ...headers, ...question.headers } });
 }
 
-function send(
+/** Sends a request whose answer the OpenAPI document does not describe. */
+export function send(
   port: number,
   target: string,
   { method = 'GET', headers = {}, key, from, agent, body }: Question,

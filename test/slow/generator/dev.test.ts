@@ -11,25 +11,24 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { request } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import MiniSearch from 'minisearch';
 import type { AsPlainObject } from 'minisearch';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Manifest } from '#contract/release.ts';
 import { matchFile } from '#contract/endpoints.ts';
 import type { KnowledgeBaseSearch } from '#contract/search.ts';
 import type { BuildResult } from '../../../generator/compile.ts';
 import { articleCacheOf } from '../../../generator/build-record.ts';
-import { previewFolderOf, watchAndBuild } from '../../../generator/dev.ts';
+import { previewFolderOf } from '../../../generator/dev.ts';
 import { readTree } from '../../generator/tree.ts';
 import { startDev, watchProject } from '../../helpers/dev.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { article, buildProject, createProject, guide, validProject, writeFiles } from '../../helpers/project.ts';
 import type { Files } from '../../helpers/project.ts';
 import { findActing } from '../../helpers/terminal.ts';
-import { ask } from '../../server/ask.ts';
+import { ask, send } from '../../server/ask.ts';
 import type { Answer } from '../../server/ask.ts';
 import { eventually } from '../../server/shared.ts';
 
@@ -100,17 +99,26 @@ test('after a first build with errors, dev says when the preview starts', async 
   await expect.poll(dev.printed, eventually).toMatch(/changed content\/blog\/news\/first\.md; built: /);
 });
 
-test('a server starts with dev, shows the problems of a first build, serves each saved change, and stops with dev', async () => {
+/** Starts `dev` with its server; resolves when it is ready. */
+async function serveDev(files: Files, settings: Readonly<Record<string, string>> = {}) {
   const port = await findFreePort();
-  const dev = await startDev({ 'content/blog/news/first.md': article({ date: 'soon' }, 'Text.\n') }, [], {
-    PORT: String(port),
-    DNS_SERVERS: 'off',
-  });
-  const read = (path: string) =>
-    ask({ port }, path).then(
-      ({ status, body }) => `${status} ${body.toString()}`,
-      () => '',
+  const dev = await startDev(files, [], { PORT: String(port), DNS_SERVERS: 'off', ...settings });
+  const get = (target: string, headers = {}): Promise<Answer> => ask({ port }, target, { headers });
+  const ready = () =>
+    get('/ready').then(
+      ({ status }) => status,
+      () => 0,
     );
+  await expect.poll(ready, eventually).toBe(200);
+  return { dev, port, get, ready };
+}
+
+test('a server starts with dev, shows the problems of a first build, serves each saved change, and stops with dev', async () => {
+  const { dev, get, ready } = await serveDev({ 'content/blog/news/first.md': article({ date: 'soon' }, 'Text.\n') });
+  const read = async (target: string): Promise<string> => {
+    const { status, text } = await get(target);
+    return `${status} ${text}`;
+  };
   await expect.poll(() => read('/preview'), eventually).toMatch(/^200 [^]*first\.md:4:7/);
   expect(await read('/v1/blog/list')).toBe('200 []\n');
   writeFiles(dev.root, { 'content/blog/news/first.md': article({}, '## Details\n') });
@@ -119,7 +127,7 @@ test('a server starts with dev, shows the problems of a first build, serves each
   writeFiles(dev.root, { 'content/blog/news/first.md': article({}, '## Details\n\nHello *reader*.\n') });
   await expect.poll(() => read('/v1/blog/article?path=/blog/news/first'), eventually).toContain('<em>reader</em>');
   expect(await dev.end()).toBe(0);
-  expect(await read('/v1/blog/list')).toBe('');
+  expect(await ready()).toBe(0);
 });
 
 test('files of editors are no content, and each save is one line', async () => {
@@ -155,15 +163,7 @@ test('a file in the wrong folder is an error until it is removed', async () => {
 });
 
 test('a browser asks for all that dev serves before it shows it again', async () => {
-  const port = await findFreePort();
-  const dev = await startDev({}, [], { PORT: String(port), DATA_DIR: 'data', DNS_SERVERS: 'off' });
-  const get = (target: string, headers = {}): Promise<Answer> => ask({ port }, target, { headers });
-  const ready = () =>
-    get('/ready').then(
-      ({ status }) => status,
-      () => 0,
-    );
-  await expect.poll(ready, eventually).toBe(200);
+  const { dev, get } = await serveDev({}, { DATA_DIR: 'data' });
   const { files } = Manifest.parse(JSON.parse(dev.read('manifest.json')));
   const targets = Object.keys(files).flatMap((file) => matchFile(file)?.target ?? []);
   for (const target of [...targets, '/v1/domains/tlds', '/v1/kb/list?category=none']) {
@@ -222,23 +222,14 @@ test('a change that is saved during the first build is built after it', async ()
   const pages = Array.from({ length: 150 }, (_, index) => [`content/knowledgebase/dns/page-${index}.md`, text]);
   const root = createProject(Object.fromEntries(pages) as Record<string, string>);
   const out = join(root, 'dist');
-  const results: BuildResult[] = [];
-  const failures: unknown[] = [];
-  const started = watchAndBuild({
-    content: join(root, 'content'),
-    catalog: join(root, 'catalog'),
-    out,
-    withUnpublished: false,
-    report: ({ result }) => results.push(result),
-    fail: (error) => failures.push(error),
-  });
+  const watched = watchProject(root);
   const file = join(previewFolderOf(out), 'current/public/v1/kb/article/dns/page-59.json');
   // The cache has the first articles, so the build is running.
   const sizeOfCache = (): number => statSync(articleCacheOf(out), { throwIfNoEntry: false })?.size ?? 0;
   await expect.poll(sizeOfCache, { ...eventually, interval: 1 }).toBeGreaterThan(50_000);
-  expect(results).toEqual([]);
+  expect(existsSync(file)).toBe(false);
   writeFiles(root, { 'content/knowledgebase/dns/page-59.md': guide('Page', 'Saved meanwhile.\n') });
-  onTestFinished(await started);
+  const { failures } = await watched;
   await expect.poll(() => existsSync(file) && readFileSync(file, 'utf8'), eventually).toContain('Saved meanwhile');
   expect(failures).toEqual([]);
 });
@@ -402,71 +393,52 @@ test('a release leaves the text out if the file would be larger than 1 MB in gzi
   expect([next === path, statSync(next).ino === statSync(path).ino]).toEqual([false, true]);
 });
 
-/** Sends a request with a Host and an Origin, as a browser does for a page of that origin. */
-function askAs(port: number, path: string, headers: Readonly<Record<string, string>>) {
-  return new Promise<{ status: number | undefined; origin: string | undefined; text: string }>((resolve, reject) => {
-    const sent = request({ host: '127.0.0.1', port, path, headers, agent: false }, (response) => {
-      let text = '';
-      response.on('data', (chunk: Buffer) => (text += chunk.toString()));
-      response.on('end', () =>
-        resolve({ status: response.statusCode, origin: response.headers['access-control-allow-origin'], text }),
-      );
-    });
-    sent.on('error', reject).end();
-  });
-}
-
-/** Starts `dev` with a draft; resolves when it serves. */
-async function serveDraft(settings: Readonly<Record<string, string>> = {}): Promise<number> {
-  const port = await findFreePort();
-  await startDev({ 'content/blog/news/draft.md': article({ title: 'A draft', draft: 'true' }, 'Text.\n') }, [], {
-    PORT: String(port),
-    DNS_SERVERS: 'off',
-    RDAP_BOOTSTRAP_URL: 'off',
-    ...settings,
-  });
-  const ready = () =>
-    askAs(port, '/ready', {}).then(
-      ({ status }) => status,
-      () => 0,
-    );
-  await expect.poll(ready, eventually).toBe(200);
-  return port;
-}
+/** Starts `dev` with a draft. */
+const serveDraft = (settings: Readonly<Record<string, string>> = {}) =>
+  serveDev(
+    { 'content/blog/news/draft.md': article({ title: 'A draft', draft: 'true' }, 'Text.\n') },
+    { RDAP_BOOTSTRAP_URL: 'off', ...settings },
+  );
 
 const lists = ['/v1/blog/list', '/v1/blog/list?x=1'];
 
 test('dev lets pages of this machine alone read drafts, unless CORS_ORIGINS says more', async () => {
-  const port = await serveDraft();
+  const { get } = await serveDraft();
   for (const target of lists) {
-    for (const Origin of ['http://localhost:5173', 'http://127.0.0.1:8080', 'http://[::1]:3000']) {
-      expect(await askAs(port, target, { Origin })).toMatchObject({ status: 200, origin: Origin });
-    }
-    for (const Origin of ['https://evil.example', 'http://localhost.evil.example', 'null']) {
-      expect(await askAs(port, target, { Origin })).toMatchObject({ status: 200, origin: undefined });
+    for (const [Origin, isOpen] of [
+      ['http://localhost:5173', true],
+      ['http://127.0.0.1:8080', true],
+      ['http://[::1]:3000', true],
+      ['https://evil.example', false],
+      ['http://localhost.evil.example', false],
+      ['null', false],
+    ] as const) {
+      const { status, headers } = await get(target, { Origin });
+      expect([status, headers['access-control-allow-origin']]).toEqual([200, isOpen ? Origin : undefined]);
     }
   }
   const open = await serveDraft({ CORS_ORIGINS: 'https://next.example.com' });
   for (const Origin of ['https://next.example.com', 'http://localhost:5173']) {
-    expect(await askAs(open, lists[0]!, { Origin })).toMatchObject({ origin: Origin });
+    expect((await open.get(lists[0]!, { Origin })).headers['access-control-allow-origin']).toBe(Origin);
   }
 });
 
 test('dev answers 421 to other names than its own, which an attacker could resolve to this machine', async () => {
-  const port = await serveDraft({ PUBLIC_URL: 'https://Preview.example.com/api' });
+  const { port } = await serveDraft({ PUBLIC_URL: 'https://Preview.example.com/api' });
+  const get = (target: string, headers: Readonly<Record<string, string>>) => send(port, target, { headers });
   const targets = [...lists, '/preview', '/preview/blog/news/draft', '/preview/events', '/health', '/nothing'];
   for (const path of targets) {
     for (const Host of ['evil.example', `evil.example:${port}`, 'localhost.evil.example', '127.0.0.1.evil.example']) {
-      const { status, text } = await askAs(port, path, { Host });
+      const { status, text } = await get(path, { Host });
       expect({ path, Host, status, leaks: text.includes('draft') }).toEqual({ path, Host, status: 421, leaks: false });
     }
   }
   for (const Host of ['localhost', `LOCALHOST:${port}`, '192.168.1.7:3000', '[fe80::1]:3000', 'preview.example.com']) {
-    expect(await askAs(port, '/preview', { Host })).toMatchObject({ status: 200 });
-    expect(await askAs(port, lists[0]!, { Host })).toMatchObject({ status: 200 });
+    expect((await get('/preview', { Host })).status).toBe(200);
+    expect((await get(lists[0]!, { Host })).status).toBe(200);
   }
   const upgrade = { Host: 'evil.example', Connection: 'Upgrade', Upgrade: 'websocket' };
-  expect(await askAs(port, '/v1/hosting/game/console/demo/stream', upgrade)).toMatchObject({ status: 421 });
+  expect((await get('/v1/hosting/game/console/demo/stream', upgrade)).status).toBe(421);
 });
 
 test('the lines of dev show control sequences in names of files, and let none act', async () => {
