@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { compileStatusWidget } from '../../generator/static-files.ts';
@@ -12,20 +12,20 @@ import {
   writeFiles,
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { foldersOf, runCommand, runCommand as run, runIn } from './run-command.ts';
-import { readTree } from './tree.ts';
+import { foldersOf, runCommand, runIn } from './run-command.ts';
+import { readReleased, readTree } from './tree.ts';
 
 const refusal = (message: string) => ({ status: 1, stdout: '', stderr: `${message}\n` });
 
 test('a build prints what it published, as text and as JSON', async () => {
   const first = createProject();
   const out = ['--out', join(first, 'dist')];
-  const build = await run('build', ...foldersOf(first), ...out);
+  const build = await runCommand('build', ...foldersOf(first), ...out);
   const { embed } = await compileStatusWidget();
   const [published, widget, ...others] = build.stderr.split('\n');
   expect(published).toMatch(/^release [0-9a-f]{16} in .*dist: 4 articles, 0 warnings, \d+ kB, \d+\.\d s$/);
   expect([widget, ...others]).toEqual([`status widget: ${embed.path} ${embed.integrity}`, '']);
-  expect({ stdout: build.stdout, failed: build.failed }).toEqual({ stdout: '', failed: false });
+  expect({ stdout: build.stdout, status: build.status }).toEqual({ stdout: '', status: 0 });
 
   const second = createProject({
     'content/blog/news/third.md': article({ date: '2027-01-01' }, 'Later.\n'),
@@ -33,7 +33,7 @@ test('a build prints what it published, as text and as JSON', async () => {
     'content/blog/news/fifth.md': article({}, 'Now.\n'),
   });
   const options = ['--format', 'json', '--now', '2026-11-20', '--no-cache'];
-  const rebuild = await run('build', ...foldersOf(second), ...out, ...options);
+  const rebuild = await runCommand('build', ...foldersOf(second), ...out, ...options);
   const summary = JSON.parse(rebuild.stdout) as { release: string; bytes: number };
   expect(summary).toMatchObject({ ok: true, drafts: 1, scheduled: 1, nextChangeAt: '2027-01-01', widget: embed });
   expect(summary).toMatchObject({ diagnostics: [] });
@@ -184,11 +184,17 @@ describe('--lenient', () => {
 
 test('if the release cannot be written, the command prints one line and fails', async () => {
   const root = createProject({ 'dist/releases': 'a file where the folder should be' });
-  const { stderr, failed } = await run('build', ...foldersOf(root), '--out', join(root, 'dist'));
+  const { stderr, status } = await runCommand('build', ...foldersOf(root), '--out', join(root, 'dist'));
   expect(stderr).toMatch(
     /^the release could not be written, and the current one stays as it is: (?:EEXIST|ENOTDIR): .*\n$/,
   );
-  expect(failed).toBe(true);
+  expect(status).toBe(1);
+});
+
+test('if dist is a file, the command prints one line and fails', async () => {
+  expect(await runIn(createProject({ dist: 'x' }), 'build')).toEqual(
+    refusal('DIST_DIR: the folder cannot be created (EEXIST)'),
+  );
 });
 
 test('a terminal shows the progress of the build', async () => {
@@ -233,10 +239,6 @@ async function createBroken(): Promise<string> {
   return root;
 }
 
-function withoutDuration(text: string): string {
-  return text.replace(/, \d+\.\d s\n$/, '\n');
-}
-
 describe('a build with problems in many files', () => {
   test('reports all of them, ordered by file and line, ends with status 1, and leaves dist as it was', async () => {
     const root = await createBroken();
@@ -244,14 +246,15 @@ describe('a build with problems in many files', () => {
     const { status, stdout, stderr } = await runIn(root, 'build', '--no-cache');
     expect(status).toBe(1);
     expect(stdout).toBe('');
-    expect(withoutDuration(stderr)).toBe(`${problems.join('\n')}\nfailed: 2 articles, 0 warnings, 10 errors\n`);
+    expect(stderr.replace(/, \d+\.\d s\n$/, '\n')).toBe(
+      `${problems.join('\n')}\nfailed: 2 articles, 0 warnings, 10 errors\n`,
+    );
     expect(readTree(join(root, 'dist'))).toEqual(before);
   });
 
   test('reports the same in every working directory, with paths relative to it', async () => {
     const root = await createBroken();
-    const args = ['--content', join(root, 'content'), '--catalog', join(root, 'catalog')];
-    const { stderr } = await runIn(join(root, 'dist'), 'check', ...args);
+    const { stderr } = await runIn(join(root, 'dist'), 'check', ...foldersOf(root));
     expect(stderr.split('\n').slice(0, -2)).toEqual(problems.map((line) => `../${line}`));
   });
 
@@ -331,7 +334,7 @@ async function buildWith(root: string, environment: Record<string, string>) {
   return runCommand('build', ...foldersOf(root), '--out', join(root, 'dist'), '--now', '2026-11-20');
 }
 
-const feedOf = (root: string): string => readFileSync(join(root, 'dist/current/public/v1/blog/feed.xml'), 'utf8');
+const feedOf = (root: string): string => readReleased(root, 'public/v1/blog/feed.xml');
 
 test('build reads the addresses of the website and of the service from the environment', async () => {
   const root = createProject();
@@ -351,8 +354,9 @@ test('build reads them from files that <NAME>_FILE names', async () => {
 test('build reads the name of the service and the page for help from the environment', async () => {
   const root = createProject();
   await buildWith(root, { SITE_NAME: 'Nord', SUPPORT_URL: 'https://nord.example/help' });
-  const page = readFileSync(join(root, 'dist/current/public/docs/index.html'), 'utf8');
-  expect(page).toMatch(/<title>Nord<\/title>[^]*href="https:\/\/nord\.example\/help"/);
+  expect(readReleased(root, 'public/docs/index.html')).toMatch(
+    /<title>Nord<\/title>[^]*href="https:\/\/nord\.example\/help"/,
+  );
 });
 
 describe('content in a repository of its own is', () => {
@@ -412,8 +416,7 @@ describe('wrong addresses are refused by name, without their values, and nothing
     ['both', { SITE_URL: 'ftp://a.example', PUBLIC_URL: 'https://a?b' }, `SITE_URL: ${rule}; PUBLIC_URL: ${rule}`],
   ])('%s', async (_, environment, message) => {
     const root = createProject();
-    const { stderr, failed } = await buildWith(root, environment);
-    expect({ stderr, failed }).toEqual({ stderr: `${message}\n`, failed: true });
+    expect(await buildWith(root, environment)).toEqual(refusal(message));
     expect(existsSync(join(root, 'dist'))).toBe(false);
   });
 });

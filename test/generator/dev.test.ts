@@ -7,6 +7,7 @@ import { mediaSamples } from '../helpers/media.ts';
 import { article, buildProject, createProject, guide, validProject, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { watchProject } from '../helpers/dev.ts';
+import { ask } from '../server/ask.ts';
 
 /** Builds a project as `dev` does, and opens its preview. */
 async function preview(files: Files) {
@@ -29,50 +30,46 @@ async function preview(files: Files) {
   return {
     root,
     origin: server.origin,
-    ask: async (path: string) => {
-      // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
-      const response = await fetch(server.origin + path);
-      return { status: response.status, headers: response.headers, text: await response.text() };
-    },
+    get: (path: string) => ask({ port: Number(new URL(server.origin).port) }, path),
   };
 }
 
 test('texts of articles and queries are escaped in the pages', async () => {
-  const { ask } = await preview({
+  const { get } = await preview({
     'content/blog/news/first.md': article(
       { title: `'"<b>&'' title"'` },
       '## Details\n\n## This & <i>that</i>\n\nText.\n',
     ),
   });
   // Any page of a browser can send such a request; dev must go on.
-  const list = await ask('/preview?q=%3Cscript%3E%22&category=%3Cb%3E&show=__proto__');
+  const list = await get('/preview?q=%3Cscript%3E%22&category=%3Cb%3E&show=__proto__');
   expect(list.status).toBe(200);
   expect(list.text).toContain('value="&lt;script&gt;&quot;"');
   expect(list.text).not.toContain('<script>"');
-  const page = await ask('/preview/blog/news/first');
+  const page = await get('/preview/blog/news/first');
   expect(page.text).toContain('<h1>&quot;&lt;b&gt;&amp;&#39; title&quot;</h1>');
   expect(page.text).toContain('<a href="#this--that">This &#x26; that</a>');
-  expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+  expect(page.headers['content-security-policy']).toContain("default-src 'none'");
 });
 
 test('an article with errors shows them with the line of the source, and no file but text is shown', async () => {
-  const { ask } = await preview({
+  const { get } = await preview({
     'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n'),
     'content/media/kb/unused.png': mediaSamples['png'],
   });
-  const { text } = await ask('/preview/blog/news/first');
+  const { text } = await get('/preview/blog/news/first');
   expect(text).toMatch(/first\.md:4:7<\/code> &quot;date&quot; /);
   expect(text).toContain('date: soon');
   expect(text).toContain('The text is shown once its problems are solved.');
-  const list = await ask('/preview');
+  const list = await get('/preview');
   expect(list.text).toContain('class="mark error"');
   expect(list.text).not.toContain('PNG binary');
 });
 
 test('an article keeps its page while its file is half written, until the file is removed', async () => {
-  const { ask, root } = await preview({});
+  const { get, root } = await preview({});
   const page = async () => {
-    const { status, text } = await ask('/preview/blog/news/first');
+    const { status, text } = await get('/preview/blog/news/first');
     return `${status} ${text}`;
   };
   // Some editors empty a file before they write the new text.
@@ -89,11 +86,11 @@ test('an article keeps its page while its file is half written, until the file i
 });
 
 test('a picture in the preview has another address after each change of its file', async () => {
-  const { ask, root } = await preview({
+  const { get, root } = await preview({
     'content/blog/news/first.md': article({}, '## Details\n\n![x](/media/kb/map.svg)\n'),
   });
   const addresses = async () =>
-    [...(await ask('/preview/blog/news/first')).text.matchAll(/src="(\/preview\/media\/[^"]+)"/g)].map(
+    [...(await get('/preview/blog/news/first')).text.matchAll(/src="(\/preview\/media\/[^"]+)"/g)].map(
       ([, src]) => src!,
     );
   const [cover, map] = await addresses();
@@ -101,8 +98,8 @@ test('a picture in the preview has another address after each change of its file
     '/preview/media/covers/cover.svg',
     '/preview/media/kb/map.svg',
   ]);
-  const { headers } = await ask(map!);
-  expect([headers.get('content-type'), headers.get('content-security-policy')]).toEqual([
+  const { headers } = await get(map!);
+  expect([headers['content-type'], headers['content-security-policy']]).toEqual([
     'image/svg+xml; charset=utf-8',
     "default-src 'none'; style-src 'unsafe-inline'; sandbox",
   ]);
@@ -110,8 +107,8 @@ test('a picture in the preview has another address after each change of its file
   writeFiles(root, { 'content/media/kb/map.svg': larger });
   await expect.poll(addresses).toEqual([cover, expect.not.stringMatching(map!.replace('?', '\\?'))]);
   const [, next] = await addresses();
-  expect((await ask(next!)).text).toBe(larger);
-  expect((await ask('/preview/media/kb/none.svg')).status).toBe(404);
+  expect((await get(next!)).text).toBe(larger);
+  expect((await get('/preview/media/kb/none.svg')).status).toBe(404);
 });
 
 test('the list shows 200 articles, and what is not an article is 404', async () => {
@@ -119,20 +116,20 @@ test('the list shows 200 articles, and what is not an article is 404', async () 
     `content/knowledgebase/dns/page-${index}.md`,
     guide(`Page ${index}`, 'Text.\n'),
   ]);
-  const { ask } = await preview(Object.fromEntries(many) as Files);
-  const { text } = await ask('/preview');
+  const { get } = await preview(Object.fromEntries(many) as Files);
+  const { text } = await get('/preview');
   expect(text.match(/<li>/g)).toHaveLength(200);
   expect(text).toContain('214 articles');
-  expect((await ask('/preview?q=page+209')).text).toContain('1 of 214 articles');
-  expect((await ask('/preview?category=blog/news&show=drafts')).text).toContain('0 of 214 articles');
-  expect(await ask('/preview/blog/news/none')).toMatchObject({ status: 404 });
+  expect((await get('/preview?q=page+209')).text).toContain('1 of 214 articles');
+  expect((await get('/preview?category=blog/news&show=drafts')).text).toContain('0 of 214 articles');
+  expect(await get('/preview/blog/news/none')).toMatchObject({ status: 404 });
 });
 
 test('the files of the pages are there, and each new reader of events gets the present build', async () => {
-  const { ask, origin } = await preview({});
-  expect((await ask('/preview/preview.css')).headers.get('content-type')).toBe('text/css; charset=utf-8');
-  expect((await ask('/preview/preview.js')).text).toContain('EventSource');
-  const { text } = await ask('/preview');
+  const { get, origin } = await preview({});
+  expect((await get('/preview/preview.css')).headers['content-type']).toBe('text/css; charset=utf-8');
+  expect((await get('/preview/preview.js')).text).toContain('EventSource');
+  const { text } = await get('/preview');
   const number = /data-build="(\d+)"/.exec(text)![1]!;
   const stop = new AbortController();
   // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.

@@ -107,57 +107,51 @@ describe('a build after a change equals a first build to the byte:', () => {
     [`content/${from}`]: undefined,
     [`content/${to}`]: validProject[`content/${from}`],
   });
+  const [firstMd, secondMd] = ['content/blog/news/first.md', 'content/blog/news/second.md'];
+  const sshMd = 'content/knowledgebase/vps/ssh.md';
+  const textOf = (file: string): string => String(validProject[file]);
   const firstFields = { title: 'First', date: '2026-01-02' };
   const firstText = 'Hello *world*.\n\n## Details\n\nMore.\n';
-  const second = String(validProject['content/blog/news/second.md']);
-  const sshGuide = String(validProject['content/knowledgebase/vps/ssh.md']);
+  const second = textOf(secondMd);
+  const sshGuide = textOf(sshMd);
   const changes: [string, Files, Options?][] = [
-    ['a text', { 'content/blog/news/first.md': article(firstFields, '## Details\n\nOther words.\n') }],
-    ['a title', { 'content/blog/news/first.md': article({ title: 'Another', date: '2026-01-02' }, firstText) }],
-    ['a description', { 'content/blog/news/first.md': article({ ...firstFields, description: 'More.' }, firstText) }],
-    ['an author', { 'content/blog/news/first.md': article({ ...firstFields, author: 'Ada' }, firstText) }],
-    ['tags', { 'content/blog/news/first.md': article({ ...firstFields, tags: '[a, b]' }, firstText) }],
-    [
-      'a day of change',
-      { 'content/blog/news/first.md': article({ ...firstFields, updated: '2026-05-06' }, firstText) },
-    ],
-    ['a title of a guide', { 'content/knowledgebase/vps/ssh.md': sshGuide.replace('Connect with', 'Use') }],
-    ['a description of a guide', { 'content/knowledgebase/vps/ssh.md': sshGuide.replace('How it is', 'What is') }],
-    ['tags of a guide', { 'content/knowledgebase/vps/ssh.md': sshGuide.replace('---\n', '---\ntags: [a]\n') }],
-    ['the text of a guide', { 'content/knowledgebase/vps/ssh.md': sshGuide.replace('Use `ssh`', '## New words') }],
-    ['code in a guide', { 'content/knowledgebase/vps/ssh.md': `${sshGuide}\n\`\`\`sh\nls\n\`\`\`\n` }],
+    ['a text', { [firstMd]: article(firstFields, '## Details\n\nOther words.\n') }],
+    ['a title', { [firstMd]: article({ title: 'Another', date: '2026-01-02' }, firstText) }],
+    ['a description', { [firstMd]: article({ ...firstFields, description: 'More.' }, firstText) }],
+    ['an author', { [firstMd]: article({ ...firstFields, author: 'Ada' }, firstText) }],
+    ['tags', { [firstMd]: article({ ...firstFields, tags: '[a, b]' }, firstText) }],
+    ['a day of change', { [firstMd]: article({ ...firstFields, updated: '2026-05-06' }, firstText) }],
+    ['a title of a guide', { [sshMd]: sshGuide.replace('Connect with', 'Use') }],
+    ['a description of a guide', { [sshMd]: sshGuide.replace('How it is', 'What is') }],
+    ['tags of a guide', { [sshMd]: sshGuide.replace('---\n', '---\ntags: [a]\n') }],
+    ['the text of a guide', { [sshMd]: sshGuide.replace('Use `ssh`', '## New words') }],
+    ['code in a guide', { [sshMd]: `${sshGuide}\n\`\`\`sh\nls\n\`\`\`\n` }],
     ['authors.yaml', { 'content/authors.yaml': 'Marit: { picture: /media/kb/map.svg, url: "https://a.example" }\n' }],
     ['SITE_URL', {}, { urls: { ...siteUrls, site: 'https://b.example' } }],
     ['PUBLIC_URL', {}, { urls: { ...siteUrls, service: 'https://b.example' } }],
     ['SITE_NAME', {}, { urls: { ...siteUrls, name: 'Nord' } }],
     ['SUPPORT_URL', {}, { urls: { ...siteUrls, support: 'https://b.example/help' } }],
-    [
-      'monitors',
-      { 'catalog/status.yaml': String(validProject['catalog/status.yaml']).replace('example.com', 'example.org') },
-    ],
-    ['prices', { 'catalog/domains.yaml': String(validProject['catalog/domains.yaml']).replace('9.5', '9.4') }],
+    ['monitors', { 'catalog/status.yaml': textOf('catalog/status.yaml').replace('example.com', 'example.org') }],
+    ['prices', { 'catalog/domains.yaml': textOf('catalog/domains.yaml').replace('9.5', '9.4') }],
     ['an added article', { 'content/knowledgebase/vps/new.md': guide('New', 'See [SSH](ssh.md).\n') }],
-    ['a removed article', { 'content/blog/news/second.md': undefined }],
+    ['a removed article', { [secondMd]: undefined }],
     ['a renamed article', moved('blog/news/second.md', 'blog/news/renamed.md')],
     ['an article in another category', moved('knowledgebase/dns/records.md', 'knowledgebase/vps/records.md')],
-    ['a draft', { 'content/blog/news/second.md': article({ draft: 'true' }, 'Not yet.\n') }],
-    ['a scheduled article', { 'content/blog/news/second.md': article({ date: '2030-01-01' }, 'Not yet.\n') }],
-    ['an alias', { 'content/blog/news/second.md': second.replace('---\n', '---\naliases: [/blog/news/old]\n') }],
+    ['a draft', { [secondMd]: article({ draft: 'true' }, 'Not yet.\n') }],
+    ['a scheduled article', { [secondMd]: article({ date: '2030-01-01' }, 'Not yet.\n') }],
+    ['an alias', { [secondMd]: second.replace('---\n', '---\naliases: [/blog/news/old]\n') }],
     ['the name of a category', { 'content/knowledgebase/vps/category.yaml': 'name: Servers\n' }],
     ['a removed name of a category', { 'content/knowledgebase/vps/category.yaml': undefined }],
-    [
-      'a name of a category in an article',
-      { 'content/blog/news/second.md': article({ category: 'Our news' }, 'Text.\n') },
-    ],
+    ['a name of a category in an article', { [secondMd]: article({ category: 'Our news' }, 'Text.\n') }],
     ['an image', { 'content/media/kb/map.svg': '<svg xmlns="http://www.w3.org/2000/svg" width="1"/>\n' }],
     ['an added image', { 'content/media/kb/new.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n' }],
     ['a plan', { 'catalog/games/minecraft.yaml': validProject['catalog/services/web.yaml'] }],
     ['removed domains', { 'catalog/domains.yaml': undefined }, { allowEmpty: true }],
-    ['a dead link', { 'content/blog/news/second.md': article({}, '[x](first.md#no)\n') }, { lenient: true }],
-    ['a link to a removed heading', { 'content/blog/news/first.md': article({}, 'No heading.\n') }, { lenient: true }],
-    ['a link to a removed article', { 'content/blog/news/first.md': undefined }, { lenient: true }],
-    ['a link to a draft', { 'content/blog/news/first.md': article({ draft: 'true' }, 'x\n') }],
-    ['an error', { 'content/blog/news/second.md': article({ date: 'soon' }, 'Text.\n') }],
+    ['a dead link', { [secondMd]: article({}, '[x](first.md#no)\n') }, { lenient: true }],
+    ['a link to a removed heading', { [firstMd]: article({}, 'No heading.\n') }, { lenient: true }],
+    ['a link to a removed article', { [firstMd]: undefined }, { lenient: true }],
+    ['a link to a draft', { [firstMd]: article({ draft: 'true' }, 'x\n') }],
+    ['an error', { [secondMd]: article({ date: 'soon' }, 'Text.\n') }],
   ];
   const [firstFile, sshFile] = ['blog/article/news/first.json', 'kb/article/vps/ssh.json'];
   /**
@@ -167,7 +161,7 @@ describe('a build after a change equals a first build to the byte:', () => {
   const writes: Readonly<Record<string, string>> = {
     'a text': `${firstFile} blog/feed.xml`,
     'a title': `${firstFile} blog/feed.xml blog/list.json`,
-    tags: `blog/feed.xml blog/index/news.json`,
+    tags: 'blog/feed.xml blog/index/news.json',
     // The articles are sorted by their titles.
     'a title of a guide': `${sshFile} kb/list.json kb/list/vps.json kb/search.json sitemap.xml`,
     'the text of a guide': `${sshFile} kb/search.json`,

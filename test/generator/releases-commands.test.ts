@@ -5,7 +5,7 @@ import { readCurrent } from '../../generator/release/history.ts';
 import { article, buildProject, createProject, validProject, writeFiles } from '../helpers/project.ts';
 import { createReleases as createDatedReleases } from './releases.ts';
 import { runIn } from './run-command.ts';
-import { flipBit, readTree } from './tree.ts';
+import { flipBit, readReleased, readTree } from './tree.ts';
 
 /** A project whose releases were published long ago; their ids, latest first. An article of each has its number. */
 async function createReleases(count: number): Promise<{ root: string; ids: string[] }> {
@@ -78,9 +78,7 @@ describe('releases rollback', () => {
     const { root, ids } = await createReleases(3);
     expect(await releases(root, 'rollback', ids[2]!)).toEqual(out(`release ${ids[2]} is current`));
     expect(await releases(root, 'rollback', ids[0]!.slice(0, 8))).toEqual(out(`release ${ids[0]} is current`));
-    expect(readFileSync(join(root, 'dist/current/public/v1/blog/article/news/second.json'), 'utf8')).toContain(
-      'Number 3.',
-    );
+    expect(readReleased(root, 'public/v1/blog/article/news/second.json')).toContain('Number 3.');
   });
 
   test('changes no release', async () => {
@@ -94,7 +92,7 @@ describe('releases rollback', () => {
     const { root, ids } = await createReleases(1);
     const other = `${ids[0]!.slice(0, 15)}${ids[0]!.endsWith('0') ? '1' : '0'}`;
     mkdirSync(join(root, 'dist/releases', other));
-    const manifest = readFileSync(join(root, 'dist/current/manifest.json'), 'utf8');
+    const manifest = readReleased(root, 'manifest.json');
     writeFileSync(join(root, 'dist/releases', other, 'manifest.json'), manifest);
     const prefix = ids[0]!.slice(0, 15);
     expect(await releases(root, 'rollback', prefix)).toEqual(refusal(`${prefix} matches 2 releases`));

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { article, buildProject, createProject } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
+import { readReleased } from './tree.ts';
 
 /** The fields of a published article that tests read. */
 export interface Published {
@@ -54,5 +53,5 @@ export function testHtml(
 /** An article of the current release of a project folder, by its site path. */
 export function readPublished(root: string, path: string): Published {
   const file = path.replace('/blog/', 'blog/article/').replace('/knowledgebase/', 'kb/article/');
-  return JSON.parse(readFileSync(join(root, `dist/current/public/v1/${file}.json`), 'utf8')) as Published;
+  return JSON.parse(readReleased(root, `public/v1/${file}.json`)) as Published;
 }

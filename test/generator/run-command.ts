@@ -4,9 +4,7 @@ import { runGenerator } from '../../generator/commands/index.ts';
 import type { CommandResult } from '../helpers/project.ts';
 
 /** Runs a generator command in this process: another process takes half a second to load the program. */
-export async function runCommand(
-  ...args: readonly string[]
-): Promise<{ stdout: string; stderr: string; failed: boolean }> {
+export async function runCommand(...args: readonly string[]): Promise<CommandResult> {
   const written = { stdout: '', stderr: '' };
   const spies = (['stdout', 'stderr'] as const).map((name) =>
     vi.spyOn(process[name], 'write').mockImplementation((text) => {
@@ -17,7 +15,7 @@ export async function runCommand(
   process.exitCode = undefined;
   try {
     const status = await runGenerator(args);
-    return { ...written, failed: status === 1 || process.exitCode === 1 };
+    return { status: status === 1 || process.exitCode === 1 ? 1 : 0, ...written };
   } finally {
     process.exitCode = undefined;
     for (const spy of spies) spy.mockRestore();
@@ -27,12 +25,7 @@ export async function runCommand(
 /** Runs a generator command in this process as in a working directory. */
 export async function runIn(root: string, ...args: readonly string[]): Promise<CommandResult> {
   const cwd = vi.spyOn(process, 'cwd').mockReturnValue(root);
-  try {
-    const { stdout, stderr, failed } = await runCommand(...args);
-    return { status: failed ? 1 : 0, stdout, stderr };
-  } finally {
-    cwd.mockRestore();
-  }
+  return runCommand(...args).finally(() => cwd.mockRestore());
 }
 
 /** The options that name the sources of a project. */

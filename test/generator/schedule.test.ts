@@ -1,9 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { article, buildProject, createProject, guide } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { runIn } from './run-command.ts';
+import { readReleased } from './tree.ts';
 
 interface Item {
   readonly title: string;
@@ -13,12 +14,8 @@ interface Item {
 
 const file = 'content/blog/news/later.md';
 
-function readJson(root: string, path: string): unknown {
-  return JSON.parse(readFileSync(join(root, 'dist/current', path), 'utf8'));
-}
-
 function pathsIn(root: string, list = 'public/v1/blog/list.json'): string[] {
-  return (readJson(root, list) as Item[]).map(({ path }) => path);
+  return (JSON.parse(readReleased(root, list)) as Item[]).map(({ path }) => path);
 }
 
 const valid = ['/blog/news/second', '/blog/news/first'];
@@ -86,7 +83,7 @@ test('a draft is in no list and no file, on any day', async () => {
   expect(counts).toMatchObject({ blogArticles: 2, knowledgeBaseArticles: 2 });
   expect(Object.keys(release!.files).filter((path) => /later|draft/.test(path))).toEqual([]);
   expect(pathsIn(root)).toEqual(valid);
-  expect(readJson(root, 'private/aliases.json')).toEqual({});
+  expect(JSON.parse(readReleased(root, 'private/aliases.json'))).toEqual({});
 });
 
 test('a draft is published with draft: false', async () => {
@@ -121,7 +118,9 @@ describe('lists', () => {
     const root = createProject(Object.fromEntries(files) as Files);
     await buildProject(root);
     expect(
-      (readJson(root, 'public/v1/kb/list/vps.json') as Item[]).map(({ title, path }) => `${title} ${path.at(-1)}`),
+      (JSON.parse(readReleased(root, 'public/v1/kb/list/vps.json')) as Item[]).map(
+        ({ title, path }) => `${title} ${path.at(-1)}`,
+      ),
     ).toEqual(['10 f', '9 g', 'Apple d', 'Connect with SSH h', 'Zebra b', 'Zebra e', 'apple c', 'Ärger a']);
     expect(pathsIn(root, 'public/v1/kb/list/dns.json')).toEqual(['/knowledgebase/dns/records']);
     expect(pathsIn(root, 'public/v1/kb/list.json')).toHaveLength(9);
@@ -139,7 +138,7 @@ describe('lists', () => {
       'catalog/games/a.yaml': game(),
     });
     await buildProject(root);
-    const { games } = readJson(root, 'public/v1/plans.json') as { games: Record<string, object> };
+    const { games } = JSON.parse(readReleased(root, 'public/v1/plans.json')) as { games: Record<string, object> };
     expect(Object.keys(games)).toEqual(['7-days', 'zomboid', 'csgo', 'rust', 'ark', 'a', 'minecraft']);
     expect(Object.keys(games['7-days']!)).toEqual(['name', 'soldOut', 'soldOutMessage', 'plans']);
   });
@@ -160,7 +159,7 @@ test.each<[string, Files, string]>([
 ])('the name of a category %s', async (_, files, name) => {
   const root = createProject({ 'content/blog/more-news/a.md': article({}, 'Text.\n'), ...files });
   await buildProject(root);
-  const items = (readJson(root, 'public/v1/blog/list.json') as Item[]).filter(({ path }) =>
+  const items = (JSON.parse(readReleased(root, 'public/v1/blog/list.json')) as Item[]).filter(({ path }) =>
     path.startsWith('/blog/more-news/'),
   );
   expect(new Set(items.map(({ category }) => category))).toEqual(new Set([name]));

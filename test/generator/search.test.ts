@@ -1,5 +1,5 @@
-import { cpSync, readFileSync, realpathSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { cpSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import MiniSearch from 'minisearch';
 import type { AsPlainObject } from 'minisearch';
@@ -10,24 +10,18 @@ import type { TestApp } from '../helpers/app.ts';
 import { ends } from '../helpers/ends.ts';
 import { buildProject, createProject, guide, sharedFolder, validProject, writeFiles } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
-import { flipInCache, gzipStart } from './tree.ts';
+import { flipInCache, gzipStart, readReleased } from './tree.ts';
 
-const repository = resolve(import.meta.dirname, '../..');
 /** The option of the documentation. */
 const processTerm = (term: string) => term.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase();
 
-/** A project with 31 articles in English, German and French, and a draft. It is removed when the file is done. */
-function createHelpPages(): string {
-  const root = sharedFolder();
-  const isCatalog = (path: string): boolean => path.startsWith('catalog/');
-  writeFiles(root, Object.fromEntries(Object.entries(validProject).filter(([path]) => isCatalog(path))));
-  cpSync(join(repository, 'test/fixtures/search'), root, { recursive: true });
-  return root;
-}
-
 let app: TestApp;
 beforeAll(async () => {
-  const root = createHelpPages();
+  // 31 articles in English, German and French, and a draft.
+  const root = sharedFolder();
+  const catalog = Object.entries(validProject).filter(([path]) => path.startsWith('catalog/'));
+  writeFiles(root, Object.fromEntries(catalog));
+  cpSync(resolve(import.meta.dirname, '../fixtures/search'), root, { recursive: true });
   await buildProject(root);
   app = await createTestApp({ root, onEnd: (end) => void ends.push(end) });
 });
@@ -42,9 +36,7 @@ async function loadServed() {
   return toIndex(parse(text));
 }
 
-const searchFileOf = (root: string): string =>
-  join(realpathSync(join(root, 'dist/current')), 'public/v1/kb/search.json');
-const read = (root: string): KnowledgeBaseSearch => parse(readFileSync(searchFileOf(root), 'utf8'));
+const read = (root: string): KnowledgeBaseSearch => parse(readReleased(root, 'public/v1/kb/search.json'));
 
 /** The paths of all articles that a word finds as it is, in all fields or in these. */
 function find(root: string, word: string, fields?: string[]): string[] {

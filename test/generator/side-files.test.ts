@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseFragment } from 'parse5';
 import type { DefaultTreeAdapterTypes } from 'parse5';
@@ -8,17 +8,19 @@ import type { KnowledgeBaseIndexItem as IndexItem } from '#contract/articles.ts'
 import { article, buildProject, createProject, guide, siteUrls } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { describeFeedparser, describeXmllint, lintXml, parseFeed } from '../helpers/xml.ts';
+import { readReleased } from './tree.ts';
 
 type KnowledgeBaseIndexItem = z.infer<typeof IndexItem>;
 type Options = Parameters<typeof buildProject>[1];
 
 const pathOf = (root: string, file: string): string => join(root, 'dist/current/public/v1', file);
 
-/** Builds a project with the given files, and reads a JSON file of its release. */
-async function buildAndRead(file: string, files: Files): Promise<unknown> {
+/** Builds a project with the given files; returns a function that reads a file of its release, below public/v1/. */
+async function publish(files: Files, options: Options = {}): Promise<(file: string) => string> {
   const root = createProject(files);
-  await buildProject(root, { lenient: true });
-  return JSON.parse(readFileSync(pathOf(root, file), 'utf8'));
+  const { diagnostics } = await buildProject(root, { lenient: true, urls: siteUrls, ...options });
+  expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([]);
+  return (file) => readReleased(root, `public/v1/${file}`);
 }
 
 const later = article({ date: '2027-01-01', author: 'Zoe' }, 'Text.\n');
@@ -31,11 +33,12 @@ test('categories are those with published articles, sorted by name', async () =>
     'content/blog/zoo/category.yaml': 'name: Animals\n',
     'content/blog/zoo/cat.md': article({}, 'Text.\n'),
   };
-  expect(await buildAndRead('blog/categories.json', files)).toEqual([
+  const read = await publish(files);
+  expect(JSON.parse(read('blog/categories.json'))).toEqual([
     { slug: 'zoo', name: 'Animals', count: 1 },
     { slug: 'news', name: 'News', count: 2 },
   ]);
-  expect(await buildAndRead('kb/categories.json', files)).toEqual([
+  expect(JSON.parse(read('kb/categories.json'))).toEqual([
     { slug: 'dns', name: 'Dns', count: 1 },
     { slug: 'vps', name: 'Virtual servers', count: 1 },
   ]);
@@ -48,7 +51,7 @@ test('authors are those of published articles, with what authors.yaml says of th
     'content/blog/news/third.md': article({ author: 'Ada' }, 'Text.\n'),
     'content/authors.yaml': 'Ada: { picture: /media/kb/map.svg, url: "https://a.example" }\nZoe: {}\n',
   };
-  expect(await buildAndRead('blog/authors.json', files)).toEqual([
+  expect(JSON.parse((await publish(files))('blog/authors.json'))).toEqual([
     { name: 'Ada', picture: '/media/kb/map.svg', url: 'https://a.example', count: 1 },
     { name: 'Marit', picture: null, url: null, count: 1 },
     { name: 'constructor', picture: null, url: null, count: 1 },
@@ -62,8 +65,9 @@ test('redirects are the former paths of published articles, sorted, and those of
     'content/blog/news/draft.md': article({ draft: 'true', aliases: '[/blog/old/c]' }, 'Text.\n'),
     'content/knowledgebase/vps/ssh.md': guide('SSH', 'x\n').replace('---\n', '---\naliases: [/knowledgebase/a/b]\n'),
   };
+  const read = await publish(files);
   for (const file of ['redirects.json', '../../private/aliases.json']) {
-    expect(Object.entries((await buildAndRead(file, files)) as object)).toEqual([
+    expect(Object.entries(JSON.parse(read(file)) as object)).toEqual([
       ['/blog/2019/Old_Name.html', '/blog/news/first'],
       ['/blog/old/a', '/blog/news/second'],
       ['/blog/old/b', '/blog/news/first'],
@@ -80,7 +84,7 @@ test('the index of a category has its articles in the order of the list', async 
     'content/blog/team/new.md': article({ date: '2026-07-08', tags: '[linux, vps]' }, 'Text.\n'),
   };
   const [first, second, third] = ['/blog/news/first', '/blog/news/second', '/blog/news/third'];
-  expect(await buildAndRead('blog/index/news.json', files)).toEqual([
+  expect(JSON.parse((await publish(files))('blog/index/news.json'))).toEqual([
     { path: third, previous: null, next: second, related: [second, first], tags: [], updated: null },
     { path: second, previous: third, next: first, related: [third, first], tags: [], updated: null },
     {
@@ -102,11 +106,9 @@ describe('related articles', () => {
       `content/knowledgebase/${categoryOf(at)}/${toName(at)}.md`,
       guide(`Guide ${toName(at)}`, 'Text.\n').replace('---\n', `---\ntags: [${own}]\n`),
     ];
-    const root = createProject(Object.fromEntries(tags.map(toGuide)));
-    await buildProject(root);
+    const read = await publish(Object.fromEntries(tags.map(toGuide)));
     return (at: number): number[] => {
-      const file = pathOf(root, `kb/index/${categoryOf(at)}.json`);
-      const index = JSON.parse(readFileSync(file, 'utf8')) as KnowledgeBaseIndexItem[];
+      const index = JSON.parse(read(`kb/index/${categoryOf(at)}.json`)) as KnowledgeBaseIndexItem[];
       const entry = index.find(({ path }) => path.endsWith(`/${toName(at)}`))!;
       return entry.related.map((path) => Number(path.split('/').at(-1)));
     };
@@ -149,7 +151,6 @@ test('a build without the addresses removes the feed and the sitemap', async () 
 });
 
 const { site } = siteUrls;
-const readSitemap = (root: string): string => readFileSync(join(root, 'dist/current/public/v1/sitemap.xml'), 'utf8');
 
 /** The pages of a sitemap, each with its lastmod. */
 function pagesIn(xml: string): Record<string, string | undefined> {
@@ -158,15 +159,14 @@ function pagesIn(xml: string): Record<string, string | undefined> {
 }
 
 test('the sitemap has all published articles, with the day of the last change where there is one', async () => {
-  const root = createProject({
+  const read = await publish({
     'content/blog/news/first.md': article({ updated: '2026-04-05' }, '## Details\n'),
     'content/blog/news/draft.md': article({ draft: 'true' }, 'Text.\n'),
     'content/blog/news/later.md': article({ date: '2027-01-01' }, 'Text.\n'),
     'content/knowledgebase/vps/ssh.md':
       '---\ntitle: SSH\ndescription: How.\nupdated: 2026-02-03\n---\n\n![Map](/media/kb/map.svg)\n',
   });
-  await buildProject(root, { urls: siteUrls });
-  expect(pagesIn(readSitemap(root))).toEqual({
+  expect(pagesIn(read('sitemap.xml'))).toEqual({
     [`${site}/blog/news/second`]: '2026-03-04',
     [`${site}/blog/news/first`]: '2026-04-05',
     [`${site}/knowledgebase/dns/records`]: undefined,
@@ -176,10 +176,9 @@ test('the sitemap has all published articles, with the day of the last change wh
 
 describeXmllint(() => {
   test('finds the sitemap valid by the schema of sitemaps.org', async () => {
-    const root = createProject();
-    await buildProject(root, { urls: { site: 'https://www.example.com/a&b' } });
-    expect(lintXml(readSitemap(root), { isSitemap: true })).toBe('');
-    const broken = readSitemap(root).replace('<lastmod>2026', '<lastmod>yesterday 2026');
+    const sitemap = (await publish({}, { urls: { site: 'https://www.example.com/a&b' } }))('sitemap.xml');
+    expect(lintXml(sitemap, { isSitemap: true })).toBe('');
+    const broken = sitemap.replace('<lastmod>2026', '<lastmod>yesterday 2026');
     expect(lintXml(broken, { isSitemap: true })).toContain('yesterday');
   });
 });
@@ -193,16 +192,11 @@ test('without an article there is no sitemap, which the protocol forbids', async
   });
   await buildProject(root, { urls: siteUrls });
   expect(existsSync(join(root, 'dist/current'))).toBe(true);
-  expect(existsSync(join(root, 'dist/current/public/v1/sitemap.xml'))).toBe(false);
+  expect(existsSync(pathOf(root, 'sitemap.xml'))).toBe(false);
 });
 
 /** Builds a project with the given files, and reads its feed. */
-async function feedOf(files: Files = {}, options: Options = {}): Promise<string> {
-  const root = createProject(files);
-  const { diagnostics } = await buildProject(root, { lenient: true, urls: siteUrls, ...options });
-  expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([]);
-  return readFileSync(join(root, 'dist/current/public/v1/blog/feed.xml'), 'utf8');
-}
+const feedOf = async (files: Files, options: Options = {}) => (await publish(files, options))('blog/feed.xml');
 
 const firstFile = 'content/blog/news/first.md';
 

@@ -1,26 +1,24 @@
-import { createHash } from 'node:crypto';
-import { realpathSync } from 'node:fs';
-import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { hash } from 'node:crypto';
+import { cp, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { StatusWidget } from '#contract/status.ts';
 import { compileStatusWidget } from '../../generator/static-files.ts';
-import { buildProject, createProject } from '../helpers/project.ts';
+import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
+import { readReleased } from './tree.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 
 test('a release has the widget under a plain and a versioned name, and the data to embed it', async () => {
   const root = createProject();
   const { release } = await buildProject(root);
-  const current = realpathSync(join(root, 'dist/current'));
-  const script = await readFile(join(current, 'public/v1/service-status.js'));
-  const embed = StatusWidget.parse(JSON.parse(await readFile(join(current, 'public/v1/service-status.json'), 'utf8')));
-  expect(embed.integrity).toBe(`sha384-${createHash('sha384').update(script).digest('base64')}`);
-  expect(embed.path).toBe(`/v1/service-status.${createHash('sha256').update(script).digest('hex').slice(0, 16)}.js`);
-  expect(await readFile(join(current, `public${embed.path}`))).toEqual(script);
+  const script = readReleased(root, 'public/v1/service-status.js');
+  const embed = StatusWidget.parse(JSON.parse(readReleased(root, 'public/v1/service-status.json')));
+  expect(embed.integrity).toBe(`sha384-${hash('sha384', script, 'base64')}`);
+  expect(embed.path).toBe(`/v1/service-status.${hash('sha256', script).slice(0, 16)}.js`);
+  expect(readReleased(root, `public${embed.path}`)).toBe(script);
   for (const file of ['public/v1/service-status.js', 'public/v1/service-status.json', `public${embed.path}`]) {
     expect(Object.keys(release!.files)).toEqual(expect.arrayContaining([file, `${file}.gz`, `${file}.br`]));
   }
@@ -38,8 +36,7 @@ test('the widget is one classic ASCII script of at most 3 KB gzipped that declar
 
 // In another time zone and language, the whole release is the same.
 test('the widget is the same to the byte in another folder', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'hosting-api-élan-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = join(temporaryFolder(), 'élan');
   for (const name of ['generator', 'package.json']) {
     await cp(join(repository, name), join(folder, name), { recursive: true });
   }

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -15,6 +15,7 @@ import type { Files } from '../helpers/project.ts';
 import { serve } from '../helpers/upstream.ts';
 import { problemsOf, testProblems, testProjects } from './problems.ts';
 import { runIn } from './run-command.ts';
+import { readReleased } from './tree.ts';
 
 const day = ['--now', '2026-11-20'];
 
@@ -52,7 +53,7 @@ describe('a path that is online and vanishes is a warning with the line to paste
     const root = await publishAndChange({ [first]: undefined }, unlinked);
     const { lines, failed } = await messagesOf(root, 'build', '--strict');
     expect({ lines: lines.length, failed }).toEqual({ lines: 1, failed: true });
-    expect(readFileSync(join(root, 'dist/current/public/v1/blog/list.json'), 'utf8')).toContain('/blog/news/first');
+    expect(readReleased(root, 'public/v1/blog/list.json')).toContain('/blog/news/first');
   });
 
   test('a strict run reports it together with the mistakes in other articles', async () => {
