@@ -190,12 +190,14 @@ const read = async (target: string): Promise<string> => wordsOf(await ask(await 
 describe('the examples', () => {
   test('name PUBLIC_URL, and without it the address that the script of the page replaces', async () => {
     const root = createProject();
-    const readStart = () => readFileSync(join(root, 'dist/current/public/docs/index.html'), 'utf8');
+    const readPage = (page: string) => readFileSync(join(root, `dist/current/public/docs/${page}.html`), 'utf8');
     await buildProject(root, { urls: { site: undefined, service: undefined } });
-    expect(readStart()).toContain('curl http://localhost:3000/v1/plans');
+    expect(readPage('index')).toContain('curl http://localhost:3000/v1/plans');
+    expect(readPage('streams')).toContain('`http://localhost:3000/v1/');
     await buildProject(root, { urls: { site: undefined, service: 'https://hosting.example.org' } });
-    expect(readStart()).toContain('curl https://hosting.example.org/v1/plans');
-    expect(readStart()).not.toMatch(/localhost|api\.example\.com/);
+    expect(readPage('index')).toContain('curl https://hosting.example.org/v1/plans');
+    expect(readPage('streams')).toContain('`https://hosting.example.org/v1/');
+    for (const page of ['index', 'streams']) expect(readPage(page)).not.toMatch(/localhost|api\.example\.com/);
   });
 
   test('are of a service with the name and the help of SITE_NAME and SUPPORT_URL, and else name none', async () => {
