@@ -1,39 +1,18 @@
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import type { OpenApi, Operation } from '#contract/openapi.ts';
 import { generateApiKey } from '../../server/keys/authorize.ts';
-import { createTestApp } from '../helpers/app.ts';
-import type { TestApp } from '../helpers/app.ts';
+import { startSampleApi } from '../helpers/example-site.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
-import { buildProject, siteUrls, temporaryFolder } from '../helpers/project.ts';
+import { temporaryFolder } from '../helpers/project.ts';
 import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
-import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 
-const repository = resolve(import.meta.dirname, '../..');
+/** The server with the sample content, and the OpenAPI document of its release. */
+export type SampleApp = Awaited<ReturnType<typeof serveSample>>;
 
-/** The server with the sample content, and the servers that the examples of the OpenAPI document name. */
-export interface SampleApp extends TestApp {
-  readonly key: string;
-  /** The OpenAPI document of its release. */
-  readonly document: OpenApi;
-}
-
-/** Builds and serves the sample content of this repository until the test ends. */
-export async function serveSample(): Promise<SampleApp> {
-  const root = temporaryFolder();
-  for (const source of ['content', 'catalog']) {
-    cpSync(join(repository, source), join(root, source), { recursive: true });
-  }
-  const rdap = await createRdapUpstream();
-  rdap.taken.add('example.com');
-  const domains = join(root, 'catalog/domains.yaml');
-  const withLookup = readFileSync(domains, 'utf8').replace(/\.com: +\{/, `$& lookup: { rdap: "${rdap.base}" },`);
-  writeFileSync(domains, withLookup);
-  await buildProject(root, { urls: siteUrls });
-
-  const world = await createHostingWorld(root);
+/** Serves the sample content of this repository until the test ends, with the servers that the examples of the document name. */
+export async function serveSample() {
+  const world = await createHostingWorld(temporaryFolder());
   const record = { provider: 'panel', ref: world.panel.wings.uuid, logFile: null } as const;
   await world.store.servers.put({ server: 'game:demo', ...record });
   await world.store.servers.put({ server: 'vps:demo', ...record, provider: 'cloud', ref: '42' });
@@ -53,7 +32,8 @@ export async function serveSample(): Promise<SampleApp> {
     PUBLIC_URL: 'https://api.example.com',
     SERVICE_VERSION: '1.4.0',
   };
-  const app = await createTestApp({ root, settings });
+  const { app, registry } = await startSampleApi(settings);
+  registry.taken.add('example.com');
   const document = (await (await app.request('/v1/openapi.json')).json()) as OpenApi;
   return { ...app, key, document };
 }

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { onTestFinished } from 'vitest';
 import { createTestApp } from './app.ts';
 import { ends } from './ends.ts';
-import { buildProject, sharedFolder, temporaryFolder } from './project.ts';
+import { buildProject, sharedFolder, siteUrls, temporaryFolder } from './project.ts';
 import { createRdapUpstream } from './upstream-rdap.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
@@ -27,7 +27,7 @@ async function buildSample() {
     `$1 lookup: { rdap: "${registry.base}" },`,
   );
   writeFileSync(file, withLookup);
-  await buildProject(root);
+  await buildProject(root, { urls: siteUrls });
   return { root, registry };
 }
 
