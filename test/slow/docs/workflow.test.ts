@@ -130,14 +130,18 @@ describe('of the nightly tests', () => {
   });
 });
 
-/** Runs the step that builds, as a runner does, with the value of the variable LIVE_URL. */
+/** Runs a step in a repository, as a runner does. */
+function runStep({ run }: Step, cwd: string, env: Record<string, string> = {}) {
+  // npm runs the Node.js of package.json.
+  const PATH = `${dirname(process.execPath)}:${process.env['PATH']}`;
+  return runProgram('bash', ['-eo', 'pipefail', '-c', run!], { cwd, env: { ...process.env, PATH, ...env } });
+}
+
+/** Runs the step that builds with the value of the variable LIVE_URL. */
 async function runBuild(liveUrl: string) {
   expect(build.env).toEqual({ LIVE_URL: '${{ vars.LIVE_URL }}' });
   const dist = join(temporaryFolder(), 'dist');
-  // npm runs the Node.js of package.json.
-  const PATH = `${dirname(process.execPath)}:${process.env['PATH']}`;
-  const env = { ...process.env, PATH, LIVE_URL: liveUrl, DIST_DIR: dist };
-  return { ...(await runProgram('bash', ['-eo', 'pipefail', '-c', build.run!], { cwd: root, env })), dist };
+  return { ...(await runStep(build, root, { LIVE_URL: liveUrl, DIST_DIR: dist })), dist };
 }
 
 test('the workflow finds no problems in the samples, and fills the file that it caches', async () => {
@@ -153,9 +157,7 @@ test('the workflow of a repository with content alone annotates its files, as th
   const broken = { 'content/knowledgebase/vps/broken.md': 'No front matter.\n' };
   const cwd = createProject(broken);
   symlinkSync(root, join(cwd, '.hosting-api'));
-  const PATH = `${dirname(process.execPath)}:${process.env['PATH']}`;
-  const env = { ...process.env, PATH };
-  const { status, stdout } = await runProgram('bash', ['-eo', 'pipefail', '-c', own.run!], { cwd, env });
+  const { status, stdout } = await runStep(own, cwd);
   expect(status).toBe(1);
   expect(stdout).toMatch(/^::error file=content\/knowledgebase\/vps\/broken\.md,line=1,col=1::/);
 });

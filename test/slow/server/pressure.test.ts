@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
@@ -7,13 +6,15 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { offline, unlimited } from '../../helpers/app.ts';
-import { openClient } from '../../helpers/console-client.ts';
+import { readMemory } from '../../bench/processes.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
+import { openStream } from '../../hosting/instances.ts';
 import { ask } from '../../server/ask.ts';
 import { startProcess } from '../../server/process.ts';
 import { sharedProject } from '../../server/shared.ts';
+import type { SharedApp } from '../../server/shared.ts';
 
 const article = '/v1/blog/article?path=/blog/news/first';
 /** The store keeps at most 200 tokens of a key. */
@@ -37,10 +38,6 @@ async function p99(port: number, path: string): Promise<number> {
   const times: number[] = [];
   for (let count = 0; count < 500; count += 1) times.push(await measure(port, path));
   return Math.round(times.toSorted((one, other) => one - other)[495]! * 10) / 10;
-}
-
-function memoryOf(pid: number): number {
-  return Math.round(Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024);
 }
 
 function openHalf(port: number): Socket {
@@ -68,20 +65,14 @@ test('2,000 streams, 1,000 half-open requests, an unread log and a locked store 
     what,
     health: await p99(port, '/health'),
     article: await p99(port, article),
-    memory: memoryOf(pid),
+    memory: Math.round(readMemory(pid, 'VmRSS')),
   });
   const idle = await take('idle');
 
   const streams: TestClient[] = [];
   for (let key = 0; key < 2000 / tokensPerKey; key += 1) {
-    const headers = { authorization: `Bearer ${await world.issueKey()}` };
-    const open = async (): Promise<void> => {
-      const { text } = await ask({ port }, '/v1/hosting/game/console/mine/websocket', { headers });
-      const { websocket } = JSON.parse(text) as { websocket: { socket_url: string; token: string } };
-      const client = await openClient(websocket.socket_url);
-      expect(await client.auth(websocket.token)).toEqual(['auth success']);
-      streams.push(client);
-    };
+    const app = { port, key: await world.issueKey() } as SharedApp;
+    const open = async () => streams.push(await openStream(app));
     for (let batch = 0; batch < 10; batch += 1) await Promise.all(Array.from({ length: tokensPerKey / 10 }, open));
   }
   expect(streams).toHaveLength(2000);
