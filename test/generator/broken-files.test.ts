@@ -160,14 +160,19 @@ describe('files of editors and file managers are no content:', () => {
   testProjects({ 'they stop nothing': [Object.fromEntries(files)] });
 });
 
-test.each(['content', 'catalog'])('a folder of sources is refused if it is missing, or a file (%s)', async (folder) => {
-  const root = createProject();
-  const problem = `${folder}:1:1  the folder does not exist (name another with CONTENT_DIR and CATALOG_DIR, or --content and --catalog)`;
-  rmSync(join(root, folder), { recursive: true });
-  expect(await problemsOf(root)).toContain(problem);
-  writeFileSync(join(root, folder), 'name: Web\n');
-  expect(await problemsOf(root)).toContain(problem);
-});
+test.each(['content', 'catalog'])(
+  'a folder of sources is refused, also with --allow-empty, if it is missing, or a file (%s)',
+  async (folder) => {
+    const root = createProject();
+    const problem = `${folder}:1:1  the folder does not exist (name another with CONTENT_DIR and CATALOG_DIR, or --content and --catalog)`;
+    const errors = async () =>
+      (await problemsOf(root, { allowEmpty: true })).filter((line) => !line.includes('warning'));
+    rmSync(join(root, folder), { recursive: true });
+    expect(await errors()).toEqual([problem]);
+    writeFileSync(join(root, folder), 'name: Web\n');
+    expect(await errors()).toEqual([problem]);
+  },
+);
 
 const broken = 'content/blog/news/broken.md';
 

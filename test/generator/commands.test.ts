@@ -12,10 +12,8 @@ import {
   writeFiles,
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { foldersOf, runCommand, runIn } from './run-command.ts';
+import { foldersOf, refusal, runCommand, runIn } from './run-command.ts';
 import { readReleased, readTree } from './tree.ts';
-
-const refusal = (message: string) => ({ status: 1, stdout: '', stderr: `${message}\n` });
 
 test('a build prints what it published, as text and as JSON', async () => {
   const first = createProject();
@@ -336,11 +334,15 @@ async function buildWith(root: string, environment: Record<string, string>) {
 
 const feedOf = (root: string): string => readReleased(root, 'public/v1/blog/feed.xml');
 
-test('build reads the addresses of the website and of the service from the environment', async () => {
+test('build reads the addresses and the name of the service and the page for help from the environment', async () => {
   const root = createProject();
-  await buildWith(root, { SITE_URL: 'https://www.example.com/', PUBLIC_URL: 'https://API.example.com:443/v/' });
+  const urls = { SITE_URL: 'https://www.example.com/', PUBLIC_URL: 'https://API.example.com:443/v/' };
+  await buildWith(root, { ...urls, SITE_NAME: 'Nord', SUPPORT_URL: 'https://nord.example/help' });
   expect(feedOf(root)).toContain('<link rel="alternate" type="text/html" href="https://www.example.com/blog"/>');
   expect(feedOf(root)).toContain('<id>https://api.example.com/v/v1/blog/feed.xml</id>');
+  expect(readReleased(root, 'public/docs/index.html')).toMatch(
+    /<title>Nord<\/title>[^]*href="https:\/\/nord\.example\/help"/,
+  );
 });
 
 test('build reads them from files that <NAME>_FILE names', async () => {
@@ -349,14 +351,6 @@ test('build reads them from files that <NAME>_FILE names', async () => {
   writeFileSync(file, ' https://www.example.com\n');
   await buildWith(root, { SITE_URL_FILE: file, PUBLIC_URL: 'https://api.example.com' });
   expect(feedOf(root)).toContain('href="https://www.example.com/blog"');
-});
-
-test('build reads the name of the service and the page for help from the environment', async () => {
-  const root = createProject();
-  await buildWith(root, { SITE_NAME: 'Nord', SUPPORT_URL: 'https://nord.example/help' });
-  expect(readReleased(root, 'public/docs/index.html')).toMatch(
-    /<title>Nord<\/title>[^]*href="https:\/\/nord\.example\/help"/,
-  );
 });
 
 describe('content in a repository of its own is', () => {

@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { readCurrent } from '../../generator/release/history.ts';
 import { article, buildProject, createProject, validProject, writeFiles } from '../helpers/project.ts';
 import { createReleases as createDatedReleases } from './releases.ts';
-import { runIn } from './run-command.ts';
+import { refusal, runIn } from './run-command.ts';
 import { flipBit, readReleased, readTree } from './tree.ts';
 
 /** A project whose releases were published long ago; their ids, latest first. An article of each has its number. */
@@ -16,7 +16,6 @@ async function createReleases(count: number): Promise<{ root: string; ids: strin
 const releases = (root: string, ...args: string[]) => runIn(root, 'releases', ...args);
 
 const out = (...lines: string[]) => ({ status: 0, stdout: lines.map((line) => `${line}\n`).join(''), stderr: '' });
-const refusal = (message: string) => ({ status: 1, stdout: '', stderr: `${message}\n` });
 
 describe('releases list', () => {
   test('lists the latest release first, and marks the current one', async () => {

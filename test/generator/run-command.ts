@@ -28,6 +28,9 @@ export async function runIn(root: string, ...args: readonly string[]): Promise<C
   return runCommand(...args).finally(() => cwd.mockRestore());
 }
 
+/** The result of a command that is refused with a message. */
+export const refusal = (message: string): CommandResult => ({ status: 1, stdout: '', stderr: `${message}\n` });
+
 /** The options that name the sources of a project. */
 export function foldersOf(root: string): string[] {
   return ['--content', join(root, 'content'), '--catalog', join(root, 'catalog')];
