@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
+import { openRaw } from '../../helpers/app.ts';
 import { openClient } from '../../helpers/console-client.ts';
 import { createTestRelay } from './harness.ts';
 import type { TestRelay } from './harness.ts';
@@ -15,29 +15,20 @@ const handshake = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ];
 
-function dial(relay: TestRelay): Socket {
-  const socket = connect(relay.port, '127.0.0.1');
-  socket.on('error', () => undefined);
-  onTestFinished(() => void socket.destroy());
-  return socket;
-}
-
 /** Sends a raw request and returns what comes back until the server closes. */
 async function ask(relay: TestRelay, target: string, headers: readonly string[] = handshake): Promise<string> {
-  const socket = dial(relay);
-  let answer = '';
-  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
+  const { socket, received, closed } = await openRaw(relay.port);
   socket.write(`${target} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
-  await once(socket, 'close');
-  return answer;
+  await closed;
+  return received();
 }
 
 /** Sends a handshake and returns the first chunk of the answer. */
 async function shake(relay: TestRelay, headers: readonly string[] = handshake): Promise<[Socket, string]> {
-  const socket = dial(relay);
+  const { socket, received } = await openRaw(relay.port);
   socket.write(`GET ${stream} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
-  const [chunk] = (await once(socket, 'data')) as [Buffer];
-  return [socket, chunk.toString()];
+  await once(socket, 'data');
+  return [socket, received()];
 }
 
 test.for([
@@ -76,9 +67,7 @@ test.for([
 
 test('a refused client that keeps its side open is disconnected', async () => {
   const relay = await createTestRelay();
-  const socket = connect({ port: relay.port, host: '127.0.0.1', allowHalfOpen: true });
-  socket.on('error', () => undefined);
-  socket.resume();
+  const { socket } = await openRaw(relay.port, { allowHalfOpen: true });
   socket.write(`GET /elsewhere HTTP/1.1\r\n${handshake.join('\r\n')}\r\n\r\n`);
   await once(socket, 'end');
   // The client notices the closed peer at its second write.
@@ -206,10 +195,9 @@ test('connections reset during the handshake leave the server intact', async () 
   const relay = await createTestRelay();
   const request = `GET ${stream} HTTP/1.1\r\n${handshake.join('\r\n')}\r\n\r\n`;
   for (const text of [request, request.replace('/mc/', '/mc/x/'), request.slice(0, -10), `${request}\u0081\u0085`]) {
-    const socket = dial(relay);
-    await once(socket, 'connect');
+    const { socket, closed } = await openRaw(relay.port);
     socket.write(text, 'latin1', () => socket.resetAndDestroy());
-    await once(socket, 'close');
+    await closed;
   }
   const client = await relay.open();
   await expect.poll(() => relay.relay.stats().connections).toBe(1);

@@ -380,9 +380,8 @@ test('a local server that cannot start is warned of at start with the reason, an
     PROVIDERS_FILE: join(root, 'providers.yaml'),
   });
   const readWarnings = () => {
-    const lines = server.stdout().split('\n').slice(0, -1);
-    const all = lines.map((line) => JSON.parse(line) as Record<string, string>);
-    return all.flatMap(({ level, check, msg }) => (level === 'warn' ? [`${check}: ${msg}`] : [])).toSorted();
+    const warnings = server.log().filter(({ level }) => level === 'warn');
+    return warnings.map(({ check, msg }) => `${String(check)}: ${String(msg)}`).toSorted();
   };
   const expected = [
     `"file" cannot start: its folder ${join(root, 'bin/plain')} does not exist`,
