@@ -1,12 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
-import { onTestFinished } from 'vitest';
 import { createTestApp } from './app.ts';
 import { ends } from './ends.ts';
-import { buildProject, sharedFolder, siteUrls, temporaryFolder } from './project.ts';
+import { buildProject, sharedFolder, siteUrls, startProgram, temporaryFolder } from './project.ts';
 import { createRdapUpstream } from './upstream-rdap.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
@@ -46,14 +42,7 @@ export async function startSampleApi(settings: Record<string, string> = {}) {
 
 /** Runs `node examples/site/serve.ts` until the test ends, and returns its address. */
 export async function serveExampleSite(api: string): Promise<string> {
-  const child = spawn(process.execPath, [join(repository, 'examples/site/serve.ts')], {
-    env: { PATH: process.env.PATH, PORT: '0', API_URL: api },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  onTestFinished(async () => {
-    child.kill();
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-  });
-  const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
-  return line.split(' ')[0]!;
+  const env = { PATH: process.env.PATH, PORT: '0', API_URL: api };
+  const site = startProgram(process.execPath, [join(repository, 'examples/site/serve.ts')], { env });
+  return site.prints(/^http\S+(?= shows)/);
 }

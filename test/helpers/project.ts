@@ -1,8 +1,9 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { build } from '../../generator/build.ts';
 import type { BuildOptions, BuildResult } from '../../generator/compile.ts';
 import { ends } from './ends.ts';
@@ -128,17 +129,52 @@ export interface CommandResult {
 
 const repository = resolve(import.meta.dirname, '../..');
 
+/** Where and as whom a program runs. */
+interface ProgramOptions {
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
 /** Runs a program to its end. */
 export function runProgram(
   program: string,
   args: readonly string[],
-  options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+  options: ProgramOptions = {},
 ): Promise<CommandResult> {
   return new Promise((done) => {
     execFile(program, args, { maxBuffer: 64 * 1024 * 1024, ...options }, (error, stdout, stderr) =>
       done({ status: error ? (error.code ?? error.signal ?? 'failed') : 0, stdout, stderr }),
     );
   });
+}
+
+/** Starts a program that ends at the latest with the test. */
+export function startProgram(program: string, args: readonly string[], options: ProgramOptions = {}) {
+  const child = spawn(program, args, options);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const closed = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  onTestFinished(async () => {
+    child.kill();
+    await closed;
+  });
+  return {
+    child,
+    /** What it printed so far. */
+    output: () => output,
+    /** Waits until it has printed this; returns the match. */
+    prints: async (pattern: RegExp): Promise<string> => {
+      await expect.poll(() => output).toMatch(pattern);
+      return pattern.exec(output)![0];
+    },
+    /** Waits for its end; returns the exit status or signal. */
+    ended: async (): Promise<number | string> => {
+      const [status, signal] = await closed;
+      return status ?? signal!;
+    },
+  };
 }
 
 /** Runs a generator command in its own process, as npm does. */

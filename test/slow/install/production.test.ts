@@ -1,6 +1,3 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcessByStdio } from 'node:child_process';
-import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
@@ -15,17 +12,14 @@ import {
 import { builtinModules } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { skipWithout } from '../../helpers/permitted.ts';
 import { describePostgres } from '../../helpers/postgres.ts';
-import { runProgram, sharedFolder, temporaryFolder } from '../../helpers/project.ts';
+import { runProgram, sharedFolder, startProgram, temporaryFolder, writeFiles } from '../../helpers/project.ts';
 import { parseUnit, parseVariables, readUnitFile } from '../../helpers/unit.ts';
 import type { Unit } from '../../helpers/unit.ts';
 import { ask } from '../../server/ask.ts';
-import { eventually } from '../../server/shared.ts';
 
 /** The project itself. */
 const repository = resolve(import.meta.dirname, '../../..');
@@ -46,19 +40,17 @@ function checkOut(): string {
   return folder;
 }
 
-/** Waits until a server that was started is ready. Its `ended` is its exit status and signal; it ends at the latest with the test. */
-async function expectReady(server: ChildProcessByStdio<null, Readable, Readable>, port: number) {
-  const ended = once(server, 'close');
-  onTestFinished(() => void server.kill('SIGKILL'));
-  let log = '';
-  for (const output of [server.stdout, server.stderr]) output.on('data', (chunk: Buffer) => (log += chunk.toString()));
-  const ready = () =>
-    ask({ port }, '/ready').then(
-      ({ status }) => status,
-      () => log,
-    );
-  await expect.poll(ready, { ...eventually, timeout: 60_000 }).toBe(200);
-  return { ended, log: () => log };
+/** Starts a server, and waits until it is ready. */
+async function startReady(port: number, ...command: Parameters<typeof startProgram>) {
+  const server = startProgram(...command);
+  const ready = () => ask({ port }, '/ready').then(({ status }) => status, server.output);
+  await expect.poll(ready).toBe(200);
+  /** Sends SIGTERM, and expects that it ends in order. */
+  const stop = async (): Promise<void> => {
+    server.child.kill('SIGTERM');
+    expect([await server.ended(), server.output()]).toEqual([0, expect.any(String)]);
+  };
+  return { output: server.output, stop };
 }
 
 const { dependencies } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {
@@ -105,20 +97,12 @@ describe('without the packages of development', () => {
   });
 
   test('the server answers, is found in order by doctor, and ends on a signal', async () => {
-    const server = spawn('npm', ['run', '--silent', 'serve'], { cwd: checkout, env: settings });
-    onTestFinished(() => void server.kill('SIGKILL'));
-    const ended = once(server, 'close');
-    let url: string | undefined;
-    for await (const line of createInterface(server.stdout)) {
-      url = (JSON.parse(line) as { url?: string }).url;
-      if (url) break;
-    }
-    server.stdout.resume();
-    const port = Number(new URL(url!).port);
+    const port = await findFreePort();
+    const env = { ...settings, PORT: String(port) };
+    const server = await startReady(port, 'npm', ['run', '--silent', 'serve'], { cwd: checkout, env });
     expect(await ask({ port }, '/v1/blog/list')).toMatchObject({ status: 200 });
-    expect(await npm('doctor', '--url', url!)).toMatchObject({ stderr: '' });
-    server.kill('SIGTERM');
-    expect(await ended).toEqual([0, null]);
+    expect(await npm('doctor', '--url', `http://127.0.0.1:${port}`)).toMatchObject({ stderr: '' });
+    await server.stop();
   });
 
   test.each(['server/main.js', 'generator/main.js', 'server/commands/main.js'])(
@@ -154,10 +138,6 @@ function createMachine() {
     text
       .replaceAll(/(?<![\w/.])\/(?:etc|var|run)\/[\w./@-]*/g, (path) => root + path)
       .replaceAll('/opt/hosting-api/current', checkout);
-  const write = (path: string, text: string): void => {
-    mkdirSync(dirname(join(root, path)), { recursive: true });
-    writeFileSync(join(root, path), text);
-  };
   const createFolder = (path: string, mode: number, user: User): void => {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     mkdirSync(join(root, path), { mode });
@@ -165,8 +145,8 @@ function createMachine() {
     if (owner) chownSync(join(root, path), owner.uid, owner.gid);
   };
   return {
+    root,
     place,
-    write,
     /** Prepares what systemd prepares, and returns the commands and the environment of a unit. */
     open(file: string, user: User, instance = '') {
       const name = file.replace('@', `@${instance}`);
@@ -182,8 +162,7 @@ function createMachine() {
       const cwd = place(unit.get('WorkingDirectory')![0]!);
       return unit.get('ExecStart')!.map((line) => {
         const [program, ...args] = place(line).split(' ');
-        return () =>
-          spawn(program!, args, { cwd, env: environment, ...users[user], stdio: ['ignore', 'pipe', 'pipe'] });
+        return [program!, args, { cwd, env: environment, ...users[user] }] as const;
       });
     },
   };
@@ -203,32 +182,20 @@ describe('by the units of examples/systemd', () => {
       const port = await findFreePort();
       const before = listFiles(checkout);
       const extra = 'DNS_SERVERS=off\nRDAP_BOOTSTRAP_URL=off\nSHUTDOWN_DELAY_SECONDS=0\n';
-      machine.write(
-        '/etc/hosting-api/settings.env',
-        readUnitFile('settings.env').replace(/^SHUTDOWN_DELAY.*\n/m, '') + extra,
-      );
-      machine.write('/etc/hosting-api/providers.yaml', readUnitFile('providers.yaml'));
-      machine.write(
-        `/run/credentials/hosting-api@${port}.service/database-url`,
-        `${await database().createDatabase()}\n`,
-      );
-
-      for (const start of machine.open('hosting-api-build.service', 'build')) {
-        const child = start();
-        let errors = '';
-        child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
-        child.stdout.resume();
-        expect([await once(child, 'close'), errors]).toEqual([[0, null], expect.any(String)]);
+      writeFiles(machine.root, {
+        'etc/hosting-api/settings.env': readUnitFile('settings.env').replace(/^SHUTDOWN_DELAY.*\n/m, '') + extra,
+        'etc/hosting-api/providers.yaml': readUnitFile('providers.yaml'),
+        [`run/credentials/hosting-api@${port}.service/database-url`]: `${await database().createDatabase()}\n`,
+      });
+      for (const build of machine.open('hosting-api-build.service', 'build')) {
+        expect(await runProgram(...build)).toMatchObject({ status: 0 });
       }
-
-      const [start] = machine.open('hosting-api@.service', 'server', String(port));
-      const server = start!();
-      const { ended, log } = await expectReady(server, port);
+      const [command] = machine.open('hosting-api@.service', 'server', String(port));
+      const server = await startReady(port, ...command!);
       expect(await ask({ port }, '/v1/blog/list')).toMatchObject({ status: 200 });
-      server.kill('SIGTERM');
-      expect([await ended, log()]).toEqual([[0, null], expect.any(String)]);
+      await server.stop();
 
-      expect(log()).not.toContain('"level":"error"');
+      expect(server.output()).not.toContain('"level":"error"');
       expect(globSync('*/*', { cwd: machine.place('/var/cache/hosting-api-server') })).not.toEqual([]);
       expect(listFiles(checkout)).toEqual(before);
     });
@@ -300,11 +267,10 @@ test('by the Dockerfile the image starts on a read-only disk, without rights, wi
     JSON.parse(stage.find((one) => one.name === name)!.text.replace(/^.*?CMD /, '')) as string[];
   const health = () => run(list('HEALTHCHECK'), true);
   expect(await run(['node', 'generator/main.js', 'build'], true)).toMatchObject({ status: 0 });
-  const server = spawn(container, command(list('CMD'), true), { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
-  const { ended, log } = await expectReady(server, port);
+  const server = await startReady(port, container, command(list('CMD'), true), options);
   expect(await health()).toEqual({ status: 0, stdout: '', stderr: '' });
-  server.kill('SIGTERM');
-  expect([await ended, log()]).toEqual([[0, null], expect.not.stringMatching(/"level":"(?:warn|error)"|Warning/)]);
+  await server.stop();
+  expect(server.output()).not.toMatch(/"level":"(?:warn|error)"|Warning/);
   expect(await health()).toEqual({ status: 1, stdout: '', stderr: '' });
   expect(compiled()).toEqual(before);
 });
