@@ -1,10 +1,9 @@
 import type { Page } from 'playwright-core';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createTestApp } from '../../helpers/app.ts';
 import { png } from '../../helpers/media.ts';
 import { buildProject, createProject, guide } from '../../helpers/project.ts';
-import { createUpstream } from '../../helpers/upstream.ts';
-import { describeChromium } from './chromium.ts';
+import { contrastOf, describeChromium, newPage, servePage } from './chromium.ts';
 
 const inline =
   'a [link](/blog/news/first), `code`, <kbd>Ctrl</kbd>, <mark>marked [link](/blog/news/first) `code`</mark>';
@@ -60,27 +59,16 @@ function toCode(style: string): string {
   return `<pre data-title="all"><code class="hljs">${lines}</code></pre>`;
 }
 
-/** Every text with its contrast to the background on which it stands, and every edge that has a meaning. */
-function measureContrasts(page: Page): Promise<{ what: string; ratio: number; least: number }[]> {
+/** Every text with its colour and the background on which it stands, and every edge that has a meaning. */
+function readColours(page: Page): Promise<{ what: string; colours: [string, string]; least: number }[]> {
   return page.evaluate(() => {
-    const parse = (color: string): number[] => color.match(/[\d.]+/g)!.map(Number);
-    const luminance = (color: string): number => {
-      const [red = 0, green = 0, blue = 0] = parse(color).map((part) =>
-        part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4,
-      );
-      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-    };
-    const ratioOf = (one: string, other: string): number => {
-      const [dark = 0, light = 0] = [luminance(one), luminance(other)].toSorted((a, b) => a - b);
-      return (light + 0.05) / (dark + 0.05);
-    };
     const canvas = matchMedia('(prefers-color-scheme: dark)').matches ? 'rgb(18, 18, 18)' : 'rgb(255, 255, 255)';
     const backgroundOf = (element: Element | null): string => {
       if (!element) return canvas;
       const { backgroundColor } = getComputedStyle(element);
-      const [, , , alpha = 1] = parse(backgroundColor);
-      if (alpha !== 0 && alpha !== 1) throw new Error(`${backgroundColor} is half transparent`);
-      return alpha === 0 ? backgroundOf(element.parentElement) : backgroundColor;
+      const [, , , alpha = '1'] = backgroundColor.match(/[\d.]+/g)!;
+      if (alpha !== '0' && alpha !== '1') throw new Error(`${backgroundColor} is half transparent`);
+      return alpha === '0' ? backgroundOf(element.parentElement) : backgroundColor;
     };
     const nameOf = (element: Element): string => {
       const path = [];
@@ -89,18 +77,17 @@ function measureContrasts(page: Page): Promise<{ what: string; ratio: number; le
       }
       return path.join(' > ');
     };
-    const found: { what: string; ratio: number; least: number }[] = [];
+    const found: { what: string; colours: [string, string]; least: number }[] = [];
     for (const element of document.querySelectorAll('.markdown-body *')) {
       const style = getComputedStyle(element);
-      const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent!.trim() !== '');
       const background = backgroundOf(element);
-      if (hasText) found.push({ what: nameOf(element), ratio: ratioOf(style.color, background), least: 4.5 });
-      if (element.matches('pre[data-title]')) {
-        const { color } = getComputedStyle(element, '::before');
-        found.push({ what: 'title of code', ratio: ratioOf(color, background), least: 4.5 });
-      }
+      const add = (what: string, color: string, least: number) =>
+        found.push({ what, colours: [color, background], least });
+      const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent!.trim() !== '');
+      if (hasText) add(nameOf(element), style.color, 4.5);
+      if (element.matches('pre[data-title]')) add('title of code', getComputedStyle(element, '::before').color, 4.5);
       if (element.matches('.highlighted, .add, .remove, .markdown-alert')) {
-        found.push({ what: `edge of ${nameOf(element)}`, ratio: ratioOf(style.borderLeftColor, background), least: 3 });
+        add(`edge of ${nameOf(element)}`, style.borderLeftColor, 3);
       }
     }
     return found;
@@ -119,21 +106,16 @@ describeChromium((browser) => {
     const style = await (await fetch(`${app.url}/v1/article.css`)).text();
     const answer = await fetch(`${app.url}/v1/kb/article?path=/knowledgebase/vps/all`);
     const { html } = (await answer.json()) as { html: string };
-    const { url } = await createUpstream(() => ({
-      status: 200,
-      headers: { 'Content-Type': 'text/html; charset=utf-8' },
-      body:
-        '<!doctype html><meta name="color-scheme" content="light dark"><title>Article</title>' +
+    const url = await servePage(
+      '<!doctype html><meta name="color-scheme" content="light dark"><title>Article</title>' +
         `<link rel="stylesheet" href="${app.url}/v1/article.css"><base href="${app.url}">` +
         `<main class="markdown-body">${html}${toCode(style)}</main>`,
-    }));
-    const context = await browser().newContext({ colorScheme, viewport: { width: 800, height: 1000 } });
-    onTestFinished(() => context.close());
-    const page = await context.newPage();
+    );
+    const page = await newPage(browser(), { colorScheme, viewport: { width: 800, height: 1000 } });
     await page.goto(url);
-    const contrasts = await measureContrasts(page);
-    expect(contrasts.length).toBeGreaterThan(150);
-    expect(contrasts.filter(({ ratio, least }) => ratio < least)).toEqual([]);
+    const found = await readColours(page);
+    expect(found.length).toBeGreaterThan(150);
+    expect(found.filter(({ colours, least }) => contrastOf(...colours) < least)).toEqual([]);
     // A marked line is as wide as its block, what is scrolled out of sight included.
     const overlaps = await page.evaluate(() =>
       [...document.querySelectorAll('pre .line')].map(

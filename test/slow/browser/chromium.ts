@@ -4,6 +4,7 @@ import { chromium } from 'playwright-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 import { describeInstalled } from '../../helpers/installed.ts';
+import { createUpstream } from '../../helpers/upstream.ts';
 
 const flags = [
   '--headless',
@@ -34,7 +35,7 @@ async function launch(folder: string): Promise<Browser> {
 /** A group of tests with a real browser, which all test files of a process share. Each test opens a context of its own. */
 export function describeChromium(body: (browser: () => Browser) => void): void {
   const start = (folder: string): Promise<Browser> => (launched ??= launch(folder));
-  describeInstalled({ name: 'Chromium', package: 'chromium', commands: ['chromium'], start, stop: () => {} }, body);
+  describeInstalled({ name: 'Chromium', package: 'chromium', commands: ['chromium'], start }, body);
 }
 
 /** The screens on which pages must be accessible. */
@@ -43,6 +44,19 @@ export const screens: [string, BrowserContextOptions][] = [
   ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],
   ['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
 ];
+
+/** Opens an empty page until the test ends. */
+export async function newPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await browser.newContext(options);
+  onTestFinished(() => context.close());
+  return context.newPage();
+}
+
+/** Serves a page at an origin of its own until the test ends. */
+export async function servePage(body: string): Promise<string> {
+  const headers = { 'Content-Type': 'text/html; charset=utf-8' };
+  return (await createUpstream(() => ({ status: 200, headers, body }))).url;
+}
 
 /** Options of a page: other origins that it may ask, and the messages of its console that are expected. */
 export interface OpenOptions extends BrowserContextOptions {
@@ -59,9 +73,7 @@ export async function openPage(
   address: string,
   { origins = [], expected, ...options }: OpenOptions = {},
 ): Promise<Page> {
-  const context = await browser.newContext(options);
-  onTestFinished(() => context.close());
-  const page = await context.newPage();
+  const page = await newPage(browser, options);
   page.setDefaultTimeout(120_000);
   const faults: string[] = [];
   const allowed = [new URL(address).origin, ...origins];
@@ -89,4 +101,55 @@ export async function findBarriers(page: Page, ignore: readonly string[] = []): 
     const overflow = document.documentElement.scrollWidth - innerWidth;
     return overflow > 0 ? [...found, `${overflow} px wider than the screen`] : found;
   }, ignore);
+}
+
+/** Expects that the scripts of a page have kept nothing. */
+export async function expectNothingKept(page: Page): Promise<void> {
+  const kept = await page.evaluate(async () => ({
+    local: Object.keys(localStorage),
+    session: Object.keys(sessionStorage),
+    cookie: document.cookie,
+    databases: await indexedDB.databases(),
+    caches: await caches.keys(),
+    address: location.search,
+  }));
+  expect(kept).toEqual({ local: [], session: [], cookie: '', databases: [], caches: [], address: '' });
+}
+
+/** Lets locators find what is in the shadow roots of a page; ours are closed. It runs before the scripts of the page. */
+export function openShadowRoots(): void {
+  // oxlint-disable-next-line typescript/unbound-method -- It is called on its element.
+  const { attachShadow } = Element.prototype;
+  Element.prototype.attachShadow = function attachOpen(options) {
+    return attachShadow.call(this, { ...options, mode: 'open' });
+  };
+}
+
+/** The relative luminance of a colour in the form `rgb(...)` (WCAG 2.2). */
+export function luminanceOf(colour: string): number {
+  const [red = 0, green = 0, blue = 0] = colour.match(/[\d.]+/g)!.map((part) => {
+    const share = Number(part) / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+/** The contrast of two colours (WCAG 2.2). */
+export function contrastOf(one: string, other: string): number {
+  const [dark = 0, light = 0] = [luminanceOf(one), luminanceOf(other)].toSorted((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+/** Collects the layout shifts of a page, for {@link readShifts}. It runs before the scripts of the page. */
+export function watchShifts(): void {
+  const shifts: number[] = [];
+  Object.assign(window, { shifts });
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) shifts.push((entry as unknown as { value: number }).value);
+  }).observe({ type: 'layout-shift', buffered: true });
+}
+
+/** The layout shifts of a page so far. */
+export function readShifts(page: Page): Promise<number[]> {
+  return page.evaluate(() => (window as unknown as { shifts: number[] }).shifts);
 }

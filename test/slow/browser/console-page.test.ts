@@ -1,34 +1,25 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { resolve } from 'node:path';
 import type { Page } from 'playwright-core';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startDemo } from '../../helpers/demo.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
-import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';
+import { startProgram } from '../../helpers/project.ts';
+import { describeChromium, expectNothingKept, findBarriers, openPage, screens } from './chromium.ts';
 import type { OpenOptions } from './chromium.ts';
 
 const script = resolve(import.meta.dirname, '../../../examples/clients/browser/serve.ts');
-const patient = { timeout: 120_000 };
 
 /** Starts the page in its own process, for a demo whose game server runs. */
 async function startPage(changes: Record<string, string> = {}) {
   const port = await findFreePort();
   const origin = `http://localhost:${port}`;
-  const { url: address, key } = await startDemo({ CORS_ORIGINS: origin, ...changes });
+  const demo = await startDemo({ CORS_ORIGINS: origin, ...changes });
   // As in the README; the stream is at 127.0.0.1.
-  const url = address.replace('127.0.0.1', 'localhost');
+  const url = demo.url.replace('127.0.0.1', 'localhost');
   const env = { PATH: process.env.PATH, PORT: String(port), API_URL: url };
-  const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  onTestFinished(() => void child.kill());
-  await once(child.stdout, 'data');
-  const power = async (action: string): Promise<void> => {
-    const target = `${url}/v1/hosting/game/power/demo/${action}`;
-    const { status } = await fetch(target, { method: 'POST', headers: { Authorization: `Bearer ${key}` } });
-    expect(status).toBe(200);
-  };
-  await power('start');
-  return { origin, url, key, power };
+  await startProgram(process.execPath, [script], { env }).prints(/ shows consoles /);
+  await demo.power('start');
+  return { ...demo, origin, url };
 }
 
 describeChromium((browser) => {
@@ -42,14 +33,14 @@ describeChromium((browser) => {
   /** Waits for a text in the terminal, whose spaces are not normal ones. */
   const shows = async (page: Page, text: string): Promise<void> => {
     const rows = async () => (await page.locator('.xterm-rows').innerText()).replaceAll('\u00A0', ' ');
-    await expect.poll(rows, patient).toContain(text);
+    await expect.poll(rows).toContain(text);
   };
   const type = async (page: Page, line: string): Promise<void> => {
     await page.getByLabel('Command').fill(line);
     await page.getByLabel('Command').press('Enter');
   };
   const showsStatus = async (page: Page, text: string): Promise<void> => {
-    await expect.poll(() => page.getByRole('status').innerText(), patient).toBe(text);
+    await expect.poll(() => page.getByRole('status').innerText()).toBe(text);
   };
 
   test('the page shows the console and the status, and sends typed commands', async () => {
@@ -69,13 +60,7 @@ describeChromium((browser) => {
     await type(page, 'say too late');
     await shows(page, '-- refused (offline): say too late');
 
-    const kept = await page.evaluate(async () => ({
-      stored: localStorage.length + sessionStorage.length,
-      cookie: document.cookie,
-      databases: await indexedDB.databases(),
-      address: location.search,
-    }));
-    expect(kept).toEqual({ stored: 0, cookie: '', databases: [], address: '' });
+    await expectNothingKept(page);
     await page.getByRole('button', { name: 'Disconnect' }).click();
     await showsStatus(page, 'Not connected');
     expect(await page.getByLabel('API key').inputValue()).toBe('');
@@ -87,7 +72,7 @@ describeChromium((browser) => {
     let tokens = 0;
     page.on('response', (response) => (tokens += Number(response.url().endsWith('/websocket') && response.ok())));
     await connect(page, demo.key);
-    await expect.poll(() => tokens, patient).toBeGreaterThan(3);
+    await expect.poll(() => tokens).toBeGreaterThan(3);
     await type(page, 'say still here');
     await shows(page, '[Server] still here');
     expect(await page.locator('.xterm-rows').innerText()).not.toMatch(/expired|closed|jwt/);
@@ -97,9 +82,9 @@ describeChromium((browser) => {
     const demo = await startPage();
     const page = await open(demo, { expected: /401/ });
     await connect(page, 'no key');
-    await expect.poll(() => page.getByRole('alert').innerText(), patient).toBe('A key begins with hk_.');
+    await expect.poll(() => page.getByRole('alert').innerText()).toBe('A key begins with hk_.');
     await connect(page, 'hk_nonsense');
-    await expect.poll(() => page.getByRole('alert').innerText(), patient).toBe('401: This is not a whole API key');
+    await expect.poll(() => page.getByRole('alert').innerText()).toBe('401: This is not a whole API key');
     await connect(page, demo.key);
     await shows(page, 'Done! For help');
   });
@@ -109,7 +94,7 @@ describeChromium((browser) => {
     const page = await open(demo, { expected: /CORS|ERR_FAILED/ });
     await connect(page, demo.key);
     const text = `No answer that this page may read from ${demo.url}. Does its CORS_ORIGINS have ${demo.origin}?`;
-    await expect.poll(() => page.getByRole('alert').innerText(), patient).toBe(text);
+    await expect.poll(() => page.getByRole('alert').innerText()).toBe(text);
   });
 
   test('the page connects again after the connection is lost, and says that lines may be missing', async () => {

@@ -1,14 +1,19 @@
-import { execFile, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { OpenApi } from '#contract/openapi.ts';
 import { operationsOf } from '../../contract/document.ts';
 import { startDemo } from '../../helpers/demo.ts';
-import { buildProject, createProject, sharedFolder, temporaryFolder } from '../../helpers/project.ts';
-import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';
+import {
+  buildProject,
+  createProject,
+  runProgram,
+  sharedFolder,
+  startProgram,
+  temporaryFolder,
+} from '../../helpers/project.ts';
+import { describeChromium, expectNothingKept, findBarriers, newPage, openPage, screens } from './chromium.ts';
 
 const pages = ['scopes', 'servers', 'streams', 'errors', 'limits', 'changes'].map((name) => `/docs/${name}.html`);
 pages.unshift('/docs');
@@ -100,15 +105,7 @@ describeChromium((browser) => {
       expect(read.status).toBe('200');
       expect(JSON.parse(read.body)).toMatchObject({ success: true, server_id: 'demo' });
 
-      const kept = await page.evaluate(async () => ({
-        local: Object.keys(localStorage),
-        session: Object.keys(sessionStorage),
-        cookie: document.cookie,
-        databases: await indexedDB.databases(),
-        caches: await caches.keys(),
-        address: location.search,
-      }));
-      expect(kept).toEqual({ local: [], session: [], cookie: '', databases: [], caches: [], address: '' });
+      await expectNothingKept(page);
       await page.reload();
       expect((await execute(page.locator('.opblock.is-open'))).status).toBe('401');
     });
@@ -170,9 +167,7 @@ describeChromium((browser) => {
 
     test('says why it cannot be shown', async () => {
       const { url } = await startLocalDemo();
-      const context = await browser().newContext();
-      onTestFinished(() => context.close());
-      const page = await context.newPage();
+      const page = await newPage(browser());
       await page.route('**/v1/openapi.json', (route) => route.fulfill({ status: 429, body: 'rate limit exceeded\n' }));
       await page.goto(`${url}/docs`);
       await expect
@@ -242,21 +237,16 @@ describeChromium((browser) => {
     });
 
     test('the client of the stream page follows the console of the demo server', async () => {
-      const { url, key } = await startLocalDemo();
-      const headers = { Authorization: `Bearer ${key}` };
-      const started = await fetch(`${url}/v1/hosting/game/power/demo/start`, { method: 'POST', headers });
-      expect(started.status).toBe(200);
+      const { url, key, power } = await startLocalDemo();
+      await power('start');
       const page = await open(`${url}/docs/streams.html`);
       const source = await page.locator('#a-client ~ pre').first().innerText();
       const folder = temporaryFolder();
       writeFileSync(join(folder, 'console.mjs'), source.replace('YOUR_GAME_SERVER', 'demo'));
       writeFileSync(join(folder, '.key'), `Authorization: Bearer ${key}\n`);
-      const child = spawn(process.execPath, ['console.mjs'], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
-      onTestFinished(() => void child.kill());
-      let printed = '';
-      child.stdout.on('data', (chunk: Buffer) => (printed += String(chunk)));
-      await expect.poll(() => printed).toMatch(/console output .+/);
-      expect(printed).toContain('auth success');
+      const client = startProgram(process.execPath, ['console.mjs'], { cwd: folder });
+      await client.prints(/console output .+/);
+      expect(client.output()).toContain('auth success');
     });
 
     test.each(clients)(
@@ -281,7 +271,8 @@ describeChromium((browser) => {
         const folder = temporaryFolder();
         writeFileSync(join(folder, file), [named.replace(/^echo .*\n/, ''), ...calls].join('\n'));
         writeFileSync(join(folder, '.key'), `Authorization: Bearer ${key}\n`);
-        const { stdout } = await promisify(execFile)(program, [file], { cwd: folder });
+        const { status, stdout, stderr } = await runProgram(program, [file], { cwd: folder });
+        expect([status, status === 0 ? '' : stderr]).toEqual([0, '']);
         expect(stdout).toContain(answer);
         expect(stdout).toContain('stop-4711');
         expect(stdout).not.toContain('"success":false');

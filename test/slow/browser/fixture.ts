@@ -1,15 +1,14 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { expect, onTestFinished, vi } from 'vitest';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { expect, onTestFinished } from 'vitest';
 import { compileStatusWidget } from '../../../generator/static-files.ts';
-import { serve } from '../../helpers/upstream.ts';
+import { createUpstream, json } from '../../helpers/upstream.ts';
+import type { Fault } from '../../helpers/upstream.ts';
+import { newPage, openShadowRoots } from './chromium.ts';
 
-/** A response of the API: JSON with 200, another response, a closed connection, or none at all. */
+/** A response for the status: its JSON with 200, or another response or fault. */
 export type Answer =
-  | object
-  | { readonly code: number; readonly headers?: Record<string, string>; readonly text?: string }
-  | 'down'
-  | 'hang';
+  | Fault
+  | { readonly status: string; readonly disrupted?: readonly string[]; readonly maintenance?: readonly string[] };
 
 /** A page that embeds the widget the usual way, with attributes. */
 export function embed(attributes = ''): string {
@@ -21,113 +20,124 @@ export function embed(attributes = ''): string {
 /** The fixture of one test: a site, the API on another origin whose widget it embeds, and a page in a real browser. */
 type Stage = Awaited<ReturnType<typeof createStage>>;
 
-/** A stage whose page is open, with the first response of the API. */
+interface Opening {
+  /** The Content-Security-Policy of the page, in which `{api}` becomes the origin of the API too. */
+  readonly policy?: string;
+  /** How many requests for the status are answered before the page counts as open. */
+  readonly times?: number;
+}
+
+/** Options of the context of the page, and a script that runs before its own ones. */
+type StageOptions = BrowserContextOptions & { readonly script?: string | (() => void) };
+
+/** A stage whose page is open, with the first responses of the API and of the site's own copy of the status. */
 export async function openStage(
   browser: Browser,
   html: string,
   answer: Answer = { status: 'up' },
-  options: BrowserContextOptions = {},
+  { policy = '', times = 1, fallback = 'drop', ...options }: StageOptions & Opening & { fallback?: Answer } = {},
 ): Promise<Stage> {
   const stage = await createStage(browser, options);
   stage.answer(answer);
-  await stage.open(html);
+  stage.answerFallback(fallback);
+  await stage.open(html, { policy, times });
   return stage;
 }
-
-/** The `vi.waitFor` options of what happens soon; the timeout only limits failing tests. */
-export const eventually = { timeout: 120_000, interval: 20 };
 
 /** What the clock of a page says when it opens. */
 export const pageTime = Date.UTC(2026, 10, 20);
 
 /** Counts the requests of a page whose answers its scripts have not seen. Each ends in a task after that of the answer. */
-const countFetches = `
-  Object.assign(window, { fetching: 0 });
-  const { fetch, setTimeout } = window;
-  const end = () => void setTimeout(() => (window.fetching -= 1));
+function countFetches(): void {
+  const counted = Object.assign(window, { fetching: 0 });
+  const [fetch, setTimeout] = [window.fetch.bind(window), window.setTimeout.bind(window)];
+  const end = (): void => void setTimeout(() => (counted.fetching -= 1));
   window.fetch = async (...request) => {
-    window.fetching += 1;
+    counted.fetching += 1;
     try {
       const response = await fetch(...request);
-      const read = response.json.bind(response);
+      const read = response.json.bind(response) as () => Promise<unknown>;
       response.json = () => read().finally(end);
       return response;
     } catch (error) {
       end();
       throw error;
     }
-  };`;
+  };
+}
+
+const widget = '/v1/service-status.js';
+const cors = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Retry-After' };
+
+function toFault(answer: Answer): Fault {
+  if (typeof answer === 'string') return answer;
+  const { headers, ...rest } =
+    typeof answer.status === 'string' ? json(200, answer) : (answer as Exclude<Fault, string>);
+  return { ...rest, headers: { ...headers, ...cors } };
+}
 
 /** Starts both servers and opens a page until the test ends. The clock of the page stands, and is advanced. */
-export async function createStage(browser: Browser, options: BrowserContextOptions = {}) {
-  const { script } = await compileStatusWidget();
+export async function createStage(browser: Browser, { script, ...options }: StageOptions = {}) {
+  const { script: body } = await compileStatusWidget();
   let answer: Answer = { status: 'up' };
-  let fallback: Answer = 'down';
   let html = '';
-  let headers: Record<string, string> = {};
-  let requestCount = 0;
-  const visited: string[] = [];
-  const api = await serve((request, response) => {
-    response.setHeader('Access-Control-Allow-Origin', '*');
-    response.setHeader('Access-Control-Expose-Headers', 'Retry-After');
-    if (request.url === '/v1/service-status.js') {
-      response.setHeader('Content-Type', 'application/javascript').end(script);
-    } else {
-      requestCount += 1;
-      respond(request, response, answer);
-    }
-  });
-  const site = await serve((request, response) => {
-    visited.push(request.url!);
-    if (request.url === '/status.json') return respond(request, response, fallback);
-    response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', ...headers });
-    response.end(html.replaceAll('{api}', api));
-  });
-  const context = await browser.newContext({ locale: 'en-GB', ...options });
-  onTestFinished(() => context.close());
-  const page = await context.newPage();
+  let policy = '';
+  const api = await createUpstream(() => ({
+    status: 200,
+    headers: { ...cors, 'Content-Type': 'application/javascript' },
+    body,
+  }));
+  const fill = (text: string): string => text.replaceAll('{api}', api.url);
+  const site = await createUpstream(() => ({
+    status: 200,
+    headers: { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': fill(policy) },
+    body: fill(html),
+  }));
+  const requestCount = (): number => api.seen.filter(({ path }) => path !== widget).length;
+  const page = await newPage(browser, { locale: 'en-GB', ...options });
+  const errors: string[] = [];
+  page.on('pageerror', ({ message }) => errors.push(message));
+  onTestFinished(() => expect(errors).toEqual([]));
+  await page.addInitScript(openShadowRoots);
   // At 0.5, the jitter of ±15 % is zero, so that every delay is exactly the interval.
-  await context.addInitScript('Math.random = () => 0.5');
-  await context.addInitScript(`{${countFetches}}`);
+  await page.addInitScript('Math.random = () => 0.5');
+  await page.addInitScript(countFetches);
+  if (script) await page.addInitScript(script);
   await page.clock.install({ time: pageTime - 3_600_000 });
   await page.clock.pauseAt(pageTime);
 
   const settle = async (expected: number): Promise<void> => {
-    await vi.waitFor(async () => {
-      if (requestCount < expected) throw new Error(`${requestCount} requests instead of ${expected}`);
-      // An open request would look like a hanging API when the clock is advanced again.
-      if (answer !== 'hang' && (await page.evaluate('fetching')) !== 0)
-        throw new Error('there are requests without a response');
-    }, eventually);
+    await expect.poll(requestCount).toBeGreaterThanOrEqual(expected);
+    // An open request would look like a hanging API when the clock is advanced again.
+    if (answer !== 'hang') await expect.poll(() => page.evaluate('fetching')).toBe(0);
   };
-
+  const setAnswer = (next: Answer): void => {
+    answer = next;
+    api.fail(toFault(next), ({ path }) => path !== widget);
+  };
   const advance = async (ms: number, times = 0): Promise<void> => {
-    const expected = requestCount + times;
+    const expected = requestCount() + times;
     await page.clock.runFor(ms);
     await settle(expected);
   };
-  const stage = {
+  setAnswer(answer);
+  return {
     page,
     site,
     api,
     /** How many requests for the status the API received. */
-    requestCount: () => requestCount,
+    requestCount,
     /** Sets the next responses of the API. */
-    answer: (next: Answer) => (answer = next),
+    answer: setAnswer,
     /** Sets the next responses of the site's own copy of the status. */
-    answerFallback: (next: Answer) => (fallback = next),
-    /** The paths of the requests to the site. */
-    visited,
+    answerFallback: (next: Answer) => site.fail(toFault(next), ({ path }) => path === '/status.json'),
     /** Sets the page of the site without opening it. */
     publish: (next: string) => (html = next),
     /** Opens a page of the site and waits for the first responses. `{api}` in the HTML becomes the origin of the API. */
-    async open(
-      next: string,
-      { headers: added = {}, times = 1 }: { headers?: Record<string, string>; times?: number } = {},
-    ) {
-      [html, headers] = [next, added];
-      const expected = requestCount + times;
-      await page.goto(site);
+    async open(next: string, { policy: added = '', times = 1 }: Opening = {}) {
+      [html, policy] = [next, added];
+      const expected = requestCount() + times;
+      await page.goto(site.url);
       await page.clock.runFor(1);
       await settle(expected);
     },
@@ -135,77 +145,23 @@ export async function createStage(browser: Browser, options: BrowserContextOptio
     advance,
     /** Advances the clock by the usual interval; the next poll gets this response. */
     async poll(next: Answer): Promise<void> {
-      answer = next;
+      setAnswer(next);
       await advance(10_000, 1);
     },
     /** Reads the toast; its text is empty if it is hidden. */
     toast: () =>
-      stage.inside('.box', (box) => {
+      page.locator('service-status .box').evaluate((box) => {
         const { x, y, width, height } = box.getBoundingClientRect();
         const shown = box.querySelector('[role=status]') as HTMLElement;
         return { text: shown.innerText.replace(/\s+/g, ' ').trim(), box: { x, y, width, height } };
       }),
-    /** Runs a function on an element of the widget, as {@link insideWidget} does. */
-    inside: <Result>(selector: string, run: (element: HTMLElement) => Result) => insideWidget(page, selector, run),
+    /** Runs a function on an element of the widget, and returns its result through JSON. */
+    inside: <Result>(selector: string, run: (element: HTMLElement) => Result) =>
+      page.locator(`service-status ${selector}`).evaluate(run),
   };
-  return stage;
-}
-
-/** Runs a function on an element inside the closed shadow root of the widget, and returns its result through JSON. */
-export async function insideWidget<Result>(
-  page: Page,
-  selector: string,
-  run: (element: HTMLElement) => Result,
-): Promise<Result> {
-  const session = await page.context().newCDPSession(page);
-  try {
-    // Scripts cannot read a closed shadow root, but the DevTools protocol can.
-    const { root } = await session.send('DOM.getDocument', { depth: -1, pierce: true });
-    const host = findNode(root, 'service-status');
-    const nodeId = host?.shadowRoots?.[0]?.nodeId;
-    if (nodeId === undefined) throw new Error('the page has no widget');
-    const found = await session.send('DOM.querySelector', { nodeId, selector });
-    const { object } = await session.send('DOM.resolveNode', { nodeId: found.nodeId });
-    const { result, exceptionDetails } = await session.send('Runtime.callFunctionOn', {
-      objectId: object.objectId!,
-      functionDeclaration: `function () { return (${run.toString()})(this); }`,
-      returnByValue: true,
-    });
-    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description);
-    return result.value as Result;
-  } finally {
-    await session.detach();
-  }
 }
 
 /** Expects the toast to show this text soon. */
 export async function expectToast(stage: Stage, text: string): Promise<void> {
-  await vi.waitFor(async () => expect((await stage.toast()).text).toBe(text), eventually);
-}
-
-interface DomNode {
-  readonly nodeId: number;
-  readonly localName: string;
-  readonly children?: DomNode[];
-  readonly shadowRoots?: DomNode[];
-}
-
-function findNode(node: DomNode, name: string): DomNode | undefined {
-  if (node.localName === name) return node;
-  for (const child of node.children ?? []) {
-    const found = findNode(child, name);
-    if (found) return found;
-  }
-  return undefined;
-}
-
-function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
-  if (answer === 'hang') return;
-  if (answer === 'down') {
-    request.socket.destroy();
-  } else if ('code' in answer) {
-    response.writeHead(answer.code, answer.headers).end(answer.text);
-  } else {
-    response.setHeader('Content-Type', 'application/json').end(JSON.stringify(answer));
-  }
+  await expect.poll(async () => (await stage.toast()).text).toBe(text);
 }

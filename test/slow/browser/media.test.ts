@@ -1,34 +1,58 @@
-import type { Browser, Page } from 'playwright-core';
-import { expect, onTestFinished, test } from 'vitest';
+import { resolve } from 'node:path';
+import type * as Mediabunny from 'mediabunny';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import { createTestApp } from '../../helpers/app.ts';
 import type { TestApp } from '../../helpers/app.ts';
 import { buildProject, createProject } from '../../helpers/project.ts';
-import { createUpstream } from '../../helpers/upstream.ts';
-import { describeChromium } from './chromium.ts';
-import { recordVideo, videoSeconds } from './record-video.ts';
+import { describeChromium, newPage, servePage } from './chromium.ts';
 
-/** Opens a new page, which is closed when the test ends. */
-async function openPage(browser: Browser): Promise<Page> {
-  const context = await browser.newContext();
-  onTestFinished(() => context.close());
-  return context.newPage();
-}
-
-/** Serves a page of another origin. */
-async function serveSite(html: string): Promise<string> {
-  const { url } = await createUpstream(() => ({ status: 200, body: html, headers: { 'Content-Type': 'text/html' } }));
-  return url;
-}
+/** The length of a recorded video, with one frame a second. */
+const videoSeconds = 30;
 
 /** Each video is recorded once: encoding takes seconds. */
 const videos: Record<string, Buffer> = {};
 
 /** Serves a recorded video at /media/clip.TYPE to no foreign script. */
 async function serveVideo(page: Page, type: 'mp4' | 'webm'): Promise<TestApp> {
-  await page.goto(await serveSite('<!doctype html><title>Recorder</title>'));
   const root = createProject({ [`content/media/clip.${type}`]: (videos[type] ??= await recordVideo(page, type)) });
   await buildProject(root);
   return createTestApp({ root, settings: { CORS_ORIGINS: 'https://www.example.com' } });
+}
+
+/**
+ * Records a video of noise, about 7 MB, so that a browser does not load all of it at once. The browser encodes it, in a page
+ * of this machine: only these and https may.
+ */
+async function recordVideo(page: Page, type: 'mp4' | 'webm'): Promise<Buffer> {
+  await page.goto(await servePage('<!doctype html><title>Recorder</title>'));
+  const bundle = '../../../node_modules/mediabunny/dist/bundles/mediabunny.min.cjs';
+  await page.addScriptTag({ path: resolve(import.meta.dirname, bundle) });
+  return Buffer.from(await page.evaluate(recordNoise, { type, seconds: videoSeconds }), 'base64');
+}
+
+/** Runs in the page: records one frame of noise for each second. */
+async function recordNoise({ type, seconds }: { type: 'mp4' | 'webm'; seconds: number }): Promise<string> {
+  const media = (window as unknown as { Mediabunny: typeof Mediabunny }).Mediabunny;
+  const [width, height] = [640, 360];
+  const canvas = new OffscreenCanvas(width, height);
+  const context = canvas.getContext('2d')!;
+  const target = new media.BufferTarget();
+  const format = type === 'mp4' ? new media.Mp4OutputFormat() : new media.WebMOutputFormat();
+  const output = new media.Output({ format, target });
+  const codec = type === 'mp4' ? 'vp9' : 'vp8';
+  const source = new media.CanvasSource(canvas, { codec, bitrate: 80_000_000, latencyMode: 'realtime' });
+  output.addVideoTrack(source, { frameRate: 1 });
+  await output.start();
+  for (let second = 0; second < seconds; second += 1) {
+    const image = context.createImageData(width, height);
+    // The longest that one call fills.
+    for (let at = 0; at < image.data.length; at += 65_536) crypto.getRandomValues(image.data.subarray(at, at + 65_536));
+    context.putImageData(image, 0, 0);
+    await source.add(second, 1, { keyFrame: true });
+  }
+  await output.finalize();
+  return new Uint8Array(target.buffer!).toBase64();
 }
 
 /** Plays the video of a page, seeks to near its end, and plays on from there. */
@@ -36,8 +60,8 @@ function playAndSeek(page: Page, to: number) {
   return page.evaluate(async (end) => {
     const video = document.querySelector('video')!;
     const next = (event: string): Promise<Event> =>
-      new Promise((resolve, reject) => {
-        video.addEventListener(event, resolve, { once: true });
+      new Promise((done, reject) => {
+        video.addEventListener(event, done, { once: true });
         video.addEventListener('error', () => reject(new Error(video.error?.message ?? 'error')), { once: true });
       });
     if (video.error) throw new Error(video.error.message);
@@ -63,7 +87,7 @@ describeChromium((browser) => {
     ['webm', 'opened directly'],
     ['webm', 'in a page of another origin'],
   ] as const)('a video (%s) that is %s plays, and can be sought in', async (type, place) => {
-    const page = await openPage(browser());
+    const page = await newPage(browser());
     const app = await serveVideo(page, type);
     const answers: { status: number; start: number }[] = [];
     page.on('response', (response) => {
@@ -76,7 +100,7 @@ describeChromium((browser) => {
     const slow = { offline: false, latency: 0, downloadThroughput: 300_000, uploadThroughput: -1 };
     await session.send('Network.emulateNetworkConditions', slow);
     const html = `<!doctype html><title>Site</title><video src="${url}" preload="metadata" muted></video>`;
-    await page.goto(place === 'opened directly' ? url : await serveSite(html));
+    await page.goto(place === 'opened directly' ? url : await servePage(html));
     const end = videoSeconds - 3;
     expect(await playAndSeek(page, end)).toEqual({
       hasPlayed: true,

@@ -1,14 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startDev } from '../../helpers/dev.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { article, buildProject, guide, writeFiles } from '../../helpers/project.ts';
 import type { Files } from '../../helpers/project.ts';
-import { serve } from '../../helpers/upstream.ts';
-import { eventually } from '../../server/shared.ts';
-import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';
+import { describeChromium, findBarriers, newPage, openPage, screens, servePage } from './chromium.ts';
 
 const first = 'content/blog/news/first.md';
 const paragraphs = 'A paragraph to scroll past.\n\n'.repeat(60);
@@ -45,7 +43,7 @@ async function startPreview(files: Files = {}, ...args: string[]) {
   const port = String(await findFreePort());
   const settings = { PORT: port, DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'http://127.0.0.1:9/' };
   const dev = await startDev({ [first]: article({}, everything('The last words.')), ...files }, args, settings);
-  await expect.poll(dev.printed, eventually).toContain('"msg":"preview"');
+  await expect.poll(dev.printed).toContain('"msg":"preview"');
   return { ...dev, url: `http://127.0.0.1:${port}` };
 }
 
@@ -55,7 +53,7 @@ describeChromium((browser) => {
 
   test('a page of another origin can read nothing of dev', async () => {
     const { url } = await startPreview();
-    const site = await serve((_, response) => void response.setHeader('Content-Type', 'text/html').end('Hi'));
+    const site = await servePage('Hi');
     const read = async (host: string): Promise<string[]> => {
       // The name of the page resolves to this machine.
       const page = await openPage(browser(), site.replace('127.0.0.1', host), {
@@ -114,14 +112,14 @@ describeChromium((browser) => {
         'DNS records 1 warning knowledgebase/dns',
       ]);
       await page.getByLabel('Search').pressSequentially('dns rec');
-      await expect.poll(rows, eventually).toHaveLength(1);
+      await expect.poll(rows).toHaveLength(1);
       expect(page.url()).toBe(`${url}/preview?q=dns+rec`);
       await page.getByLabel('Search').fill('');
       await page.getByLabel('Show').selectOption('drafts');
-      await expect.poll(rows, eventually).toEqual([expect.stringContaining('Connect with SSH')]);
+      await expect.poll(rows).toEqual([expect.stringContaining('Connect with SSH')]);
       await page.getByLabel('Show').selectOption('');
       await page.getByLabel('Category').selectOption('blog/news');
-      await expect.poll(rows, eventually).toHaveLength(2);
+      await expect.poll(rows).toHaveLength(2);
       await page.reload();
       expect(await rows()).toHaveLength(2);
     });
@@ -170,8 +168,7 @@ describeChromium((browser) => {
 
     test('a new picture appears without a reload', async () => {
       const { root, url } = await startPreview();
-      const page = await browser().newPage();
-      onTestFinished(() => page.close());
+      const page = await newPage(browser());
       await page.goto(`${url}/preview/knowledgebase/vps/ssh`);
       const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="30"/>';
       writeFiles(root, {
@@ -184,7 +181,7 @@ describeChromium((browser) => {
       const rack = page.getByAltText('Rack');
       await rack.waitFor({ state: 'attached' });
       const width = (): Promise<number> => rack.evaluate((image: HTMLImageElement) => image.naturalWidth);
-      await expect.poll(width, eventually).toBe(40);
+      await expect.poll(width).toBe(40);
     });
 
     test('a problem covers the page with its place, hint and line, until it is fixed', async () => {
@@ -209,7 +206,7 @@ describeChromium((browser) => {
       expect(await overlay.isVisible()).toBe(false);
       // Another save with the same problem does not show it again, but the terminal says so again.
       writeFiles(root, { 'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'Other text.\n') });
-      await expect.poll(printed, eventually).toMatch(/ssh\.md; not built, still content\/blog\/news\/first\.md:9:5 /);
+      await expect.poll(printed).toMatch(/ssh\.md; not built, still content\/blog\/news\/first\.md:9:5 /);
       expect(await overlay.isVisible()).toBe(false);
       // Another problem does.
       writeFiles(root, { [first]: broken.replace('secnd', 'thrd') });
@@ -221,12 +218,11 @@ describeChromium((browser) => {
 
     test('a page says that it lost the connection', async () => {
       const { url, end } = await startPreview();
-      const page = await browser().newPage();
-      onTestFinished(() => page.close());
+      const page = await newPage(browser());
       await page.goto(`${url}/preview`);
       await end();
       const connection = page.locator('#connection');
-      await expect.poll(() => connection.innerText(), eventually).toContain('is npm run dev still running?');
+      await expect.poll(() => connection.innerText()).toContain('is npm run dev still running?');
     });
   });
 });
@@ -245,7 +241,7 @@ describe('drafts and scheduled articles', () => {
     expect(existsSync(join(root, 'dist/current'))).toBe(false);
     await buildProject(root, { now: '2026-11-20' });
     writeFiles(root, { 'content/blog/news/draft.md': article({ title: 'Renamed', draft: 'true' }, 'Text.\n') });
-    await expect.poll(() => read('public/v1/blog/list.json'), eventually).toContain('Renamed');
+    await expect.poll(() => read('public/v1/blog/list.json')).toContain('Renamed');
     expect(readFileSync(join(current, 'list.json'), 'utf8')).not.toMatch(/Renamed|A draft|Later/);
     expect(existsSync(join(current, 'article/news/draft.json'))).toBe(false);
   });

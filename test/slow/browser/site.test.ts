@@ -1,33 +1,37 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseFragment, serialize } from 'parse5';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { z } from 'zod';
+import type { BlogIndexItem, CategoryItem, KnowledgeBaseArticle, KnowledgeBaseSummary } from '#contract/articles.ts';
+import type { PlanCatalogResponse } from '#contract/plans.ts';
 import { serveExampleSite, startExampleSite, startSampleApi } from '../../helpers/example-site.ts';
 import type { ExampleSite } from '../../helpers/example-site.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { createKumaUpstream } from '../../helpers/upstream-kuma.ts';
 import { createUpstream, serve } from '../../helpers/upstream.ts';
-import { eventually } from '../../server/shared.ts';
-import { describeChromium, findBarriers, openPage, screens } from './chromium.ts';
-import { insideWidget } from './fixture.ts';
+import {
+  describeChromium,
+  findBarriers,
+  newPage,
+  openPage,
+  openShadowRoots,
+  readShifts,
+  screens,
+  watchShifts,
+} from './chromium.ts';
 
 // Each opens several pages in a real browser.
 
 const guide = '/knowledgebase/vps/backups-and-snapshots';
 const post = '/blog/company-news/rotterdam-location';
 
-interface Titled {
-  readonly title: string;
-  readonly path: string;
-}
+const articles = [
+  ['blog', post, 'company-news'],
+  ['kb', guide, 'vps'],
+] as const;
 
-interface Surroundings {
-  readonly path: string;
-  readonly previous: string | null;
-  readonly next: string | null;
-  readonly related: string[];
-  readonly tags: string[];
-}
+type IndexItem = z.infer<typeof BlogIndexItem>;
 
 describeChromium((browser) => {
   /** Opens a page of the site, whose requests may fail with some statuses. */
@@ -61,12 +65,10 @@ describeChromium((browser) => {
 
     test('show the plans, the articles and the TLDs that the API has', async () => {
       const site = await startExampleSite();
-      const posts = (await read<Titled[]>(site, '/v1/blog/list')).map(({ title }) => title);
-      const guides = await read<Titled[]>(site, '/v1/kb/list');
-      const { services, games } = await read<
-        Record<string, Record<string, { name: string; plans: { name: string }[] }>>
-      >(site, '/v1/plans');
-      const groups = [...Object.values(services!), ...Object.values(games!)];
+      const posts = (await read<KnowledgeBaseSummary[]>(site, '/v1/blog/list')).map(({ title }) => title);
+      const guides = await read<KnowledgeBaseSummary[]>(site, '/v1/kb/list');
+      const { services, games } = await read<PlanCatalogResponse>(site, '/v1/plans');
+      const groups = [...Object.values(services), ...Object.values(games)];
       const { tlds } = await read<{ tlds: { tld: string }[] }>(site, '/v1/domains/tlds');
 
       const home = await open(site, '/');
@@ -100,7 +102,7 @@ describeChromium((browser) => {
       expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Skip to content');
       await page.keyboard.press('Enter');
       await page.keyboard.press('Tab');
-      const [first] = await read<Titled[]>(site, '/v1/blog/list');
+      const [first] = await read<KnowledgeBaseSummary[]>(site, '/v1/blog/list');
       await page
         .locator('.card')
         .first()
@@ -112,22 +114,13 @@ describeChromium((browser) => {
       const site = await startExampleSite();
       for (const [name, options] of screens.filter(([scheme]) => scheme !== 'dark')) {
         for (const path of ['/status', post, guide]) {
-          const context = await browser().newContext(options);
-          onTestFinished(() => context.close());
-          const page = await context.newPage();
+          const page = await newPage(browser(), options);
           await page.route('**/v1/**', async (route) => delay(300).then(() => route.continue()));
-          await page.addInitScript(() => {
-            const moved = { sum: 0 };
-            const watch = (list: PerformanceObserverEntryList): void => {
-              for (const entry of list.getEntries()) moved.sum += (entry as PerformanceEntry & { value: number }).value;
-            };
-            new PerformanceObserver(watch).observe({ type: 'layout-shift', buffered: true });
-            Object.assign(window, { moved });
-          });
+          await page.addInitScript(watchShifts);
           await page.goto(site.url + path);
           await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
           await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-          const { sum } = await page.evaluate(() => (window as unknown as { moved: { sum: number } }).moved);
+          const sum = (await readShifts(page)).reduce((all, shift) => all + shift, 0);
           expect(sum, `${path} ${name}`).toBeLessThan(0.05);
         }
       }
@@ -153,15 +146,13 @@ describeChromium((browser) => {
     test('are shown while the API hangs, and offer another try after 8 s', async () => {
       const silent = await serve(() => {});
       const url = await serveExampleSite(silent);
-      const context = await browser().newContext();
-      onTestFinished(() => context.close());
       for (const path of ['/plans', '/knowledgebase/vps/first-steps']) {
-        const page = await context.newPage();
+        const page = await newPage(browser());
         // Neither event would come if the page waited for the API.
         await page.goto(url + path, { waitUntil: 'domcontentloaded' });
         await page.getByText('Loading…').waitFor();
         const painted = () => page.evaluate(() => performance.getEntriesByName('first-contentful-paint').length);
-        await expect.poll(painted, eventually).toBe(1);
+        await expect.poll(painted).toBe(1);
         await page.getByText('Our servers did not answer in time.').waitFor();
         await page.getByRole('button', { name: 'Try again' }).click();
         await page.getByText('Loading…').waitFor();
@@ -175,16 +166,16 @@ describeChromium((browser) => {
       page.removeAllListeners('console');
       await page.route('**/v1/plans', (route) => route.abort(), { times: 1 });
       await page.goto(`${site.url}/plans`);
-      await expect.poll(() => page.getByRole('alert').innerText(), eventually).toContain('could not reach our servers');
+      await expect.poll(() => page.getByRole('alert').innerText()).toContain('could not reach our servers');
       await page.getByRole('button', { name: 'Try again' }).click();
-      await expect.poll(() => titles(page), eventually).toContain('VPS 8');
+      await expect.poll(() => titles(page)).toContain('VPS 8');
     });
   });
 
   test('the lists of articles show one category, and how many articles each has', async () => {
     const site = await startExampleSite();
     const page = await open(site, '/blog');
-    const categories = await read<{ name: string; count: number; slug: string }[]>(site, '/v1/blog/categories');
+    const categories = await read<CategoryItem[]>(site, '/v1/blog/categories');
     const links = page.getByRole('navigation', { name: 'Categories' }).getByRole('link');
     const all = categories.reduce((sum, { count }) => sum + count, 0);
     expect(await links.allInnerTexts()).toEqual([
@@ -194,10 +185,10 @@ describeChromium((browser) => {
     await page.getByRole('link', { name: 'Engineering' }).click();
     await page.waitForURL(`${site.url}/blog?category=engineering`);
     const count = categories.find(({ slug }) => slug === 'engineering')!.count;
-    await expect.poll(() => titles(page), eventually).toHaveLength(count);
+    await expect.poll(() => titles(page)).toHaveLength(count);
     expect(await page.locator('.categories [aria-current=page]').innerText()).toBe(`Engineering (${count})`);
     const help = await open(site, '/knowledgebase?category=vps');
-    const guides = await read<Titled[]>(site, '/v1/kb/list?category=vps');
+    const guides = await read<KnowledgeBaseSummary[]>(site, '/v1/kb/list?category=vps');
     expect(await help.locator('.guides li').allInnerTexts()).toEqual(guides.map(({ title }) => title));
   });
 
@@ -206,7 +197,7 @@ describeChromium((browser) => {
     const page = await open(site, '/knowledgebase');
     const first = page.locator('#found li h2').first();
     await page.getByRole('searchbox').pressSequentially('revrse dns');
-    await expect.poll(() => first.innerText(), eventually).toBe('Setting reverse DNS');
+    await expect.poll(() => first.innerText()).toBe('Setting reverse DNS');
     expect(await page.locator('.guides').isVisible()).toBe(false);
     expect(page.url()).toBe(`${site.url}/knowledgebase?q=revrse+dns`);
     await page.getByRole('searchbox').fill('zzzzqqq');
@@ -219,33 +210,23 @@ describeChromium((browser) => {
   });
 
   describe('an article', () => {
-    for (const [kind, path] of [
-      ['blog', post],
-      ['kb', guide],
-    ] as const) {
-      test(`of ${kind} is the html of the API, with its pictures`, async () => {
-        const site = await startExampleSite();
-        const article = await read<Titled & { html: string; description: string }>(
-          site,
-          `/v1/${kind}/article?path=${path}`,
-        );
-        const page = await open(site, path);
-        const shown = await page.locator('.markdown-body').evaluate((element) => {
-          for (const box of element.querySelectorAll('.code')) box.replaceWith(box.querySelector('pre')!);
-          return element.innerHTML;
-        });
-        const expected = article.html.replaceAll('src="/media/', `src="${site.app.url}/media/`);
-        expect(shown).toBe(serialize(parseFragment(expected)));
-        expect(await page.title()).toBe(`${article.title} - Example Hosting`);
-        expect(await page.locator('h1').innerText()).toBe(article.title);
-        for (const image of await page.locator('article img').all()) {
-          await image.scrollIntoViewIfNeeded();
-          await expect
-            .poll(() => image.evaluate((each: HTMLImageElement) => each.naturalWidth), eventually)
-            .toBeGreaterThan(0);
-        }
+    test.each(articles)('of %s is the html of the API, with its pictures', async (kind, path) => {
+      const site = await startExampleSite();
+      const article = await read<KnowledgeBaseArticle>(site, `/v1/${kind}/article?path=${path}`);
+      const page = await open(site, path);
+      const shown = await page.locator('.markdown-body').evaluate((element) => {
+        for (const box of element.querySelectorAll('.code')) box.replaceWith(box.querySelector('pre')!);
+        return element.innerHTML;
       });
-    }
+      const expected = article.html.replaceAll('src="/media/', `src="${site.app.url}/media/`);
+      expect(shown).toBe(serialize(parseFragment(expected)));
+      expect(await page.title()).toBe(`${article.title} - Example Hosting`);
+      expect(await page.locator('h1').innerText()).toBe(article.title);
+      for (const image of await page.locator('article img').all()) {
+        await image.scrollIntoViewIfNeeded();
+        await expect.poll(() => image.evaluate((each: HTMLImageElement) => each.naturalWidth)).toBeGreaterThan(0);
+      }
+    });
 
     test('has the style of the API, an outline, and links to other articles of the site', async () => {
       const site = await startExampleSite();
@@ -258,13 +239,10 @@ describeChromium((browser) => {
       expect(await color('.hljs-attr')).not.toBe(await color('.markdown-body p'));
       await page.getByRole('navigation', { name: 'On this page' }).getByText('Test the restore').click();
       await expect
-        .poll(
-          () => page.evaluate(() => document.querySelector('#test-the-restore')!.getBoundingClientRect().top < 200),
-          eventually,
-        )
+        .poll(() => page.evaluate(() => document.querySelector('#test-the-restore')!.getBoundingClientRect().top < 200))
         .toBe(true);
       const marked = page.locator('.outline [aria-current]');
-      await expect.poll(() => marked.allInnerTexts(), eventually).toEqual(['Test the restore']);
+      await expect.poll(() => marked.allInnerTexts()).toEqual(['Test the restore']);
       expect(await color('.markdown-body p > a')).toBe(await color('.crumbs a'));
       await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
       await page.getByRole('button', { name: 'Copy' }).first().click();
@@ -275,16 +253,13 @@ describeChromium((browser) => {
       await page.locator('.markdown-body a[href^="/blog/"]').first().click();
       await page.waitForURL(`${site.url}/blog/company-news/rotterdam-location#what-runs-where`);
       // A link to a heading scrolls to it, although the article comes later than the page.
-      await expect.poll(() => page.evaluate(() => scrollY), eventually).toBeGreaterThan(200);
+      await expect.poll(() => page.evaluate(() => scrollY)).toBeGreaterThan(200);
     });
 
     test('shows its tags, the articles around it and related ones', async () => {
       const site = await startExampleSite();
-      for (const [kind, path, category] of [
-        ['blog', post, 'company-news'],
-        ['kb', guide, 'vps'],
-      ] as const) {
-        const index = await read<Surroundings[]>(site, `/v1/${kind}/index?category=${category}`);
+      for (const [kind, path, category] of articles) {
+        const index = await read<IndexItem[]>(site, `/v1/${kind}/index?category=${category}`);
         const entry = index.find((each) => each.path === path)!;
         const page = await open(site, path);
         const footer = page.locator('.neighbours');
@@ -294,7 +269,7 @@ describeChromium((browser) => {
           .evaluateAll((links) => links.map((link) => link.getAttribute('href')));
         expect(paths).toEqual([...entry.related, entry.previous, entry.next].filter((each) => each !== null));
         expect(await footer.locator('.tags li').allInnerTexts()).toEqual(entry.tags);
-        const list = await read<Titled[]>(site, `/v1/${kind}/list`);
+        const list = await read<KnowledgeBaseSummary[]>(site, `/v1/${kind}/list`);
         const title = list.find((each) => each.path === entry.related[0])!.title;
         await footer.getByRole('link', { name: title }).first().click();
         await page.waitForURL(site.url + entry.related[0]!);
@@ -366,7 +341,7 @@ describeChromium((browser) => {
       await page.waitForURL(`${site.url}/domains?domain=Quiet-Harbour`);
       const rows = (): Promise<string[]> => page.locator('.results li').allInnerTexts();
       await expect
-        .poll(async () => (await rows()).map((row) => row.replaceAll(/\s+/g, ' ').trim()), eventually)
+        .poll(async () => (await rows()).map((row) => row.replaceAll(/\s+/g, ' ').trim()))
         .toEqual([
           'quiet-harbour.com is taken. Is it yours? The transfer to us is €11.49.',
           'quiet-harbour.eu is free. €7.49 for the first year, then €8.49. Order',
@@ -377,9 +352,9 @@ describeChromium((browser) => {
       );
       await page.getByRole('textbox').fill('bücher.eu');
       await page.getByRole('textbox').press('Enter');
-      await expect.poll(rows, eventually).toEqual([expect.stringContaining('bücher.eu is free.')]);
+      await expect.poll(rows).toEqual([expect.stringContaining('bücher.eu is free.')]);
       await page.goBack();
-      await expect.poll(rows, eventually).toHaveLength(3);
+      await expect.poll(rows).toHaveLength(3);
     });
 
     test('says what is wrong with a name, and that a registry does not answer', async () => {
@@ -410,9 +385,9 @@ describeChromium((browser) => {
           await page.getByRole('button', { name: 'Search' }).click();
           await page.locator('.results .loading').first().waitFor({ state: 'detached' });
           return waits.count();
-        }, eventually)
+        })
         .toBeGreaterThan(0);
-      await expect.poll(() => page.locator('.results').getByText('is free.').count(), eventually).toBe(3);
+      await expect.poll(() => page.locator('.results').getByText('is free.').count()).toBe(3);
     });
   });
 
@@ -430,12 +405,13 @@ describeChromium((browser) => {
       'Backup storage',
     ]);
     for (const each of [page, await open(site, guide)]) {
-      const toast = () => insideWidget(each, '.box', (box) => box.innerText);
-      await expect.poll(toast, eventually).toContain('Game panel');
+      await each.addInitScript(openShadowRoots);
+      await each.reload();
+      await expect.poll(() => each.locator('service-status .box').innerText()).toContain('Game panel');
     }
     // The widget reports a change this way.
     await page.evaluate(() => document.dispatchEvent(new CustomEvent('statuschange', { detail: { status: 'up' } })));
-    await expect.poll(() => page.locator('#status').innerText(), eventually).toBe('All services are up');
+    await expect.poll(() => page.locator('#status').innerText()).toBe('All services are up');
   });
 
   test('the status is unknown while its source does not answer', async () => {

@@ -1,7 +1,7 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { compileStatusWidget } from '../../../generator/static-files.ts';
-import { describeChromium } from './chromium.ts';
-import { createStage, embed, eventually, expectToast, openStage } from './fixture.ts';
+import { contrastOf, describeChromium, luminanceOf, readShifts, watchShifts } from './chromium.ts';
+import { createStage, embed, expectToast, openStage } from './fixture.ts';
 
 const web = { status: 'disrupted', disrupted: ['Web'] };
 const trouble = 'Some services are disrupted';
@@ -11,23 +11,19 @@ describeChromium((browser) => {
     const stage = await createStage(browser());
     const errors: string[] = [];
     stage.page.on('console', (message) => errors.push(message.text()));
-    stage.page.on('pageerror', (error) => errors.push(error.message));
     stage.answer(web);
-    const policy = `default-src 'none'; script-src ${stage.api}; connect-src ${stage.api}; require-trusted-types-for 'script'`;
+    const policy = `default-src 'none'; script-src {api}; connect-src {api}; require-trusted-types-for 'script'`;
     const { embed: served } = await compileStatusWidget();
-    const html = embed(`integrity="${served.integrity}" crossorigin`);
-    await stage.open(html, { headers: { 'Content-Security-Policy': policy } });
+    await stage.open(embed(`integrity="${served.integrity}" crossorigin`), { policy });
     await expectToast(stage, `${trouble} Web`);
     expect(await stage.inside('.box', (box) => getComputedStyle(box).position)).toBe('fixed');
     expect(errors).toEqual([]);
   });
 
   test('in a browser without constructable stylesheets, the style gets the nonce of the script', async () => {
-    const stage = await createStage(browser());
-    await stage.page.addInitScript(() => Object.assign(window, { CSSStyleSheet: undefined }));
-    stage.answer(web);
-    const policy = `default-src 'none'; script-src 'nonce-abc'; style-src 'nonce-abc'; connect-src ${stage.api}`;
-    await stage.open(embed('nonce="abc"'), { headers: { 'Content-Security-Policy': policy } });
+    const script = (): void => void Object.assign(window, { CSSStyleSheet: undefined });
+    const policy = `default-src 'none'; script-src 'nonce-abc'; style-src 'nonce-abc'; connect-src {api}`;
+    const stage = await openStage(browser(), embed('nonce="abc"'), web, { script, policy });
     expect(await stage.inside('.box', (box) => getComputedStyle(box).position)).toBe('fixed');
   });
 
@@ -39,10 +35,10 @@ describeChromium((browser) => {
     stage.answer(web);
     const script = '<script src="{api}/v1/service-status.js"></script>';
     await stage.open(
-      `<!doctype html><title>Site</title>${script}<p>Text.</p>${script}<script async src=again></script>`,
+      `<!doctype html><title>Site</title>${script}<p>Text.</p>${script}<script async src="data:text/javascript,"></script>`,
     );
     await expectToast(stage, `${trouble} Web`);
-    await stage.page.addScriptTag({ url: `${stage.api}/v1/service-status.js` });
+    await stage.page.addScriptTag({ url: `${stage.api.url}/v1/service-status.js` });
     await stage.advance(10_000, 1);
     expect(await names()).toEqual(before);
     expect(await stage.page.evaluate(() => document.querySelectorAll('service-status').length)).toBe(1);
@@ -51,19 +47,12 @@ describeChromium((browser) => {
   });
 
   test('the widget shifts no layout, and takes no click outside the toast', async () => {
-    const stage = await createStage(browser());
-    await stage.page.addInitScript(() => {
-      const shifts: number[] = [];
-      Object.assign(window, { shifts });
-      new PerformanceObserver((list) => {
-        for (const entry of list.getEntries()) shifts.push((entry as unknown as { value: number }).value);
-      }).observe({ type: 'layout-shift', buffered: true });
-    });
-    await stage.open(`${embed()}${'<p>More text.</p>'.repeat(200)}`);
+    const html = `${embed()}${'<p>More text.</p>'.repeat(200)}`;
+    const stage = await openStage(browser(), html, { status: 'up' }, { script: watchShifts });
     for (const answer of [web, { ...web, maintenance: ['Games'] }, { status: 'up' }]) {
       await stage.poll(answer);
     }
-    const shifts = () => stage.page.evaluate(() => (window as unknown as { shifts: number[] }).shifts);
+    const shifts = () => readShifts(stage.page);
     expect(await shifts()).toEqual([]);
     const { width, height } = stage.page.viewportSize()!;
     const hit = await stage.page.evaluate(([x, y]) => document.elementFromPoint(x, y)?.localName, [
@@ -73,11 +62,11 @@ describeChromium((browser) => {
     expect(hit).not.toBe('service-status');
     // The observer does report a real layout shift.
     await stage.page.evaluate(() => document.body.prepend(document.createElement('hr')));
-    await vi.waitFor(async () => expect(await shifts()).toHaveLength(1), eventually);
+    await expect.poll(shifts).toHaveLength(1);
   });
 
   test('the accessibility tree names the widget and its parts, also before there is text', async () => {
-    const stage = await createStage(browser());
+    const stage = await openStage(browser(), embed('data-href="https://status.example.com/"'));
     const session = await stage.page.context().newCDPSession(stage.page);
     const named = async () => {
       const { nodes } = await session.send('Accessibility.getFullAXTree');
@@ -85,14 +74,10 @@ describeChromium((browser) => {
         .filter(({ ignored, role }) => !ignored && ['status', 'button', 'link'].includes(String(role?.value)))
         .map(({ role, name }) => `${role?.value}: ${name?.value}`);
     };
-    await stage.open(embed('data-href="https://status.example.com/"'));
     expect(await named()).toEqual(['button: Own button', 'status: Service status']);
     await stage.poll(web);
     expect(await named()).toEqual(['button: Own button', 'status: Service status', 'link: Details', 'button: Dismiss']);
-    const { width, height } = await stage.inside(
-      'button',
-      (button) => button.getBoundingClientRect().toJSON() as DOMRect,
-    );
+    const { width, height } = (await stage.page.locator('service-status button').boundingBox())!;
     expect(Math.min(width, height)).toBeGreaterThanOrEqual(24);
   });
 
@@ -127,18 +112,12 @@ describeChromium((browser) => {
     ['data-theme="dark"', 'light', true],
   ] as const)('with "%s" in a %s system, the toast is dark: %s', async (attribute, colorScheme, dark) => {
     const stage = await openStage(browser(), embed(attribute), web, { colorScheme });
-    const colours = await stage.inside('.box', (box) => {
+    const [background, text] = await stage.inside('.box', (box): [string, string] => {
       const { backgroundColor, color } = getComputedStyle(box);
-      return [backgroundColor, color].map((text) =>
-        text
-          .match(/[\d.]+/g)!
-          .slice(0, 3)
-          .map(Number),
-      );
+      return [backgroundColor, color];
     });
-    const [background, text] = colours.map(luminance) as [number, number];
-    expect(background < text).toBe(dark);
-    expect((Math.max(background, text) + 0.05) / (Math.min(background, text) + 0.05)).toBeGreaterThan(7);
+    expect(luminanceOf(background) < luminanceOf(text)).toBe(dark);
+    expect(contrastOf(background, text)).toBeGreaterThan(7);
   });
 
   test('the toast respects reduced motion, has a border in forced colours, and is not printed', async () => {
@@ -187,12 +166,3 @@ describeChromium((browser) => {
     },
   );
 });
-
-/** WCAG 2.2, relative luminance. */
-function luminance(colour: readonly number[]): number {
-  const [red, green, blue] = colour.map((part) => {
-    const share = part / 255;
-    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-  }) as [number, number, number];
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-}

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { describeChromium } from './chromium.ts';
+import { expect, test } from 'vitest';
+import { describeChromium, newPage } from './chromium.ts';
 import { createStage, embed, expectToast, openStage } from './fixture.ts';
 
 const web = { status: 'disrupted', disrupted: ['Web'] };
@@ -38,9 +38,7 @@ describeChromium((browser) => {
   test('a page with the line of the docs is ready while the API hangs', async () => {
     const docs = readFileSync(resolve(import.meta.dirname, '../../../docs/status-widget.md'), 'utf8');
     const [line = ''] = /<script src="[^"]*service-status\.js".*<\/script>/.exec(docs) ?? [];
-    const context = await browser().newContext();
-    onTestFinished(() => context.close());
-    const page = await context.newPage();
+    const page = await newPage(browser());
     await page.route('https://api.example.com/**', () => {});
     const body = `<!doctype html><head><title>Site</title>${line}</head><body><p>Text.</p></body>`;
     await page.route('https://site.example.com/', (route) => route.fulfill({ contentType: 'text/html', body }));
@@ -73,16 +71,14 @@ describeChromium((browser) => {
   });
 
   test('if storage is blocked, a dismissal lasts for the page', async () => {
-    const stage = await createStage(browser());
-    await stage.page.addInitScript(() => {
+    const script = (): void => {
       Object.defineProperty(window, 'sessionStorage', {
         get() {
           throw new DOMException('blocked', 'SecurityError');
         },
       });
-    });
-    stage.answer(web);
-    await stage.open(embed());
+    };
+    const stage = await openStage(browser(), embed(), web, { script });
     await stage.inside('button', (button) => button.click());
     await expectToast(stage, '');
     await stage.advance(10_000, 1);
@@ -164,15 +160,13 @@ describeChromium((browser) => {
     ['backups', { status: 'disrupted' }, 'disrupted: ; '],
     [' , ', { status: 'maintenance', maintenance: ['Games'] }, 'maintenance: ; Games'],
   ])('data-only="%s" turns %j into %s', async (only, answer, expected) => {
-    const stage = await createStage(browser());
-    await stage.page.addInitScript(() => {
+    const script = (): void => {
       document.addEventListener('statuschange', (event) => {
         const { status, disrupted, maintenance } = (event as CustomEvent<Record<string, string[]>>).detail;
         document.title = `${String(status)}: ${String(disrupted)}; ${String(maintenance)}`;
       });
-    });
-    stage.answer(answer);
-    await stage.open(embed(`data-only="${only}"`));
+    };
+    const stage = await openStage(browser(), embed(`data-only="${only}"`), answer, { script });
     expect(await stage.page.title()).toBe(expected.trim());
   });
 });
