@@ -7,7 +7,7 @@ import { openClient } from '../helpers/console-client.ts';
 import type { TestClient } from '../helpers/console-client.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { readTables } from '../helpers/postgres.ts';
-import { askEndpoint } from '../server/ask.ts';
+import { ask } from '../server/ask.ts';
 import { serveHosting, sharedProject } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
@@ -42,15 +42,18 @@ function readSqlite({ settings }: HostingWorld): Record<string, unknown>[] {
   return rows;
 }
 
+/** A server, and the key of a customer. */
+type Keyed = Pick<SharedApp, 'port' | 'key'>;
+
 /** Fetches the address of the console stream and a token. */
-export async function bootstrap(app: SharedApp): Promise<{ socket_url: string; token: string }> {
-  const { status, text } = await askEndpoint(app, 'openGameConsole');
+export async function bootstrap(app: Keyed): Promise<{ socket_url: string; token: string }> {
+  const { status, text } = await ask(app, '/v1/hosting/game/console/mine/websocket', { key: app.key });
   expect(status).toBe(200);
   return (JSON.parse(text) as { websocket: { socket_url: string; token: string } }).websocket;
 }
 
 /** Opens an authenticated console stream. */
-export async function openStream(app: SharedApp): Promise<TestClient & { token: string }> {
+export async function openStream(app: Keyed): Promise<TestClient & { token: string }> {
   const { socket_url: url, token } = await bootstrap(app);
   const client = await openClient(url);
   expect(await client.auth(token)).toEqual(['auth success']);

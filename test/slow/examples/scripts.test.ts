@@ -1,11 +1,11 @@
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { request as send } from 'node:http';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { startDemo } from '../../helpers/demo.ts';
 import { runProgram, temporaryFolder } from '../../helpers/project.ts';
-import { startFaultyProxy } from './faulty-proxy.ts';
-import type { Fault } from './faulty-proxy.ts';
+import { serve } from '../../helpers/upstream.ts';
 
 const folder = resolve(import.meta.dirname, '../../../examples/clients');
 
@@ -24,6 +24,40 @@ async function runScript(name: string, args: string[], env: Record<string, strin
   const given = readFileSync(join(bin, 'arguments'), 'utf8');
   expect(given).not.toContain('hk_');
   return { ...result, arguments: given };
+}
+
+/** An answer of the proxy in place of that of the service, which has the request if it is forwarded; by default, none. */
+interface Fault {
+  readonly isForwarded?: boolean;
+  readonly status?: number;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+}
+
+/**
+ * A proxy in front of a service. The faults of `METHOD path` hit its requests in their order, and the last one all later
+ * ones; `undefined` is no fault.
+ */
+async function startFaultyProxy(service: string, faults: Record<string, (Fault | undefined)[]>) {
+  const requests: string[] = [];
+  const url = await serve((request, response) => {
+    const { method, url: target, headers } = request;
+    requests.push(`${method} ${target}`);
+    const [, left = []] = Object.entries(faults).find(([start]) => `${method} ${target}`.startsWith(start)) ?? [];
+    const fault = left.length > 1 ? left.shift() : left[0];
+    const fail = ({ status, headers: own = {}, body = '' }: Fault): void => {
+      if (status === undefined) request.socket.destroy();
+      else response.writeHead(status, own).end(body);
+    };
+    if (fault && !fault.isForwarded) return fail(fault);
+    const forwarded = send(`${service}${target}`, { method, headers }, (real) => {
+      if (fault) return fail(fault);
+      response.writeHead(real.statusCode!, real.headers);
+      real.pipe(response);
+    });
+    request.pipe(forwarded);
+  });
+  return { url, requests };
 }
 
 /** The actions of the key, oldest first. */
@@ -100,8 +134,8 @@ describe('restart.sh', () => {
   });
 
   test.each<[string, Fault]>([
-    ['a 502 in place of the answer', { forwarded: true, status: 502 }],
-    ['no answer', { forwarded: true, status: 'none' }],
+    ['a 502 in place of the answer', { isForwarded: true, status: 502 }],
+    ['no answer', { isForwarded: true }],
   ])('asks for the outcome after %s, and does not send the action twice', async (_, fault) => {
     const result = await run({
       [restart]: [fault],

@@ -3,17 +3,13 @@ import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startDemo } from '../../helpers/demo.ts';
 import { runProgram } from '../../helpers/project.ts';
-import type { CommandResult } from '../../helpers/project.ts';
 import { generateTypes } from '../contract/clients/generate.ts';
 
 const repository = resolve(import.meta.dirname, '../../..');
 const source = readFileSync(join(repository, 'examples/clients/typed/power.ts'), 'utf8');
 
 /** Writes the client into a folder with the types of the service. */
-async function writeClient(
-  url: string,
-  text = source,
-): Promise<{ program: string; compile: () => Promise<CommandResult> }> {
+async function writeClient(url: string, text = source) {
   // Inside the project, where the types of Node.js are found; TypeScript, the linter and git pass over it.
   const generated = join(repository, 'test/slow/contract/clients/.generated');
   mkdirSync(generated, { recursive: true });

@@ -4,16 +4,16 @@ import { expect, onTestFinished, test } from 'vitest';
 import { messageOf } from '#contract/endpoint.ts';
 import { errorMediaTypes, renderProblem } from '#contract/problem.ts';
 import { examine } from '../../../../server/doctor/visit.ts';
-import { openClient } from '../../../helpers/console-client.ts';
 import { findFreePort } from '../../../helpers/free-port.ts';
 import { lookupLoopback } from '../../../helpers/loopback.ts';
 import { describeNginx, runExample } from '../../../helpers/nginx.ts';
 import type { Places } from '../../../helpers/nginx.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../../../helpers/project.ts';
 import { serve } from '../../../helpers/upstream.ts';
+import { openStream } from '../../../hosting/instances.ts';
 import { ask, askEndpoint } from '../../../server/ask.ts';
 import { stopClock } from '../../../helpers/clock.ts';
-import { copyProject, eventually, serveShared } from '../../../server/shared.ts';
+import { copyProject, serveShared } from '../../../server/shared.ts';
 import type { SharedApp } from '../../../server/shared.ts';
 import { describeEndpoint, endpointNames, limitedNames, requestOf } from '../../../server/targets.ts';
 
@@ -68,13 +68,9 @@ describeNginx((run) => {
   test('passes on a console stream', async () => {
     const port = await findFreePort();
     const { proxied } = await start({ port }, { PUBLIC_URL: `http://127.0.0.1:${port}` });
-    const { websocket } = JSON.parse((await askEndpoint(proxied, 'openGameConsole')).text) as {
-      websocket: { socket_url: string; token: string };
-    };
-    expect(websocket.socket_url).toBe(`ws://127.0.0.1:${port}/v1/hosting/game/console/mine/stream`);
-    const client = await openClient(websocket.socket_url);
+    const client = await openStream(proxied);
     onTestFinished(() => client.socket.terminate());
-    expect(await client.auth(websocket.token)).toEqual(['auth success']);
+    expect(client.socket.url).toBe(`ws://127.0.0.1:${port}/v1/hosting/game/console/mine/stream`);
     client.send('send command', 'say hello', 'one');
     expect((await client.until('command accepted')).at(-1)).toEqual(['command accepted', 'one']);
   });
@@ -84,7 +80,7 @@ describeNginx((run) => {
     const headers = { 'X-Forwarded-For': '203.0.113.9', 'X-Request-Id': 'order-4711' };
     const answer = await ask(proxied, '/v1/info', { headers, from: '127.0.0.77' });
     expect(answer.headers['x-request-id']).toBe('order-4711');
-    await expect.poll(() => requestsTo(app, '/v1/info'), eventually).toHaveLength(1);
+    await expect.poll(() => requestsTo(app, '/v1/info')).toHaveLength(1);
     expect(requestsTo(app, '/v1/info')[0]).toMatchObject({ ip: '127.0.0.77', id: 'order-4711' });
   });
 
@@ -96,7 +92,7 @@ describeNginx((run) => {
     for (let count = 0; count < 8; count += 1) statuses.push((await ask(proxied, '/v1/info')).status);
     expect(statuses).toEqual([200, 200, 200, 200, 429, 429, 429, 429]);
     const counts = () => instances.map((instance) => requestsTo(instance, '/v1/info').length);
-    await expect.poll(() => counts().reduce((sum, count) => sum + count), eventually).toBe(4);
+    await expect.poll(() => counts().reduce((sum, count) => sum + count)).toBe(4);
     expect(Math.min(...counts())).toBeGreaterThan(0);
     const one = await serveShared({ RATELIMIT_BURST: '1', RATELIMIT_RPS: '1' });
     stopClock();
@@ -135,8 +131,8 @@ describeNginx((run) => {
   test('answers the status from the snapshot while all instances are down, and says so elsewhere', async () => {
     const statusFile = join(temporaryFolder(), 'status.json');
     const { app, proxied, cache } = await start({ statusFile }, { STATUS_FILE: statusFile });
-    await expect.poll(async () => (await ask(proxied, '/v1/status')).status, eventually).toBe(200);
-    await expect.poll(() => readFileSync(statusFile, 'utf8'), eventually).toContain('"status"');
+    await expect.poll(async () => (await ask(proxied, '/v1/status')).status).toBe(200);
+    await expect.poll(() => readFileSync(statusFile, 'utf8')).toContain('"status"');
     const usual = await ask(proxied, '/v1/status');
     await app.stop();
     ageCache(cache, 60);
@@ -190,17 +186,17 @@ describeNginx((run) => {
         seen.length = 0;
         const { status } = await fetch(url + target, { method: 'POST', headers });
         return seen.length > 0 && status;
-      }, eventually)
+      })
       .toBe(502);
     expect(seen).toEqual([`POST ${target}`]);
-    await expect.poll(() => app.log().length, eventually).toBeGreaterThan(0);
+    await expect.poll(() => app.log().length).toBeGreaterThan(0);
     const reached = requestsTo(app, target).length;
     await expect
       .poll(async () => {
         seen.length = 0;
         expect((await fetch(`${url}/v1/info`)).status).toBe(200);
         return seen;
-      }, eventually)
+      })
       .toEqual(['GET /v1/info']);
     expect(requestsTo(app, target)).toHaveLength(reached);
     await expect
@@ -209,9 +205,10 @@ describeNginx((run) => {
         const repeatable = { ...headers, 'Idempotency-Key': 'one' };
         expect((await fetch(url + target, { method: 'POST', headers: repeatable })).status).toBe(200);
         return seen;
-      }, eventually)
+      })
       .toEqual([`POST ${target}`]);
   });
+
   test('asks the server once, and never keeps what is for one client', async () => {
     const { app, proxied, cache } = await start();
     const accepted = ['gzip, deflate, br, zstd', 'br, gzip', 'gzip', 'deflate, gzip', '', 'identity'];
@@ -228,7 +225,7 @@ describeNginx((run) => {
     const film = { headers: { Range: 'bytes=0-3' } };
     expect((await ask(proxied, '/media/kb/map.svg', film)).status).toBe(206);
     expect((await ask(proxied, '/media/kb/map.svg', { headers: { Range: 'bytes=4-7' } })).status).toBe(206);
-    await expect.poll(() => requestsTo(app, first), eventually).toHaveLength(3);
+    await expect.poll(() => requestsTo(app, first)).toHaveLength(3);
     expect(requestsTo(app, '/media/kb/map.svg')).toHaveLength(1);
 
     const kept = cacheFiles(cache).length;
@@ -284,7 +281,7 @@ describeNginx((run) => {
     const publish = async (title: string): Promise<void> => {
       writeFiles(root, { 'content/blog/news/first.md': article({ title, date: '2026-01-02' }, '## Details\n') });
       await buildProject(root);
-      await expect.poll(async () => titleOf(await ask(app, first)), eventually).toBe(title);
+      await expect.poll(async () => titleOf(await ask(app, first))).toBe(title);
     };
     const titleOf = ({ text }: { text: string }) => (JSON.parse(text) as { title: string }).title;
     const seen = async () => titleOf(await ask(proxied, first));
@@ -294,7 +291,7 @@ describeNginx((run) => {
     // After a minute, one visitor gets the old one while it is read.
     ageCache(cache, 61);
     expect(await seen()).toBe('First');
-    await expect.poll(seen, eventually).toBe('Second');
+    await expect.poll(seen).toBe('Second');
     // After eleven minutes, no visitor does.
     await publish('Third');
     ageCache(cache, 661);

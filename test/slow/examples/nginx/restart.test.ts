@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import type { RequestOptions } from 'node:http';
 import { join } from 'node:path';
@@ -8,11 +7,6 @@ import { findFreePort } from '../../../helpers/free-port.ts';
 import { describeNginx, runExample } from '../../../helpers/nginx.ts';
 import { createServable, startProcess } from '../../../server/process.ts';
 import type { ServerProcess } from '../../../server/process.ts';
-import { eventually } from '../../../server/shared.ts';
-
-// By hand, for the memory over ten minutes and for the figures:
-//   RESTART_MINUTES=10 npx vitest run test/slow/examples/nginx/restart.test.ts
-const minutes = Number(process.env['RESTART_MINUTES'] ?? 0);
 
 const connections = 500;
 /** How long a client waits between its requests: 500 clients that do not wait need all CPUs of the machine. */
@@ -78,57 +72,38 @@ function startClients(port: number) {
   };
 }
 
-/** The resident memory of a process. */
-function megabytes({ child }: ServerProcess): number {
-  const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
-  return Math.round(Number(kilobytes) / 1000);
-}
-
 describeNginx((run) => {
-  test(
-    'while both instances are restarted one after the other, 500 clients lose no request',
-    { timeout: 120_000 + minutes * 60_000 },
-    async () => {
-      const { root, settings } = await createServable();
-      const limits = { RATELIMIT_RPS: '100000', RATELIMIT_BURST: '100000', LOG_LEVEL: 'warn' };
-      const usual = { ...settings, ...limits, TRUSTED_PROXIES: '127.0.0.1', DATA_DIR: join(root, 'data') };
-      const ports = [await findFreePort(), await findFreePort()];
-      const start = async (port: number): Promise<ServerProcess> => {
-        const instance = startProcess({ ...usual, PORT: String(port), SHUTDOWN_DELAY_SECONDS: '5' });
-        const isReady = () =>
-          fetch(`http://127.0.0.1:${port}/ready`).then(
-            ({ ok }) => ok,
-            () => false,
-          );
-        await expect.poll(isReady, eventually).toBe(true);
-        return instance;
-      };
-      const instances = [await start(ports[0]!), await start(ports[1]!)];
-      const limit = { rate: '100000r/s', burst: 100_000 };
-      const nginx = await runExample(run(), { instances: ports, limit });
-      const clients = startClients(nginx.port);
-      onTestFinished(() => clients.stop());
-      await expect.poll(() => clients.times.length, eventually).toBeGreaterThan(2 * connections);
-      for (const [at, port] of ports.entries()) {
-        instances[at]!.child.kill('SIGTERM');
-        expect(await instances[at]!.ended()).toBe(0);
-        instances[at] = await start(port);
-        // The fail_timeout of nginx: it uses the instance again.
-        await sleep(2000);
-      }
-      const during = clients.times.length;
-      await expect.poll(() => clients.times.length, eventually).toBeGreaterThan(during + 2 * connections);
-      for (let minute = 1; minute <= minutes; minute += 1) {
-        await sleep(60_000);
-        process.stderr.write(`minute ${minute}: ${instances.map(megabytes).join(' and ')} MB\n`);
-      }
-      await clients.stop();
-      expect(clients.lost).toEqual([]);
-      // nginx ends a connection after its first thousand requests, which are over in four minutes.
-      if (minutes === 0) expect(clients.opened()).toBe(connections);
-      const sorted = clients.times.toSorted((one, other) => one - other);
-      const [p50, p99] = [0.5, 0.99].map((part) => sorted[Math.floor(sorted.length * part)]!.toFixed(1));
-      process.stderr.write(`${sorted.length} requests, lost 0, p50 ${p50} ms, p99 ${p99} ms\n`);
-    },
-  );
+  test('while both instances are restarted one after the other, 500 clients lose no request', async () => {
+    const { root, settings } = await createServable();
+    const limits = { RATELIMIT_RPS: '100000', RATELIMIT_BURST: '100000', LOG_LEVEL: 'warn' };
+    const usual = { ...settings, ...limits, TRUSTED_PROXIES: '127.0.0.1', DATA_DIR: join(root, 'data') };
+    const ports = [await findFreePort(), await findFreePort()];
+    const start = async (port: number): Promise<ServerProcess> => {
+      const instance = startProcess({ ...usual, PORT: String(port), SHUTDOWN_DELAY_SECONDS: '5' });
+      await expect.poll(async () => (await fetch(`http://127.0.0.1:${port}/ready`)).status).toBe(200);
+      return instance;
+    };
+    const instances = [await start(ports[0]!), await start(ports[1]!)];
+    const limit = { rate: '100000r/s', burst: 100_000 };
+    const nginx = await runExample(run(), { instances: ports, limit });
+    const clients = startClients(nginx.port);
+    onTestFinished(() => clients.stop());
+    await expect.poll(() => clients.times.length).toBeGreaterThan(2 * connections);
+    for (const [at, port] of ports.entries()) {
+      instances[at]!.child.kill('SIGTERM');
+      expect(await instances[at]!.ended()).toBe(0);
+      instances[at] = await start(port);
+      // The fail_timeout of nginx: it uses the instance again.
+      await sleep(2000);
+    }
+    const during = clients.times.length;
+    await expect.poll(() => clients.times.length).toBeGreaterThan(during + 2 * connections);
+    await clients.stop();
+    expect(clients.lost).toEqual([]);
+    // nginx ends a connection after its first thousand requests, which are over in four minutes.
+    expect(clients.opened()).toBe(connections);
+    const sorted = clients.times.toSorted((one, other) => one - other);
+    const [p50, p99] = [0.5, 0.99].map((part) => sorted[Math.floor(sorted.length * part)]!.toFixed(1));
+    process.stderr.write(`${sorted.length} requests, lost 0, p50 ${p50} ms, p99 ${p99} ms\n`);
+  });
 });
