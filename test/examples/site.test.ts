@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { serveExampleSite } from '../helpers/example-site.ts';
 import { describeNginx } from '../helpers/nginx.ts';
 import { createUpstream } from '../helpers/upstream.ts';
@@ -82,7 +82,6 @@ describeNginx((run) => {
   test('the configuration in the README serves the same pages', async () => {
     const types = 'types { text/html html; text/javascript js; }';
     const nginx = await run()((_, port) => `${types} server { listen 127.0.0.1:${port}; ${readConfiguration()} }`);
-    onTestFinished(() => nginx.stop());
     const own = await serveExampleSite('http://localhost:3000');
     const withoutSpace = (text: string): string => text.replaceAll(/\s+/g, ' ');
     const articles = ['/blog/engineering/any', '/knowledgebase/vps/any'];

@@ -15,7 +15,7 @@ const settings = parseVariables(readUnitFile('settings.env'));
 const program = { name: 'systemd', package: 'systemd', commands: ['systemd-analyze'] };
 const start = (folder: string) => Promise.resolve(join(folder, 'systemd-analyze'));
 
-describeInstalled({ ...program, start, stop: () => undefined }, (analyze) => {
+describeInstalled({ ...program, start }, (analyze) => {
   /** Runs systemd-analyze on all units, as they are where the program is installed here. */
   async function run(...args: string[]): Promise<{ status: unknown; output: string }> {
     const cwd = temporaryFolder();
@@ -90,38 +90,36 @@ test('the command runs the doctor for each enabled instance, and one that does n
   expect((await run('--before-start')).stdout).toContain('it does not run; its port is free');
 });
 
-describeInstalled(
-  { name: 'age', package: 'age', commands: ['age', 'age-keygen'], start: async () => undefined, stop: () => undefined },
-  () => {
-    test('the settings and credentials are encrypted for the keys of backup.age, and left out without one', async () => {
-      const [etc, backups, key] = [temporaryFolder(), temporaryFolder(), join(temporaryFolder(), 'key')];
-      mkdirSync(join(etc, 'credentials'));
-      writeFileSync(join(etc, 'settings.env'), '');
-      writeFileSync(join(etc, 'credentials/panel-token'), 'hunter2');
-      const env = { ...process.env, APP: repository, ETC: etc, BACKUPS: backups };
-      const save = `. ${repository}/examples/systemd/runbook.sh && save_settings`;
-      const run = (command: string) => execFileSync('bash', ['-c', command], { env, encoding: 'utf8', stdio: 'pipe' });
-      run(save);
-      expect(readdirSync(backups)).toEqual([]);
-      run(`age-keygen -o ${key} && age-keygen -y ${key} > ${etc}/backup.age`);
-      for (let day = 1; day <= 31; day += 1) writeFileSync(join(backups, `etc-2026-01-${day + 10}.tar.age`), '');
-      writeFileSync(join(backups, 'hosting-2026-01-01-000000.dump'), '');
-      run(save);
-      const kept = readdirSync(backups).toSorted();
-      expect([kept.length, kept[0], kept.at(-1)]).toEqual([
-        31,
-        'etc-2026-01-13.tar.age',
-        'hosting-2026-01-01-000000.dump',
-      ]);
-      const file = join(backups, kept.at(-2)!);
-      expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
-      expect(readFileSync(file, 'latin1')).not.toContain('hunter2');
-      expect(run(`age --decrypt -i ${key} ${file} | tar -xO ./credentials/panel-token`)).toBe('hunter2');
-      writeFileSync(join(etc, 'backup.age'), 'none');
-      expect(() => run(save)).toThrow('age');
-    });
-  },
-);
+const age = { name: 'age', package: 'age', commands: ['age', 'age-keygen'], start: () => Promise.resolve() };
+describeInstalled(age, () => {
+  test('the settings and credentials are encrypted for the keys of backup.age, and left out without one', async () => {
+    const [etc, backups, key] = [temporaryFolder(), temporaryFolder(), join(temporaryFolder(), 'key')];
+    mkdirSync(join(etc, 'credentials'));
+    writeFileSync(join(etc, 'settings.env'), '');
+    writeFileSync(join(etc, 'credentials/panel-token'), 'hunter2');
+    const env = { ...process.env, APP: repository, ETC: etc, BACKUPS: backups };
+    const save = `. ${repository}/examples/systemd/runbook.sh && save_settings`;
+    const run = (command: string) => execFileSync('bash', ['-c', command], { env, encoding: 'utf8', stdio: 'pipe' });
+    run(save);
+    expect(readdirSync(backups)).toEqual([]);
+    run(`age-keygen -o ${key} && age-keygen -y ${key} > ${etc}/backup.age`);
+    for (let day = 1; day <= 31; day += 1) writeFileSync(join(backups, `etc-2026-01-${day + 10}.tar.age`), '');
+    writeFileSync(join(backups, 'hosting-2026-01-01-000000.dump'), '');
+    run(save);
+    const kept = readdirSync(backups).toSorted();
+    expect([kept.length, kept[0], kept.at(-1)]).toEqual([
+      31,
+      'etc-2026-01-13.tar.age',
+      'hosting-2026-01-01-000000.dump',
+    ]);
+    const file = join(backups, kept.at(-2)!);
+    expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+    expect(readFileSync(file, 'latin1')).not.toContain('hunter2');
+    expect(run(`age --decrypt -i ${key} ${file} | tar -xO ./credentials/panel-token`)).toBe('hunter2');
+    writeFileSync(join(etc, 'backup.age'), 'none');
+    expect(() => run(save)).toThrow('age');
+  });
+});
 
 test('the commands of the installation name files and scripts that exist', () => {
   const page = readFileSync(join(repository, 'docs/install.md'), 'utf8');

@@ -13,17 +13,17 @@ import type { OnEnd } from './upstream.ts';
 type Http = (folder: string, port: number) => string;
 
 /** Starts an nginx with the contents of its `http` block, which may use a folder of its own, and listens at the port. */
-export type RunNginx = (http: Http, port?: number) => ReturnType<typeof runNginx>;
+export type RunNginx = (http: Http, port?: number, onEnd?: OnEnd) => Promise<{ port: number; folder: string }>;
 
 /** A group of tests that start nginx. */
 export function describeNginx(body: (run: () => RunNginx) => void): void {
   const start = (commands: string): Promise<RunNginx> =>
-    Promise.resolve((http, port) => runNginx(commands, http, port));
+    Promise.resolve((http, port, onEnd) => runNginx(commands, http, port, onEnd));
   const program = { name: 'nginx', package: 'nginx-light', commands: ['nginx'], start };
   describeInstalled(program, body);
 }
 
-async function runNginx(commands: string, http: Http, given?: number) {
+async function runNginx(commands: string, http: Http, given?: number, onEnd: OnEnd = onTestFinished) {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-nginx-'));
   const port = given ?? (await findFreePort());
   const file = join(folder, 'nginx.conf');
@@ -34,6 +34,12 @@ async function runNginx(commands: string, http: Http, given?: number) {
   const exited = once(child, 'exit');
   const killed = () => child.kill('SIGKILL');
   process.once('exit', killed);
+  onEnd(async () => {
+    child.kill('SIGTERM');
+    await exited;
+    process.off('exit', killed);
+    rmSync(folder, { recursive: true, force: true });
+  });
   let isListening = false;
   await until('nginx listens', () => {
     if (child.exitCode !== null) throw new Error(`nginx did not start:\n${log}`);
@@ -44,16 +50,7 @@ async function runNginx(commands: string, http: Http, given?: number) {
     socket.on('error', () => {});
     return isListening;
   });
-  return {
-    port,
-    folder,
-    async stop(): Promise<void> {
-      child.kill('SIGTERM');
-      await exited;
-      process.off('exit', killed);
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
+  return { port, folder };
 }
 
 function frame(folder: string, http: string): string {
@@ -112,8 +109,5 @@ function copyExample(folder: string, port: number, places: Places): string {
 }
 
 /** Starts nginx with a copy of an example, in which nothing but these places is changed. */
-export async function runExample(run: RunNginx, places: Places, onEnd: OnEnd = onTestFinished) {
-  const nginx = await run((folder, port) => copyExample(folder, port, places), places.port);
-  onEnd(() => nginx.stop());
-  return nginx;
-}
+export const runExample = (run: RunNginx, places: Places, onEnd?: OnEnd): ReturnType<RunNginx> =>
+  run((folder, port) => copyExample(folder, port, places), places.port, onEnd);

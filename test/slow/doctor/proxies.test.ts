@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { examine } from '../../../server/doctor/visit.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { lookupLoopback } from '../../helpers/loopback.ts';
@@ -137,7 +137,6 @@ describeNginx((run) => {
     const proxy = await run()(
       (folder, port) => `upstream both { ${servers} } ${configure(folder, port, 'both', good)}`,
     );
-    onTestFinished(() => proxy.stop());
     const findings = await examine(new URL(`http://localhost:${proxy.port}`));
     expect(findings.filter(({ state }) => state === 'fault').map(({ check }) => check)).toContain('one release');
   });
@@ -156,8 +155,7 @@ async function startProxy(run: RunNginx, { location, settings, to }: Fault): Pro
   });
   const directives = { ...good, ...location };
   const target = to ?? `127.0.0.1:${app.port}`;
-  const proxy = await run((folder, port) => configure(folder, port, target, directives), reserved);
-  onTestFinished(() => proxy.stop());
+  await run((folder, port) => configure(folder, port, target, directives), reserved);
   return { ...app, url: `http://localhost:${reserved}` };
 }
 
