@@ -6,8 +6,6 @@ import type { Reporter, TestModule } from 'vitest/node';
  * were skipped.
  */
 export default class SummaryReporter implements Reporter {
-  #line = '';
-
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
     // Errors outside of tests count as failed.
     const counts = { passed: 0, failed: unhandled.length, skipped: 0 };
@@ -30,7 +28,7 @@ export default class SummaryReporter implements Reporter {
     const skipped = [...missing].map(
       (program) => `the tests of a program that is not installed are skipped: ${program}\n`,
     );
-    this.#line = `${skipped.join('')}${compared} answers compared with the OpenAPI document, ${frames} frames with the table of streams\n${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`;
-    process.once('exit', () => process.stdout.write(`${this.#line}\n`));
+    const line = `${skipped.join('')}${compared} answers compared with the OpenAPI document, ${frames} frames with the table of streams\n${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`;
+    process.once('exit', () => process.stdout.write(`${line}\n`));
   }
 }
