@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { Agent, request as send } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createApiKey } from '../../server/keys/authorize.ts';
 import { offline, unlimited } from '../helpers/app.ts';
 import { openClient } from '../helpers/console-client.ts';
@@ -31,24 +30,17 @@ interface Reply {
   readonly text: string;
 }
 
-const agent = new Agent({ keepAlive: true });
-
-function ask(
+async function ask(
   url: string,
   { method = 'GET', key, body, headers }: { method?: string; key?: string; body?: string; headers?: object } = {},
 ): Promise<Reply> {
-  return new Promise((resolve) => {
-    const all = { ...(key && { authorization: `Bearer ${key}` }), ...headers };
-    const failed = () => resolve({ status: 0, text: '' });
-    const sent = send(url, { method, headers: all, agent }, (response) => {
-      let text = '';
-      response.on('data', (chunk: Buffer) => (text += chunk.toString()));
-      response.on('error', failed);
-      response.on('end', () => resolve({ status: response.statusCode!, text }));
-    });
-    sent.on('error', failed);
-    sent.end(body);
-  });
+  const all = { ...(key && { authorization: `Bearer ${key}` }), 'content-type': 'application/json', ...headers };
+  try {
+    const response = await fetch(url, { method, headers: all, ...(body && { body }) });
+    return { status: response.status, text: await response.text() };
+  } catch {
+    return { status: 0, text: '' };
+  }
 }
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -67,7 +59,6 @@ describePostgres((postgres) => {
         const instances = await Promise.all([startInstance(world), startInstance(world)]);
         const ports = instances.map(({ port }) => port);
         const nginx = await run()((_, port) => balance(port, ports));
-        onTestFinished(() => nginx.stop());
         const url = `http://127.0.0.1:${nginx.port}`;
         const deployment: Deployment = { ...world, url, instances, ends: Date.now() + seconds * 1000 };
 

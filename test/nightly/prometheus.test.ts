@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync, lutimesSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import GithubSlugger from 'github-slugger';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
@@ -10,12 +7,12 @@ import { offline } from '../helpers/app.ts';
 import { describeInstalled } from '../helpers/installed.ts';
 import { findFreePort } from '../helpers/free-port.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
-import { openClient } from '../helpers/console-client.ts';
 import { metricNames, prometheusProgram, promtool } from '../helpers/metrics.ts';
 import { mountSmall } from '../helpers/permitted.ts';
 import { describePostgres, setReadOnly } from '../helpers/postgres.ts';
-import { article, buildProject, temporaryFolder, validProject, writeFiles } from '../helpers/project.ts';
+import { article, buildProject, startProgram, temporaryFolder, validProject, writeFiles } from '../helpers/project.ts';
 import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
+import { openStream } from '../hosting/instances.ts';
 import { copyProject } from '../server/shared.ts';
 import { startProcess } from '../server/process.ts';
 import { readManifest } from '../server/targets.ts';
@@ -45,29 +42,16 @@ async function startPrometheus(commands: string, metricsPorts: readonly number[]
     `--storage.tsdb.path=${join(folder, 'data')}`,
     `--web.listen-address=127.0.0.1:${port}`,
   ];
-  const child = spawn(join(commands, 'prometheus'), options, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
-  let log = '';
-  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
-  const exited = once(child, 'exit');
-  onTestFinished(async () => {
-    child.kill('SIGKILL');
-    await exited;
-  });
+  const { output } = startProgram(join(commands, 'prometheus'), options, { cwd: folder });
   const read = async <Data>(path: string): Promise<Data> => {
     const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
     const { status, data, error } = (await answer.json()) as { status: string; data: Data; error?: string };
     if (status !== 'success') throw new Error(`${path}: ${error}`);
     return data;
   };
-  const isReady = () =>
-    fetch(`http://127.0.0.1:${port}/-/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  while (!(await isReady())) {
-    if (child.exitCode !== null) throw new Error(`Prometheus did not start:\n${log}`);
-    await delay(50);
-  }
+  // Until it answers, its log is what a failure shows.
+  const ready = () => fetch(`http://127.0.0.1:${port}/-/ready`).then(({ ok }) => ok, output);
+  await expect.poll(ready, patient).toBe(true);
   return {
     async query(expression: string) {
       type Sample = { metric: Record<string, string>; value: [number, string] };
@@ -112,7 +96,7 @@ async function watchInstances(commands: string, options: WatchOptions = {}) {
     fetch(`http://127.0.0.1:${ports[index]}${path}`, { method, headers: { Authorization: `Bearer ${key}` } });
   const prometheus = await startPrometheus(commands, ports.slice(2));
   await expect.poll(async () => (await prometheus.query('up == 1')).length, patient).toBe(2);
-  return { root, world, ports, start, instances, ask, prometheus };
+  return { root, world, ports, key, start, instances, ask, prometheus };
 }
 
 type Watched = Awaited<ReturnType<typeof watchInstances>>;
@@ -133,26 +117,17 @@ async function expectFiring(
 }
 
 /** Requests of each kind, so that all panels show something. */
-async function makeTraffic({ ask }: Watched): Promise<void> {
+async function makeTraffic({ ask, ports, key }: Watched): Promise<void> {
   for (const path of ['/v1/blog/list', '/v1/plans', '/v1/nothing', '/v1/key', '/health']) {
     for (let count = 0; count < 5; count += 1) await ask(path);
   }
   await ask(startGame, 'POST');
-  const { websocket } = (await (await ask('/v1/hosting/game/console/mine/websocket')).json()) as {
-    websocket: { socket_url: string; token: string };
-  };
-  const viewer = await openClient(websocket.socket_url);
+  const viewer = await openStream({ port: ports[0]!, key });
   onTestFinished(() => viewer.socket.terminate());
-  await viewer.auth(websocket.token);
-}
-
-interface Panel {
-  readonly title: string;
-  readonly targets: readonly { readonly expr: string }[];
 }
 
 const dashboard = JSON.parse(readFileSync(join(example, 'dashboard.json'), 'utf8')) as {
-  readonly panels: readonly Panel[];
+  readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
   readonly templating: { readonly list: readonly { readonly name: string; readonly type: string }[] };
 };
 

@@ -356,7 +356,9 @@ export async function createMachine(template: Template, options: MachineOptions 
   await paste('each start');
   return {
     ...services,
-    urls: ports.map((port) => `http://127.0.0.1:${port}`),
+    /** The ports of all instances, and of the first one. */
+    ports,
+    port: ports[0]!,
     /** The repository of the content, and its clone on the machine. */
     origin,
     site,
