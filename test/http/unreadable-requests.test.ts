@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { describeListenError, listenOn } from '../../server/http/listen.ts';
 import { openRaw } from '../helpers/app.ts';
+import { findFreePort } from '../helpers/free-port.ts';
 
 /** Sends bytes and returns everything received until the server closes. */
 async function send(port: number, bytes: string): Promise<string> {
@@ -13,8 +14,8 @@ async function send(port: number, bytes: string): Promise<string> {
   return received();
 }
 
-async function listen(listener: RequestListener): Promise<number> {
-  const server = await listenOn(listener, { host: '127.0.0.1', port: 0, stalledMs: 60_000 });
+async function listen(listener: RequestListener, port = 0): Promise<number> {
+  const server = await listenOn(listener, { host: '127.0.0.1', port, stalledMs: 60_000 });
   onTestFinished(() => server.drain(0));
   return Number(new URL(server.url).port);
 }
@@ -82,6 +83,12 @@ test('garbage after a request does not damage its answer', async () => {
   });
   const answer = await send(port, 'GET /v1/info HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n');
   expect(answer.slice(answer.indexOf('\r\n\r\n') + 4)).toBe('x'.repeat(size));
+});
+
+test('a server listens on its port, and on no other if browsers do not open that', async () => {
+  const port = await findFreePort();
+  expect(await listen(() => {}, port)).toBe(port);
+  await expect(listen(() => {}, 6000)).rejects.toThrow('PORT: browsers do not open port 6000; use another');
 });
 
 // Only these two cannot be caused on every machine; test/slow/http/refusal.test.ts causes the others.
