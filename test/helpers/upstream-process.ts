@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import { listen } from './free-port.ts';
 import { until } from './upstream.ts';
 
-/** What a test program does when it is told to. */
+/** What a test program does on a command. */
 type Order = 'print' | 'print-error' | 'pause-input' | 'exit' | 'print-lines' | 'spawn-child' | 'spawn-detached';
 
 /** Starts test programs and receives their reports. */
