@@ -362,7 +362,10 @@ export function createPowerHistory(options: {
   readonly monotonic?: () => number;
 }) {
   const { audit, now = Date.now, monotonic = () => performance.now() } = options;
-  const own = new LRUCache<ServerName, { readonly endedAt: number; readonly date: number }>({ max: 10_000 });
+  const own = new LRUCache<ServerName, { readonly endedAt: number; readonly date: number }>({
+    maxSize: 10_000,
+    sizeCalculation: () => 1,
+  });
   return {
     /** Runs a power action, and notes its end, whatever its outcome: it may have taken effect. */
     async follow(server: ServerName, act: () => Promise<void>): Promise<void> {

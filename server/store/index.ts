@@ -116,7 +116,7 @@ const touchTimeoutMs = 200;
 /** The API keys, over an open database. */
 export function createApiKeyRecords(query: Query) {
   const keys = openTable(query, 'hosting_api_keys', ['id'], ApiKey);
-  const touched = new LRUCache<string, number>({ max: 10_000 });
+  const touched = new LRUCache<string, number>({ maxSize: 10_000, sizeCalculation: () => 1 });
   const findActive = (label: string, now: number) =>
     keys.find(`WHERE label = $1 AND ${isActiveSql} ORDER BY created_at, id`, [label, now]);
   return {

@@ -146,7 +146,8 @@ export function createRegistries(options: RegistriesOptions) {
 
   /** Whether a server knows a name that must exist: a server of another TLD denies it, and so does one that moved. */
   const canaries = new LRUCache<string, boolean, { readonly base: string; readonly tld: string }>({
-    max: 5000,
+    maxSize: 5000,
+    sizeCalculation: () => 1,
     ttl: limits.canaryMs,
     ttlResolution: 0,
     perf: { now },

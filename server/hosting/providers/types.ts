@@ -181,7 +181,7 @@ export function createStateReader(options: {
   readonly clock?: StateClock | undefined;
 }): ServerProvider['state'] {
   const { type, read, groupOf = () => '', intervalMs, lagMs, hasRoom = () => true, clock = systemClock } = options;
-  const groups = new LRUCache<string, Group>({ max: 10_000 });
+  const groups = new LRUCache<string, Group>({ maxSize: 10_000, sizeCalculation: () => 1 });
 
   const begin = async (name: string, group: Group): Promise<void> => {
     const began = { at: clock.now(), date: Date.now() };
