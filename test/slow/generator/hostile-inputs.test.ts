@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Worker } from 'node:worker_threads';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { createRenderer } from '../../../generator/markdown/renderer.ts';
+import { describe, expect, test } from 'vitest';
 import { verifyRelease } from '../../../generator/release/publish.ts';
 import { findDifferences } from '../../generator/parse-reference.ts';
 import { buildAndRead, currentOf } from '../../generator/tree.ts';
@@ -192,9 +190,9 @@ const files = Object.fromEntries(
   ]),
 );
 
-test('rendering in several threads gives the same release to the byte with 1, 2 and 5', async () => {
+test('rendering in several threads gives the same release to the byte with 1 and 5', async () => {
   const plain = await buildAndRead(createProject(files), { noCache: true });
-  for (const threads of [1, 2, 5]) {
+  for (const threads of [1, 5]) {
     expect(await buildAndRead(createProject(files), { noCache: true, threads })).toEqual(plain);
   }
 });
@@ -234,25 +232,6 @@ describe('a render thread that ends during a build', () => {
     expect(status).toBe(1);
     expect(await verifyRelease(currentOf(root))).toEqual(manifest);
     expect(await runGenerator(args, { cwd: root })).toMatchObject({ status: 0 });
-  });
-
-  test('gives an error for each waiting article, and later articles get new threads', async () => {
-    const threads: Worker[] = [];
-    const onWorker = (thread: Worker): void => void threads.push(thread);
-    process.on('worker', onWorker);
-    const renderer = createRenderer(2);
-    onTestFinished(async () => {
-      process.off('worker', onWorker);
-      await renderer.close();
-    });
-    const render = (): Promise<string> => renderer.render('Text.\n', '/blog/news/x').then(({ html }) => html);
-    await expect(render()).resolves.toBe('<p>Text.</p>');
-    const waiting = Array.from({ length: 40 }, render);
-    await threads[0]!.terminate();
-    const ends = await Promise.allSettled(waiting);
-    expect(ends.at(-1)).toMatchObject({ reason: { message: expect.stringContaining('has ended (exit code 1)') } });
-    await expect(render()).resolves.toBe('<p>Text.</p>');
-    expect(threads).toHaveLength(4);
   });
 });
 

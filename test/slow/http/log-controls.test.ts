@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createLog } from '../../../server/log.ts';
 import { openRaw } from '../../helpers/app.ts';
 import { writeFiles } from '../../helpers/project.ts';
 import { findActing, withoutColours } from '../../helpers/terminal.ts';
@@ -63,18 +62,3 @@ test('the error of a start does not act on the terminal', async () => {
   expect(findActing(server.stderr())).toEqual([]);
   expect(server.stderr()).toContain('x\\u009b2J\\u202ey');
 });
-
-test.each(['json', 'pretty'] as const)(
-  'an error of another system does not act on the terminal in the %s log',
-  (format) => {
-    let log = '';
-    const error = new Error('x\u001B[2J\u009B2J\r\b\u202Ey \\u001b');
-    createLog({ level: 'info', format, destination: { write: (line) => (log += line) } }).error(
-      { err: error },
-      'it failed',
-    );
-    expect(findActing(withoutColours(log))).toEqual([]);
-    expect(log).toMatch(/x\\+u001b\[2J\\+u009b2J\\+r\\+b\\+u202ey \\+u001b/);
-    expect(log).not.toContain('\u001B[2J');
-  },
-);
