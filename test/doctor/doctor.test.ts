@@ -52,6 +52,21 @@ test('a service whose store does not answer is not ready', async () => {
   expect(finding).toMatchObject({ check: 'answers', state: 'fault', seen: '/ready answers 503 unready' });
 });
 
+test.each([
+  ['another service', { status: 200, body: 'ok' }, '/health answers 200, not as this service does'],
+  [
+    'a redirect',
+    { status: 301, headers: { location: 'https://www.example.com/health' } },
+    '/health is redirected to https://www.example.com/health',
+  ],
+  ['a proxy without a service', { status: 502, body: '<h1>Bad Gateway</h1>' }, '/health answers 502'],
+])('%s in place of the service is the one fault', async (_, answer, seen) => {
+  const { url } = await createUpstream(() => answer);
+  expect(await examine(new URL(url))).toEqual([
+    { check: 'answers', state: 'fault', seen: expect.stringContaining(seen), advice: expect.stringMatching(/\w{3}/) },
+  ]);
+});
+
 test('a service below a path is looked at there', async () => {
   const seen: string[] = [];
   const upstream = await createUpstream(({ path }) => {

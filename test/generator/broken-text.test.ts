@@ -6,6 +6,37 @@ import { problemsOf, testTexts, testProjects } from './problems.ts';
 const conflict =
   'a merge conflict is not resolved (keep one of the two texts and delete the lines with <<<<<<<, ======= and >>>>>>>)';
 
+describe('an article that would take too long is refused:', () => {
+  const nested = 'lists or quotes are nested more than 100 levels deep (flatten them)';
+  const rows: [name: string, markdown: string, problem: string][] = [
+    ['101 nested lists', `${'- '.repeat(101)}x\n`, `6:1  ${nested}`],
+    ['101 nested quotes below a text', `Text.\n\n${'>'.repeat(101)} x\n`, `8:1  ${nested}`],
+    [
+      '101 nested quotes below a code block',
+      `\`\`\`text\n${'>'.repeat(200)}\n\`\`\`\n${'>'.repeat(101)} x\n`,
+      `9:1  ${nested}`,
+    ],
+    ['10,000 nested elements', `${'<div>'.repeat(10_000)}x\n`, '6:1  the article is nested too deeply (flatten it)'],
+    [
+      '60,001 lines',
+      'a\n'.repeat(60_001),
+      '6:1  the article has 60001 lines and marks of Markdown, more than the limit of 60000 (split it up)',
+    ],
+    [
+      'a table of 10,100 cells',
+      `Text.\n\n${'|a'.repeat(101)}|\n${'|-'.repeat(101)}|\n${'|a\n'.repeat(99)}`,
+      '8:1  the table has 10100 cells, more than the limit of 10000 (split it up)',
+    ],
+    ['2 MB', 'Text.\n'.repeat(350_000), '1:1  the file has 2100047 bytes, more than the limit of 524288 (split it up)'],
+  ];
+  const file = 'content/knowledgebase/vps/large.md';
+  testProjects(
+    Object.fromEntries(
+      rows.map(([name, markdown, problem]) => [name, [{ [file]: guide('A', markdown) }, `${file}:${problem}`]]),
+    ),
+  );
+});
+
 describe('a mistake in the text is reported at its line and column:', () => {
   testTexts({
     'One.\n\n<<<<<<< HEAD\nTwo.\n=======\nThree.\n>>>>>>> other\n': `11:1  ${conflict}`,

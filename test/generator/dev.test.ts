@@ -116,12 +116,21 @@ test('the list shows 200 articles, and what is not an article is 404', async () 
     `content/knowledgebase/dns/page-${index}.md`,
     guide(`Page ${index}`, 'Text.\n'),
   ]);
-  const { get } = await preview(Object.fromEntries(many) as Files);
+  const { get } = await preview({
+    ...Object.fromEntries(many),
+    'content/blog/news/later.md': article({ date: '2027-01-01', title: 'Later' }, '> [!INFO]\n> Text.\n'),
+  } as Files);
   const { text } = await get('/preview');
   expect(text.match(/<li>/g)).toHaveLength(200);
-  expect(text).toContain('214 articles');
-  expect((await get('/preview?q=page+209')).text).toContain('1 of 214 articles');
-  expect((await get('/preview?category=blog/news&show=drafts')).text).toContain('0 of 214 articles');
+  expect(text).toContain('215 articles');
+  for (const [query, count] of [
+    ['q=page+209', 1],
+    ['category=blog/news&show=drafts', 0],
+    ['show=scheduled', 1],
+    ['show=with+warnings', 1],
+    ['show=with+problems', 0],
+  ])
+    expect((await get(`/preview?${query}`)).text).toContain(`${count} of 215 articles`);
   expect(await get('/preview/blog/news/none')).toMatchObject({ status: 404 });
 });
 

@@ -144,6 +144,17 @@ test.each(
   expect(readTree(root)).toEqual(before);
 });
 
+test('the first article of a blog has any cover', async () => {
+  const root = createProject({
+    'content/blog/news/first.md': undefined,
+    'content/blog/news/second.md': undefined,
+    'content/blog/news/category.yaml': 'name: News\n',
+  });
+  expect((await runNew(root, ['blog', 'A title', '--category', 'news'])).stderr).toContain(
+    'the cover is /media/covers/cover.svg for now',
+  );
+});
+
 test('a blog without any cover is refused, as the article could not be checked', async () => {
   const root = createProject({
     'content/blog/news/first.md': undefined,

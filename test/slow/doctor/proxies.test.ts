@@ -26,8 +26,6 @@ interface Fault {
   readonly location?: Readonly<Record<string, string>>;
   /** Other settings of the service; `PORT` is the port of the proxy. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Where the proxy forwards to, if not to the service. */
-  readonly to?: string;
   /** The checks that find it. */
   readonly found: readonly string[];
 }
@@ -101,12 +99,6 @@ const faults: Readonly<Record<string, Fault>> = {
     settings: { PUBLIC_URL: 'https://api.elsewhere.example' },
     found: ['address of streams'],
   },
-  'the service is down': { to: '127.0.0.1:1', found: ['answers'] },
-  'another service is there': { location: { 'if ($uri)': '{ return 200 "ok"; }' }, found: ['answers'] },
-  'it redirects': {
-    location: { 'if ($uri)': '{ return 301 https://www.example.com$request_uri; }' },
-    found: ['answers'],
-  },
 };
 
 describeNginx((run) => {
@@ -143,7 +135,7 @@ describeNginx((run) => {
 });
 
 /** Starts the service behind nginx, as a fault has them. */
-async function startProxy(run: RunNginx, { location, settings, to }: Fault): Promise<SharedApp> {
+async function startProxy(run: RunNginx, { location, settings }: Fault): Promise<SharedApp> {
   const reserved = await findFreePort();
   const app = await serveShared({
     // Slow enough that what a busy machine needs for a burst of requests does not fill it again.
@@ -154,8 +146,7 @@ async function startProxy(run: RunNginx, { location, settings, to }: Fault): Pro
     ...settings,
   });
   const directives = { ...good, ...location };
-  const target = to ?? `127.0.0.1:${app.port}`;
-  await run((folder, port) => configure(folder, port, target, directives), reserved);
+  await run((folder, port) => configure(folder, port, `127.0.0.1:${app.port}`, directives), reserved);
   return { ...app, url: `http://localhost:${reserved}` };
 }
 
