@@ -169,10 +169,11 @@ function checkNames({ articles, content, now }: Site, diagnostics: Diagnostics):
   for (const { collection, slug, name, articles: files } of content.categories) {
     if (name !== undefined || !files[0]) continue;
     const similar = content.categories.find((other) => {
+      if (Math.abs(slug.length - other.slug.length) > 1 || distance(slug, other.slug) !== 1) return false;
       const isRarer = files.length < other.articles.length || (files.length === other.articles.length && other.name);
       // Short words are codes of languages and countries.
       const own = slug.split('-').find((word) => !other.slug.split('-').includes(word));
-      return isRarer && other.collection === collection && own && own.length > 3 && distance(slug, other.slug) === 1;
+      return isRarer && other.collection === collection && own && own.length > 3;
     });
     if (!similar) continue;
     const hint = `move its articles to ${similar.slug}/, or say its name in category.yaml`;

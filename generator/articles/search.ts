@@ -53,9 +53,8 @@ async function createIndex(hasText: boolean) {
   const terms = new Map<string, string>();
   const toTerm = (word: string): string => {
     // What `processTerm` says. Most words occur many times.
-    const term = terms.get(word) ?? word.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase();
-    terms.set(word, term);
-    return term;
+    if (!terms.has(word)) terms.set(word, word.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase());
+    return terms.get(word)!;
   };
   const index: MiniSearch<Search['entries'][number]> = new Index({ ...options, processTerm: toTerm });
   /** What is indexed, by path. */
