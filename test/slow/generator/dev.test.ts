@@ -208,12 +208,13 @@ test('a preview that could not be written is written with the next change', asyn
     'content/blog/news/first.md': article({}, '## Details\n\nOnce.\n'),
     'content/blog/news/second.md': article({}, 'Once.\n'),
   });
-  await expect.poll(() => failures.length, eventually).toBe(1);
+  // The second file may be seen in a build of its own.
+  await expect.poll(() => failures.length, eventually).toBeGreaterThan(0);
   rmSync(folder);
   writeFiles(root, { 'content/knowledgebase/vps/ssh.md': guide('Keys', 'Twice.\n') });
-  await expect.poll(() => results.length, eventually).toBe(2);
-  expect(results[1]!.release!.id).toBe(JSON.parse(read('../../manifest.json')).id);
-  expect(read('kb/article/vps/ssh.json')).toContain('Twice');
+  await expect.poll(() => results.length, eventually).toBeGreaterThan(1);
+  await expect.poll(() => read('kb/article/vps/ssh.json'), eventually).toContain('Twice');
+  await expect.poll(() => results.at(-1)!.release!.id, eventually).toBe(JSON.parse(read('../../manifest.json')).id);
   for (const name of ['first', 'second']) expect(read(`blog/article/news/${name}.json`)).toContain('Once');
 });
 
