@@ -50,7 +50,7 @@ describe('a check ends within 10 s of CPU and 1 GiB if an article is', () => {
   const nestedLists = lines(700, (level) => `${'  '.repeat(level)}- x`);
   const manyRanges = `\`\`\`text {${'1-40000,'.repeat(8000)}}\n${'x\n'.repeat(40_000)}\`\`\`\n`;
 
-  test('refused early: 17 of them together', async () => {
+  test('refused early: 13 of them together', async () => {
     const frontMatterTooLong =
       '1:1  the front matter is longer than 16384 characters (end it with a line of exactly ---)';
     const withYaml = (yaml: string): string => `---\n${yaml}\n---\n\nText.\n`;
@@ -60,9 +60,6 @@ describe('a check ends within 10 s of CPU and 1 GiB if an article is', () => {
         'Lorem ipsum dolor sit amet.\n\n'.repeat(700_000),
         '1:1  the file has 20300056 bytes, more than the limit of 524288 (split it up)',
       ],
-      ['101 nested lists', `${'- '.repeat(101)}x\n`, `6:1  ${tooNested}`],
-      ['101 nested quotes below a text', `Text.\n\n${'>'.repeat(101)} x\n`, `8:1  ${tooNested}`],
-      ['60,001 lines', 'a\n'.repeat(60_001), tooLong(60_001)],
       ['1,500 nested lists on one line', `${'- '.repeat(1500)}x\n`, `6:1  ${tooNested}`],
       ['700 nested lists, one a line', nestedLists, `106:1  ${tooNested}`],
       ['1,500 nested quotes', `${'>'.repeat(1500)} x\n`, `6:1  ${tooNested}`],
@@ -71,11 +68,6 @@ describe('a check ends within 10 s of CPU and 1 GiB if an article is', () => {
       ['10,000 nested elements, one a line', '<div>\n\n'.repeat(10_000), tooDeep],
       ['5,000 nested SVG elements', `${'<svg><foreignObject>'.repeat(5000)}x\n`, tooDeep],
       ['500 kB of a]', `${'a]'.repeat(250_000)}\n`, tooLong(250_001)],
-      [
-        'a table of 101 columns and 100 rows',
-        `Text.\n\n${table(101, 99)}`,
-        '8:1  the table has 10100 cells, more than the limit of 10000 (split it up)',
-      ],
     ];
     const rows = [
       ...bodies.map(([name, markdown, problem]) => [name, guide(name, markdown), problem]),
