@@ -267,6 +267,10 @@ describe('the tables', () => {
       for (const argument of args) {
         const optional = argument.optional ? ', optional: ' : ': ';
         expect(words).toContain(`${argument.name} ${optional}${argument.description}`);
+        for (const [value, meaning] of Object.entries(argument.values ?? {})) {
+          expect(meaning).toMatch(/^[A-Z].+\.$/);
+          expect(words).toContain(`${value} : ${meaning}`);
+        }
       }
     }
     for (const { code, meaning, client } of Object.values(closeCodes)) {
