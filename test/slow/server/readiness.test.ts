@@ -24,8 +24,8 @@ async function askReady(app: { readonly port: number }) {
   return { status, text };
 }
 
-/** The log lines about failures. */
-const failures = (app: Pick<TestApp, 'log'>) => app.log().filter(({ level }) => level === 'error' || level === 'warn');
+/** The lines of a log about failures. */
+const failures = (log: ReturnType<TestApp['log']>) => log.filter(({ level }) => level === 'error' || level === 'warn');
 
 describePostgres((server) => {
   test('a store that does not answer makes the server unready, and is logged once', async () => {
@@ -51,7 +51,7 @@ describePostgres((server) => {
     expect((await ask(app, '/health')).status).toBe(200);
     // On a busy machine the database may also count limits late, which has a line of its own.
     const log = app.log().filter(({ msg }) => !String(msg).includes('does not count limits in time'));
-    expect(failures({ log: () => log })).toEqual([
+    expect(failures(log)).toEqual([
       expect.objectContaining({ level: 'error', msg: 'the store does not answer', reason: expect.any(String) }),
     ]);
     expect(JSON.stringify(log)).not.toContain('"stack"');
@@ -131,7 +131,7 @@ test('a deleted database file makes the server unready, and no request is served
   expect(world.panel.signals).toEqual(['start']);
   await expect.poll(() => askReady(app), eventually).toEqual(unready);
   expect((await ask(app, '/v1/plans')).status).toBe(200);
-  expect(failures(app)).toEqual([
+  expect(failures(app.log())).toEqual([
     expect.objectContaining({ msg: 'the store does not answer', reason: expect.stringContaining(file) }),
   ]);
   expect(existsSync(file)).toBe(false);
