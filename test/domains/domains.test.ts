@@ -5,7 +5,7 @@ import type { TestApp } from '../helpers/app.ts';
 import { buildProject, createProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
 import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
 import { createWhmcsUpstream, whmcsCredential } from '../helpers/upstream-whmcs.ts';
-import { ask } from '../server/ask.ts';
+import { ask, askJson } from '../server/ask.ts';
 import { wrongNames } from '../server/wrong-names.ts';
 import type { Availability } from '../../server/domains/lookup/query.ts';
 import type { DomainName } from '../../server/domains/names.ts';
@@ -40,13 +40,13 @@ async function serve(settings: Record<string, string> = {}) {
 }
 
 async function search(app: TestApp, name: string) {
-  const { status, text } = await ask(app, `/v1/domains/search?domain=${encodeURIComponent(name)}`);
-  return { status, body: JSON.parse(text) as Record<string, unknown> };
+  const { status, json: body } = await askJson(app, `/v1/domains/search?domain=${encodeURIComponent(name)}`);
+  return { status, body };
 }
 
 async function listed(app: TestApp) {
-  const { status, text } = await ask(app, '/v1/domains/tlds');
-  return { status, ...(JSON.parse(text) as { tlds: { tld: string }[] }) };
+  const { status, json } = await askJson<{ tlds: { tld: string }[] }>(app, '/v1/domains/tlds');
+  return { status, ...json };
 }
 
 test('a free and a taken name are distinguished, with prices and order URLs', async () => {
@@ -168,9 +168,9 @@ test.each([
   const root = createProject({ 'catalog/domains.yaml': catalogText });
   await buildProject(root);
   const app = await createTestApp({ root, settings: { ...generous, DATA_DIR: temporaryFolder() } });
-  const { status, text } = await ask(app, '/v1/domains/tlds');
+  const { status, json } = await askJson(app, '/v1/domains/tlds');
   expect(status).toBe(list);
-  expect(JSON.parse(text)).toMatchObject(list === 200 ? { tlds: [] } : { error: 'pricing_unavailable' });
+  expect(json).toMatchObject(list === 200 ? { tlds: [] } : { error: 'pricing_unavailable' });
   expect((await search(app, 'a.com')).status).toBe(found);
   expect(await search(app, 'a b.com')).toMatchObject({ status: 400, body: { error: 'invalid_domain' } });
 });

@@ -5,7 +5,7 @@ import { parseDomainName } from '../../server/domains/names.ts';
 import { wrongNames } from '../server/wrong-names.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { createDnsUpstream } from '../helpers/upstream-dns.ts';
-import { ask } from '../server/ask.ts';
+import { askJson } from '../server/ask.ts';
 import { serveShared } from '../server/shared.ts';
 
 const tlds = new Set(['com', 'de', 'net', 'jp', 'ws', 'uk', 'pl', 'eu.com', 'co.at', 'xn--p1ai', 'xn--fiqs8s']);
@@ -92,8 +92,9 @@ async function serveCom() {
 }
 
 async function search(app: TestApp, name: string) {
-  const { status, headers, text } = await ask(app, `/v1/domains/search?domain=${encodeURIComponent(name)}`);
-  return { status, headers, ...(JSON.parse(text) as { domain?: string; error?: string; message?: string }) };
+  const target = `/v1/domains/search?domain=${encodeURIComponent(name)}`;
+  const { json, ...answer } = await askJson<{ domain?: string; error?: string; message?: string }>(app, target);
+  return { ...answer, ...json };
 }
 
 const faults: Readonly<Record<string, string>> = {
@@ -208,7 +209,7 @@ test('an internationalised name is answered with its other form in a header, whi
     [200, 'xn--wgv71a119e.com', '%E6%97%A5%E6%9C%AC%E8%AA%9E.com'],
     [200, 'books.com', undefined],
   ]);
-  expect(JSON.parse((await ask(app, '/v1/openapi.json')).text)).toMatchObject({
+  expect((await askJson(app, '/v1/openapi.json')).json).toMatchObject({
     paths: {
       '/v1/domains/search': {
         get: {

@@ -3,7 +3,7 @@ import { renderProblem } from '#contract/problem.ts';
 import { stopTimeouts } from '../helpers/clock.ts';
 import { isPost } from '../helpers/upstream.ts';
 import { runHere } from '../commands/run-command.ts';
-import { ask, askEndpoint } from '../server/ask.ts';
+import { ask, askEndpoint, askJson } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
 import { borrowHosting } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
@@ -22,8 +22,8 @@ async function actionOf(app: SharedApp, requestId: string, key = app.key) {
 
 /** Asks for a page of the activity. */
 async function pageOf(app: SharedApp, query = '', key = app.key) {
-  const { text } = await ask(app, `/v1/hosting/activity${query}`, { key });
-  return JSON.parse(text) as { success: true; activity: Record<string, unknown>[]; next: string | null };
+  type Page = { success: true; activity: Record<string, unknown>[]; next: string | null };
+  return (await askJson<Page>(app, `/v1/hosting/activity${query}`, { key })).json;
 }
 
 function act(app: SharedApp, name: 'startVps' | 'killGameServer' | 'sendGameCommand', requestId: string, more = {}) {

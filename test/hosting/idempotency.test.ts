@@ -6,7 +6,7 @@ import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import type { Seen } from '../helpers/upstream.ts';
-import { ask, askEndpoint } from '../server/ask.ts';
+import { ask, askEndpoint, askJson } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
 import { createServable, serveProcess, startProcess } from '../server/process.ts';
 import { borrowHosting } from '../server/shared.ts';
@@ -234,6 +234,6 @@ test('after an action failed unexpectedly, its outcome is unknown, and its Idemp
   expect(readFileSync(started, 'utf8')).toBe('x');
   const sent = (await Array.fromAsync(world.store.audit.entries({}))).filter(({ phase }) => phase === 'requested');
   expect(sent).toHaveLength(1);
-  const { text } = await ask(app, `/v1/hosting/actions/${String(first.headers['x-request-id'])}`, { key: app.key });
-  expect(JSON.parse(text)).toMatchObject({ action: 'start', server: 'vps:mine', status: 'unknown' });
+  const { json } = await askJson(app, `/v1/hosting/actions/${String(first.headers['x-request-id'])}`, { key: app.key });
+  expect(json).toMatchObject({ action: 'start', server: 'vps:mine', status: 'unknown' });
 });

@@ -7,7 +7,7 @@ import { openClient } from '../helpers/console-client.ts';
 import type { TestClient } from '../helpers/console-client.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { readTables } from '../helpers/postgres.ts';
-import { ask } from '../server/ask.ts';
+import { askJson } from '../server/ask.ts';
 import { serveHosting, sharedProject } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
@@ -47,9 +47,11 @@ type Keyed = Pick<SharedApp, 'port' | 'key'>;
 
 /** Fetches the address of the console stream and a token. */
 export async function bootstrap(app: Keyed): Promise<{ socket_url: string; token: string }> {
-  const { status, text } = await ask(app, '/v1/hosting/game/console/mine/websocket', { key: app.key });
+  type Bootstrap = { websocket: { socket_url: string; token: string } };
+  const target = '/v1/hosting/game/console/mine/websocket';
+  const { status, json } = await askJson<Bootstrap>(app, target, { key: app.key });
   expect(status).toBe(200);
-  return (JSON.parse(text) as { websocket: { socket_url: string; token: string } }).websocket;
+  return json.websocket;
 }
 
 /** Opens an authenticated console stream. */

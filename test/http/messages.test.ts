@@ -4,7 +4,7 @@ import { renderProblem } from '#contract/problem.ts';
 import { document, operationsOf } from '../contract/document.ts';
 import { hetznerToken } from '../helpers/upstream-hetzner.ts';
 import { panelKeys } from '../helpers/upstream-panel.ts';
-import { ask, askEndpoint } from '../server/ask.ts';
+import { askEndpoint, askJson } from '../server/ask.ts';
 import { borrowHosting, serveHosting, sharedApp } from '../server/shared.ts';
 import { describeEndpoint, serverAccessOf, serverNames } from '../server/targets.ts';
 
@@ -140,9 +140,9 @@ describe.each(serverNames)('%s', (name) => {
     expect(example(502, 'provider_error')).toBe(message);
     expect(responses[502]!.description).toContain(`${message}.`);
     const app = await sharedApp();
-    const { text } = await ask(app, path.replace(/\{\w+\}/, 'theirs'), { method, key: app.key });
+    const { json } = await askJson(app, path.replace(/\{\w+\}/, 'theirs'), { method, key: app.key });
     const forbidden = `You do not have access to this ${kind === 'vps' ? 'VPS' : 'game server'}`;
-    expect(JSON.parse(text)).toEqual({ success: false, error: 'forbidden', message: forbidden });
+    expect(json).toEqual({ success: false, error: 'forbidden', message: forbidden });
     expect(example(403, 'forbidden')).toBe(forbidden);
     if (!('confirmation_required' in examplesOf(400))) return;
     const needed =

@@ -7,7 +7,7 @@ import type { ProblemCode } from '#contract/problem.ts';
 import { generateApiKey } from '../../server/keys/authorize.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
-import { ask } from '../server/ask.ts';
+import { ask, askJson } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
 import { stopClock } from '../helpers/clock.ts';
 import { serveShared, sharedApp, sharedHosting } from '../server/shared.ts';
@@ -253,8 +253,8 @@ describe('if a request has several problems, the response names the first:', () 
       writer: await issueKey({ scopes: ['game-console:read_write'], servers }),
     };
     const headers = key === undefined ? {} : { Authorization: `Bearer ${keys[key]}` };
-    const { text } = await ask(app, target, { method, headers, body });
-    expect((JSON.parse(text) as { error: string }).error).toBe(code);
+    const { json } = await askJson(app, target, { method, headers, body });
+    expect(json.error).toBe(code);
   });
 
   test('the rate limit of the IP address, before the key', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ask } from '../server/ask.ts';
+import { ask, askJson } from '../server/ask.ts';
 import type { Answer } from '../server/ask.ts';
 import { stopClock } from '../helpers/clock.ts';
 import { borrowHosting, serveShared, sharedApp, sharedHosting } from '../server/shared.ts';
@@ -54,10 +54,9 @@ test('GET and HEAD count as reads', async () => {
 
 describe('the servers of a key', () => {
   async function page(app: SharedApp, key: string, query = '') {
-    const { status, text } = await ask(app, `/v1/hosting/servers${query}`, {
-      headers: { Authorization: `Bearer ${key}` },
-    });
-    return { status, ...(JSON.parse(text) as { servers: Listed[]; next: string | null; error?: string }) };
+    type Page = { servers: Listed[]; next: string | null; error?: string };
+    const { status, json } = await askJson<Page>(app, `/v1/hosting/servers${query}`, { key });
+    return { status, ...json };
   }
 
   test('have the actions that the scopes allow, and the paths of their endpoints, which answer', async () => {

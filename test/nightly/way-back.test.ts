@@ -18,7 +18,7 @@ import { createPanelUpstream, panelKeys } from '../helpers/upstream-panel.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import { mountSmall } from '../helpers/permitted.ts';
 import { openStream } from '../hosting/instances.ts';
-import { ask } from '../server/ask.ts';
+import { ask, askJson } from '../server/ask.ts';
 import { commit, createMachine, createTemplate, pasted, readScenes } from './way-back/machine.ts';
 import type { Machine, MachineOptions, Template } from './way-back/machine.ts';
 
@@ -62,7 +62,7 @@ const start = (machine: Machine, key: string) =>
   ask(machine, '/v1/hosting/game/power/mine/start', { method: 'POST', key });
 const titles = async (machine: Machine): Promise<string> => (await ask(machine, '/v1/blog/list')).text;
 const versionOf = async (server: Server): Promise<string> =>
-  (JSON.parse((await ask(server, '/v1/info')).text) as { version: string }).version.replace(/\+.*/, '');
+  (await askJson<{ version: string }>(server, '/v1/info')).json.version.replace(/\+.*/, '');
 const vote = async (server: Server): Promise<number> => {
   const body = JSON.stringify({ helpful: true, title: 'Connect with SSH', slug: '/knowledgebase/vps/ssh' });
   return (await ask(server, '/v1/kb/feedback', { method: 'POST', body })).status;

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createTestApp } from '../helpers/app.ts';
 import { article, buildProject, createProject, guide } from '../helpers/project.ts';
-import { ask } from '../server/ask.ts';
+import { ask, askJson } from '../server/ask.ts';
 import { sharedApp } from '../server/shared.ts';
-
-const json = (text: string): unknown => JSON.parse(text);
 
 describe('a list', () => {
   test('of the blog is ordered by date, newest first, and by path within a day', async () => {
@@ -15,7 +13,7 @@ describe('a list', () => {
     });
     await buildProject(root);
     const app = await createTestApp({ root });
-    const list = json((await ask(app, '/v1/blog/list')).text) as { path: string; date: string }[];
+    const list = (await askJson<{ path: string; date: string }[]>(app, '/v1/blog/list')).json;
     expect(list.map(({ date, path }) => `${date} ${path}`)).toEqual([
       '2026-11-20 /blog/news/newest',
       '2026-03-04 /blog/guides/same-day',
@@ -27,7 +25,7 @@ describe('a list', () => {
 
   test('of the blog has entries as specified', async () => {
     const app = await sharedApp();
-    const list = json((await ask(app, '/v1/blog/list')).text) as unknown[];
+    const list = (await askJson<unknown[]>(app, '/v1/blog/list')).json;
     expect(list[1]).toEqual({
       title: 'First',
       description: 'What it says.',
@@ -47,7 +45,7 @@ describe('a list', () => {
     });
     await buildProject(root);
     const app = await createTestApp({ root });
-    const list = json((await ask(app, '/v1/kb/list')).text) as { title: string }[];
+    const list = (await askJson<{ title: string }[]>(app, '/v1/kb/list')).json;
     expect(list.map(({ title }) => title)).toEqual(['Backups', 'Connect with SSH', 'DNS records', 'Zones']);
   });
 
@@ -55,7 +53,7 @@ describe('a list', () => {
     'of the knowledge base without a category has all articles (%s)',
     async (target) => {
       const app = await sharedApp();
-      expect(json((await ask(app, target)).text)).toEqual([ssh, records]);
+      expect((await askJson(app, target)).json).toEqual([ssh, records]);
     },
   );
 
@@ -66,7 +64,7 @@ describe('a list', () => {
     '/v1/kb/list?category=vps&category=vps',
   ])('of the knowledge base is filtered by category (%s)', async (target) => {
     const app = await sharedApp();
-    expect(json((await ask(app, target)).text)).toEqual([ssh]);
+    expect((await askJson(app, target)).json).toEqual([ssh]);
   });
 
   test.each('none VPS news vps/ ../list __proto__ constructor %00 %zz vps.json %2576ps'.split(' '))(
@@ -109,9 +107,9 @@ describe.each([
     ['twice, in two spellings', `path=${path}&path=${encoded}`],
   ])('finds an article by its path, %s', async (_, query) => {
     const app = await sharedApp();
-    const { status, headers, text } = await ask(app, `${endpoint}?${query}`);
+    const { status, headers, json } = await askJson(app, `${endpoint}?${query}`);
     expect(status).toBe(200);
-    expect(json(text)).toMatchObject({ path });
+    expect(json).toMatchObject({ path });
     expect(headers).not.toHaveProperty('content-location');
   });
 

@@ -7,7 +7,7 @@ import { pruneReleases, rollback } from '../../generator/release/releases.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { article, buildProject, siteUrls, writeFiles } from '../helpers/project.ts';
-import { ask } from '../server/ask.ts';
+import { ask, askJson } from '../server/ask.ts';
 import { damages } from './damage.ts';
 import { copyProject, eventually } from '../server/shared.ts';
 import { describeEndpoint, readManifest, requestOf, servedFiles, storedNames } from '../server/targets.ts';
@@ -20,10 +20,10 @@ function change(app: TestApp, title: string): void {
 }
 
 async function titles(app: TestApp): Promise<string[]> {
-  const read = async (target: string): Promise<unknown> => JSON.parse((await ask(app, target)).text);
-  const list = (await read('/v1/blog/list')) as { title: string }[];
-  const one = (await read('/v1/blog/article?path=/blog/news/first')) as { title: string };
-  return [list[1]!.title, one.title];
+  type Titled = { title: string };
+  const { json: list } = await askJson<Titled[]>(app, '/v1/blog/list');
+  const { json: first } = await askJson<Titled>(app, '/v1/blog/article?path=/blog/news/first');
+  return [list[1]!.title, first.title];
 }
 
 async function expectServed(app: TestApp, title: string): Promise<void> {

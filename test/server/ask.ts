@@ -13,6 +13,11 @@ export interface Answer {
   readonly text: string;
 }
 
+/** An answer in JSON, parsed. */
+interface JsonAnswer<Json> extends Pick<Answer, 'status' | 'headers'> {
+  readonly json: Json;
+}
+
 /** The options of a request. */
 export interface Question {
   readonly method?: string;
@@ -32,6 +37,16 @@ export async function ask(app: { readonly port: number }, target: string, questi
   if (!isPreflight(question))
     compareRemote(app.port, { method: question.method ?? 'GET', target, status, headers, body });
   return answer;
+}
+
+/** Sends a request and parses the JSON of its answer, whose shape is the caller's claim. */
+export async function askJson<Json = Record<string, unknown>>(
+  app: { readonly port: number },
+  target: string,
+  question?: Question,
+): Promise<JsonAnswer<Json>> {
+  const { status, headers, text } = await ask(app, target, question);
+  return { status, headers, json: JSON.parse(text) as Json };
 }
 
 /** Sends an endpoint a valid request, with changes. */

@@ -6,7 +6,7 @@ import { listSettings, readEnv, readVersion } from '../../server/env.ts';
 import { EnvError } from '../../server/settings.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { temporaryFolder, writeFiles } from '../helpers/project.ts';
-import { ask } from './ask.ts';
+import { askJson } from './ask.ts';
 import { sharedProject } from './shared.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
@@ -63,7 +63,7 @@ describe('the version', () => {
   test('is that of git, and /v1/info and the log say it', async () => {
     const here = readVersion(resolve(import.meta.dirname, '../..'));
     const app = await createTestApp({ root: await sharedProject(), settings: { SERVICE_VERSION: '' } });
-    expect(JSON.parse((await ask(app, '/v1/info')).text)).toEqual({ version: here });
+    expect((await askJson(app, '/v1/info')).json).toEqual({ version: here });
     expect(JSON.stringify(app.log())).toContain(here);
   });
 });

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { unlimited } from '../../helpers/app.ts';
 import { listen } from '../../helpers/free-port.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
-import { ask } from '../../server/ask.ts';
+import { ask, askJson } from '../../server/ask.ts';
 import { createServable, startProcess } from '../../server/process.ts';
 import type { ServerProcess } from '../../server/process.ts';
 
@@ -35,8 +35,8 @@ test('the demo servers support all actions of their kinds', async () => {
   const game = '/v1/hosting/game';
   const post = (target: string, body?: string) => ask({ port }, target, { method: 'POST', key, body });
   const log = async (): Promise<string> => {
-    const { text } = await ask({ port }, `${game}/logs/demo/latest`, { key });
-    return (JSON.parse(text) as { content: string }).content;
+    const { json } = await askJson<{ content: string }>({ port }, `${game}/logs/demo/latest`, { key });
+    return json.content;
   };
   const power = async (action: string, status = 200) =>
     expect(await post(`${game}/power/demo/${action}`)).toMatchObject({ status });

@@ -6,7 +6,7 @@ import { openClient } from '../../helpers/console-client.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
 import { describePostgres } from '../../helpers/postgres.ts';
 import { bootstrap, createInstances, openStream } from '../../hosting/instances.ts';
-import { ask, askEndpoint } from '../../server/ask.ts';
+import { askEndpoint, askJson } from '../../server/ask.ts';
 import type { SharedApp } from '../../server/shared.ts';
 
 /** How a stream ended; `open` if it did not end within 6 s. */
@@ -14,9 +14,9 @@ const endOf = (client: TestClient): Promise<unknown> =>
   Promise.race([client.ended, sleep(6000, 'open', { ref: false })]);
 
 async function readActivity(app: SharedApp, query: string): Promise<{ ids: string[]; next: string | null }> {
-  const { text } = await ask(app, `/v1/hosting/activity?${query}`, { key: app.key });
-  const { activity, next } = JSON.parse(text) as { activity: { request_id: string }[]; next: string | null };
-  return { ids: activity.map(({ request_id: id }) => id), next };
+  type Page = { activity: { request_id: string }[]; next: string | null };
+  const { json } = await askJson<Page>(app, `/v1/hosting/activity?${query}`, { key: app.key });
+  return { ids: json.activity.map(({ request_id: id }) => id), next: json.next };
 }
 
 /** Tests with one kind of store, shared by two instances. */

@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { makeCurrent } from '../../../generator/release/history.ts';
 import { temporaryFolder, writeFiles } from '../../helpers/project.ts';
-import { ask } from '../../server/ask.ts';
+import { askJson } from '../../server/ask.ts';
 import { damages } from '../../releases/damage.ts';
 import { createServable, startProcess } from '../../server/process.ts';
 import { readManifest } from '../../server/targets.ts';
@@ -109,8 +109,8 @@ test('an .env file sets what the environment does not', async () => {
   const cwd = temporaryFolder();
   writeFiles(cwd, { '.env': `SERVICE_VERSION=from-file\nDIST_DIR=${settings.DIST_DIR}\nPORT=nonsense\n` });
   const server = startProcess({ PORT: '0' }, { cwd });
-  const { text } = await ask({ port: await server.listening() }, '/v1/info');
-  expect(JSON.parse(text)).toEqual({ version: 'from-file' });
+  const { json } = await askJson({ port: await server.listening() }, '/v1/info');
+  expect(json).toEqual({ version: 'from-file' });
 });
 
 test('an unreadable .env is named in one line', async () => {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { openRaw } from '../../helpers/app.ts';
 import { buildProject } from '../../helpers/project.ts';
-import { ask } from '../../server/ask.ts';
+import { ask, askJson } from '../../server/ask.ts';
 import { createServable, serveProcess, startProcess } from '../../server/process.ts';
 import { eventually } from '../../server/shared.ts';
 import { readManifest } from '../../server/targets.ts';
@@ -35,8 +35,8 @@ describe('the start', () => {
       version: '7.8.9',
     });
     expect(Date.parse(line.time as string)).toBeGreaterThan(Date.now() - 60_000);
-    const { text } = await ask(server, '/v1/info');
-    expect(JSON.parse(text)).toEqual({ version: '7.8.9' });
+    const { json } = await askJson(server, '/v1/info');
+    expect(json).toEqual({ version: '7.8.9' });
     expect(server.stderr()).toBe('');
   });
 

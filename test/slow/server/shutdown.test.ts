@@ -8,7 +8,7 @@ import { createTestApp } from '../../helpers/app.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import type { Seen } from '../../helpers/upstream.ts';
-import { ask, askEndpoint } from '../../server/ask.ts';
+import { ask, askEndpoint, askJson } from '../../server/ask.ts';
 import { createServable, startProcess } from '../../server/process.ts';
 import { eventually, serveHosting, sharedProject } from '../../server/shared.ts';
 import type { SharedApp } from '../../server/shared.ts';
@@ -79,7 +79,7 @@ test('Ctrl-C in the terminal of npm lets the action under way end, keeps the del
   child.stdin.write('\u0003');
   await expect.poll(() => printed, eventually).toMatch(/"msg":"draining"/);
   await sleep(500);
-  expect(JSON.parse((await ask(app, '/ready')).text)).toEqual({ status: 'draining' });
+  expect((await askJson(app, '/ready')).json).toEqual({ status: 'draining' });
   expect(await running).toBe(200);
   expect(await closed).toEqual([0, null]);
   expect(performance.now() - began).toBeGreaterThan(2900);

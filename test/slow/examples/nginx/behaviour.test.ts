@@ -11,7 +11,7 @@ import type { Places } from '../../../helpers/nginx.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../../../helpers/project.ts';
 import { serve } from '../../../helpers/upstream.ts';
 import { openStream } from '../../../hosting/instances.ts';
-import { ask, askEndpoint } from '../../../server/ask.ts';
+import { ask, askEndpoint, askJson } from '../../../server/ask.ts';
 import { stopClock } from '../../../helpers/clock.ts';
 import { copyProject, serveShared } from '../../../server/shared.ts';
 import type { SharedApp } from '../../../server/shared.ts';
@@ -133,12 +133,12 @@ describeNginx((run) => {
     const { app, proxied, cache } = await start({ statusFile }, { STATUS_FILE: statusFile });
     await expect.poll(async () => (await ask(proxied, '/v1/status')).status).toBe(200);
     await expect.poll(() => readFileSync(statusFile, 'utf8')).toContain('"status"');
-    const usual = await ask(proxied, '/v1/status');
+    const usual = await askJson(proxied, '/v1/status');
     await app.stop();
     ageCache(cache, 60);
     const down = await ask(proxied, '/v1/status');
     expect(down).toMatchObject({ status: 200, text: readFileSync(statusFile, 'utf8') });
-    expect(JSON.parse(down.text)).toEqual(JSON.parse(usual.text));
+    expect(JSON.parse(down.text)).toEqual(usual.json);
     expect(down.headers).toMatchObject({
       'content-type': 'application/json',
       'cache-control': usual.headers['cache-control'],
@@ -281,10 +281,10 @@ describeNginx((run) => {
     const publish = async (title: string): Promise<void> => {
       writeFiles(root, { 'content/blog/news/first.md': article({ title, date: '2026-01-02' }, '## Details\n') });
       await buildProject(root);
-      await expect.poll(async () => titleOf(await ask(app, first))).toBe(title);
+      await expect.poll(async () => titleOf(app)).toBe(title);
     };
-    const titleOf = ({ text }: { text: string }) => (JSON.parse(text) as { title: string }).title;
-    const seen = async () => titleOf(await ask(proxied, first));
+    const titleOf = async (from: typeof app) => (await askJson(from, first)).json.title;
+    const seen = () => titleOf(proxied);
     expect(await seen()).toBe('First');
     await publish('Second');
     expect(await seen()).toBe('First');
