@@ -5,7 +5,7 @@ import { document, operationsOf } from './document.ts';
 
 const codes = Object.keys(problems) as ProblemCode[];
 
-test('the codes that no operation describes have these statuses, and all others those of the reviewed document', () => {
+test('the codes that no operation describes have these statuses, and the contract pins the others', () => {
   const contents = operationsOf(document).flatMap(({ responses }) =>
     Object.values(responses).flatMap(({ content = {} }) => Object.values(content)),
   );
