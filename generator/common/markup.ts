@@ -44,11 +44,6 @@ export function escapeXml(text: string): string {
   return toEntities(text.replace(impossible, ''), /[&<>"\r]/g);
 }
 
-/** Replaces the URLs in the value of a `srcset`, each of which precedes its width or density. */
-export function mapSrcset(value: string, map: (url: string) => string): string {
-  return value.replace(/([^\s,]\S*[^\s,])([^,]*)/g, (_, url: string, size: string) => map(url) + size);
-}
-
 function toEntities(text: string, special: RegExp): string {
   const entities = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": '#39', '\r': '#13' };
   return text.replace(special, (character) => `&${entities[character as keyof typeof entities]};`);

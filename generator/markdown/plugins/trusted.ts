@@ -3,7 +3,6 @@ import GithubSlugger from 'github-slugger';
 import type { Element, Nodes, Parents, Properties, Root } from 'hast';
 import { toString } from 'hast-util-to-string';
 import type { Position } from '../../common/finding.ts';
-import { mapSrcset } from '../../common/markup.ts';
 import { decorateCode } from './code.ts';
 import { walk } from './walk.ts';
 
@@ -114,6 +113,11 @@ function resolveUrls({ tagName, properties }: Element, resolve: (url: string, us
   // The sanitiser does not check the URLs in a srcset.
   if (/(?:^|,)\s*(?!https?:)[a-z][a-z0-9+.-]*:/i.test(properties.srcSet)) delete properties.srcSet;
   else properties.srcSet = mapSrcset(properties.srcSet, (url) => resolve(url, 'picture'));
+}
+
+/** Replaces the URLs in the value of a `srcset`, each of which precedes its width or density. */
+export function mapSrcset(value: string, map: (url: string) => string): string {
+  return value.replace(/([^\s,]\S*[^\s,])([^,]*)/g, (_, url: string, size: string) => map(url) + size);
 }
 
 /** Lets browsers load an own picture when it is needed, and reserves a place for its size. */
