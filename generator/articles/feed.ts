@@ -1,8 +1,8 @@
 import type { Authors, ContentItem } from '#contract/articles.ts';
 import { mediaTypes } from '#contract/articles.ts';
 import { staticFiles } from '#contract/endpoints.ts';
-import { escapeXml, xml } from '#common/markup.ts';
-import type { Markup } from '#common/markup.ts';
+import { escapeXml, xml } from '../markdown/markup.ts';
+import type { Markup } from '../markdown/markup.ts';
 import { mapSrcset } from '../markdown/plugins/trusted.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import type { SourceFolder } from '../source/load.ts';

@@ -2,8 +2,8 @@ import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ContentArticle, KnowledgeBaseArticle } from '#contract/articles.ts';
 import type { Article } from '../articles/article.ts';
-import { html, renderDocument, trusted } from '#common/markup.ts';
-import type { Markup } from '#common/markup.ts';
+import { html, renderDocument, trusted } from '../markdown/markup.ts';
+import type { Markup } from '../markdown/markup.ts';
 import { compareText, plural } from '../source/diagnostics.ts';
 import type { Diagnostic } from '../source/diagnostics.ts';
 

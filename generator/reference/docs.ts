@@ -12,8 +12,8 @@ import { bodyLimits, rateLimits } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { problems, renderProblem } from '#contract/problem.ts';
-import { html, renderDocument, trusted } from '#common/markup.ts';
-import type { Markup } from '#common/markup.ts';
+import { html, renderDocument, trusted } from '../markdown/markup.ts';
+import type { Markup } from '../markdown/markup.ts';
 import { renderAll } from '../markdown/render.ts';
 
 const require = createRequire(import.meta.url);
