@@ -15,7 +15,7 @@ import { readCatalog } from './source/catalog.ts';
 import { plural } from './source/diagnostics.ts';
 import type { Diagnostic, Diagnostics, Strictness } from './source/diagnostics.ts';
 import { displayIn, readSource } from './source/load.ts';
-import type { Sources } from './source/load.ts';
+import type { SourceFolders } from './source/load.ts';
 import { readAuthors, readRemoved } from './source/yaml.ts';
 import type { StaticFilesRecord, StaticFilesWriter } from './static-files.ts';
 
@@ -57,7 +57,7 @@ export interface BuildResult {
 
 /** Options of {@link compile}. */
 export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'>, Pick<BuildOptions, 'urls' | 'allowEmpty'> {
-  readonly sources: Sources;
+  readonly sources: SourceFolders;
   /** What is online: its lists must not become empty, and its paths must not vanish. */
   readonly online?: Online | undefined;
   /** Starts the release after all checks; if left out, nothing is written. */
@@ -148,7 +148,7 @@ export async function compile(
 }
 
 /** Whether every article is in its place and could be read: else its path and the media that it uses are unknown. */
-function hasEveryArticle(articles: readonly Article[], { content: { files } }: Sources): boolean {
+function hasEveryArticle(articles: readonly Article[], { content: { files } }: SourceFolders): boolean {
   const written = files.filter(({ path }) => /\.md$/i.test(path) && path !== 'README.md');
   return written.length === articles.length && articles.every(({ state }) => state !== 'broken');
 }
@@ -164,7 +164,12 @@ const publicLists = [
 ] as const;
 
 /** Reports lists online that would become empty, unless their sources have problems; returns whether there is one. */
-function checkEmptied(online: Online, sources: Sources, counts: Manifest['counts'], diagnostics: Diagnostics): boolean {
+function checkEmptied(
+  online: Online,
+  sources: SourceFolders,
+  counts: Manifest['counts'],
+  diagnostics: Diagnostics,
+): boolean {
   const hasPlans = counts.services + counts.games > 0;
   const emptied = publicLists.filter(([list]) => counts[list] === 0 && (online.counts[list] ?? 0) > 0);
   for (const [list, noun, root, path] of emptied) {

@@ -6,7 +6,7 @@ import { findSimilar, suggest } from '../common/suggest.ts';
 import { copyIt, findSitePath, idPrefix, toSafeId } from '../markdown/plugins/trusted.ts';
 import type { Reference, ReferenceUse } from '../markdown/plugins/trusted.ts';
 import type { Online } from '../release/online.ts';
-import type { Diagnostics, Hint, Place } from '../source/diagnostics.ts';
+import type { Diagnostics, Hint, SourceLocation } from '../source/diagnostics.ts';
 import { displayIn, readSource } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import { formatOfEnding, formats, readMediaFacts } from '../source/media.ts';
@@ -94,7 +94,7 @@ export function checkSite(site: Site, diagnostics: Diagnostics): void {
   };
 
   /** Larger covers of the same shape are sharper, and vector pictures have no size. */
-  const checkCover = (path: string, place: Place): void => {
+  const checkCover = (path: string, place: SourceLocation): void => {
     checkMedia(path, 'link', (...problem) => diagnostics.deadReference(place, ...problem));
     if (!content.media.has(path)) return;
     if (mediaKindOf(path) !== 'image') diagnostics.error(place, 'the cover is not a picture', 'use a picture');
@@ -275,7 +275,7 @@ export function checkVanished(
   vanished: readonly string[],
   { articles }: Site,
   online: Online,
-  folder: Place,
+  folder: SourceLocation,
   diagnostics: Diagnostics,
 ): void {
   const total = online.articles.size + Object.keys(online.aliases).length;

@@ -3,7 +3,7 @@ import type { Document, ErrorCode, Node, YAMLError } from 'yaml';
 import { mergeConflict } from './finding.ts';
 
 /** What is wrong at an offset of a YAML text. */
-export interface Fault {
+export interface YamlFault {
   readonly offset: number;
   readonly message: string;
   readonly hint?: string | undefined;
@@ -11,7 +11,7 @@ export interface Fault {
   readonly hidesOthers?: boolean;
 }
 
-interface Source {
+interface YamlSource {
   readonly text: string;
   readonly document: Document.Parsed;
   /** Whether the text may hold credentials. */
@@ -30,7 +30,7 @@ const noAlias = {
 };
 
 /** Finds what is wrong with the syntax of a YAML text, in its order; aliases, tags and keys of objects, too. */
-export function findSyntaxFaults(source: Source): Fault[] {
+export function findSyntaxFaults(source: YamlSource): YamlFault[] {
   const { document, text } = source;
   const conflicts = findConflicts(text);
   if (conflicts.length > 0) return conflicts;
@@ -62,14 +62,14 @@ export function findSyntaxFaults(source: Source): Fault[] {
 }
 
 /** Finds conflict markers of git, at the line where each conflict begins. */
-export function findConflicts(text: string): Fault[] {
+export function findConflicts(text: string): YamlFault[] {
   const markers = [...text.matchAll(/^(?:<{7}|>{7}|\|{7})(?= |$)|^={7}$/gm)];
   const starts = markers.filter(([marker]) => marker.startsWith('<'));
   return (starts.length > 0 ? starts : markers.slice(0, 1)).map(({ index: offset }) => ({ offset, ...mergeConflict }));
 }
 
 /** The parser's errors that say enough by their code. */
-const byCode: Partial<Record<ErrorCode, Omit<Fault, 'offset'>>> = {
+const byCode: Partial<Record<ErrorCode, Omit<YamlFault, 'offset'>>> = {
   TAG_RESOLVE_FAILED: { message: 'YAML tags (!name) are not allowed', hint: 'put a text that begins with ! in quotes' },
   BAD_DQ_ESCAPE: {
     message: 'a backslash in double quotes must be written as \\\\',
@@ -86,12 +86,12 @@ const byCode: Partial<Record<ErrorCode, Omit<Fault, 'offset'>>> = {
 /** What stands before the value of a line: its indentation, dashes and key. */
 const beforeValue = /^\s*(?:- +)*(?:[^\s"'#:[\]{}&*!|>%@`-][^:]*:[ \t]+|(?<=- +))/;
 
-const hiding = (offset: number, message: string, hint?: string): Fault => {
+const hiding = (offset: number, message: string, hint?: string): YamlFault => {
   return { offset, message, hint, hidesOthers: true };
 };
 
 /** Describes an error of the parser in the words of somebody who writes articles: the first that finds a mistake is right. */
-function describeError({ code, message: words, pos: [offset] }: YAMLError, source: Source): Fault {
+function describeError({ code, message: words, pos: [offset] }: YAMLError, source: YamlSource): YamlFault {
   const { text, hideSource } = source;
   const known = byCode[code];
   if (known) return { offset, ...known };
@@ -126,7 +126,7 @@ function describeError({ code, message: words, pos: [offset] }: YAMLError, sourc
   const sign = value.charAt(0);
   const isBracketTooMany = /[[{]/.test(sign) && /[\]}]/.test(text[offset]!);
   if (start <= offset && !isBracketTooMany) {
-    const hint = hideSource ? 'put the whole text in quotes' : `write ${quote(value)}`;
+    const hint = hideSource ? 'put the whole text in quotes' : `write ${quoteYaml(value)}`;
     if (/["']/.test(sign)) return { offset, message: 'text follows the closing quote', hint };
     const what = /[@`%>|?[{-]/.test(sign) ? `begins with ${sign}` : value.includes(': ') ? 'contains ": "' : undefined;
     if (what !== undefined) return { offset: start, message: `a text that ${what} must be in quotes`, hint };
@@ -144,7 +144,7 @@ function describeError({ code, message: words, pos: [offset] }: YAMLError, sourc
 }
 
 /** The offset of a quote or bracket that is not closed; the parser reports where it noticed. */
-function findUnclosed(offset: number, words: string, { document, text }: Source): number | undefined {
+function findUnclosed(offset: number, words: string, { document, text }: YamlSource): number | undefined {
   let start: number | undefined;
   const isOpenQuote = (from: number, to: number): boolean =>
     words.startsWith('Missing closing')
@@ -175,7 +175,7 @@ export function restOfLine(text: string, offset: number): string {
 }
 
 /** Writes a text in quotes; quotes around the whole text are replaced. */
-export function quote(value: string): string {
+export function quoteYaml(value: string): string {
   const text = /^(["'])(?!(?:(?!\1).)+\1\s)(.*)\1$/.exec(value)?.[2] ?? value;
   return /["\\]/.test(text) ? `'${text.replaceAll("'", "''")}'` : `"${text}"`;
 }

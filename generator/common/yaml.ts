@@ -4,8 +4,8 @@ import type { z } from 'zod';
 import type { Finding, Position } from './finding.ts';
 import { accepts, formatPath, maxCorrections, validate } from './schema-issues.ts';
 import type { Path } from './schema-issues.ts';
-import { findSyntaxFaults, quote, restOfLine } from './yaml-syntax.ts';
-import type { Fault } from './yaml-syntax.ts';
+import { findSyntaxFaults, quoteYaml, restOfLine } from './yaml-syntax.ts';
+import type { YamlFault } from './yaml-syntax.ts';
 
 /** The content of a YAML text, as far as it is valid. */
 export interface CheckedYaml<Value> {
@@ -49,7 +49,7 @@ export function parseYaml<Schema extends z.ZodType>(
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
   const place = (path: Path): Position => positionAt(offsetOf(root, path));
-  const toFindings = (severity: Finding['severity'], faults: readonly Fault[]): Finding[] =>
+  const toFindings = (severity: Finding['severity'], faults: readonly YamlFault[]): Finding[] =>
     faults
       .toSorted((a, b) => a.offset - b.offset)
       .map(({ offset, message, hint }) => ({ severity, ...positionAt(offset), message, ...(hint && { hint }) }));
@@ -58,7 +58,7 @@ export function parseYaml<Schema extends z.ZodType>(
   if (broken.length > 0) {
     return { value: undefined, fields: undefined, findings: toFindings('error', broken), place };
   }
-  const unreplaced: Fault[] = [];
+  const unreplaced: YamlFault[] = [];
   for (const { node } of replaceText ? scalarsOf(root) : []) {
     if (typeof node.value !== 'string') continue;
     node.value = replaceText!(node.value, (message) => unreplaced.push({ offset: node.range![0], message }));
@@ -77,15 +77,16 @@ export function parseYaml<Schema extends z.ZodType>(
     .map(({ path, offset, kept, comment }) => ({
       offset,
       message: `"${formatPath(path)}" ends before ${comment}, which YAML reads as a comment`,
-      hint: `write ${quote(`${kept} ${comment}`)}`,
+      hint: `write ${quoteYaml(`${kept} ${comment}`)}`,
     }));
 
-  const faults = mismatches.flatMap(({ path, atKey, message, hint }): Fault[] => {
+  const faults = mismatches.flatMap(({ path, atKey, message, hint }): YamlFault[] => {
     const offset = offsetOf(root, path, atKey);
     if (unreplaced.some((fault) => fault.offset === offset)) return [];
     // A value that seems to be empty may be a text that begins with a `#`.
     const cut = cuts.find(({ kept, start }) => kept === '' && start === offset);
-    if (cut) return [{ offset, message, hint: `YAML reads what follows # as a comment; write ${quote(cut.comment)}` }];
+    if (cut)
+      return [{ offset, message, hint: `YAML reads what follows # as a comment; write ${quoteYaml(cut.comment)}` }];
     // In braces, `4,99` is 4 and an unknown field 99.
     const [, units] = (atKey && !hideSource && /\b(\d+),$/.exec(text.slice(0, offset))) || [];
     const decimals = String(path.at(-1));

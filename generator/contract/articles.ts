@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { json, plain } from '#contract/endpoint.ts';
-import type { Endpoint, ServedFile, StaticFile } from '#contract/endpoint.ts';
+import { endpointDefaults, json } from '#contract/endpoint.ts';
+import type { Endpoint, FileEndpoint, StaticFile } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { HttpsUrl, IsoDate, Line, MediaPath, Slug, named, object, success, text } from '#contract/primitives.ts';
 import { searchFiles } from '#contract/search.ts';
@@ -33,7 +33,7 @@ const kinds = {
 type Kind = (typeof kinds)[keyof typeof kinds];
 
 const cover = MediaPath.describe('Path of the cover image, starting with /media/.');
-const tags = z.array(Slug);
+const tagList = z.array(Slug);
 
 /** Creates the schema of the front matter of a kind of article. */
 function frontMatterOf<Own extends z.ZodRawShape>({ root }: Kind, own: Own) {
@@ -45,7 +45,7 @@ function frontMatterOf<Own extends z.ZodRawShape>({ root }: Kind, own: Own) {
     category: Line.optional().describe('Display name of the category; must be the same in all its articles.'),
     draft: z.boolean().optional().describe('true excludes the article from every release.'),
     updated: IsoDate.optional().describe('Day of the last significant change, YYYY-MM-DD.'),
-    tags: tags.optional().describe('Tags: lower-case letters, digits and hyphens.'),
+    tags: tagList.optional().describe('Tags: lower-case letters, digits and hyphens.'),
     aliases: z
       .array(z.string().regex(former, `must be a former path that begins with /${root}/`))
       .optional()
@@ -151,7 +151,7 @@ const indexItemOf = ({ id, name, path }: Kind) =>
       .array(path)
       .max(5)
       .describe('Paths of up to five related articles: most common tags first, then neighbours in its category.'),
-    tags: tags.describe('Its tags.'),
+    tags: tagList.describe('Its tags.'),
     updated: IsoDate.nullable().describe('Day of the last significant change, YYYY-MM-DD; null if there is none.'),
   });
 
@@ -235,7 +235,7 @@ const articleOf = ({ folder, root, tag, name, article }: Kind) =>
     problems: ['path_required', 'validation_error'],
     messages: { validation_error: 'Query parameter path is given more than once' },
     absent: 'article_not_found',
-  }) as const satisfies ServedFile;
+  }) as const satisfies FileEndpoint;
 
 const categoriesOf = ({ folder, tag, id, name }: Kind, example: unknown) => {
   const description = `The categories of the ${name} that have articles, sorted by name.`;
@@ -247,7 +247,7 @@ const categoriesOf = ({ folder, tag, id, name }: Kind, example: unknown) => {
     description: 'Only those that have articles.',
     schema: named(`${id}Categories`, description, z.array(CategoryItem), example),
     reply: 'The categories.',
-  } as const satisfies ServedFile;
+  } as const satisfies FileEndpoint;
 };
 
 const indexOf = (kind: Kind, item: z.ZodType, example: unknown) => {
@@ -266,7 +266,7 @@ const indexOf = (kind: Kind, item: z.ZodType, example: unknown) => {
     problems: ['validation_error'],
     messages: { validation_error: 'Query parameter category is required' },
     absent: 'empty_list',
-  } as const satisfies ServedFile;
+  } as const satisfies FileEndpoint;
 };
 
 /** The static files of articles and of what a website needs with them, and the operation on the feedback of readers. */
@@ -380,7 +380,7 @@ export const articleEntries = {
   },
   aliases: { file: 'private/aliases.json', schema: Aliases },
   sendFeedback: {
-    ...plain,
+    ...endpointDefaults,
     method: 'POST',
     path: '/v1/kb/feedback',
     tag: 'Knowledge base',
@@ -395,4 +395,4 @@ export const articleEntries = {
     },
     problems: ['invalid_feedback', 'unsupported_media_type', 'feedback_not_built', 'feedback_not_delivered'],
   },
-} as const satisfies Record<string, ServedFile | StaticFile | Endpoint>;
+} as const satisfies Record<string, FileEndpoint | StaticFile | Endpoint>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { plain, tags } from '#contract/endpoint.ts';
-import type { Endpoint, ServedFile } from '#contract/endpoint.ts';
+import { endpointDefaults, tags } from '#contract/endpoint.ts';
+import type { Endpoint, FileEndpoint } from '#contract/endpoint.ts';
 import { object, text } from '#contract/primitives.ts';
 
 /** All but the operations and their components. */
@@ -23,7 +23,7 @@ export const head = {
   tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
 };
 
-const Part = z.record(z.string(), z.unknown());
+const AnyObject = z.record(z.string(), z.unknown());
 
 /** What the documentation says of the host: its name, the page where customers get help, the address of the service. */
 export type Presentation = Readonly<Partial<Record<'name' | 'support' | 'service', string | undefined>>>;
@@ -39,11 +39,11 @@ export const OpenApiDocument = object(
   'An OpenAPI 3.1 document, with only the parts that this one uses.',
   {
     openapi: text('Version of OpenAPI.', /^3\.1\.\d+$/),
-    info: Part.describe('What this document describes.'),
-    servers: z.array(Part).describe('Where the API is.'),
-    tags: z.array(Part).describe('The resources of the API.'),
-    paths: Part.describe('All operations, by path and method.'),
-    components: Part.describe('What operations refer to.'),
+    info: AnyObject.describe('What this document describes.'),
+    servers: z.array(AnyObject).describe('Where the API is.'),
+    tags: z.array(AnyObject).describe('The resources of the API.'),
+    paths: AnyObject.describe('All operations, by path and method.'),
+    components: AnyObject.describe('What operations refer to.'),
   }, // Without the operations, which would repeat the document.
   { ...head, paths: {}, components: { schemas: {}, headers: {}, securitySchemes: {} } },
 );
@@ -53,7 +53,7 @@ const page = { tag: 'Service', isPage: true } as const;
 /** The pages for people who use the API, and the OpenAPI document, which says the same to programs. */
 export const docsEntries = {
   getRoot: {
-    ...plain,
+    ...endpointDefaults,
     ...page,
     path: '/',
     summary: 'The way to the documentation',
@@ -97,4 +97,4 @@ export const docsEntries = {
     reply: 'An OpenAPI 3.1 document.',
     failure: 'internal_error',
   },
-} as const satisfies Record<string, Endpoint | ServedFile>;
+} as const satisfies Record<string, Endpoint | FileEndpoint>;

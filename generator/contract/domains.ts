@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { json, plain } from '#contract/endpoint.ts';
+import { endpointDefaults, json } from '#contract/endpoint.ts';
 import type { Endpoint, StaticFile } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { HostPort, HttpUrl, HttpsUrl, Price, object, success, text } from '#contract/primitives.ts';
@@ -93,7 +93,7 @@ export type DomainCatalog = z.infer<typeof DomainCatalog>;
 /** The operations on domains, and what the server reads of them. */
 export const domainEntries = {
   listDomainTlds: {
-    ...plain,
+    ...endpointDefaults,
     stored: 'memory',
     errorStyle: 'json',
     path: '/v1/domains/tlds',
@@ -105,7 +105,7 @@ export const domainEntries = {
     messages: { provider_error: 'Domain data could not be loaded' },
   },
   searchDomain: {
-    ...plain,
+    ...endpointDefaults,
     errorStyle: 'json',
     path: '/v1/domains/search',
     tag: 'Domains',

@@ -34,7 +34,7 @@ export interface Endpoint {
   readonly description: string;
   /** Whether it is for people with a browser; the OpenAPI document, which is for programs, leaves it out. */
   readonly isPage?: boolean;
-  /** Whether the response is stored and has an ETag: in a {@link ServedFile} or in memory. */
+  /** Whether the response is stored and has an ETag: in a {@link FileEndpoint} or in memory. */
   readonly stored: 'file' | 'memory' | false;
   readonly errorStyle: ErrorStyle;
   /** Whether it also answers to former paths of articles. */
@@ -63,7 +63,7 @@ export interface Endpoint {
   /** What needs an API key: an action on a server, by the kind of server in the path and a scope of the key, or any valid key. */
   readonly access?: 'any_key' | { readonly kind: ServerKind; readonly scope: Scope; readonly action: ServerAction };
   /** Successful responses by status. */
-  readonly replies: Readonly<Record<number, Reply>>;
+  readonly replies: Readonly<Record<number, EndpointResponse>>;
   /** Errors in addition to 405, the 429 of {@link isLimited}, the 401 and 403 of {@link access}, and {@link failure}. */
   readonly problems: readonly ProblemCode[];
   /** The messages of errors that are not the defaults of their codes: those of errors that are thrown without one. */
@@ -116,7 +116,7 @@ export function messageOfUnknown(endpoint: Endpoint, requestId: string): string 
 }
 
 /** A successful response of an endpoint. */
-export interface Reply {
+export interface EndpointResponse {
   readonly description: string;
   /** The schema of a JSON body; other bodies have a `mediaType` only. */
   readonly schema?: z.ZodType;
@@ -126,7 +126,11 @@ export interface Reply {
 }
 
 /** Creates a JSON response, by default with the example of its schema. */
-export const json = (description: string, schema: z.ZodType, example = schemas.get(schema)?.example): Reply => ({
+export const json = (
+  description: string,
+  schema: z.ZodType,
+  example = schemas.get(schema)?.example,
+): EndpointResponse => ({
   description,
   schema,
   mediaType: 'application/json',
@@ -134,7 +138,7 @@ export const json = (description: string, schema: z.ZodType, example = schemas.g
 });
 
 /** What most operations have in common. */
-export const plain = {
+export const endpointDefaults = {
   method: 'GET',
   stored: false,
   errorStyle: 'text',
@@ -146,7 +150,7 @@ export const plain = {
 export interface StaticFile {
   /** Its path in the release. */
   readonly file: string;
-  /** The request target that answers with it, with the same names; that of a {@link ServedFile} is its path if left out. */
+  /** The request target that answers with it, with the same names; that of a {@link FileEndpoint} is its path if left out. */
   readonly target?: string;
   /** The schema of a JSON file. */
   readonly schema?: z.ZodType;
@@ -162,7 +166,7 @@ export interface StaticFile {
 }
 
 /** A static file and the operation that answers with it. */
-export interface ServedFile
+export interface FileEndpoint
   extends
     StaticFile,
     Pick<Endpoint, 'path' | 'tag' | 'summary' | 'description'>,
@@ -176,12 +180,12 @@ export interface ServedFile
 }
 
 /** The operation that answers with a static file. */
-export function toEndpoint({ reply, partReply, example, schema, mediaType, absent, ...file }: ServedFile): Endpoint {
+export function toEndpoint({ reply, partReply, example, schema, mediaType, absent, ...file }: FileEndpoint): Endpoint {
   const type = typeof mediaType === 'string' ? mediaType.split(';')[0]! : '*/*';
   const whole = schema ? json(reply, schema) : { description: reply, mediaType: type, example };
   const part = partReply && { description: partReply, mediaType: type, example: example?.slice(0, 100) };
   return {
-    ...plain,
+    ...endpointDefaults,
     stored: 'file',
     failure: 'content_unavailable',
     ...file,

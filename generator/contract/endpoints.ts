@@ -3,12 +3,12 @@ import { articleEntries, articleSources } from '#contract/articles.ts';
 import { docsEntries } from '#contract/docs.ts';
 import { DomainCatalog, domainEntries } from '#contract/domains.ts';
 import { toEndpoint } from '#contract/endpoint.ts';
-import type { Endpoint, ServedFile, StaticFile } from '#contract/endpoint.ts';
+import type { Endpoint, FileEndpoint, StaticFile } from '#contract/endpoint.ts';
 import { hostingEntries } from '#contract/hosting.ts';
 import { PlanFile, planEntries } from '#contract/plans.ts';
 import { StatusCatalog, statusEntries } from '#contract/status.ts';
 
-/** All operations, and all kinds of files in a release; those with both are {@link ServedFile}s. */
+/** All operations, and all kinds of files in a release; those with both are {@link FileEndpoint}s. */
 const entries = {
   ...statusEntries,
   ...articleEntries,
@@ -17,7 +17,7 @@ const entries = {
   ...domainEntries,
   ...hostingEntries,
   sourceSchema: { file: 'public/schemas/{source}.json', schema: z.record(z.string(), z.unknown()) },
-} as const satisfies Record<string, Endpoint | ServedFile | StaticFile>;
+} as const satisfies Record<string, Endpoint | FileEndpoint | StaticFile>;
 type Entries = typeof entries;
 
 type Having<Key extends string> = {
@@ -43,7 +43,7 @@ export const staticFiles = having('file');
 export type StaticFileName = keyof typeof staticFiles;
 
 /** The name of a kind of file that has an endpoint. */
-export type ServedFileName = StaticFileName & EndpointName;
+export type FileEndpointName = StaticFileName & EndpointName;
 
 /** The schemas of the source files in content/ and catalog/; releases contain them as JSON Schemas for editors. */
 export const sources = {

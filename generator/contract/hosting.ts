@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Scope, serverActions, serverKinds } from '#contract/api-keys.ts';
 import type { ServerAction, ServerKind } from '#contract/api-keys.ts';
 import { summarizeStream } from '#contract/console-stream.ts';
-import { describeConfirmation, json, plain } from '#contract/endpoint.ts';
+import { describeConfirmation, endpointDefaults, json } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { object, part, schemas, success, text } from '#contract/primitives.ts';
 
@@ -247,7 +247,7 @@ export const HostingServersResponse = object(
 );
 
 const vps = {
-  ...plain,
+  ...endpointDefaults,
   method: 'POST',
   errorStyle: 'json',
   tag: 'VPS',
@@ -326,7 +326,7 @@ const Limit = z
   .meta({ type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'The length of a page.', example: 1 });
 
 /** An operation on the key of a request; that of a list has a cursor as the example, after which that of its response begins. */
-const keyed = { ...plain, errorStyle: 'json', tag: 'Keys', access: 'any_key' } as const;
+const keyed = { ...endpointDefaults, errorStyle: 'json', tag: 'Keys', access: 'any_key' } as const;
 const pageAfter = (example: string) => ({
   query: z.object({
     after: Cursor.meta({

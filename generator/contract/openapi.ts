@@ -11,7 +11,7 @@ import type { ProblemCode } from '#contract/problem.ts';
 type JsonSchema = Record<string, unknown>;
 type Refs = Record<string, { readonly $ref: string }>;
 
-interface Response {
+interface ResponseObject {
   readonly description: string;
   readonly headers: Refs;
   readonly content?: Record<
@@ -60,10 +60,10 @@ const apiKey = {
 };
 
 function renderOperation(operationId: string, endpoint: Endpoint, files: GeneratedFiles) {
-  const responses: Record<string, Response> = {};
+  const responses: Record<string, ResponseObject> = {};
   for (const [status, { description, mediaType, schema, example }] of Object.entries(endpoint.replies)) {
     // Without a schema it is a text or, of any type, bytes.
-    const shape = schema ? toRef(schema) : mediaType === '*/*' ? {} : text;
+    const shape = schema ? toRef(schema) : mediaType === '*/*' ? {} : textSchema;
     const content = { [mediaType]: { schema: shape, example: example ?? files.texts[mediaType] } };
     responses[status] = { description, headers: headersOf(endpoint, status), content };
   }
@@ -100,9 +100,9 @@ function codesOf(endpoint: Endpoint): Set<ProblemCode> {
   return codes.add(endpoint.failure);
 }
 
-function renderProblems(endpoint: Endpoint, codes: readonly ProblemCode[]): Response {
+function renderProblems(endpoint: Endpoint, codes: readonly ProblemCode[]): ResponseObject {
   const { errorStyle } = endpoint;
-  const schema = errorStyle === 'json' ? toRef(ErrorResponse) : text;
+  const schema = errorStyle === 'json' ? toRef(ErrorResponse) : textSchema;
   const messages = codes.flatMap((code) => messagesOf(endpoint, code).map((message, at) => ({ code, message, at })));
   const examples = messages.map(({ code, message, at }) => {
     const body = renderProblem(errorStyle, code, message);
@@ -132,7 +132,7 @@ function renderSchemas(): Record<string, JsonSchema> {
   return Object.fromEntries(named.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-const text: JsonSchema = { type: 'string' };
+const textSchema: JsonSchema = { type: 'string' };
 const seconds: JsonSchema = { type: 'integer', minimum: 1 };
 
 const inHeader = (name: string, description: string, schema: JsonSchema, example: string) => {
@@ -141,13 +141,13 @@ const inHeader = (name: string, description: string, schema: JsonSchema, example
 const idempotencyKey = inHeader(
   'Idempotency-Key',
   'For 24 hours, a request with the same key gets the first response again and does not act again.',
-  { ...text, minLength: 1, maxLength: 255 },
+  { ...textSchema, minLength: 1, maxLength: 255 },
   'restart-2026-03-01-a',
 );
 const range = inHeader(
   'Range',
   'The part of the file to send, such as bytes=0-1023 or bytes=-500. Of several parts, all of it is sent.',
-  text,
+  textSchema,
   'bytes=0-99',
 );
 
@@ -168,7 +168,7 @@ function renderParameters(endpoint: Endpoint, widgetVersion: string) {
   const version = { description: 'The version: 16 hexadecimal digits.', example: widgetVersion };
   const inPath = [...path.matchAll(/\{(\w+)\*?\}/g)].map(([, name = '']) => {
     const { description, example } = name === 'version' ? version : inPaths[name]!;
-    return { name, in: 'path' as const, required: true, description, schema: text, example };
+    return { name, in: 'path' as const, required: true, description, schema: textSchema, example };
   });
   const inQuery = Object.entries<z.ZodType>(query?.shape ?? {}).map(([name, schema]) => {
     const { $schema: _, description = '', example, ...shape } = z.toJSONSchema(schema);
@@ -182,8 +182,8 @@ function renderParameters(endpoint: Endpoint, widgetVersion: string) {
   return [...inPath, ...inQuery, ...inHeaders];
 }
 
-const header = (description: string, schema = text) => ({ description, required: true, schema });
-const optional = (description: string, schema = text) => ({ description, required: false, schema });
+const header = (description: string, schema = textSchema) => ({ description, required: true, schema });
+const optional = (description: string, schema = textSchema) => ({ description, required: false, schema });
 
 /** The headers of responses, by the name of their component. */
 const headers = {
@@ -199,7 +199,7 @@ const headers = {
   'Idempotent-Replayed': optional('true if this is the stored response of an earlier request.'),
   'Idempotent-Request-Id': optional('The X-Request-Id of the first request with this Idempotency-Key.'),
   'Action-Outcome': optional('Of a failed action: not_sent, or unknown if it may have been done. Every 502 has it.', {
-    ...text,
+    ...textSchema,
     enum: ['not_sent', 'unknown'],
   }),
   'X-Domain-Unicode': optional(

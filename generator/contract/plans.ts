@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ServedFile } from '#contract/endpoint.ts';
+import type { FileEndpoint } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { HttpsUrl, Line, Price, object, text } from '#contract/primitives.ts';
 
@@ -56,4 +56,4 @@ export const planEntries = {
     reply: 'The plan catalog.',
     failure: 'internal_error',
   },
-} as const satisfies Record<string, ServedFile>;
+} as const satisfies Record<string, FileEndpoint>;

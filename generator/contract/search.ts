@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ServedFile } from '#contract/endpoint.ts';
+import type { FileEndpoint } from '#contract/endpoint.ts';
 import { object, part, text } from '#contract/primitives.ts';
 
 /** How an index changes words into terms, for websites: JSON cannot hold functions. */
@@ -68,4 +68,4 @@ export const searchFiles = {
     schema: KnowledgeBaseSearch,
     reply: 'The index, with its options.',
   },
-} as const satisfies Record<string, ServedFile>;
+} as const satisfies Record<string, FileEndpoint>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { json, plain } from '#contract/endpoint.ts';
-import type { Endpoint, ServedFile, StaticFile } from '#contract/endpoint.ts';
+import { endpointDefaults, json } from '#contract/endpoint.ts';
+import type { Endpoint, FileEndpoint, StaticFile } from '#contract/endpoint.ts';
 import { HostPort, HttpUrl, Line, describeUnsafe, object, text } from '#contract/primitives.ts';
 
 export const StatusResponse = object(
@@ -111,12 +111,12 @@ const script = {
   mediaType: 'application/javascript',
   reply: 'The script.',
   failure: 'internal_error',
-} as const satisfies Partial<ServedFile>;
+} as const satisfies Partial<FileEndpoint>;
 
 /** The operations on the state of this instance and of the platform, and the files of the status widget. */
 export const statusEntries = {
   getHealth: {
-    ...plain,
+    ...endpointDefaults,
     path: '/health',
     tag: 'Service',
     summary: 'Whether the process is running',
@@ -124,7 +124,7 @@ export const statusEntries = {
     replies: { 200: json('The process is running.', HealthResponse) },
   },
   getReady: {
-    ...plain,
+    ...endpointDefaults,
     path: '/ready',
     tag: 'Service',
     summary: 'Whether this instance accepts traffic',
@@ -136,7 +136,7 @@ export const statusEntries = {
     },
   },
   getInfo: {
-    ...plain,
+    ...endpointDefaults,
     path: '/v1/info',
     tag: 'Service',
     summary: 'The running version',
@@ -144,7 +144,7 @@ export const statusEntries = {
     replies: { 200: json('The running version.', InfoResponse) },
   },
   getStatus: {
-    ...plain,
+    ...endpointDefaults,
     stored: 'memory',
     path: '/v1/status',
     tag: 'Status',
@@ -174,4 +174,4 @@ export const statusEntries = {
   },
   statusWidgetIntegrity: { file: 'public/v1/service-status.json', schema: StatusWidget },
   status: { file: 'private/status.json', schema: StatusCatalog },
-} as const satisfies Record<string, Endpoint | ServedFile | StaticFile>;
+} as const satisfies Record<string, Endpoint | FileEndpoint | StaticFile>;

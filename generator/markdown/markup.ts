@@ -19,15 +19,15 @@ export function renderDocument({ title, head, body }: { title: string; head: Mar
     </html> `.markup;
 }
 
-type Part = string | number | Markup | undefined | false | readonly Part[];
+type TemplateValue = string | number | Markup | undefined | false | readonly TemplateValue[];
 
 /** A template of HTML: texts are escaped, markup and lists of it are inserted, `undefined` and `false` are left out. */
-export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Markup {
+export function html(texts: TemplateStringsArray, ...parts: readonly TemplateValue[]): Markup {
   return join(texts, parts, (text) => toEntities(text, /[&<>"']/g));
 }
 
 /** The same for XML; line breaks are left out with their indents. */
-export function xml(texts: TemplateStringsArray, ...parts: readonly Part[]): Markup {
+export function xml(texts: TemplateStringsArray, ...parts: readonly TemplateValue[]): Markup {
   const lines = texts.map((text) => text.replace(/\n */g, ''));
   return join(lines, parts, escapeXml);
 }
@@ -49,8 +49,8 @@ function toEntities(text: string, special: RegExp): string {
   return text.replace(special, (character) => `&${entities[character as keyof typeof entities]};`);
 }
 
-function join(texts: readonly string[], parts: readonly Part[], escape: (text: string) => string): Markup {
-  const toMarkup = (part: Part): string => {
+function join(texts: readonly string[], parts: readonly TemplateValue[], escape: (text: string) => string): Markup {
+  const toMarkup = (part: TemplateValue): string => {
     if (part === undefined || part === false) return '';
     if (typeof part === 'string' || typeof part === 'number') return escape(String(part));
     return 'markup' in part ? part.markup : part.map(toMarkup).join('');

@@ -21,9 +21,9 @@ export interface PreviewState {
 type Problems = Readonly<Record<'errors' | 'warnings', readonly Diagnostic[]>>;
 
 /** The answers to both kinds of article. Of an article with invalid front matter, only the path is known. */
-type Answer = KnowledgeBaseArticle & Partial<ContentArticle>;
+type ArticleFields = KnowledgeBaseArticle & Partial<ContentArticle>;
 
-const itemOf = ({ metadata }: Article) => metadata.item as Partial<Answer>;
+const itemOf = ({ metadata }: Article) => metadata.item as Partial<ArticleFields>;
 const titleOf = (article: Article): string => itemOf(article).title ?? article.path;
 const dateOf = (article: Article): string => itemOf(article).date ?? '';
 const textOf = (article: Article): string =>
@@ -31,7 +31,7 @@ const textOf = (article: Article): string =>
 const folderOf = ({ folder: { collection, slug } }: Article): string => `${collection.folder}/${slug}`;
 
 /** Renders the page at a path below /preview; `status` is 404 if there is none. */
-export function renderPage(state: PreviewState, path: string, query: URLSearchParams) {
+export function renderPreview(state: PreviewState, path: string, query: URLSearchParams) {
   if (path === '') return { status: 200, body: renderWhole('Articles', renderList(state, query), state) };
   const article = state.articles.find((other) => other.path === path);
   if (article) return { status: 200, body: renderWhole(titleOf(article), renderArticle(article, state), state) };
@@ -55,7 +55,7 @@ function renderWhole(title: string, main: Markup, { build, diagnostics }: Previe
     <p>The preview shows the last version without problems.</p>
     <button type="button" class="hide">Hide (Esc)</button>
     <ol>
-      ${errors.slice(0, maxErrors).map((error) => html`<li>${renderProblem(error)}</li>`)}
+      ${errors.slice(0, maxErrors).map((error) => html`<li>${renderDiagnostic(error)}</li>`)}
     </ol>
     ${more > 0 && html`<p>${more} more.</p>`}
   </section>`;
@@ -78,7 +78,7 @@ function groupProblems(diagnostics: readonly Diagnostic[]): (article: Article) =
 }
 
 /** Renders a problem with its place, its hint and the line of the source. */
-function renderProblem({ severity, file, line, column, message, hint }: Diagnostic): Markup {
+function renderDiagnostic({ severity, file, line, column, message, hint }: Diagnostic): Markup {
   const source = readLine(file, line);
   const marker = ' '.repeat(Math.min(column, 500) - 1) + '^';
   return html`<div class="problem ${severity}">
@@ -172,7 +172,7 @@ function renderList({ articles, diagnostics }: PreviewState, query: URLSearchPar
     ${
       others.length > 0 &&
       html`<h2>Warnings of other files</h2>
-        ${others.slice(0, maxRows).map(renderProblem)}`
+        ${others.slice(0, maxRows).map(renderDiagnostic)}`
     }`;
 }
 
@@ -186,7 +186,7 @@ function renderArticle(article: Article, { articles, diagnostics, directory }: P
   const { metadata, path, output, file } = article;
   const problems = groupProblems(diagnostics)(article);
   const text = directory === undefined ? undefined : read(join(directory, output));
-  const answer = text === undefined ? undefined : (JSON.parse(text) as Answer);
+  const answer = text === undefined ? undefined : (JSON.parse(text) as ArticleFields);
   const targets = new Set(metadata.references.map((reference) => reference.path));
   const others = articles.filter((other) => other !== article).toSorted((a, b) => compareText(a.path, b.path));
   const from = others.filter((other) => other.metadata.references.some((reference) => reference.path === path));
@@ -194,7 +194,7 @@ function renderArticle(article: Article, { articles, diagnostics, directory }: P
   return html`<div class="columns">
     <div>
       <p class="path"><code>${path}</code> ${renderMarks(article, problems)}</p>
-      ${[...problems.errors, ...problems.warnings].map(renderProblem)}
+      ${[...problems.errors, ...problems.warnings].map(renderDiagnostic)}
       ${
         answer
           ? renderAnswer(answer, directory!)
@@ -224,7 +224,7 @@ function read(file: string): string | undefined {
 const image = /<img(?:\s+[^\s"=>]+(?:="[^"]*")?)*/g;
 
 function renderAnswer(
-  { title, description, category, date, author, readTime, cover, html: text }: Answer,
+  { title, description, category, date, author, readTime, cover, html: text }: ArticleFields,
   directory: string,
 ): Markup {
   /** The address of an own picture in the preview, another one after each change: browsers keep what they have shown. */

@@ -6,7 +6,7 @@ import { extname, join } from 'node:path';
 import { mediaTypes } from '#contract/articles.ts';
 import { MediaPath } from '#contract/primitives.ts';
 import { build } from 'esbuild';
-import { renderPage } from './pages.ts';
+import { renderPreview } from './pages.ts';
 import type { PreviewState } from './pages.ts';
 
 /** A running preview. */
@@ -69,7 +69,7 @@ export async function openPreview() {
 }
 
 /** A file or page. */
-interface Answer {
+interface PreviewResponse {
   readonly status?: number;
   readonly type: string;
   /** A Content-Security-Policy of its own. */
@@ -80,7 +80,7 @@ interface Answer {
 const folder = join(import.meta.dirname, 'browser');
 let script: Promise<string> | undefined;
 
-async function answer(state: PreviewState, { pathname, searchParams }: URL): Promise<Answer> {
+async function answer(state: PreviewState, { pathname, searchParams }: URL): Promise<PreviewResponse> {
   const path = pathname.replace(/^\/preview/, '');
   if (path === '/preview.css') return { type: 'text/css', body: readFileSync(join(folder, 'preview.css')) };
   if (path === '/preview.js') return { type: 'text/javascript', body: await (script ??= compileScript()) };
@@ -90,7 +90,7 @@ async function answer(state: PreviewState, { pathname, searchParams }: URL): Pro
     const policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
     if (existsSync(file)) return { type: mediaTypes[extname(path).slice(1)]!, policy, body: readFileSync(file) };
   }
-  return { type: 'text/html', ...renderPage(state, path, searchParams) };
+  return { type: 'text/html', ...renderPreview(state, path, searchParams) };
 }
 
 async function compileScript(): Promise<string> {

@@ -49,11 +49,11 @@ const pages = {
   '/docs/limits.html': 'Limits',
   '/docs/changes.html': 'Changes',
 } as const;
-type Path = keyof typeof pages;
+type PagePath = keyof typeof pages;
 
 /** The files of /docs but its first page, by name. */
 export async function renderDocsFiles(host: Presentation): Promise<Record<string, string>> {
-  const others = (Object.keys(pages) as Path[]).filter((path) => path !== '/docs');
+  const others = (Object.keys(pages) as PagePath[]).filter((path) => path !== '/docs');
   return {
     ...Object.fromEntries(others.map((path) => [path.replace('/docs/', ''), renderPage(path, host)])),
     [`${assets.style}.css`]: texts.style,
@@ -73,7 +73,7 @@ const guide = readFileSync(new URL('../../docs/customers.md', import.meta.url), 
  * Renders a page of /docs of a host, with the address of the service in its examples. Links start with a slash, since the first page is at
  * /docs and at /docs/. Throws if docs/customers.md has no text for it.
  */
-export function renderPage(path: Path, host: Presentation): string {
+export function renderPage(path: PagePath, host: Presentation): string {
   const info = toInfo(host);
   const { viewer, viewerStyle, script, style } = assets;
   const isFirst = path === '/docs';
@@ -132,7 +132,7 @@ function renderFirst(info: ReturnType<typeof toInfo>, text: Markup): Markup {
 }
 
 /** Renders a section of the guide, whose headings are a level higher on a page of their own. */
-function renderText(path: Path, address: string): Markup {
+function renderText(path: PagePath, address: string): Markup {
   const [first = '', ...sections] = guide.split(/^## /m);
   const section = sections.find((text) => text.startsWith(`${pages[path]}\n`));
   const source = path === '/docs' ? first.replace(/^# .*/, '') : `# ${section}`;
@@ -190,13 +190,17 @@ const tables = {
   codes: () =>
     toTable(
       ['Code', 'Meaning', 'What to do'],
-      describeStream().closeCodes.map(({ code, meaning, client }) => [String(code), toText(meaning), toText(client)]),
+      describeStream().closeCodes.map(({ code, meaning, client }) => [
+        String(code),
+        escapeMarkdown(meaning),
+        escapeMarkdown(client),
+      ]),
     ),
   example: () => `\`\`\`json\n${renderProblem('json', 'unauthorized').trim()}\n\`\`\``,
   errors() {
     const sorted = Object.entries(problems).toSorted(([, a], [, b]) => a.status - b.status);
     const rows = sorted.map(([code, { status, message, advice }]) => {
-      return [`\`${code}\``, String(status), toText(`${message}. ${advice}`)];
+      return [`\`${code}\``, String(status), escapeMarkdown(`${message}. ${advice}`)];
     });
     return toTable(['Code', 'Status', 'Meaning, and what to do'], rows);
   },
@@ -222,7 +226,7 @@ function listOperations(isOpen: (access: NonNullable<Endpoint['access']>) => boo
     .filter(([, { access }]) => access && isOpen(access))
     .map(([operation, { method, path, summary, tag }]) => {
       const address = `/docs#/${encodeURIComponent(tag)}/${operation}`;
-      return `[\`${method} ${path}\`](${address}) ${toText(summary)}`;
+      return `[\`${method} ${path}\`](${address}) ${escapeMarkdown(summary)}`;
     })
     .join('<br>');
 }
@@ -232,11 +236,11 @@ type Described = ReturnType<typeof describeStream>['events'][number];
 function toEventRow({ event, description: meaning, scope, args, example }: Described): string[] {
   const names = args.map(({ name, optional }) => ` \\[${name}${optional ? '?' : ''}\\]`).join('');
   const details = args.flatMap((argument) => [
-    `**${argument.name}**${argument.optional ? ', optional' : ''}: ${toText(argument.description)}`,
-    ...argument.values.map((one) => `\`${one.value}\`: ${toText(one.meaning)}`),
-    ...argument.fields.map((field) => `\`${field.name}\`: ${toText(field.description)}`),
+    `**${argument.name}**${argument.optional ? ', optional' : ''}: ${escapeMarkdown(argument.description)}`,
+    ...argument.values.map((one) => `\`${one.value}\`: ${escapeMarkdown(one.meaning)}`),
+    ...argument.fields.map((field) => `\`${field.name}\`: ${escapeMarkdown(field.description)}`),
   ]);
-  const first = `${toText(meaning)}${scope === null ? '' : ` Needs the scope \`${scope}\`.`}`;
+  const first = `${escapeMarkdown(meaning)}${scope === null ? '' : ` Needs the scope \`${scope}\`.`}`;
   const code = `\`${JSON.stringify({ event, args: example })}\``;
   return [`\`${event}\`${names}`, [first, ...details, code].join('<br>')];
 }
@@ -245,4 +249,4 @@ const toTable = (columns: readonly string[], rows: readonly (readonly string[])[
   [columns, columns.map(() => '-'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 
 /** A text of the contract as Markdown. */
-const toText = (text: string): string => text.replaceAll(/[\\`*_[\]<|]/g, String.raw`\$&`);
+const escapeMarkdown = (text: string): string => text.replaceAll(/[\\`*_[\]<|]/g, String.raw`\$&`);

@@ -22,11 +22,11 @@ export interface Catalog {
   readonly status: StatusCatalog;
 }
 
-type Entry = PlanFile & { key: string };
+type PlanEntry = PlanFile & { key: string };
 
 /** Reads the files of catalog/. Reports every problem; the result omits invalid entries. */
 export function readCatalog(folder: SourceFolder, diagnostics: Diagnostics): Catalog {
-  const plans = { services: [] as Entry[], games: [] as Entry[] };
+  const plans = { services: [] as PlanEntry[], games: [] as PlanEntry[] };
   let domains: DomainCatalog = { tlds: {} };
   let status: StatusCatalog = { monitors: [], maintenance: [] };
   for (const file of folder.files) {
@@ -70,7 +70,7 @@ export function readCatalog(folder: SourceFolder, diagnostics: Diagnostics): Cat
   return { plans: { services: toMap(plans.services), games: toMap(plans.games) }, domains, status };
 }
 
-function toMap(entries: Entry[]): PlanCatalogResponse['services'] {
+function toMap(entries: PlanEntry[]): PlanCatalogResponse['services'] {
   const sorted = entries.toSorted((a, b) => (a.order ?? Infinity) - (b.order ?? Infinity) || compareText(a.key, b.key));
   return Object.fromEntries(sorted.map(({ key, order: _order, ...catalog }) => [key, catalog]));
 }

@@ -2,7 +2,7 @@ import type { Finding, Position } from '../common/finding.ts';
 import { escapeControls } from '../common/terminal.ts';
 
 /** A source file or folder by the path that messages show, and a position in it; without one, its beginning. */
-export interface Place extends Partial<Position> {
+export interface SourceLocation extends Partial<Position> {
   readonly display: string;
 }
 
@@ -24,7 +24,7 @@ export interface Strictness {
 export type Hint = string | (() => string | undefined) | undefined;
 
 /** Reports a problem. */
-export type Report = (place: Place, message: string, hint?: Hint) => void;
+export type Report = (place: SourceLocation, message: string, hint?: Hint) => void;
 
 /** Collects all problems of a build, so that one run reports them together. */
 export type Diagnostics = ReturnType<typeof createDiagnostics>;
@@ -56,7 +56,7 @@ export function createDiagnostics({ lenient = false, strict = false }: Strictnes
     /** Reports a dead link or a missing image: an error, or a warning in a lenient build. */
     deadReference: lenient ? warning : error,
     /** Reports what was found in a file. */
-    report({ display }: Place, findings: readonly Finding[]): void {
+    report({ display }: SourceLocation, findings: readonly Finding[]): void {
       for (const { severity, line, column, message, hint } of findings) {
         (severity === 'error' ? error : warning)({ display, line, column }, message, hint);
       }

@@ -17,7 +17,7 @@ export interface SourceFile {
 }
 
 /** All sources of a build: articles and media, and the catalog. */
-export type Sources = Readonly<Record<'content' | 'catalog', SourceFolder>>;
+export type SourceFolders = Readonly<Record<'content' | 'catalog', SourceFolder>>;
 
 /** A folder of sources and its files, ordered by path. */
 export interface SourceFolder {

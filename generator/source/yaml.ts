@@ -8,7 +8,7 @@ import type { Path } from '../common/schema-issues.ts';
 import { findConflicts } from '../common/yaml-syntax.ts';
 import { parseYaml } from '../common/yaml.ts';
 import type { CheckedYaml } from '../common/yaml.ts';
-import type { Diagnostics, Place } from './diagnostics.ts';
+import type { Diagnostics, SourceLocation } from './diagnostics.ts';
 import { readText } from './load.ts';
 import type { SourceFile, SourceFolder } from './load.ts';
 
@@ -16,7 +16,7 @@ import type { SourceFile, SourceFolder } from './load.ts';
 export interface SourceYaml<Value> {
   readonly value: Value;
   /** The place of the value at a path of keys, or of its nearest ancestor. */
-  readonly place: (path: Path) => Place;
+  readonly place: (path: Path) => SourceLocation;
 }
 
 /** Reads and validates a file. Reports every problem; returns undefined if there is an error, or no file. */
@@ -45,10 +45,10 @@ export function readAuthors({ files }: SourceFolder, diagnostics: Diagnostics) {
 export const removedFile = 'removed.yaml';
 
 /** Reads the paths that are gone for good, each with its position. */
-export function readRemoved({ files }: SourceFolder, diagnostics: Diagnostics): ReadonlyMap<string, Place> {
+export function readRemoved({ files }: SourceFolder, diagnostics: Diagnostics): ReadonlyMap<string, SourceLocation> {
   const file = files.find(({ path }) => path === removedFile);
   const { value = [], place } = readYaml(file, sources.removed, diagnostics) ?? {};
-  const removed = new Map<string, Place>();
+  const removed = new Map<string, SourceLocation>();
   for (const [index, path] of value.entries()) {
     const at = place!([index]);
     if (removed.has(path)) diagnostics.warning(at, `${path} is given twice`, 'keep one of the two');
@@ -65,11 +65,18 @@ export interface SourceArticle<FrontMatter> extends CheckedYaml<FrontMatter> {
 }
 
 /** By default gray-matter runs `---js` blocks as code. It looks up an engine for each spelling of a language. */
-const refuse = (): never => {
+const refuseEngine = (): never => {
   throw new Error('only YAML front matter is allowed');
 };
 const splitOnly = {
-  engines: { yaml: () => ({}), json: refuse, javascript: refuse, js: refuse, coffee: refuse, toml: refuse },
+  engines: {
+    yaml: () => ({}),
+    json: refuseEngine,
+    javascript: refuseEngine,
+    js: refuseEngine,
+    coffee: refuseEngine,
+    toml: refuseEngine,
+  },
 };
 
 /** Far above any real front matter; a gray-matter regular expression is quadratic in the number of blank lines. */

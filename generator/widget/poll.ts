@@ -1,5 +1,5 @@
 import { toKey, toStatus } from './status.ts';
-import type { Status } from './status.ts';
+import type { WidgetStatus } from './status.ts';
 
 const timeoutMs = 8000;
 const maxBackoffMs = 300_000;
@@ -10,7 +10,10 @@ const maxWaitMs = 86_400_000;
  * Polls the status of the platform until the page is closed: at once, at every interval, and when the page becomes visible
  * again, but never in a hidden page. If the service cannot be reached, it polls with backoff and does not call `onStatus`.
  */
-export function startPolling({ src, dataset: data }: HTMLScriptElement, onStatus: (status: Status) => void): void {
+export function startPolling(
+  { src, dataset: data }: HTMLScriptElement,
+  onStatus: (status: WidgetStatus) => void,
+): void {
   const api = data.api ?? new URL('/v1/status', src || location.href).href;
   const intervalMs = Math.max(5, Number(data.interval) || 10) * 1000;
   const only = (data.only ?? '').split(',').map(toKey).filter(Boolean);
@@ -20,7 +23,7 @@ export function startPolling({ src, dataset: data }: HTMLScriptElement, onStatus
   let timer: number | undefined;
   let request: AbortController | undefined;
 
-  const fetchStatus = async (url: string): Promise<Status | null | undefined> => {
+  const fetchStatus = async (url: string): Promise<WidgetStatus | null | undefined> => {
     const controller = (request = new AbortController());
     const timeout = setTimeout(() => controller.abort(), timeoutMs);
     try {

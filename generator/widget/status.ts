@@ -1,5 +1,5 @@
 /** The state of the platform as the widget shows it. */
-export interface Status {
+export interface WidgetStatus {
   readonly status: 'up' | 'maintenance' | 'disrupted';
   readonly maintenance: readonly string[];
   readonly disrupted: readonly string[];
@@ -9,7 +9,7 @@ export interface Status {
  * Converts JSON to a status, limited to the components in `only` unless it is empty. Returns null if the service answers
  * that the state is unknown, and undefined if the JSON is not an answer of the service.
  */
-export function toStatus(json: unknown, only: readonly string[]): Status | null | undefined {
+export function toStatus(json: unknown, only: readonly string[]): WidgetStatus | null | undefined {
   const { status, ...lists } = Object(json) as Record<string, unknown>;
   if (typeof status !== 'string') return undefined;
   if (status !== 'up' && status !== 'maintenance' && status !== 'disrupted') return null;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ServedFile } from '#contract/endpoint.ts';
+import type { FileEndpoint } from '#contract/endpoint.ts';
 import { staticFiles } from '#contract/endpoints.ts';
-import type { ServedFileName } from '#contract/endpoints.ts';
+import type { FileEndpointName } from '#contract/endpoints.ts';
 import { handle } from '../http/handle.ts';
 import type { Route } from '../http/handle.ts';
 import type { Requests } from '../http/request.ts';
@@ -49,8 +49,8 @@ export const cached = { headers: { 'Cache-Control': 'public, max-age=10' } };
 
 /** The routes that serve files of the release. */
 export function contentRoutes(releases: Releases) {
-  const toRoute = (name: ServedFileName): Route => {
-    const { path, absent, isImmutable = false }: ServedFile = staticFiles[name];
+  const toRoute = (name: FileEndpointName): Route => {
+    const { path, absent, isImmutable = false }: FileEndpoint = staticFiles[name];
     return handle(name, ({ query, rest }) => {
       const [parameter] = Object.entries<string>(query);
       // The first page of /docs is at /docs/ too.
@@ -65,9 +65,11 @@ export function contentRoutes(releases: Releases) {
       throw new Problem(absent, undefined, isImmutable ? {} : cached);
     });
   };
-  const names = Object.entries(staticFiles).flatMap(([name, file]) => ('path' in file ? [name as ServedFileName] : []));
+  const names = Object.entries(staticFiles).flatMap(([name, file]) =>
+    'path' in file ? [name as FileEndpointName] : [],
+  );
   return {
-    ...(Object.fromEntries(names.map((name) => [name, toRoute(name)])) as Record<ServedFileName, Route>),
+    ...(Object.fromEntries(names.map((name) => [name, toRoute(name)])) as Record<FileEndpointName, Route>),
     getRoot: handle('getRoot', () => ({ to: '/docs' })),
   };
 }

@@ -194,9 +194,9 @@ export function checkAddress(node: Link | Image | Definition, { sourceOf, warn }
   warn(startOf(node) + Math.max(0, index), ...fault);
 }
 
-type Fault = readonly [message: string, hint: string];
+type Warning = readonly [message: string, hint: string];
 
-function faultOf(url: string, isPicture: boolean): Fault | undefined {
+function faultOf(url: string, isPicture: boolean): Warning | undefined {
   // A picture without an address is a missing file, which is reported as an error.
   if (url === '') return isPicture ? undefined : ['the link has no address', 'write it between the parentheses'];
   if (url.startsWith('/')) return faultOfPath(url);
@@ -207,15 +207,18 @@ function faultOf(url: string, isPicture: boolean): Fault | undefined {
   if (!/^https?$/i.test(scheme)) return undefined;
   const rest = url.slice(scheme.length + 1).replace(/^\/*/, '');
   const [again = ''] = /^https?:?\/\//i.exec(rest) ?? [];
-  if (again) return [`the link "${url}" has two schemes`, didYouMean(`https://${rest.slice(again.length)}`)];
+  if (again) return [`the link "${url}" has two schemes`, suggestAddress(`https://${rest.slice(again.length)}`)];
   if (/^https?:\/\/[^/?#]/i.test(url)) return undefined;
-  return [`the link "${url}" has no host`, rest === '' ? 'write the whole address' : didYouMean(`${scheme}://${rest}`)];
+  return [
+    `the link "${url}" has no host`,
+    rest === '' ? 'write the whole address' : suggestAddress(`${scheme}://${rest}`),
+  ];
 }
 
 /** Schemes that are no mistakes. */
 const otherSchemes = /^(?:s?ftps?|smtps?|tcp|udp|ssh|wss?|tel|sms)$/i;
 
-function faultOfScheme(url: string, scheme: string, isPicture: boolean): Fault {
+function faultOfScheme(url: string, scheme: string, isPicture: boolean): Warning {
   const message = `${isPicture ? 'pictures' : 'links'} with "${scheme}:" are removed`;
   if (/^(?:file|[a-z])$/i.test(scheme)) return [message, copyIt];
   if (scheme === 'data') return [message, 'save the picture in content/media/'];
@@ -223,9 +226,9 @@ function faultOfScheme(url: string, scheme: string, isPicture: boolean): Fault {
   const name = scheme.toLowerCase();
   if (!otherSchemes.test(scheme)) {
     // A host with a port looks like a scheme.
-    if (/^\d+(?:[/?#]|$)/.test(rest) && !/^\d{6}/.test(rest)) return [message, didYouMean(`http://${url}`)];
-    if (distance(name, 'https') <= 1) return [message, didYouMean(`https:${rest}`)];
-    if (rest.startsWith('//') && distance(name, 'http') <= 2) return [message, didYouMean(`http:${rest}`)];
+    if (/^\d+(?:[/?#]|$)/.test(rest) && !/^\d{6}/.test(rest)) return [message, suggestAddress(`http://${url}`)];
+    if (distance(name, 'https') <= 1) return [message, suggestAddress(`https:${rest}`)];
+    if (rest.startsWith('//') && distance(name, 'http') <= 2) return [message, suggestAddress(`http:${rest}`)];
   }
   return [message, 'write the address as text'];
 }
@@ -233,7 +236,7 @@ function faultOfScheme(url: string, scheme: string, isPicture: boolean): Fault {
 const folders = ['blog', 'knowledgebase', 'media'];
 
 /** Whether the first folder of a path is a mistyped folder of content/; other pages of the site are not known here. */
-function faultOfPath(path: string): Fault | undefined {
+function faultOfPath(path: string): Warning | undefined {
   const [, folder, rest = ''] = /^\/([^/?#]+)(\/.*)$/s.exec(path) ?? [];
   if (folder === undefined || folders.includes(folder)) return undefined;
   const name = folder.toLowerCase().replace(/[-_]|%20/g, '');
@@ -241,7 +244,7 @@ function faultOfPath(path: string): Fault | undefined {
   const meant = /^(?:kb|knowledge)$/.test(name) ? 'knowledgebase' : folders.find(isLike);
   return meant === undefined
     ? undefined
-    : [`there is no folder /${folder}/ in content/`, didYouMean(`/${meant}${rest}`)];
+    : [`there is no folder /${folder}/ in content/`, suggestAddress(`/${meant}${rest}`)];
 }
 
-const didYouMean = (better: string): string => `did you mean "${better}"?`;
+const suggestAddress = (better: string): string => `did you mean "${better}"?`;

@@ -46,7 +46,7 @@ export function lint(tree: Root, elements: HtmlRoot, source: string, sitePath: s
   checkElements(elements, raw, article);
   // Between conflict markers the text is not what its author means.
   const severity = 'error' as const;
-  const conflicts = findConflicts(source, code).map((offset) => ({ severity, ...mergeConflict, offset }));
+  const conflicts = findConflictOffsets(source, code).map((offset) => ({ severity, ...mergeConflict, offset }));
   let line = 1;
   return (conflicts.length > 0 ? conflicts : found)
     .toSorted((a, b) => a.offset - b.offset)
@@ -183,7 +183,7 @@ function checkFootnotes(tree: Root, { source, warn }: Linted): void {
 const conflictMarker = /^(?:<{7}|={7}|>{7})(?=[ \t]|$)/gm;
 
 /** Finds the offsets of unresolved merge conflicts. In one of the code blocks they may be an example. */
-function findConflicts(source: string, code: readonly (readonly [from: number, to: number])[]): number[] {
+function findConflictOffsets(source: string, code: readonly (readonly [from: number, to: number])[]): number[] {
   const found: number[] = [];
   let previous = '';
   for (const { index, 0: marker } of source.matchAll(conflictMarker)) {

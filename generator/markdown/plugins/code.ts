@@ -5,7 +5,7 @@ import type * as Lowlight from 'lowlight';
 import type { Code } from 'mdast';
 
 /** A title, the content of braces, or a word, which may be meant for other programs. */
-const part = /title=(?:"([^"]*)"|'([^']*)'|(\S*))|\{([^{}]*)\}|\S+/g;
+const metaPart = /title=(?:"([^"]*)"|'([^']*)'|(\S*))|\{([^{}]*)\}|\S+/g;
 
 /**
  * Parses what follows the language of a code block, ` ```ts title="server.ts" {2,4-6} `: its title, the numbers of the marked
@@ -27,7 +27,7 @@ export function parseFenceMeta({ meta, value }: Code) {
     }
     for (let line = first; line >= 1 && line <= Math.min(end, lineCount); line += 1) lines.add(line);
   };
-  for (const { index, 0: text, 1: double, 2: single, 3: bare = '', 4: ranges = '' } of meta?.matchAll(part) ?? []) {
+  for (const { index, 0: text, 1: double, 2: single, 3: bare = '', 4: ranges = '' } of meta?.matchAll(metaPart) ?? []) {
     const [, quote] = /^title=(["'])/.exec(text) ?? [];
     if (quote && bare !== '') {
       faults.push([index, 'the title of the code block has no closing quote', `write title=${quote}...${quote}`]);

@@ -184,13 +184,13 @@ function resolveUrl(
   }
   const { path, query, hash } = target;
   // An ID may itself be percent-encoded, as those of footnotes are.
-  const ownId = [decode(hash), hash].flatMap((name) => [name, idPrefix + name]).find((id) => ids.has(id));
-  const id = (path === sitePath ? ownId : undefined) ?? toSafeId(decode(hash));
+  const ownId = [decodePercent(hash), hash].flatMap((name) => [name, idPrefix + name]).find((id) => ids.has(id));
+  const id = (path === sitePath ? ownId : undefined) ?? toSafeId(decodePercent(hash));
   const reference = { path, id };
   if (path === undefined) return { url, reference };
   // Of a file it is no ID: `#page=3` of a PDF, `#t=10,20` of a video.
   const fragment = path.startsWith('/media/')
-    ? hash && `#${encodeURI(decode(hash))}`
+    ? hash && `#${encodeURI(decodePercent(hash))}`
     : id && `#${encodeURIComponent(id)}`;
   return { url: url.startsWith('#') ? fragment || '#' : `${encodeURI(path)}${query}${fragment}`, reference };
 }
@@ -218,7 +218,7 @@ const inContent = /^\/(?:blog|knowledgebase|media)\//;
 function toTarget(url: string, base: string): { path: string | undefined; query: string; hash: string } | undefined {
   if (/^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(url)) return undefined;
   const [, written = '', query = '', hash = ''] = /^([^?#]*)(\?[^#]*)?(?:#(.*))?$/s.exec(url) ?? [];
-  const file = decode(written);
+  const file = decodePercent(written);
   if (file === '') return { path: base, query, hash };
   // Source files and site paths have the same folders, so a relative link has the same target in both.
   const path = file.startsWith('/') ? file : `/${posix.join(posix.dirname(base).slice(1), file)}`;
@@ -226,7 +226,7 @@ function toTarget(url: string, base: string): { path: string | undefined; query:
   return file.startsWith('/') ? undefined : { path: undefined, query, hash };
 }
 
-function decode(text: string): string {
+function decodePercent(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
