@@ -15,7 +15,7 @@ export const scopes = [
 export const Scope = z.enum(scopes);
 export type Scope = z.infer<typeof Scope>;
 
-/** What a key may do with a server, each by an endpoint of its own. */
+/** The actions on a server; each has its own endpoint. */
 export const serverActions = [
   'state',
   'start',
@@ -29,23 +29,23 @@ export const serverActions = [
 ] as const;
 export type ServerAction = (typeof serverActions)[number];
 
-/** The kinds of customer server. */
+/** The kinds of servers. */
 export const serverKinds = ['vps', 'game'] as const;
 export type ServerKind = (typeof serverKinds)[number];
 
-/** The name of a customer's server: kind and ID, since a game server and a VPS may have the same ID. */
+/** The name of a server: kind and ID, because a game server and a VPS may have the same ID. */
 export const ServerName = z
   .string()
   .regex(/^(?:vps|game):[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'must be vps:<id> or game:<id>')
   .transform((name) => name as `${ServerKind}:${string}`);
 export type ServerName = `${ServerKind}:${string}`;
 
-/** The kind of a server by its name. */
+/** Returns the kind of a server. */
 export function kindOf(server: ServerName): ServerKind {
   return server.startsWith('vps:') ? 'vps' : 'game';
 }
 
-/** Whether the granted scopes include the required one. */
+/** Checks whether granted scopes include a required scope. */
 export function allows(granted: readonly Scope[], required: Scope): boolean {
   return granted.includes(required) || granted.includes(`${required}_write` as Scope);
 }

@@ -5,7 +5,7 @@ import examples from '#contract/examples.json' with { type: 'json' };
 import { HttpsUrl, IsoDate, Line, MediaPath, Slug, named, object, success, text } from '#contract/primitives.ts';
 import { searchFiles } from '#contract/search.ts';
 
-/** The kinds of articles: the first segments of their paths and addresses, and their names in texts. */
+/** The kinds of articles: path segments, names in texts, and examples. */
 const kinds = {
   blog: {
     root: 'blog',
@@ -35,27 +35,29 @@ type Kind = (typeof kinds)[keyof typeof kinds];
 const cover = MediaPath.describe('Path of the cover image, starting with /media/.');
 const tagList = z.array(Slug);
 
-/** Creates the schema of the front matter of a kind of article. */
+/** Creates the front matter schema of a kind of article. */
 function frontMatterOf<Own extends z.ZodRawShape>({ root }: Kind, own: Own) {
   const former = new RegExp(String.raw`^/${root}(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._-]+)+$`);
   return z.strictObject({
     title: Line.describe('Title of the article.'),
     description: Line.describe('One or two sentences for lists and search engines.'),
     ...own,
-    category: Line.optional().describe('Display name of the category; must be the same in all its articles.'),
-    draft: z.boolean().optional().describe('true excludes the article from every release.'),
+    category: Line.optional().describe(
+      'Display name of the category; all articles of the category must have the same name.',
+    ),
+    draft: z.boolean().optional().describe('true keeps the article out of every release.'),
     updated: IsoDate.optional().describe('Day of the last significant change, YYYY-MM-DD.'),
-    tags: tagList.optional().describe('Tags: lower-case letters, digits and hyphens.'),
+    tags: tagList.optional().describe('Tags, written in lower-case letters, digits and hyphens.'),
     aliases: z
-      .array(z.string().regex(former, `must be a former path that begins with /${root}/`))
+      .array(z.string().regex(former, `must be a former path that starts with /${root}/`))
       .optional()
-      .describe('Former paths of this article, which keep working.'),
+      .describe('Former paths of this article; they keep working.'),
   });
 }
 
 /** The front matter of `content/blog/<category>/<slug>.md`. */
 export const BlogFrontMatter = frontMatterOf(kinds.blog, {
-  date: IsoDate.describe('Day of publication, YYYY-MM-DD. Until that day (UTC) the article is not published.'),
+  date: IsoDate.describe('Day of publication, YYYY-MM-DD. The article is not published before that day (UTC).'),
   author: Line.describe('Name of the author.'),
   cover,
 });
@@ -65,7 +67,7 @@ export type BlogFrontMatter = z.infer<typeof BlogFrontMatter>;
 export const KnowledgeBaseFrontMatter = frontMatterOf(kinds.knowledgeBase, {});
 export type KnowledgeBaseFrontMatter = z.infer<typeof KnowledgeBaseFrontMatter>;
 
-/** The sources in content/: front matter, `category.yaml`, `removed.yaml` and `authors.yaml`. */
+/** The schemas of sources in content/: front matter, `category.yaml`, `removed.yaml` and `authors.yaml`. */
 export const articleSources = {
   blog: BlogFrontMatter,
   knowledgebase: KnowledgeBaseFrontMatter,
@@ -73,18 +75,18 @@ export const articleSources = {
   removed: z
     .array(
       text(
-        'Path of a former article, which begins with /blog/ or /knowledgebase/.',
+        'Path of a removed article, starting with /blog/ or /knowledgebase/.',
         /^\/(?:blog|knowledgebase)(?:\/[A-Za-z0-9._-]+)+$/,
-        'must be a path that begins with /blog/ or /knowledgebase/',
+        'must be a path that starts with /blog/ or /knowledgebase/',
       ),
     )
-    .describe('Paths that were online and are gone for good.'),
+    .describe('Paths of articles that were removed for good.'),
   authors: z
     .record(
       Line,
       z.strictObject({
         picture: MediaPath.optional().describe('Path of a picture, starting with /media/.'),
-        url: HttpsUrl.optional().describe('A page about the author, which begins with https://.'),
+        url: HttpsUrl.optional().describe('A page about the author, starting with https://.'),
       }),
     )
     .describe('The authors of blog articles, by name.'),
@@ -94,7 +96,7 @@ export type Authors = z.infer<typeof articleSources.authors>;
 const listedOf = ({ path, folder }: Kind) => ({
   title: text('Title of the article.'),
   description: text('One or two sentences for lists and search engines.'),
-  path: path.describe(`Path of the article, for /v1/${folder}/article and for links.`),
+  path: path.describe(`Path of the article, for links and for /v1/${folder}/article.`),
   category: text('Display name of the category.'),
 });
 export const ContentItem = object('ContentItem', 'A blog article in the list.', {
@@ -115,7 +117,7 @@ export type KnowledgeBaseSummary = z.infer<typeof KnowledgeBaseSummary>;
 
 const content = {
   body: text('The article in Markdown, without its front matter.'),
-  html: text('The article as safe HTML, with an id for each heading.'),
+  html: text('The article as sanitised HTML, with an id for each heading.'),
 };
 const withContent = <Shape extends z.ZodRawShape>(id: string, { shape }: z.ZodObject<Shape>, { name, article }: Kind) =>
   object(id, `A ${name} article, with Markdown in body and rendered HTML in html.`, { ...shape, ...content }, article);
@@ -133,25 +135,25 @@ const KnowledgeBaseList = named(
   examples.listKnowledgeBaseArticles,
 );
 
-export const CategoryItem = object('CategoryItem', 'A category that has articles.', {
-  slug: Slug.describe('Its part of the paths of its articles, and the value of the parameter category.'),
+export const CategoryItem = object('CategoryItem', 'A category with articles.', {
+  slug: Slug.describe('The segment in the paths of the articles, and the value of the parameter category.'),
   name: text('Display name of the category.'),
-  count: z.int().min(1).describe('Number of its articles.'),
+  count: z.int().min(1).describe('Number of articles in the category.'),
 });
 export type CategoryItem = z.infer<typeof CategoryItem>;
 
 const indexItemOf = ({ id, name, path }: Kind) =>
-  object(`${id}IndexItem`, `What surrounds a ${name} article: its neighbours, related articles, tags.`, {
+  object(`${id}IndexItem`, `The neighbours, related articles and tags of a ${name} article.`, {
     path: path.describe('Path of the article.'),
-    previous: path
-      .nullable()
-      .describe('Path of the article before it in the list of its category; null for the first one.'),
-    next: path.nullable().describe('Path of the article after it in the list of its category; null for the last one.'),
+    previous: path.nullable().describe('Path of the previous article of the category; null for the first article.'),
+    next: path.nullable().describe('Path of the next article of the category; null for the last article.'),
     related: z
       .array(path)
       .max(5)
-      .describe('Paths of up to five related articles: most common tags first, then neighbours in its category.'),
-    tags: tagList.describe('Its tags.'),
+      .describe(
+        'Paths of up to five related articles: those with the most tags in common, then neighbours in the category.',
+      ),
+    tags: tagList.describe('Tags of the article.'),
     updated: IsoDate.nullable().describe('Day of the last significant change, YYYY-MM-DD; null if there is none.'),
   });
 
@@ -166,10 +168,10 @@ export const AuthorItem = object('AuthorItem', 'An author of blog articles.', {
   count: z.int().min(1).describe('Number of articles.'),
 });
 
-/** Maps former article paths to current ones. */
+/** Maps former article paths to current paths. */
 export const Aliases = named(
   'Redirects',
-  'The present path of each former path of an article.',
+  'The current path of an article by each of its former paths.',
   z.record(z.string(), z.string()),
   examples.listRedirects,
 );
@@ -177,7 +179,7 @@ export type Aliases = z.infer<typeof Aliases>;
 
 export const KBFeedbackRequest = object(
   'KBFeedbackRequest',
-  'Whether a knowledge base article was helpful to a reader.',
+  'A vote on a knowledge base article.',
   {
     helpful: z.boolean().describe('Whether the article was helpful.'),
     title: z.string().optional().describe('Title of the article.'),
@@ -207,24 +209,23 @@ export const mediaTypes: Readonly<Record<string, string>> = {
   webp: 'image/webp',
 };
 
-/** The slug of one category, as a parameter. */
+/** Creates the query parameter for the slug of a category. */
 const categoryOf = ({ root, category }: Kind) =>
   z.string().meta({
-    description: `The slug of one category: the path segment after /${root}/.`,
+    description: `The slug of a category: the path segment after /${root}/.`,
     example: category,
   });
 
-/** The file of an article; a kind of article has three operations of its own, the others are below. */
+/** Creates the entry of the articles of a kind. */
 const articleOf = ({ folder, root, tag, name, article }: Kind) =>
   ({
     file: `public/v1/${folder}/article/{category}/{slug}.json`,
     path: `/v1/${folder}/article`,
     target: `/v1/${folder}/article?path=/${root}/{category}/{slug}`,
     tag,
-    summary: `A ${name} article, by its path or a former path`,
+    summary: `A ${name} article, by current or former path`,
     hasFormerPaths: true,
-    description:
-      'A former path answers with the article too; its path and the header Content-Location have the present path.',
+    description: 'Former paths work, too: the field path and the header Content-Location have the current path.',
     query: z.object({
       path: z
         .string()
@@ -238,13 +239,13 @@ const articleOf = ({ folder, root, tag, name, article }: Kind) =>
   }) as const satisfies FileEndpoint;
 
 const categoriesOf = ({ folder, tag, id, name }: Kind, example: unknown) => {
-  const description = `The categories of the ${name} that have articles, sorted by name.`;
+  const description = `The categories of the ${name}, sorted by name.`;
   return {
     file: `public/v1/${folder}/categories.json`,
     path: `/v1/${folder}/categories`,
     tag,
     summary: `The categories of the ${name}, sorted by name`,
-    description: 'Only those that have articles.',
+    description: 'Lists only categories with articles.',
     schema: named(`${id}Categories`, description, z.array(CategoryItem), example),
     reply: 'The categories.',
   } as const satisfies FileEndpoint;
@@ -252,31 +253,31 @@ const categoriesOf = ({ folder, tag, id, name }: Kind, example: unknown) => {
 
 const indexOf = (kind: Kind, item: z.ZodType, example: unknown) => {
   const { folder, tag, id, name, order } = kind;
-  const description = `What surrounds each article of a ${name} category, ${order}.`;
+  const description = `The neighbours, related articles and tags of each article of a ${name} category, ${order}.`;
   return {
     file: `public/v1/${folder}/index/{category}.json`,
     path: `/v1/${folder}/index`,
     target: `/v1/${folder}/index?category={category}`,
     tag,
-    summary: 'Neighbours, related articles, tags and days of changes of the articles of one category',
-    description: 'The order is that of the list. Tags and days of changes are here, not in the bodies of articles.',
+    summary: 'Neighbours, related articles, tags and last changes of the articles of a category',
+    description: 'Has the same order as the list. Articles themselves have no tags and no day of the last change.',
     query: z.object({ category: categoryOf(kind) }),
     schema: named(`${id}Index`, description, z.array(item), example),
-    reply: 'The index; it is empty if the category does not exist.',
+    reply: 'The index; empty if the category does not exist.',
     problems: ['validation_error'],
     messages: { validation_error: 'Query parameter category is required' },
     absent: 'empty_list',
   } as const satisfies FileEndpoint;
 };
 
-/** The static files of articles and of what a website needs with them, and the operation on the feedback of readers. */
+/** The static files of articles, and the operation for feedback from readers. */
 export const articleEntries = {
   getArticleStyle: {
     file: 'public/v1/article.css',
     path: '/v1/article.css',
     tag: 'Blog',
-    summary: 'The style of the html of articles, light and dark, for an element of class markdown-body',
-    description: 'It is for articles of the knowledge base too.',
+    summary: 'The style sheet for the html of articles, light and dark',
+    description: 'Styles an element of class markdown-body, for blog and knowledge base articles.',
     mediaType: 'text/css; charset=utf-8',
     reply: 'The style sheet.',
     failure: 'internal_error',
@@ -286,7 +287,7 @@ export const articleEntries = {
     path: '/v1/blog/list',
     tag: 'Blog',
     summary: 'All blog articles, newest first',
-    description: 'Articles of the same day are sorted by path. The text of an article is at /v1/blog/article.',
+    description: 'Articles of the same day are sorted by path. Get the text of an article from /v1/blog/article.',
     schema: named('ContentList', 'All blog articles, newest first.', z.array(ContentItem), examples.listBlogArticles),
     reply: 'The list.',
   },
@@ -296,10 +297,10 @@ export const articleEntries = {
     path: '/v1/kb/list',
     tag: 'Knowledge base',
     summary: 'Knowledge base articles, sorted by title',
-    description: 'All articles, or those of one category. The text of an article is at /v1/kb/article.',
+    description: 'Lists all articles, or the articles of a category. Get the text of an article from /v1/kb/article.',
     query: z.object({ category: categoryOf(kinds.knowledgeBase).optional() }),
     schema: KnowledgeBaseList,
-    reply: 'The list; it is empty if the category does not exist.',
+    reply: 'The list; empty if the category does not exist.',
     problems: ['validation_error'],
     messages: { validation_error: 'Query parameter category is given more than once' },
     absent: 'empty_list',
@@ -316,10 +317,10 @@ export const articleEntries = {
     path: '/media/{path*}',
     tag: 'Media',
     summary: 'An image or other media file of an article',
-    description: 'Articles refer to these files by their path.',
+    description: 'Articles refer to these files by path.',
     mediaType: mediaTypes,
     reply: 'The file.',
-    partReply: 'The part of the file that Range names.',
+    partReply: 'The requested range of the file.',
     example: examples.getMedia,
     problems: ['range_not_satisfiable'],
     absent: 'media_not_found',
@@ -329,9 +330,9 @@ export const articleEntries = {
     file: 'public/v1/blog/feed.xml',
     path: '/v1/blog/feed.xml',
     tag: 'Blog',
-    summary: 'The newest 30 blog articles with their text, as an Atom feed',
+    summary: 'The newest 30 blog articles with their texts, as an Atom feed',
     description:
-      'All addresses in it are absolute: pages are on the website, media are on this service. It is missing if the operator has not set the address of the website or the one of this service.',
+      'All addresses are absolute: pages on the website, media on this service. The feed exists only if the operator has set the addresses of both.',
     mediaType: 'application/atom+xml; charset=utf-8',
     reply: 'An Atom 1.0 feed.',
     example: examples.getBlogFeed,
@@ -342,11 +343,11 @@ export const articleEntries = {
     file: 'public/v1/sitemap.xml',
     path: '/v1/sitemap.xml',
     tag: 'Website',
-    summary: 'All articles of the website, for search engines',
+    summary: 'A sitemap of all articles, for search engines',
     description:
-      'Articles of the knowledge base too. lastmod is the day of the last significant change, else the day of publication, if there is one. It is missing if the operator has not set the address of the website.',
+      'Has blog and knowledge base articles. lastmod is the day of the last significant change, else the day of publication, if any. The sitemap exists only if the operator has set the address of the website.',
     mediaType: 'application/xml; charset=utf-8',
-    reply: 'A sitemap by the protocol 0.9 of sitemaps.org.',
+    reply: 'A sitemap, as defined by sitemaps.org (version 0.9).',
     example: examples.getSitemap,
     absent: 'not_found',
     messages: { not_found: 'There is no sitemap' },
@@ -360,7 +361,7 @@ export const articleEntries = {
     path: '/v1/blog/authors',
     tag: 'Blog',
     summary: 'The authors of blog articles, sorted by name',
-    description: 'Those that have articles, each with a picture and a page where there is one.',
+    description: 'Lists only authors with articles, each with a picture and a page, if any.',
     schema: named(
       'AuthorList',
       'The authors of blog articles, sorted by name.',
@@ -373,10 +374,10 @@ export const articleEntries = {
     file: 'public/v1/redirects.json',
     path: '/v1/redirects.json',
     tag: 'Website',
-    summary: 'All former paths of articles, each with the present path',
-    description: 'Of the knowledge base too: a website redirects from the former path to the present one.',
+    summary: 'All former paths of articles, each with the current path',
+    description: 'Has blog and knowledge base articles. A website can redirect each former path to the current path.',
     schema: Aliases,
-    reply: 'The present path of each former path.',
+    reply: 'The current path by each former path.',
   },
   aliases: { file: 'private/aliases.json', schema: Aliases },
   sendFeedback: {
@@ -385,7 +386,7 @@ export const articleEntries = {
     path: '/v1/kb/feedback',
     tag: 'Knowledge base',
     summary: 'Report whether a knowledge base article was helpful',
-    description: 'Each client may send one report in 30 seconds, unless the operator sets another limit.',
+    description: 'Each client may send one report every 30 seconds, unless the operator sets another limit.',
     body: { schema: KBFeedbackRequest, required: true, invalid: 'invalid_feedback', strict: true },
     missing: { code: 'invalid_feedback' },
     limit: 'feedback',

@@ -3,32 +3,32 @@ import { endpointDefaults, tags } from '#contract/endpoint.ts';
 import type { Endpoint, FileEndpoint } from '#contract/endpoint.ts';
 import { object, text } from '#contract/primitives.ts';
 
-/** All but the operations and their components. */
+/** The OpenAPI document without operations and components. */
 export const head = {
   openapi: '3.1.1',
   info: {
     title: 'Hosting API',
-    // The version of the API, which is independent of the version of releases.
+    // The version of the API; releases have a version of their own.
     version: '1.0.0',
     description: [
-      'Blog and knowledge base articles, plans, domains, hosting controls and the state of this service.',
-      'Every GET endpoint also supports HEAD. Every response has an X-Request-Id: quote it when you contact support.',
+      'Blog and knowledge base articles, plans, domains, hosting controls and platform status.',
+      'Every GET endpoint also supports HEAD. Every response has an X-Request-Id; quote it when you contact support.',
       'A request with an ETag in If-None-Match gets 304 if nothing has changed.',
-      'The examples are responses of the sample content.',
+      'The examples come from sample content.',
     ].join(' '),
     license: { name: 'MIT', identifier: 'MIT' },
   },
-  // The description is a file of the release, which several instances may serve under several names.
-  servers: [{ url: '/', description: 'The instance that answered with this description.' }],
+  // The document is a file of the release, which several instances may serve under several names.
+  servers: [{ url: '/', description: 'The instance that served this document.' }],
   tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
 };
 
 const AnyObject = z.record(z.string(), z.unknown());
 
-/** What the documentation says of the host: its name, the page where customers get help, the address of the service. */
+/** The hosting company in the documentation: name, support page, address of the service. */
 export type Presentation = Readonly<Partial<Record<'name' | 'support' | 'service', string | undefined>>>;
 
-/** The part `info` of the document of a host. */
+/** Creates the `info` of the OpenAPI document of a hosting company. */
 export function toInfo({ name, support }: Presentation) {
   const { title, ...others } = head.info;
   return { title: name ?? title, ...others, ...(support && { contact: { name: 'Customer support', url: support } }) };
@@ -36,36 +36,36 @@ export function toInfo({ name, support }: Presentation) {
 
 export const OpenApiDocument = object(
   'OpenApiDocument',
-  'An OpenAPI 3.1 document, with only the parts that this one uses.',
+  'An OpenAPI 3.1 document, reduced to the parts in use here.',
   {
     openapi: text('Version of OpenAPI.', /^3\.1\.\d+$/),
-    info: AnyObject.describe('What this document describes.'),
-    servers: z.array(AnyObject).describe('Where the API is.'),
-    tags: z.array(AnyObject).describe('The resources of the API.'),
+    info: AnyObject.describe('Title, version and description of the API.'),
+    servers: z.array(AnyObject).describe('The addresses of the API.'),
+    tags: z.array(AnyObject).describe('The groups of operations.'),
     paths: AnyObject.describe('All operations, by path and method.'),
-    components: AnyObject.describe('What operations refer to.'),
+    components: AnyObject.describe('Schemas, headers and security schemes that operations refer to.'),
   }, // Without the operations, which would repeat the document.
   { ...head, paths: {}, components: { schemas: {}, headers: {}, securitySchemes: {} } },
 );
 
 const page = { tag: 'Service', isPage: true } as const;
 
-/** The pages for people who use the API, and the OpenAPI document, which says the same to programs. */
+/** The documentation pages, and the OpenAPI document. */
 export const docsEntries = {
   getRoot: {
     ...endpointDefaults,
     ...page,
     path: '/',
-    summary: 'The way to the documentation',
-    description: 'A browser that opens the address of the API gets to /docs.',
+    summary: 'Redirect to the documentation',
+    description: 'Redirects a browser that opens the address of the API to /docs.',
     replies: { 302: { description: 'The documentation is at /docs.', mediaType: '*/*' } },
   },
   getDocs: {
     ...page,
     file: 'public/docs/index.html',
     path: '/docs',
-    summary: 'The documentation, with a reference in which requests can be tried',
-    description: 'The same page is at /docs/.',
+    summary: 'The documentation, with an interactive reference',
+    description: 'The same page as /docs/.',
     mediaType: 'text/html; charset=utf-8',
     reply: 'The page.',
     failure: 'internal_error',
@@ -74,8 +74,8 @@ export const docsEntries = {
     ...page,
     file: 'public/docs/{path*}',
     path: '/docs/{path*}',
-    summary: 'A further page of the documentation, or a script or style sheet of it',
-    description: 'The name of a script or style sheet changes with its bytes.',
+    summary: 'Another page of the documentation, or one of its scripts and style sheets',
+    description: 'The name of a script or style sheet changes with its content.',
     mediaType: {
       html: 'text/html; charset=utf-8',
       css: 'text/css; charset=utf-8',
@@ -91,8 +91,8 @@ export const docsEntries = {
     file: 'public/v1/openapi.json',
     path: '/v1/openapi.json',
     tag: 'Service',
-    summary: 'The OpenAPI description of this API',
-    description: 'This document. It is the same for all instances with one release.',
+    summary: 'The OpenAPI document of this API',
+    description: 'Returns this document. All instances with the same release return the same document.',
     schema: OpenApiDocument,
     reply: 'An OpenAPI 3.1 document.',
     failure: 'internal_error',

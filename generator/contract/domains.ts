@@ -5,37 +5,37 @@ import examples from '#contract/examples.json' with { type: 'json' };
 import { HostPort, HttpUrl, HttpsUrl, Price, object, success, text } from '#contract/primitives.ts';
 
 export const DomainPricing = object('DomainPricing', 'The prices of a domain for one term.', {
-  currency: text('Currency code of ISO 4217, always EUR.'),
-  term: z.int().describe('Length of the term, always 1.'),
-  period: text('Unit of the term, always year.'),
+  currency: text('Currency code (ISO 4217). Always EUR.'),
+  term: z.int().describe('Length of the term. Always 1.'),
+  period: text('Unit of the term. Always year.'),
   register: z.number().describe('Price to register the domain.'),
   renew: z.number().describe('Price to renew the domain.'),
-  transfer: z.number().describe('Price to transfer the domain to us.'),
+  transfer: z.number().describe('Price to transfer the domain in.'),
 });
 
-const tld = text('The TLD, with its leading dot; an internationalised one in its xn-- form.', /^\./);
+const tld = text('The TLD with a leading dot; an internationalised TLD in xn-- form.', /^\./);
 
 export const DomainTLD = object('DomainTLD', 'A TLD for sale.', {
   tld,
   pricing: DomainPricing,
-  order_url: z.url().optional().describe('URL to order a domain of this TLD, if it has one of its own.'),
+  order_url: z.url().optional().describe('URL to order a domain of this TLD, if the TLD has its own order page.'),
 });
 
 export const DomainTLDListResponse = object(
   'DomainTLDListResponse',
   'All TLDs for sale.',
-  { success, tlds: z.array(DomainTLD).describe('The TLDs for sale, by name.') },
+  { success, tlds: z.array(DomainTLD).describe('The TLDs for sale, sorted by name.') },
   examples.listDomainTlds,
 );
 
 export const DomainSearchResponse = object(
   'DomainSearchResponse',
-  'Whether a domain is available, and its prices.',
+  'The availability and prices of a domain.',
   {
     success,
-    domain: text('The domain that was searched, in lower case; an internationalised one in its xn-- form.'),
+    domain: text('The searched domain in lower case; an internationalised domain in xn-- form.'),
     tld,
-    available: z.boolean().describe('Whether the domain can be registered; true only on proof of its registry.'),
+    available: z.boolean().describe('Whether the domain can be registered; true only if the registry confirms it.'),
     pricing: DomainPricing,
     order_url: z.url().optional().describe('URL to order the domain.'),
   },
@@ -48,11 +48,11 @@ const TermPrices = z.strictObject({
   transfer: Price.describe('Transfer price.'),
 });
 
-/** The server that answers availability queries for a TLD; `none` if there is none that may be queried. */
+/** The server for availability queries of a TLD; `none` if the TLD has no public server. */
 export const DomainLookup = z.union(
   [
     z.literal('none'),
-    z.strictObject({ rdap: HttpUrl.refine((url) => !/[?#]/.test(url), 'must be without query and fragment') }),
+    z.strictObject({ rdap: HttpUrl.refine((url) => !/[?#]/.test(url), 'must not have a query or fragment') }),
     z.strictObject({ whois: HostPort }),
     z.strictObject({ das: HostPort }),
   ],
@@ -68,29 +68,29 @@ const CatalogTLD = z.strictObject({
       z.record(z.string().regex(/^[1-9][0-9]?$/, 'must be a number of years'), TermPrices),
     )
     .optional()
-    .describe('Prices by currency and by term in years.'),
+    .describe('Prices by currency and term in years.'),
   order_url: HttpsUrl.optional().describe('URL to order a domain of this TLD.'),
   lookup: DomainLookup.optional().describe(
-    "Server that answers availability queries; an RDAP server must know nic.<tld> or the registry's own domain.",
+    "Server for availability queries; an RDAP server must serve nic.<tld> or the registry's own domain.",
   ),
 });
 
-/** The source `catalog/domains.yaml`: the TLDs, their prices and their availability servers. */
+/** The source `catalog/domains.yaml`: TLDs, prices and availability servers. */
 export const DomainCatalog = z.strictObject({
-  order_url: HttpsUrl.optional().describe('URL to order a domain; {domain} is replaced by its name.'),
+  order_url: HttpsUrl.optional().describe('URL to order a domain; {domain} is replaced by the domain name.'),
   tlds: z.record(
     z
       .string()
       .regex(
         /^(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/,
-        'must be a TLD with its leading dot, in lower case (an internationalised one in its xn-- form)',
+        'must be a TLD with a leading dot in lower case (an internationalised TLD in xn-- form)',
       ),
     CatalogTLD,
   ),
 });
 export type DomainCatalog = z.infer<typeof DomainCatalog>;
 
-/** The operations on domains, and what the server reads of them. */
+/** The operations on domains, and the file that the server reads. */
 export const domainEntries = {
   listDomainTlds: {
     ...endpointDefaults,
@@ -99,7 +99,7 @@ export const domainEntries = {
     path: '/v1/domains/tlds',
     tag: 'Domains',
     summary: 'All TLDs for sale, with their prices for one year',
-    description: 'Prices are in euro and for one year. Only these TLDs can be searched.',
+    description: 'Prices are in euros for one year. Only these TLDs can be searched.',
     replies: { 200: json('The TLDs.', DomainTLDListResponse) },
     problems: ['pricing_unavailable', 'provider_error'],
     messages: { provider_error: 'Domain data could not be loaded' },
@@ -109,9 +109,9 @@ export const domainEntries = {
     errorStyle: 'json',
     path: '/v1/domains/search',
     tag: 'Domains',
-    summary: 'Whether a domain is available, and its prices for one year',
+    summary: 'The availability of a domain, and its prices for one year',
     description:
-      'A domain is available only on proof of its registry. If the registry does not answer, the response is 502: ask again later.',
+      'A domain counts as available only if the registry confirms it. If the registry does not respond, the response is 502: try again later.',
     query: z.object({
       domain: z.string().meta({
         description: 'A full domain name, without protocol, path or query.',
@@ -122,7 +122,7 @@ export const domainEntries = {
     malformed: 'invalid_domain',
     limit: 'domains',
     hasUnicodeName: true,
-    replies: { 200: json('Whether the domain is available, and its prices.', DomainSearchResponse) },
+    replies: { 200: json('The availability and prices of the domain.', DomainSearchResponse) },
     problems: ['invalid_domain', 'tld_not_found', 'pricing_unavailable', 'provider_error'],
     messages: {
       invalid_domain: 'Query parameter domain is required',

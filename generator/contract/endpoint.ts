@@ -4,87 +4,86 @@ import { schemas } from '#contract/primitives.ts';
 import { keyProblems, problems } from '#contract/problem.ts';
 import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 
-/** The rate limits of single endpoints. */
+/** The additional rate limits of single endpoints. */
 export type LimitName = 'domains' | 'feedback';
 
-/** The groups of operations, as the description shows them: the servers of customers first. */
+/** The groups of operations, in the order of the OpenAPI document: servers of customers first. */
 export const tags = {
-  Keys: 'What an API key may do.',
-  VPS: 'Power and state of virtual servers, with an API key.',
-  'Game servers': 'Power, state, console and log of game servers, with an API key.',
-  Activity: 'What became of the actions of an API key.',
-  Service: 'The running instance: its health, its version and this description.',
-  Status: 'The state of the platform, and the script that shows it on a website.',
-  Blog: 'The articles of the blog.',
-  'Knowledge base': 'The articles of the knowledge base, and what readers think of them.',
-  Website: 'What a website needs of all articles: a sitemap, redirects.',
-  Media: 'The images and other files of articles.',
-  Plans: 'The plans that can be ordered.',
-  Domains: 'The TLDs for sale with their prices, and the search for free domains.',
+  Keys: 'Permissions, servers and limits of an API key.',
+  VPS: 'Power actions and state of virtual servers. An API key is required.',
+  'Game servers': 'Power actions, state, console and log of game servers. An API key is required.',
+  Activity: 'Status and history of the actions of an API key.',
+  Service: 'Health and version of the running instance, and the OpenAPI document.',
+  Status: 'Platform status, and a script that shows it on any website.',
+  Blog: 'Blog articles, categories and authors.',
+  'Knowledge base': 'Knowledge base articles, categories and search, and feedback from readers.',
+  Website: 'Sitemap and redirects for the website.',
+  Media: 'Images and other files of articles.',
+  Plans: 'Plans for web hosting and games.',
+  Domains: 'TLDs for sale with their prices, and the domain search.',
 } as const;
 
 /** An operation of the API. */
 export interface Endpoint {
   readonly method: 'GET' | 'POST';
-  /** The path; `{name}` is a segment, `{name*}` the rest of the path. */
+  /** The path template: `{name}` is one segment, `{name*}` the rest of the path. */
   readonly path: string;
   readonly tag: keyof typeof tags;
   readonly summary: string;
-  /** What a client should know beyond the summary. */
   readonly description: string;
-  /** Whether it is for people with a browser; the OpenAPI document, which is for programs, leaves it out. */
+  /** Human-facing page; excluded from the OpenAPI document. */
   readonly isPage?: boolean;
-  /** Whether the response is stored and has an ETag: in a {@link FileEndpoint} or in memory. */
+  /** Where the response is stored; a stored response has an ETag. */
   readonly stored: 'file' | 'memory' | false;
   readonly errorStyle: ErrorStyle;
-  /** Whether it also answers to former paths of articles. */
+  /** Former paths of articles work, too. */
   readonly hasFormerPaths?: boolean;
-  /** Whether a successful response for an internationalised name has its Unicode form in a header. */
+  /** A header of the response has the Unicode form of an internationalised name. */
   readonly hasUnicodeName?: boolean;
-  /** The query parameters; an empty value counts as missing. */
+  /** Query parameters; an empty value counts as missing. */
   readonly query?: z.ZodObject;
   /** The JSON body. */
   readonly body?: {
     readonly schema: z.ZodType;
     readonly required: boolean;
-    /** The error for an invalid body; `validation_error` if left out. */
+    /** The error for an invalid body; default: `validation_error`. */
     readonly invalid?: ProblemCode;
-    /** Whether another media type or a compressed body is an error (415). */
+    /** Refuses other media types and compressed bodies (415). */
     readonly strict?: boolean;
   };
-  /** The action that needs `force` to be true: in the query and in the body, or in one of them and not false in the other. */
+  /** The action that requires `force=true` in query and body (`both`), or in one of them and not false in the other. */
   readonly confirmation?: { readonly action: string; readonly needs: 'both' | 'one' };
-  /** The error for a missing required parameter or body; `validation_error` if left out. */
+  /** The error for a missing required parameter or body; default: `validation_error`. */
   readonly missing?: { readonly code: ProblemCode; readonly message?: string };
-  /** The error for an invalid or repeated query parameter; `validation_error` if left out. */
+  /** The error for an invalid or repeated query parameter; default: `validation_error`. */
   readonly malformed?: ProblemCode;
   /** An additional rate limit by client address. */
   readonly limit?: LimitName;
-  /** What needs an API key: an action on a server, by the kind of server in the path and a scope of the key, or any valid key. */
+  /** The required API key: any valid key, or a key with a scope for the server in the path. */
   readonly access?: 'any_key' | { readonly kind: ServerKind; readonly scope: Scope; readonly action: ServerAction };
   /** Successful responses by status. */
   readonly replies: Readonly<Record<number, EndpointResponse>>;
-  /** Errors in addition to 405, the 429 of {@link isLimited}, the 401 and 403 of {@link access}, and {@link failure}. */
+  /** Errors beyond 405, the 429 of {@link isLimited}, the 401 and 403 of {@link access}, and {@link failure}. */
   readonly problems: readonly ProblemCode[];
-  /** The messages of errors that are not the defaults of their codes: those of errors that are thrown without one. */
+  /** Messages that replace the default message of a code. */
   readonly messages?: Readonly<Partial<Record<ProblemCode, string>>>;
-  /** The message of a 502 if the action may have been done, with `{request_id}` for the ID of its request. */
+  /** The message of a 502 if the action may have been done; `{request_id}` stands for the ID of the request. */
   readonly unknownOutcome?: string;
   /** The error for an unexpected failure. */
   readonly failure: ProblemCode;
 }
 
-/** Whether the rate limit by client address applies to a path; it covers every path below /v1, also unknown ones. */
+/** Checks whether the limit per client address counts a path; unknown paths below /v1 count, too. */
 export function isLimited(path: string): boolean {
   return path.startsWith('/v1/');
 }
 
-/** Whether an endpoint supports Idempotency-Key; those that act on a customer's server do. */
+/** Checks whether an endpoint supports Idempotency-Key, as every action on a server does. */
 export function takesIdempotencyKey({ method, access }: Endpoint): boolean {
   return method === 'POST' && access !== undefined;
 }
 
-/** The message of an endpoint's error that is thrown without one. */
+/** Returns the default message of an endpoint for an error code. */
 export function messageOf(endpoint: Endpoint | undefined, code: ProblemCode): string {
   const { message } = problems[code];
   const own = endpoint?.messages?.[code];
@@ -93,24 +92,24 @@ export function messageOf(endpoint: Endpoint | undefined, code: ProblemCode): st
   return code === 'not_found' ? describeNearest(endpoint) : message;
 }
 
-/** The message for a path that is no endpoint, but nearly the one of an endpoint. */
+/** Describes the nearest endpoint to an unknown path. */
 export function describeNearest({ method, path }: Pick<Endpoint, 'method' | 'path'>): string {
   return `${problems.not_found.message}; the nearest is ${method} ${path.replace('*}', '}')}`;
 }
 
-/** The message for an action without its confirmation: what it needs, and then what is wrong. */
-export function describeConfirmation({ action, needs }: NonNullable<Endpoint['confirmation']>, wrong: string): string {
-  return `${action} requires force=true in the query ${needs === 'both' ? 'and' : 'or'} in the body; ${wrong}`;
+/** Describes the confirmation that an action requires, and the fault in the request. */
+export function describeConfirmation({ action, needs }: NonNullable<Endpoint['confirmation']>, fault: string): string {
+  return `${action} requires force=true in the query ${needs === 'both' ? 'and' : 'or'} in the body; ${fault}`;
 }
 
-/** All messages of an endpoint's error that do not depend on the request, the default first. */
+/** Lists the messages of an endpoint for an error code, the default first. */
 export function messagesOf(endpoint: Endpoint, code: ProblemCode): readonly string[] {
   if (code === 'unauthorized') return Object.values(keyProblems);
   const isAction = code === 'provider_error' && endpoint.unknownOutcome !== undefined;
   return [messageOf(endpoint, code), ...(isAction ? [messageOfUnknown(endpoint, 'restart-4711')] : [])];
 }
 
-/** The message of a 502 if the action of a request may have been done. */
+/** Returns the message of a 502 after which the action may have been done. */
 export function messageOfUnknown(endpoint: Endpoint, requestId: string): string {
   return endpoint.unknownOutcome?.replace('{request_id}', requestId) ?? messageOf(endpoint, 'provider_error');
 }
@@ -118,14 +117,14 @@ export function messageOfUnknown(endpoint: Endpoint, requestId: string): string 
 /** A successful response of an endpoint. */
 export interface EndpointResponse {
   readonly description: string;
-  /** The schema of a JSON body; other bodies have a `mediaType` only. */
+  /** The schema of a JSON body. */
   readonly schema?: z.ZodType;
   readonly mediaType: string;
-  /** The example of a script or style sheet comes from the release. */
+  /** The example; scripts and style sheets get theirs from the release. */
   readonly example?: unknown;
 }
 
-/** Creates a JSON response, by default with the example of its schema. */
+/** Creates a JSON response; the default example is that of the schema. */
 export const json = (
   description: string,
   schema: z.ZodType,
@@ -137,7 +136,7 @@ export const json = (
   example,
 });
 
-/** What most operations have in common. */
+/** Defaults that most operations share. */
 export const endpointDefaults = {
   method: 'GET',
   stored: false,
@@ -146,40 +145,37 @@ export const endpointDefaults = {
   failure: 'internal_error',
 } as const satisfies Partial<Endpoint>;
 
-/** A kind of file in a release. In its path, `{name}` is one segment and `{name*}` several. */
+/** A kind of file in a release. In paths, `{name}` is one segment and `{name*}` several. */
 export interface StaticFile {
-  /** Its path in the release. */
+  /** The path in the release. */
   readonly file: string;
-  /** The request target that answers with it, with the same names; that of a {@link FileEndpoint} is its path if left out. */
+  /** The request target that serves the file, with the same names; default: the path of the {@link FileEndpoint}. */
   readonly target?: string;
   /** The schema of a JSON file. */
   readonly schema?: z.ZodType;
-  /** The media type of another file, or the types by the extension of its name. */
+  /** The media type of any other file, or media types by file extension. */
   readonly mediaType?: string | Readonly<Record<string, string>>;
-  /** Whether its bytes never change: its name changes with them. */
+  /** The bytes never change: another version has another name. */
   readonly isImmutable?: boolean;
-  /**
-   * The answer where a release has no such file: an error, or an empty list for a query without a file. Left out if each
-   * release has it.
-   */
+  /** The response if a release lacks the file: an error or an empty list. Left out if every release has the file. */
   readonly absent?: ProblemCode | 'empty_list';
 }
 
-/** A static file and the operation that answers with it. */
+/** A static file, and the operation that serves it. */
 export interface FileEndpoint
   extends
     StaticFile,
     Pick<Endpoint, 'path' | 'tag' | 'summary' | 'description'>,
     Partial<Pick<Endpoint, 'isPage' | 'hasFormerPaths' | 'query' | 'missing' | 'problems' | 'messages' | 'failure'>> {
-  /** What the response holds, for the OpenAPI document. */
+  /** The description of the response. */
   readonly reply: string;
-  /** The same of the response to Range. */
+  /** The description of the response to Range. */
   readonly partReply?: string;
-  /** The example, if not that of its schema. The one of a script or style sheet comes from the release. */
+  /** The example of a file without a schema; scripts and style sheets get theirs from the release. */
   readonly example?: string;
 }
 
-/** The operation that answers with a static file. */
+/** Converts a static file to the operation that serves it. */
 export function toEndpoint({ reply, partReply, example, schema, mediaType, absent, ...file }: FileEndpoint): Endpoint {
   const type = typeof mediaType === 'string' ? mediaType.split(';')[0]! : '*/*';
   const whole = schema ? json(reply, schema) : { description: reply, mediaType: type, example };
@@ -197,17 +193,14 @@ export function toEndpoint({ reply, partReply, example, schema, mediaType, absen
 const byClient = { seconds: 1, countedFor: 'each client address' };
 const byKey = { seconds: 1, countedFor: 'each API key' };
 
-/**
- * The rate limits of a service whose operator has set no others: a burst of requests, and then `refill` more in `seconds`.
- * An IPv6 client is counted by its /64 network. What counts, and for whom, is in words for people.
- */
+/** Default rate limits: a burst of requests, then `refill` more every `seconds`. An IPv6 client is its /64 network. */
 export const rateLimits = {
-  client: { ...byClient, burst: 100, refill: 50, requests: 'All requests below /v1, refused ones too' },
+  client: { ...byClient, burst: 100, refill: 50, requests: 'All requests below /v1, including refused requests' },
   domains: { ...byClient, burst: 10, refill: 2, requests: 'Domain searches' },
   feedback: { ...byClient, burst: 1, refill: 1, seconds: 30, requests: 'Votes on articles' },
   actions: { ...byKey, burst: 5, refill: 1, requests: 'Power actions and console commands' },
-  reads: { ...byKey, burst: 20, refill: 2, requests: 'Other requests with a key, such as for a log' },
+  reads: { ...byKey, burst: 20, refill: 2, requests: 'Other requests with a key, such as reading a log' },
 } as const;
 
-/** The largest bodies of requests, in bytes. */
+/** The size limits of request bodies, in bytes. */
 export const bodyLimits = { feedback: 32_768, others: 16_384 } as const;

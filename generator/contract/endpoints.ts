@@ -8,7 +8,7 @@ import { hostingEntries } from '#contract/hosting.ts';
 import { PlanFile, planEntries } from '#contract/plans.ts';
 import { StatusCatalog, statusEntries } from '#contract/status.ts';
 
-/** All operations, and all kinds of files in a release; those with both are {@link FileEndpoint}s. */
+/** All operations, and all kinds of files in a release; a {@link FileEndpoint} is both. */
 const entries = {
   ...statusEntries,
   ...articleEntries,
@@ -28,7 +28,7 @@ type Operations = Having<'path'>;
 const having = <Key extends 'path' | 'file'>(key: Key): Having<Key> =>
   Object.fromEntries(Object.entries(entries).filter(([, entry]) => key in entry)) as Having<Key>;
 
-/** All operations of the API; routing, request checks and the OpenAPI document use this table. */
+/** All operations of the API: the source of routes, request validation and the OpenAPI document. */
 export const endpoints = Object.fromEntries(
   Object.entries(having('path')).map(([name, entry]) => [name, 'file' in entry ? toEndpoint(entry) : entry]),
 ) as { readonly [Name in keyof Operations]: Operations[Name] extends Endpoint ? Operations[Name] : Endpoint };
@@ -39,13 +39,13 @@ export type EndpointName = keyof typeof endpoints;
 /** All kinds of files in a release. */
 export const staticFiles = having('file');
 
-/** The name of a kind of file: the operationId of its endpoint, if it has one. */
+/** The name of a kind of file, and the operationId of its endpoint. */
 export type StaticFileName = keyof typeof staticFiles;
 
-/** The name of a kind of file that has an endpoint. */
+/** The name of a kind of file with an endpoint. */
 export type FileEndpointName = StaticFileName & EndpointName;
 
-/** The schemas of the source files in content/ and catalog/; releases contain them as JSON Schemas for editors. */
+/** The schemas of source files in content/ and catalog/; each release has them as JSON Schemas for editors. */
 export const sources = {
   ...articleSources,
   plans: PlanFile,
@@ -53,29 +53,29 @@ export const sources = {
   status: StatusCatalog,
 } as const satisfies Record<string, z.ZodType>;
 
-/** The path of a file in a release. */
+/** Returns the path of a file in a release. */
 export function fileOf(name: StaticFileName, params: Readonly<Record<string, string>> = {}): string {
   return fillTemplate(staticFiles[name].file, params);
 }
 
-/** The request target of a kind of file, with its names; undefined if no client gets it. */
+/** Returns the request target template of a kind of file; undefined if the file is not served. */
 export function targetOf(name: StaticFileName): string | undefined {
   const { target, path }: StaticFile & { readonly path?: string } = staticFiles[name];
   return target ?? path;
 }
 
-/** Renders a JSON file of a release. Throws if the value does not match its schema. */
+/** Renders a JSON file of a release. Throws if the value does not match the schema. */
 export function toJsonText(name: StaticFileName, value: unknown): string {
   const { schema }: StaticFile = staticFiles[name];
   return `${JSON.stringify(schema?.parse(value))}\n`;
 }
 
-/** Fills in the names of a template of {@link staticFiles}. */
+/** Fills in a template of {@link staticFiles}. */
 export function fillTemplate(template: string, params: Readonly<Record<string, string>>): string {
   return template.replaceAll(/\{(\w+)\*?\}/g, (_, name: string) => params[name] ?? '');
 }
 
-/** Finds the kind of a file in a release and the request target that answers with it, if any. */
+/** Finds the kind of a file in a release, and the request target that serves it. */
 export function matchFile(file: string): { name: StaticFileName; target: string | undefined } | undefined {
   for (const { name, pattern, target } of patterns) {
     const match = pattern.exec(file);

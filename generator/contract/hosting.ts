@@ -9,23 +9,23 @@ import { object, part, schemas, success, text } from '#contract/primitives.ts';
 const instant = z.iso.datetime();
 
 const RateLimit = z.strictObject({
-  requests_per_second: z.number().positive().describe('How many requests are added each second.'),
-  burst: z.int().positive().describe('The burst: how many requests may come without a pause.'),
+  requests_per_second: z.number().positive().describe('Requests added per second.'),
+  burst: z.int().positive().describe('Maximum number of requests without a pause.'),
 });
 
 export const KeyResponse = object(
   'KeyResponse',
-  'An API key: what it may do, for which servers, and how often.',
+  'The permissions, servers and rate limits of an API key.',
   {
-    id: text('ID of the key: the part of its text after hk_. It is not secret.'),
-    label: text('The name that the operator gave the key.'),
-    scopes: z.array(Scope).describe('What it may do; read_write includes read of the same name.'),
-    servers: z.array(z.string()).describe('The servers that it opens, each as game: or vps: and the ID.'),
-    created_at: instant.describe('When it was created, in UTC.'),
-    expires_at: instant.nullable().describe('When it expires, in UTC; null if it does not.'),
-    limits: part('The rate limits of the key. Each is a token bucket; RateLimit headers say what is left.', {
+    id: text('ID of the key: the part after hk_. The ID is not secret.'),
+    label: text('Name of the key, as chosen by the operator.'),
+    scopes: z.array(Scope).describe('Scopes of the key; read_write includes read of the same name.'),
+    servers: z.array(z.string()).describe('Servers of the key, each as game: or vps: followed by the ID.'),
+    created_at: instant.describe('Time of creation, in UTC.'),
+    expires_at: instant.nullable().describe('Time of expiry, in UTC; null if the key does not expire.'),
+    limits: part('Rate limits of the key, each a token bucket. RateLimit headers have the remaining quota.', {
       power: RateLimit.describe('Power actions and console commands.'),
-      read: RateLimit.describe('All requests by GET that need the key.'),
+      read: RateLimit.describe('GET requests that require the key.'),
     }),
   },
   {
@@ -49,8 +49,8 @@ export const ForceRequest = object(
 const vps_id = text('ID of the VPS.');
 const server_id = text('ID of the game server.');
 const requested = {
-  status: text('Always requested: the action was accepted.'),
-  message: text('What was done, in a sentence for people.'),
+  status: text('Always requested, because the action was accepted.'),
+  message: text('The result, as a sentence for people.'),
 };
 
 export const VPSPowerResponse = object('VPSPowerResponse', 'A VPS power action was accepted.', {
@@ -70,9 +70,9 @@ export const GamePowerResponse = object('GamePowerResponse', 'A game server powe
 const power = {
   state: z
     .enum(['running', 'starting', 'stopping', 'offline', 'unknown'])
-    .describe('The power state; unknown if the system that runs the server reports none of the others.'),
+    .describe('The power state; unknown if the provider reports no other value.'),
   checked_at: instant.describe(
-    'When the system that runs the server was asked, in UTC; a game panel may have known the answer for up to 20 seconds. Without an answer, the present time.',
+    'Time when the provider reported the state, in UTC; a game panel may cache the state for up to 20 seconds. The current time if the provider reported nothing.',
   ),
 };
 const running = { state: 'running', checked_at: '2026-03-01T12:00:00.000Z' };
@@ -92,9 +92,9 @@ export const GameStateResponse = object(
 );
 
 /**
- * 1 to 1,024 characters, one of them visible: panels remove white space and format characters at both ends, and refuse
- * what is empty then. No control characters, and no lone surrogates, which are not UTF-8 characters. The characters are
- * listed, since many generated clients do not know `\p{Cf}`.
+ * 1 to 1,024 characters, at least one visible: panels trim white space and format characters, and refuse an empty command.
+ * Control characters and lone surrogates, which are not valid UTF-8, are refused. Format characters are listed one by one
+ * because many generated clients do not support `\p{Cf}`.
  */
 const commandPattern =
   // oxlint-disable-next-line no-control-regex
@@ -105,7 +105,7 @@ export const GameConsoleCommandRequest = object(
   'GameConsoleCommandRequest',
   'A console command.',
   {
-    command: text('The command, as one would type it on the console.', commandPattern, commandRule),
+    command: text('The command, as typed on the console.', commandPattern, commandRule),
   },
   { command: 'say Hello' },
 );
@@ -123,9 +123,9 @@ export const GameConsoleWebsocketResponse = object(
   {
     success,
     server_id,
-    websocket: part('How to open the stream.', {
-      socket_url: z.url({ protocol: /^wss?$/ }).describe('Address of the stream, a websocket.'),
-      token: text('Token for the first message on the stream; it expires after some minutes.'),
+    websocket: part('The address and token of the stream.', {
+      socket_url: z.url({ protocol: /^wss?$/ }).describe('Websocket address of the stream.'),
+      token: text('Token for the first message on the stream; expires after some minutes.'),
     }),
   },
   {
@@ -144,27 +144,29 @@ export const GameLatestLogResponse = object(
   {
     success,
     server_id,
-    empty: z.boolean().describe('Whether the log has no content.'),
-    content: text('The log: at most its last 1 MiB, from the start of a line, without colour codes.'),
+    empty: z.boolean().describe('Whether the log is empty.'),
+    content: text('The last 1 MiB of the log at most, from the start of a line, without colour codes.'),
   },
   { success: true, server_id: 'demo', empty: false, content: '[12:00:00] Server started\n' },
 );
 
 export const HostingActionResponse = object(
   'HostingActionResponse',
-  'What became of an action on a server.',
+  'The status of an action.',
   {
     success,
     request_id: text('The X-Request-Id of the request.'),
     action: text('The action: start, stop, reset, restart, kill or command.'),
-    server: text('The server: game: or vps:, and its ID.'),
+    server: text('The server: game: or vps: followed by the ID.'),
     status: z
       .enum(['running', 'accepted', 'failed', 'unknown'])
       .describe(
-        'What became of it. running: it has no outcome yet. accepted: it was sent and accepted. failed: it had no effect. unknown: it may have had an effect.',
+        'The status. running: there is no outcome yet. accepted: the action was sent and accepted. failed: the action had no effect. unknown: the action may have had an effect.',
       ),
-    requested_at: instant.describe('When it was requested.'),
-    finished_at: instant.nullable().describe('When it ended; null while it runs, and if its end was lost.'),
+    requested_at: instant.describe('Time of the request.'),
+    finished_at: instant
+      .nullable()
+      .describe('Time when the action ended; null while it is running or if the end was not recorded.'),
   },
   {
     success: true,
@@ -177,7 +179,7 @@ export const HostingActionResponse = object(
   },
 );
 
-const next = z.string().nullable().describe('The cursor of the next page, for after; null on the last page.');
+const next = z.string().nullable().describe('Cursor for the next page, as the parameter after; null on the last page.');
 
 export const HostingActivityResponse = object(
   'HostingActivityResponse',
@@ -200,13 +202,13 @@ export const HostingServersResponse = object(
     servers: z
       .array(
         z.strictObject({
-          server: text('The server, as keys and actions name it: game: or vps:, and its ID.'),
+          server: text('The server, as in keys and actions: game: or vps: followed by the ID.'),
           id: text('The ID of the server in paths.'),
           kind: z.enum(serverKinds).describe('The kind of the server.'),
           actions: z
             .array(z.enum(serverActions))
-            .describe('What this key may do now; nothing while the server is suspended or has been removed.'),
-          links: part('The paths of the endpoints for this kind of server, by action.', {
+            .describe('The actions that this key may use; empty while the server is suspended or has been removed.'),
+          links: part('Paths of the endpoints of the server, by action.', {
             state: path,
             start: path,
             stop: path,
@@ -268,7 +270,7 @@ const gameConsole = {
   messages: { ...game.messages, provider_error: 'The console or log request failed' },
 } as const;
 
-/** The operations on the power of a kind of server: its state, and its actions. */
+/** Creates the state and power operations of a kind of server. */
 const powerOf = (kind: ServerKind, base: string, state: z.ZodType, accepted: z.ZodType) => {
   const [shared, name, id] = kind === 'vps' ? [vps, 'VPS', 'vps_id'] : [game, 'game server', 'server_id'];
   return {
@@ -278,7 +280,7 @@ const powerOf = (kind: ServerKind, base: string, state: z.ZodType, accepted: z.Z
       path: base,
       summary: `The power state of a ${name}`,
       description:
-        'After an action it is never a state from before: while none is known, it is unknown. Poll at most every 5 seconds.',
+        'After an action you never get the old state; it is unknown until a newer one is available. Poll at most every 5 seconds.',
       access: { kind, scope: `${kind}-power:read`, action: 'state' },
       replies: { 200: json('The state.', state) },
       messages: { ...shared.messages, provider_error: 'The state could not be read' },
@@ -302,10 +304,10 @@ const powerOf = (kind: ServerKind, base: string, state: z.ZodType, accepted: z.Z
 const vpsPower = powerOf('vps', '/v1/hosting/cloud/vps-custom/{id}', VPSStateResponse, VPSPowerResponse);
 const gamePower = powerOf('game', '/v1/hosting/game/power/{server_id}', GameStateResponse, GamePowerResponse);
 
-/** Only `true` confirms; any other text is a missing confirmation, not an invalid parameter. */
+/** Only `true` confirms; any other value is a missing confirmation, not an invalid parameter. */
 const force = z.string().meta({ type: 'boolean', description: 'Must be true to confirm the action.', example: true });
 
-/** Adds to a power action, which cannot be undone, that it needs a confirmation. */
+/** Adds a confirmation to an irreversible power action. */
 const confirmed = (endpoint: ReturnType<typeof vpsPower.act>, confirmation: NonNullable<Endpoint['confirmation']>) =>
   ({
     ...endpoint,
@@ -316,21 +318,29 @@ const confirmed = (endpoint: ReturnType<typeof vpsPower.act>, confirmation: NonN
     messages: { ...endpoint.messages, confirmation_required: describeConfirmation(confirmation, 'neither has it') },
   }) as const satisfies Endpoint;
 
-/** The form of a cursor: 30 bytes in base64url. */
+/** A cursor: 30 bytes in base64url. */
 const Cursor = z.string().regex(/^[A-Za-z0-9_-]{40}$/, 'must be the next of an earlier page of this key');
 
-/** From 1 to 100. */
+/** A page length from 1 to 100. */
 const Limit = z
   .string()
   .refine((limit) => /^(?:100|[1-9]\d?)$/.test(limit), 'must be a whole number from 1 to 100')
-  .meta({ type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'The length of a page.', example: 1 });
+  .meta({
+    type: 'integer',
+    minimum: 1,
+    maximum: 100,
+    default: 20,
+    description: 'Maximum number of entries on a page.',
+    example: 1,
+  });
 
-/** An operation on the key of a request; that of a list has a cursor as the example, after which that of its response begins. */
+/** Defaults of operations that need any valid key. */
 const keyed = { ...endpointDefaults, errorStyle: 'json', tag: 'Keys', access: 'any_key' } as const;
+/** Creates the paging of a list; the example of the list starts after the example cursor. */
 const pageAfter = (example: string) => ({
   query: z.object({
     after: Cursor.meta({
-      description: 'The next of the page before; without it, the list begins.',
+      description: 'The field next of the previous page; without a cursor, the first page is returned.',
       example,
     }).optional(),
     limit: Limit.optional(),
@@ -339,43 +349,44 @@ const pageAfter = (example: string) => ({
   messages: { validation_error: 'Query parameter limit must be a whole number from 1 to 100' },
 });
 
-/** The operations on API keys and the servers of customers, which need an API key. */
+/** The operations on API keys and servers; all of them require an API key. */
 export const hostingEntries = {
   getKey: {
     ...keyed,
     path: '/v1/key',
-    summary: 'What this API key may do',
-    description: 'Answers every key that is neither revoked nor expired, whatever its scopes. It never has the secret.',
-    replies: { 200: json('The key of this request.', KeyResponse) },
+    summary: 'Permissions and limits of this API key',
+    description:
+      'Works with every key that is neither revoked nor expired, whatever its scopes. The response never contains the secret.',
+    replies: { 200: json('The API key of this request.', KeyResponse) },
   },
   getVpsState: vpsPower.state,
   startVps: vpsPower.act('start', 'Start a VPS', 'Switches the VPS on.'),
   stopVps: vpsPower.act(
     'stop',
     'Stop a VPS',
-    'Stops the VPS, by a shutdown or by power off, as its operator has set it.',
+    'Stops the VPS by ACPI shutdown or power-off, depending on the provider configuration.',
   ),
   resetVps: confirmed(
     vpsPower.act(
       'reset',
       'Reset a VPS (power cycle); requires force=true in the query and in the body',
-      'Cuts the power and starts again: what was not written to disk is lost.',
+      'Cuts the power and starts the VPS again. Data that was not written to disk is lost.',
     ),
     { action: 'Reset', needs: 'both' },
   ),
   getGameServerState: gamePower.state,
   startGameServer: gamePower.act('start', 'Start a game server', 'Starts the game server.'),
-  stopGameServer: gamePower.act('stop', 'Stop a game server', 'Asks the game to end, so that it can save its world.'),
+  stopGameServer: gamePower.act('stop', 'Stop a game server', 'Asks the game to exit, which lets it save its world.'),
   restartGameServer: gamePower.act(
     'restart',
     'Restart a game server',
-    'Asks the game to end, so that it can save its world, and starts it again.',
+    'Asks the game to exit, which lets it save its world, and starts it again.',
   ),
   killGameServer: confirmed(
     gamePower.act(
       'kill',
       'Kill a game server; requires force=true in the query or in the body',
-      'Ends the game at once: what was not saved is lost.',
+      'Ends the game immediately. Unsaved data is lost.',
     ),
     { action: 'Kill', needs: 'one' },
   ),
@@ -384,11 +395,11 @@ export const hostingEntries = {
     method: 'GET',
     path: '/v1/hosting/game/console/{server_id}/websocket',
     summary: 'Get the address of a console stream and a token for it',
-    description: `Fetch a new token when the stream says that its token expires. A key with read_write may send commands. ${summarizeStream()}`,
+    description: `Fetch a new token when the stream announces that its token expires. A key with read_write may send commands. ${summarizeStream()}`,
     access: { kind: 'game', scope: 'game-console:read', action: 'console' },
     replies: {
       200: json(
-        'The address and the short-lived token. The address is a websocket: a plain GET of it is 426.',
+        'The address and a short-lived token. The address is a websocket: a plain GET returns 426.',
         GameConsoleWebsocketResponse,
       ),
     },
@@ -397,7 +408,7 @@ export const hostingEntries = {
     ...gameConsole,
     path: '/v1/hosting/game/console/{server_id}/command',
     summary: 'Send a console command',
-    description: 'The server must be online. What the command prints is on the console stream.',
+    description: 'The server must be online. The output of the command appears on the console stream.',
     access: { kind: 'game', scope: 'game-console:read_write', action: 'command' },
     body: { schema: GameConsoleCommandRequest, required: true },
     missing: { code: 'validation_error', message: 'A JSON body with the field command is required' },
@@ -410,15 +421,16 @@ export const hostingEntries = {
     path: '/v1/hosting/game/logs/{server_id}/latest',
     summary: 'The latest log of a game server',
     description:
-      'At most the newest 1 MiB, from the start of a line. All readers of a server share one reading in 3 seconds.',
+      'Returns at most the last 1 MiB, from the start of a line. The log is read at most once in 3 seconds for all clients.',
     access: { kind: 'game', scope: 'game-logs:read', action: 'log' },
     replies: { 200: json('The log.', GameLatestLogResponse) },
   },
   listServers: {
     ...keyed,
     path: '/v1/hosting/servers',
-    summary: 'The servers of this key, what it may do with each, and the paths for it',
-    description: 'In the order of the key. It asks no server: whether one runs is at the path state of its links.',
+    summary: 'The servers of this key, with permitted actions and paths',
+    description:
+      'Lists the servers in the order of the key. Get the state of a server from the path state of its links.',
     ...pageAfter('T6oU6yr6Vq-HrsCEedFLoSbCafWB0wf1m6MqnS4w'),
     replies: { 200: json('A page of servers.', HostingServersResponse) },
   },
@@ -426,10 +438,10 @@ export const hostingEntries = {
     ...keyed,
     path: '/v1/hosting/actions/{request_id}',
     tag: 'Activity',
-    summary: 'What became of an action',
+    summary: 'The status of an action',
     description:
-      'The newest action of this key with the request ID. A request that was refused before it became an action (400, 401, 403, 409, 422 or 429) has none.',
-    replies: { 200: json('What became of the action.', HostingActionResponse) },
+      'Returns the newest action of this key with the request ID. A request that was refused with 400, 401, 403, 409, 422 or 429 is not an action.',
+    replies: { 200: json('The status of the action.', HostingActionResponse) },
     problems: ['not_found'],
     messages: { not_found: 'This API key has no action with this request ID' },
   },
@@ -438,7 +450,7 @@ export const hostingEntries = {
     path: '/v1/hosting/activity',
     tag: 'Activity',
     summary: 'The actions of this key, newest first',
-    description: 'Each action once, also if others are added while the pages are read.',
+    description: 'Lists each action once, even if actions are added while you read the pages.',
     ...pageAfter('AZypSZ3gD0wrfn0aTFWbDjqNX24sQU9xR3Qxocyj'),
     replies: { 200: json('A page of actions.', HostingActivityResponse) },
   },

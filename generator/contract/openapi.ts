@@ -20,20 +20,20 @@ interface ResponseObject {
   >;
 }
 
-/** An operation in the description. */
+/** An Operation Object of OpenAPI. */
 export type Operation = ReturnType<typeof renderOperation>;
 
-/** The description as this program writes it. */
+/** The OpenAPI document that this program writes. */
 export type OpenApi = ReturnType<typeof renderOpenApi>;
 
-/** What the release has besides content. */
+/** Generated files whose values appear in examples. */
 interface GeneratedFiles {
   readonly widgetVersion: string;
   /** The script and the style sheet, by media type. */
   readonly texts: Readonly<Record<string, string>>;
 }
 
-/** Renders the OpenAPI 3.1 document of all endpoints, deterministically. */
+/** Renders the OpenAPI 3.1 document of all endpoints. */
 export function renderOpenApi(files: GeneratedFiles, presentation: Presentation = {}) {
   const paths: Record<string, { get?: Operation; post?: Operation }> = {};
   for (const [operationId, endpoint] of Object.entries<Endpoint>(endpoints)) {
@@ -56,13 +56,12 @@ export function renderOpenApi(files: GeneratedFiles, presentation: Presentation 
 const apiKey = {
   type: 'http',
   scheme: 'bearer',
-  description: 'An API key; it grants access to its servers with its scopes.',
+  description: 'An API key. Its scopes apply to its servers.',
 };
 
 function renderOperation(operationId: string, endpoint: Endpoint, files: GeneratedFiles) {
   const responses: Record<string, ResponseObject> = {};
   for (const [status, { description, mediaType, schema, example }] of Object.entries(endpoint.replies)) {
-    // Without a schema it is a text or, of any type, bytes.
     const shape = schema ? toRef(schema) : mediaType === '*/*' ? {} : textSchema;
     const content = { [mediaType]: { schema: shape, example: example ?? files.texts[mediaType] } };
     responses[status] = { description, headers: headersOf(endpoint, status), content };
@@ -90,7 +89,7 @@ function renderOperation(operationId: string, endpoint: Endpoint, files: Generat
   };
 }
 
-/** All errors of an endpoint. */
+/** Collects the codes of all errors of an endpoint. */
 function codesOf(endpoint: Endpoint): Set<ProblemCode> {
   const codes = new Set<ProblemCode>([...endpoint.problems, 'method_not_allowed']);
   if (endpoint.access) codes.add('unauthorized');
@@ -119,7 +118,7 @@ function toRef(schema: z.ZodType): { $ref: string } {
   return { $ref: `#/components/schemas/${schemas.get(schema)!.id}` };
 }
 
-/** Renders all named schemas. A test fails if no path uses one of them. */
+/** Renders all named schemas, sorted by name. */
 function renderSchemas(): Record<string, JsonSchema> {
   const { schemas: shapes } = z.toJSONSchema(schemas, {
     uri: (id) => `#/components/schemas/${id}`,
@@ -140,29 +139,29 @@ const inHeader = (name: string, description: string, schema: JsonSchema, example
 };
 const idempotencyKey = inHeader(
   'Idempotency-Key',
-  'For 24 hours, a request with the same key gets the first response again and does not act again.',
+  'For 24 hours, repeating a request with the same key returns the first response and does not repeat the action.',
   { ...textSchema, minLength: 1, maxLength: 255 },
   'restart-2026-03-01-a',
 );
 const range = inHeader(
   'Range',
-  'The part of the file to send, such as bytes=0-1023 or bytes=-500. Of several parts, all of it is sent.',
+  'The part of the file to send, such as bytes=0-1023 or bytes=-500. A request for several parts gets the whole file.',
   textSchema,
   'bytes=0-99',
 );
 
-/** What the names in paths stand for. */
+/** The parameters in paths, by name. */
 const inPaths: Readonly<Record<string, { readonly description: string; readonly example: string }>> = {
   id: { description: 'ID of the VPS.', example: 'demo' },
   server_id: { description: 'ID of the game server.', example: 'demo' },
   request_id: { description: 'The X-Request-Id of the request.', example: 'restart-4711' },
   path: {
-    description: 'Path of the file below /media/; a slash in it may be written as %2F.',
+    description: 'Path of the file below /media/. A slash may be written as %2F.',
     example: 'covers/price-list.svg',
   },
 };
 
-/** Renders the parameters of an endpoint. `widgetVersion` is the version of the status widget in the release. */
+/** Renders the parameters of an endpoint, with the widget version of the release as an example. */
 function renderParameters(endpoint: Endpoint, widgetVersion: string) {
   const { path, query } = endpoint;
   const version = { description: 'The version: 16 hexadecimal digits.', example: widgetVersion };
@@ -185,33 +184,41 @@ function renderParameters(endpoint: Endpoint, widgetVersion: string) {
 const header = (description: string, schema = textSchema) => ({ description, required: true, schema });
 const optional = (description: string, schema = textSchema) => ({ description, required: false, schema });
 
-/** The headers of responses, by the name of their component. */
+/** The headers of responses, by component name. */
 const headers = {
-  'X-Request-Id': header('The ID of this request in our logs.'),
+  'X-Request-Id': header('The ID of this request in the service logs.'),
   ETag: header('The version of this response, for If-None-Match.'),
   'Cache-Control': header('How long the response may be cached.'),
-  'Content-Location': optional('The present address of the article, if the request has a former path.'),
-  'RateLimit-Policy': header('The rate limit, as in IETF draft-ietf-httpapi-ratelimit-headers.'),
-  RateLimit: header('The remaining quota, as in the same draft.'),
+  'Content-Location': optional('The current address of the article, if the request used a former path.'),
+  'RateLimit-Policy': header('The rate limit, as defined by the IETF draft draft-ietf-httpapi-ratelimit-headers.'),
+  RateLimit: header('The remaining quota, as defined by the same draft.'),
   'Retry-After': header('Seconds to wait before the next request.', seconds),
-  'Store-Retry-After': optional('Seconds to wait before the next request, if our store does not answer.', seconds),
-  'WWW-Authenticate': optional('The required authentication and scope, as in RFC 6750.'),
-  'Idempotent-Replayed': optional('true if this is the stored response of an earlier request.'),
-  'Idempotent-Request-Id': optional('The X-Request-Id of the first request with this Idempotency-Key.'),
-  'Action-Outcome': optional('Of a failed action: not_sent, or unknown if it may have been done. Every 502 has it.', {
-    ...textSchema,
-    enum: ['not_sent', 'unknown'],
-  }),
-  'X-Domain-Unicode': optional(
-    'An internationalised name as people write it (U-labels), percent-encoded UTF-8; `domain` has its A-labels.',
+  'Store-Retry-After': optional(
+    'Seconds to wait before the next request; sent while the data store is unavailable.',
+    seconds,
   ),
-  'Accept-Ranges': header('bytes: a part can be requested with Range.'),
-  'Content-Range': header('The part, and the size of the file: bytes 0-99/1000, or bytes */1000 with 416.'),
-  Allow: header('The methods that the endpoint supports.'),
+  'WWW-Authenticate': optional('The required authentication and scope, as defined by RFC 6750.'),
+  'Idempotent-Replayed': optional(
+    'true if this is the stored response of an earlier request with the same Idempotency-Key.',
+  ),
+  'Idempotent-Request-Id': optional('The X-Request-Id of the first request with this Idempotency-Key.'),
+  'Action-Outcome': optional(
+    'Outcome of a failed action: not_sent, or unknown if it may have been done. Every 502 has this header.',
+    {
+      ...textSchema,
+      enum: ['not_sent', 'unknown'],
+    },
+  ),
+  'X-Domain-Unicode': optional(
+    'The domain in Unicode (U-labels), as percent-encoded UTF-8; the field domain has the A-labels.',
+  ),
+  'Accept-Ranges': header('bytes: Range requests are supported.'),
+  'Content-Range': header('The range and the size of the file: bytes 0-99/1000, or bytes */1000 with 416.'),
+  Allow: header('The supported methods.'),
 };
 type HeaderName = keyof typeof headers;
 
-/** The headers of a successful response, or of the errors of one status. */
+/** Selects the headers of a successful response, or of the errors of one status. */
 function headersOf(endpoint: Endpoint, status: string, codes: readonly ProblemCode[] = []): Refs {
   const { stored, access, hasFormerPaths, hasUnicodeName, replies } = endpoint;
   const refTo = (name: HeaderName) => ({ $ref: `#/components/headers/${name}` });
@@ -219,7 +226,7 @@ function headersOf(endpoint: Endpoint, status: string, codes: readonly ProblemCo
   const isReply = status in replies;
   const isAction = takesIdempotencyKey(endpoint);
   const isReplayed = isAction && (isReply || has('provider_error'));
-  // Caches share the other responses between clients.
+  // Caches share the other responses between clients, so a quota of one client must not be in them.
   const isCounted = isReply && isLimited(endpoint.path) && !(stored && status === '200');
   const sent: readonly [HeaderName, unknown][] = [
     ['ETag', status === '304'],

@@ -3,7 +3,7 @@ import type { FileEndpoint } from '#contract/endpoint.ts';
 import examples from '#contract/examples.json' with { type: 'json' };
 import { HttpsUrl, Line, Price, object, text } from '#contract/primitives.ts';
 
-export const CatalogPlan = object('CatalogPlan', 'One plan that can be ordered.', {
+export const CatalogPlan = object('CatalogPlan', 'A plan for sale.', {
   name: Line.describe('Plan name.'),
   ram: z.number().positive('must be greater than 0').describe('Memory in GB.'),
   storage: z.int('must be a whole number').positive('must be greater than 0').describe('Storage in GB.'),
@@ -16,8 +16,8 @@ export type CatalogPlan = z.infer<typeof CatalogPlan>;
 const catalogShape = {
   name: Line.describe('Display name.'),
   soldOut: z.boolean().describe('Whether the whole service or game is sold out.'),
-  soldOutMessage: text('Text shown while sold out; may be empty.'),
-  plans: z.array(CatalogPlan).describe('The plans, in the order in which they are shown.'),
+  soldOutMessage: text('Text to show while sold out; may be empty.'),
+  plans: z.array(CatalogPlan).describe('The plans, in display order.'),
 };
 
 export const ServiceCatalog = object('ServiceCatalog', 'A web hosting service with its plans.', catalogShape);
@@ -28,10 +28,8 @@ export const PlanCatalogResponse = object(
   'PlanCatalogResponse',
   'All plans, by service and by game.',
   {
-    services: z
-      .record(z.string(), ServiceCatalog)
-      .describe('The web hosting services by key, in the order in which they are shown.'),
-    games: z.record(z.string(), GameCatalog).describe('The games by key, in the order in which they are shown.'),
+    services: z.record(z.string(), ServiceCatalog).describe('The web hosting services by key, in display order.'),
+    games: z.record(z.string(), GameCatalog).describe('The games by key, in display order.'),
   },
   examples.getPlans,
 );
@@ -40,7 +38,10 @@ export type PlanCatalogResponse = z.infer<typeof PlanCatalogResponse>;
 /** The source of a service or game: `catalog/services/<key>.yaml`, `catalog/games/<key>.yaml`. */
 export const PlanFile = z.strictObject({
   ...catalogShape,
-  order: z.int('must be a whole number').optional().describe('Position in the list; entries without one come last.'),
+  order: z
+    .int('must be a whole number')
+    .optional()
+    .describe('Position in the list; entries without a position come last.'),
 });
 export type PlanFile = z.infer<typeof PlanFile>;
 
@@ -51,7 +52,7 @@ export const planEntries = {
     path: '/v1/plans',
     tag: 'Plans',
     summary: 'All plans, by service and by game',
-    description: 'Memory and storage are in GB. A plan that is sold out stays in the list.',
+    description: 'Memory and storage are in GB. Plans stay in the list while sold out.',
     schema: PlanCatalogResponse,
     reply: 'The plan catalog.',
     failure: 'internal_error',

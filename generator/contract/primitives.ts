@@ -11,40 +11,40 @@ export interface SchemaMeta {
 /** The named schemas of the contract, which become `components.schemas` in OpenAPI. */
 export const schemas = z.registry<SchemaMeta>();
 
-/** Gives a schema its name in the OpenAPI document, and says what it is. */
+/** Gives a schema its name and description in the OpenAPI document. */
 export function named<Schema extends z.ZodType>(id: string, description: string, schema: Schema, example?: unknown) {
   schemas.add(schema, { id, description, example });
   return schema;
 }
 
-/** Creates the named schema of an object; fields that the shape does not have are refused. */
+/** Creates the named schema of an object; unknown fields are refused. */
 export function object<Shape extends z.ZodRawShape>(id: string, description: string, shape: Shape, example?: unknown) {
   return named(id, description, z.strictObject(shape), example);
 }
 
-/** Creates the schema of a part of a named one; fields that the shape does not have are refused. */
+/** Creates the schema of a nested object; unknown fields are refused. */
 export function part<Shape extends z.ZodRawShape>(description: string, shape: Shape) {
   return z.strictObject(shape).describe(description);
 }
 
-/** Creates the schema of a text: what it is, and the form that it must have. */
+/** Creates the schema of a text with a description and an optional pattern. */
 export function text(description: string, form?: RegExp, message?: string) {
   return (form ? z.string().regex(form, message) : z.string()).describe(description);
 }
 
-/** One segment of a content path: lower-case ASCII letters, digits and hyphens. */
+/** One segment of a content path. */
 export const Slug = z.string().regex(/^[a-z0-9-]+$/, 'must contain only lower-case letters, digits and hyphens');
 
-/** The key of a catalog entry. It contains a letter, since JavaScript objects order integer keys first. */
+/** The key of a catalog entry; a letter is required because JavaScript orders integer keys first. */
 export const CatalogKey = Slug.regex(/[a-z]/, 'must contain at least one letter')
   .regex(/^(?!constructor$)/, 'must not be constructor')
   .regex(/^(?!prototype$)/, 'must not be prototype');
 
-/** A calendar date, `YYYY-MM-DD`, that exists. */
+/** A calendar date, `YYYY-MM-DD`. */
 export const IsoDate = z.iso.date({
   error: ({ input }) =>
     /^\d{4}-\d\d-\d\d$/.test(String(input))
-      ? `must be a day that exists: there is no ${String(input)}`
+      ? `must be an existing day: there is no ${String(input)}`
       : 'must be a calendar date of the form YYYY-MM-DD',
 });
 
@@ -52,26 +52,26 @@ export const IsoDate = z.iso.date({
 export const Line = z
   .string()
   .regex(/\S/, 'must not be empty')
-  .regex(/^[^\r\n]*$/, 'must be a single line; begin folded text with >-');
+  .regex(/^[^\r\n]*$/, 'must be a single line; start folded text with >-');
 
 /** The path of a media file: `/media/...`. */
 export const MediaPath = z.string().regex(/^\/media(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/, {
   error: ({ input }) =>
     /^https?:/i.test(String(input))
-      ? 'must not be a URL: save the file in content/media/, and write /media/ and its name'
-      : 'must be a path that begins with /media/, of letters, digits, dots, hyphens and underscores',
+      ? 'must not be a URL: save the file in content/media/ and write /media/ and the file name'
+      : 'must be a path below /media/ with only letters, digits, dots, hyphens and underscores',
 });
 
-/** Says that a request succeeded; an error has false. */
+/** The field `success` of a successful response. */
 export const success = z.boolean().describe('Always true.');
 
-/** Says how to write the first character that a URL of a source must not hold; undefined if there is none. */
+/** Describes the first forbidden character of a URL in a source file; undefined if there is none. */
 export function describeUnsafe(url: unknown): string | undefined {
-  // URL parsers encode or drop these in silence, or they end a URL in HTML.
+  // URL parsers silently encode or drop these characters, or they end a URL in HTML.
   // oxlint-disable-next-line no-control-regex
   const [character] = /[\s\x00-\x1F\x7F-\x9F<>"]/.exec(String(url)) ?? [];
   if (character === undefined) return undefined;
-  if (String(url).trim() !== url) return 'must not begin or end with white space';
+  if (String(url).trim() !== url) return 'must not start or end with white space';
   const code = character.codePointAt(0)!.toString(16).toUpperCase();
   if (character === ' ') return 'must not contain a space (write %20)';
   if (/[\r\n]/.test(character)) return 'must not contain a line break (write the URL on one line)';
@@ -79,10 +79,10 @@ export function describeUnsafe(url: unknown): string | undefined {
   return `must not contain U+${code.padStart(4, '0')} (remove it)`;
 }
 
-/** Creates a schema of URLs that are published as written: what a URL parser would change is refused. */
+/** Creates a schema of URLs that are published as written, so characters that URL parsers change are refused. */
 function urlOf(scheme: string, message: string) {
   const error = ({ input }: { readonly input?: unknown }): string => describeUnsafe(input) ?? message;
-  // In a union, a check that aborts would hide its message.
+  // In a union, an aborting check would hide its message.
   return z
     .string()
     .regex(new RegExp(String.raw`^${scheme}:\/\/[^\s\x00-\x1F\x7F-\x9F<>"]+$`), { error })
@@ -94,19 +94,19 @@ function urlOf(scheme: string, message: string) {
 export const HttpUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]?', 'must be an http or https URL');
 
 /** An https URL for links. */
-export const HttpsUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]', 'must be a URL that begins with https://');
+export const HttpsUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]', 'must be a URL that starts with https://');
 
-/** An amount of money: not negative, at most two decimals. */
+/** An amount of money, with at most two decimals. */
 export const Price = z
   .number()
   .min(0, 'must not be negative')
-  // Not `multipleOf`: with binary fractions, 2.49 is not a multiple of 0.01.
+  // Not `multipleOf`: in binary floating point, 2.49 is not a multiple of 0.01.
   .refine((price) => Math.abs(price * 100 - Math.round(price * 100)) < 1e-6, 'must have at most two decimals');
 
-/** A host name, with an optional port: `whois.nic.uk` or `whois.nic.uk:43`. */
+/** A host name with an optional port, such as `whois.nic.uk:43`. */
 export const HostPort = z
   .string()
   .regex(
     /^(?=.{1,259}$)[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5]))?$/,
-    'must be a host name, with an optional :port',
+    'must be a host name with an optional :port',
   );

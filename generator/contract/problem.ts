@@ -1,30 +1,30 @@
 import { z } from 'zod';
 import { object, text } from '#contract/primitives.ts';
 
-/** Why a request has no valid API key. Only who has the secret of a key learns that it has ended. */
+/** Messages of a 401. Only a caller with the right secret is told that the key expired or was revoked. */
 export const keyProblems = {
   missing: 'No Authorization header',
   otherHeader: 'No Authorization header; X-Api-Key is not read',
   noScheme: 'Write Bearer before the API key',
-  malformed: 'This is not a whole API key',
+  malformed: 'Malformed API key: incomplete or mistyped',
   unknown: 'This API key is not known',
   expired: 'This API key has expired',
   revoked: 'This API key was revoked',
 } as const;
 
-/** A kind of error: its status, the message of one that is thrown without, and what people can do about it. */
+/** Creates a kind of error: status, default message, and advice for the documentation. */
 const problem = (status: number, message: string, advice: string) => ({ status, message, advice });
 
-const later = 'Try again later. If it happens again, send the X-Request-Id to the support.';
+const later = 'Try again later. If the error persists, send the X-Request-Id to support.';
 
-/** All errors of the API by their code, which determines the status. */
+/** All errors of the API by code. */
 export const problems = {
   validation_error: problem(
     400,
     'Request validation failed',
-    'Correct what the message names. The request was not carried out.',
+    'Correct the request as the message says. The request had no effect.',
   ),
-  confirmation_required: problem(400, 'This action requires force=true', 'Send force=true, if you mean it.'),
+  confirmation_required: problem(400, 'This action requires force=true', 'Send force=true to confirm the action.'),
   path_required: problem(400, 'Path is required', 'Add the query parameter path.'),
   invalid_feedback: problem(
     400,
@@ -34,53 +34,53 @@ export const problems = {
   invalid_domain: problem(
     400,
     'The domain is not a valid domain name',
-    'Send a full domain name, without protocol, path or port.',
+    'Send a full domain name without protocol, path or port.',
   ),
   unauthorized: problem(
     401,
     keyProblems.missing,
-    'Send the header Authorization: Bearer hk_... with a whole key; the message says what is wrong with it.',
+    'Send the header Authorization: Bearer hk_... with the full key. The message names the fault.',
   ),
   forbidden: problem(
     403,
     'You do not have access to this server',
-    'Use a key that has this server. If yours has it, the server is suspended: ask the provider.',
+    'Use a key for this server. If your key includes the server, the server is suspended: contact support.',
   ),
   insufficient_scope: problem(
     403,
     'This API key lacks the required scope',
-    'Use a key with the scope that WWW-Authenticate names.',
+    'Use a key with the scope in WWW-Authenticate.',
   ),
   provider_permission_denied: problem(
     403,
     'Console commands are not available for this server',
-    'Ask the provider: its panel does not allow commands for this server.',
+    'Contact support: the panel does not allow commands for this server.',
   ),
-  not_found: problem(404, 'Endpoint not found', 'Check the path against the reference.'),
-  article_not_found: problem(404, 'Article not found', 'Read the list again: the article has been removed.'),
-  media_not_found: problem(404, 'Media file not found', 'Read the article again: the file has been removed.'),
-  tld_not_found: problem(404, 'The TLD is not in the public catalog', 'Search only the TLDs of /v1/domains/tlds.'),
-  method_not_allowed: problem(405, 'Method not allowed', 'Use a method that the header Allow names.'),
+  not_found: problem(404, 'Endpoint not found', 'Compare the path with the reference.'),
+  article_not_found: problem(404, 'Article not found', 'Fetch the list again: the article has been removed.'),
+  media_not_found: problem(404, 'Media file not found', 'Fetch the article again: the file has been removed.'),
+  tld_not_found: problem(404, 'The TLD is not in the public catalog', 'Search only TLDs from /v1/domains/tlds.'),
+  method_not_allowed: problem(405, 'Method not allowed', 'Use a method from the header Allow.'),
   request_timeout: problem(408, 'The request body did not arrive in time', 'Send the whole body within 30 seconds.'),
   in_progress: problem(
     409,
     'A request with this Idempotency-Key is still running',
-    'Wait for Retry-After, then repeat the request with the same Idempotency-Key.',
+    'Wait for Retry-After seconds, then repeat the request with the same Idempotency-Key.',
   ),
   unsupported_media_type: problem(
     415,
     'Content type must be application/json',
-    'Send Content-Type: application/json, without Content-Encoding.',
+    'Send Content-Type: application/json without Content-Encoding.',
   ),
   range_not_satisfiable: problem(
     416,
     'The range is outside of the file',
-    'Ask for a part of the file: Content-Range has its size.',
+    'Request a range within the file. Content-Range has its size.',
   ),
   misdirected_request: problem(
     421,
     'This host name is not one of this service',
-    'Use the address of the service, or name it in PUBLIC_URL, if it is yours.',
+    'Use the address of the service. As its operator, set PUBLIC_URL to this address.',
   ),
   idempotency_mismatch: problem(
     422,
@@ -90,35 +90,35 @@ export const problems = {
   upgrade_required: problem(
     426,
     'This address is a websocket: send a websocket handshake',
-    'Open the address with a websocket client.',
+    'Connect with a websocket client.',
   ),
   headers_too_long: problem(431, 'The request headers are too long', 'Send fewer or shorter headers.'),
-  rate_limited: problem(429, 'Rate limit exceeded', 'Wait for the seconds of Retry-After.'),
+  rate_limited: problem(429, 'Rate limit exceeded', 'Wait for Retry-After seconds.'),
   internal_error: problem(500, 'Something went wrong on our side', later),
   content_unavailable: problem(500, 'Content could not be loaded', later),
   pricing_unavailable: problem(
     500,
     'Domain pricing is not available',
-    'Try again later: no prices are known at the moment.',
+    'Try again later: there are no prices at the moment.',
   ),
   server_unavailable: problem(
     500,
     'The server could not be loaded',
-    'Send the X-Request-Id to the support: the record of the server cannot be loaded.',
+    'Send the X-Request-Id to support: the record of the server cannot be loaded.',
   ),
-  feedback_not_built: problem(500, 'Feedback message could not be built', 'Send the X-Request-Id to the support.'),
+  feedback_not_built: problem(500, 'Feedback message could not be built', 'Send the X-Request-Id to support.'),
   provider_error: problem(
     502,
     'The request could not be completed',
-    'Action-Outcome says whether an action was not sent, or may have been done: then look at the server before you repeat it. A read or a domain search can be repeated.',
+    'If Action-Outcome is unknown, the action may have been done: check the server before you repeat it. Any other request can be repeated.',
   ),
-  feedback_not_delivered: problem(502, 'Feedback could not be delivered', 'Nothing: the vote was counted.'),
+  feedback_not_delivered: problem(502, 'Feedback could not be delivered', 'No action needed: the vote was counted.'),
 };
 
 /** The machine code of an error. */
 export type ProblemCode = keyof typeof problems;
 
-/** The format of an endpoint's errors: a JSON ErrorResponse or one sentence of plain text. */
+/** The format of errors: a JSON ErrorResponse or one sentence of plain text. */
 export type ErrorStyle = 'json' | 'text';
 
 export const ErrorResponse = object(
@@ -126,19 +126,19 @@ export const ErrorResponse = object(
   'An error, with a machine-readable code and a human-readable message.',
   {
     success: z.literal(false).describe('Always false.'),
-    error: text('The code of the error, for programs.'),
-    message: text('The reason, in a sentence for people.'),
+    error: text('The error code, for programs.'),
+    message: text('The reason, as a sentence for people.'),
   },
 );
 export type ErrorResponse = z.infer<typeof ErrorResponse>;
 
-/** The content type of each error style. */
+/** The Content-Type of each error style. */
 export const errorMediaTypes: Record<ErrorStyle, string> = {
   json: 'application/json',
   text: 'text/plain; charset=utf-8',
 };
 
-/** Renders the body of an error. A text body is one sentence, starting in lower case, and a newline. */
+/** Renders the body of an error. A text body is one sentence that starts in lower case. */
 export function renderProblem(style: ErrorStyle, code: ProblemCode, message: string = problems[code].message): string {
   if (style === 'text') return `${message.charAt(0).toLowerCase()}${message.slice(1)}\n`;
   const body: ErrorResponse = { success: false, error: code, message };

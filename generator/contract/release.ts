@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
-/** The version of the paths and schemas of a release; a server rejects a release of another major version. */
+/** The version of paths and schemas in a release; servers reject releases of another major version. */
 export const contractVersion = '2.0.0';
 
-/** `manifest.json` of a release without its files. */
+/** The `manifest.json` of a release, without the files. */
 export const ManifestHead = z.strictObject({
   id: z.string().regex(/^[0-9a-f]{16}$/),
   contractVersion: z.string(),
@@ -18,7 +18,7 @@ export const ManifestHead = z.strictObject({
     monitors: z.int(),
     media: z.int(),
   }),
-  /** The publication day of the next scheduled article, YYYY-MM-DD; a build on that day publishes it. */
+  /** The day from which a build publishes the next scheduled article, YYYY-MM-DD. */
   nextChangeAt: z.iso.date().nullable(),
 });
 export type ManifestHead = z.infer<typeof ManifestHead>;
@@ -27,11 +27,11 @@ export type ManifestHead = z.infer<typeof ManifestHead>;
 export const ManifestFile = z.strictObject({ bytes: z.int(), sha256: z.string().regex(/^[0-9a-f]{64}$/) });
 export type ManifestFile = z.infer<typeof ManifestFile>;
 
-/** `manifest.json` of a release: its contents, with the size and hash of every file. */
+/** The `manifest.json` of a release, with the size and hash of every file. */
 export const Manifest = ManifestHead.extend({ files: z.record(z.string(), ManifestFile) });
 export type Manifest = z.infer<typeof Manifest>;
 
-/** Whether a file of a release is a compressed encoding of another. */
+/** Checks whether a file of a release is a compressed copy of another file. */
 export function isCompressed(file: string): boolean {
   return /\.(?:gz|br)$/.test(file);
 }

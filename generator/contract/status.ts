@@ -5,21 +5,20 @@ import { HostPort, HttpUrl, Line, describeUnsafe, object, text } from '#contract
 
 export const StatusResponse = object(
   'StatusResponse',
-  'The state of the platform, with the names of the affected components.',
+  'The platform status, with the names of the affected components.',
   {
-    status: z.enum(['up', 'maintenance', 'disrupted']).describe('The state; a disruption outweighs a maintenance.'),
-    maintenance: z
-      .array(z.string())
-      .optional()
-      .describe('Names of the components under maintenance, if there are any.'),
-    disrupted: z.array(z.string()).optional().describe('Names of the disrupted components, if there are any.'),
+    status: z
+      .enum(['up', 'maintenance', 'disrupted'])
+      .describe('The status; a disruption takes precedence over maintenance.'),
+    maintenance: z.array(z.string()).optional().describe('Names of the components under maintenance, if any.'),
+    disrupted: z.array(z.string()).optional().describe('Names of the disrupted components, if any.'),
   },
   { status: 'disrupted', disrupted: ['Game servers'] },
 );
 
 export const StatusErrorResponse = object(
   'StatusErrorResponse',
-  'The state of the platform is unknown.',
+  'The platform status is unknown.',
   { status: text('Always error.') },
   { status: 'error' },
 );
@@ -28,29 +27,31 @@ const version = text('The running version of the service.');
 
 export const HealthResponse = object(
   'HealthResponse',
-  'Whether the process is running, with its version.',
+  'The process is running.',
   { status: text('Always healthy.'), version },
   { status: 'healthy', version: '1.4.0' },
 );
 
 export const ReadyResponse = object(
   'ReadyResponse',
-  'Whether this instance accepts traffic.',
+  'The readiness of this instance.',
   {
     status: z
       .enum(['ready', 'draining', 'unready'])
-      .describe('The state: ready, draining before a shutdown, or unready while the store does not answer.'),
+      .describe(
+        'State of the instance: ready, draining before a shutdown, or unready while the data store is unavailable.',
+      ),
   },
   { status: 'ready' },
 );
 
 export const InfoResponse = object('InfoResponse', 'The running version.', { version }, { version: '1.4.0' });
 
-/** The path and hash with which a page embeds one version of the status widget. */
+/** The path and hash that a page needs to embed a version of the status widget. */
 export const StatusWidget = z.strictObject({
-  /** The path of this version, whose bytes never change. */
+  /** The path of this version; the bytes never change. */
   path: z.string().regex(/^\/v1\/service-status\.[0-9a-f]{16}\.js$/),
-  /** For the `integrity` attribute of the script element. */
+  /** The value for the `integrity` attribute of the script element. */
   integrity: z.string().regex(/^sha384-[A-Za-z0-9+/]{64}$/),
 });
 export type StatusWidget = z.infer<typeof StatusWidget>;
@@ -66,27 +67,27 @@ const Monitor = z
         error: ({ input }) => describeUnsafe(input) ?? 'must be an http or https URL, or a path of this server',
       })
       .optional()
-      .describe('URL to fetch; a path such as /health is one of this server.'),
+      .describe('URL to fetch, or a path of this server, such as /health.'),
     tcp: HostPort.regex(/:[0-9]+$/, 'must end in a port')
       .optional()
-      .describe('host:port to connect to.'),
-    interval_seconds: wholeNumber(5, 86_400).optional().describe('Seconds between checks; 60 if left out.'),
-    timeout_seconds: wholeNumber(1, 60).optional().describe('Seconds to wait for an answer; 5 if left out.'),
+      .describe('Host and port to connect to, as host:port.'),
+    interval_seconds: wholeNumber(5, 86_400).optional().describe('Seconds between checks; default: 60.'),
+    timeout_seconds: wholeNumber(1, 60).optional().describe('Seconds to wait for a response; default: 5.'),
     failures: wholeNumber(1, 100)
       .optional()
-      .describe('Consecutive failures before the monitor counts as disrupted; 2 if left out.'),
+      .describe('Consecutive failures before the monitor counts as disrupted; default: 2.'),
   })
   .refine(({ url, tcp }) => url !== undefined || tcp !== undefined, 'needs url: "https://..." or tcp: "host:port"')
   .refine(({ url, tcp }) => url === undefined || tcp === undefined, {
     path: ['tcp'],
-    error: 'stands beside "url"; keep one of the two',
+    error: 'conflicts with "url"; keep one of the two',
   });
 
 const localTime = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2})?$/, 'must be a local time of the form YYYY-MM-DDTHH:MM');
 
-/** The source `catalog/status.yaml`: the built-in monitors and the planned maintenance. */
+/** The source `catalog/status.yaml`: built-in monitors and planned maintenance. */
 export const StatusCatalog = z.strictObject({
   monitors: z.array(Monitor),
   maintenance: z
@@ -99,7 +100,7 @@ export const StatusCatalog = z.strictObject({
           .describe('Names of the affected monitors.'),
         start: localTime.describe('Start, as local time in `timezone`.'),
         end: localTime.describe('End, as local time in `timezone`.'),
-        timezone: text('IANA name, for example Europe/Berlin.'),
+        timezone: text('IANA time zone, such as Europe/Berlin.'),
       }),
     )
     .default([]),
@@ -113,26 +114,26 @@ const script = {
   failure: 'internal_error',
 } as const satisfies Partial<FileEndpoint>;
 
-/** The operations on the state of this instance and of the platform, and the files of the status widget. */
+/** The operations for instance health and platform status, and the files of the status widget. */
 export const statusEntries = {
   getHealth: {
     ...endpointDefaults,
     path: '/health',
     tag: 'Service',
-    summary: 'Whether the process is running',
-    description: 'For supervisors: it says only that the process lives. It has no rate limit.',
+    summary: 'Health of the process',
+    description: 'For supervisors: a response means that the process is running. No rate limit applies.',
     replies: { 200: json('The process is running.', HealthResponse) },
   },
   getReady: {
     ...endpointDefaults,
     path: '/ready',
     tag: 'Service',
-    summary: 'Whether this instance accepts traffic',
+    summary: 'Readiness of this instance',
     description:
-      'For load balancers: during a shutdown, or while the store does not answer, send no requests to this instance.',
+      'For load balancers: send no requests to this instance during a shutdown or while the data store is unavailable.',
     replies: {
-      200: json('It accepts traffic.', ReadyResponse),
-      503: json('It is shutting down or cannot serve requests yet.', ReadyResponse, { status: 'draining' }),
+      200: json('The instance accepts requests.', ReadyResponse),
+      503: json('The instance is shutting down or cannot serve requests.', ReadyResponse, { status: 'draining' }),
     },
   },
   getInfo: {
@@ -140,7 +141,7 @@ export const statusEntries = {
     path: '/v1/info',
     tag: 'Service',
     summary: 'The running version',
-    description: 'The version of the program, not of the API: that is info.version of this description.',
+    description: 'The version of the service. The version of the API is info.version of this document.',
     replies: { 200: json('The running version.', InfoResponse) },
   },
   getStatus: {
@@ -148,27 +149,27 @@ export const statusEntries = {
     stored: 'memory',
     path: '/v1/status',
     tag: 'Status',
-    summary: 'Whether the platform is up, under maintenance or disrupted',
-    description: 'The lists name the affected components; a list without names is left out.',
+    summary: 'Platform status: up, maintenance or disrupted',
+    description: 'Lists the affected components. Empty lists are left out.',
     replies: {
-      200: json('The state, with the names of the affected components.', StatusResponse),
-      503: json('The state is unknown.', StatusErrorResponse),
+      200: json('The status, with the names of the affected components.', StatusResponse),
+      503: json('The status is unknown.', StatusErrorResponse),
     },
   },
   getStatusWidget: {
     ...script,
     file: 'public/v1/service-status.js',
     path: '/v1/service-status.js',
-    summary: 'The status widget: a script that shows the status on any site',
+    summary: 'The status widget, a script that shows the platform status on any website',
     description:
-      'It draws the state where a page includes it. This address always has the newest version; pages with an integrity attribute use an address with a version.',
+      'This address always has the newest version. Pages with an integrity attribute use an address with a version.',
   },
   getStatusWidgetVersion: {
     ...script,
     file: 'public/v1/service-status.{version}.js',
     path: '/v1/service-status.{version}.js',
-    summary: 'One version of the status widget; its bytes never change',
-    description: 'The file v1/service-status.json of a release has its path, and its hash for the integrity attribute.',
+    summary: 'A version of the status widget, whose bytes never change',
+    description: 'The file v1/service-status.json of a release has the path and the hash for the integrity attribute.',
     isImmutable: true,
     absent: 'not_found',
   },

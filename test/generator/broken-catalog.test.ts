@@ -22,7 +22,7 @@ function game(fields: Readonly<Record<string, string | undefined>> = {}, top?: s
 
 describe('a plan is refused', () => {
   const price = '8:12  "plans[0].price"';
-  const link = '9:16  "plans[0].orderLink" must be a URL that begins with https://';
+  const link = '9:16  "plans[0].orderLink" must be a URL that starts with https://';
 
   testProblems(gameFile, (fields) => game(toFields(fields)), {
     'price: 1.999': `${price} must have at most two decimals`,
@@ -181,7 +181,7 @@ describe('domains.yaml is refused', () => {
     'order_url: "https://example.com/{domain}"\n': '1:1  missing field "tlds"',
     'tlds: [.com]\n': '1:7  "tlds" must be a mapping of fields, not a list',
     'order_url: https://example.com/\ntlds: {}\n': `${order} must contain {domain}, which is replaced by the domain name`,
-    'order_url: "http://example.com/{domain}"\ntlds: {}\n': `${order} must be a URL that begins with https://`,
+    'order_url: "http://example.com/{domain}"\ntlds: {}\n': `${order} must be a URL that starts with https://`,
     'order_url: 5\ntlds: {}\n': `${order} must be text, not a number`,
     'tlds:\n  .com: {}\n  .com: {}\n': '3:3  ".com" is given twice (keep one of the two)',
     'tlds:\n  __proto__: {}\n': '2:3  the key "__proto__" is not allowed',
@@ -192,14 +192,14 @@ describe('domains.yaml is refused', () => {
   });
 
   const tlds = ['com', '.COM', '.Com', '.-a', '.a-', '".."', '".a..b"', '"."', '._dmarc', '.рф', '""', '7'];
-  const rule = 'must be a TLD with its leading dot, in lower case (an internationalised one in its xn-- form)';
+  const rule = 'must be a TLD with a leading dot in lower case (an internationalised TLD in xn-- form)';
   const rows = tlds.map((tld) => [tld, `2:3  "tlds.${tld.replaceAll('"', '')}" ${rule}`]);
   testProblems(domainsFile, (tld) => `tlds:\n  ${tld}: {}\n`, Object.fromEntries(rows) as Problems);
 });
 
 describe('the entry of a TLD is refused', () => {
   const oneOf = 'must be none, { rdap: URL }, { whois: "host[:port]" } or { das: "host[:port]" }';
-  const host = 'must be a host name, with an optional :port';
+  const host = 'must be a host name with an optional :port';
   const prices = (currency: string, term: string, values = 'register: 8, renew: 9, transfer: 0') =>
     `{ prices: { ${currency}: { ${term}: { ${values} } } } }`;
 
@@ -225,7 +225,7 @@ describe('the entry of a TLD is refused', () => {
       '2:69  "1" is given twice (keep one of the two)',
     '{ order_url: "https://example.com/{domain}" }':
       '2:22  "order_url" of a TLD must not contain {domain} (remove that part)',
-    '{ order_url: "http://example.com/" }': '2:22  "tlds..com.order_url" must be a URL that begins with https://',
+    '{ order_url: "http://example.com/" }': '2:22  "tlds..com.order_url" must be a URL that starts with https://',
     '{ lookup: whois }': `2:19  "tlds..com.lookup" ${oneOf}`,
     '{ lookup: { whios: a.nl } }': `2:19  "tlds..com.lookup" ${oneOf}`,
     '{ lookup: { whois: a.nl, das: b.nl } }': `2:19  "tlds..com.lookup" ${oneOf}`,
@@ -234,7 +234,7 @@ describe('the entry of a TLD is refused', () => {
     '{ lookup: { whois: "whois.nic.uk:65536" } }': `2:28  "tlds..com.lookup.whois" ${host}`,
     '{ lookup: { rdap: "ftp://rdap.example" } }': '2:27  "tlds..com.lookup.rdap" must be an http or https URL',
     '{ lookup: { rdap: "https://rdap.example/?x=1" } }':
-      '2:27  "tlds..com.lookup.rdap" must be without query and fragment',
+      '2:27  "tlds..com.lookup.rdap" must not have a query or fragment',
   });
 });
 
@@ -257,14 +257,14 @@ function toMaintenance(fields: string): string {
 describe('a monitor is refused', () => {
   const url = 'url: "https://a.example"';
   const notUrl = '2:21  "monitors[0].url" must be an http or https URL, or a path of this server';
-  const host = '2:21  "monitors[0].tcp" must be a host name, with an optional :port';
+  const host = '2:21  "monitors[0].tcp" must be a host name with an optional :port';
 
   const toYaml = (fields: string): string => `monitors:\n  - { ${fields} }\nmaintenance: []\n`;
   testProblems(statusFile, toYaml, {
     'nmae: A, url: "https://a.example"': '2:7  unknown field "monitors[0].nmae" (did you mean "name"?)',
     [`name: A, ${url}, interval_seconds: 60s`]:
       '2:60  "monitors[0].interval_seconds" must be a number, not text (write 60)',
-    [`name: A, ${url}, tcp: "a.example:1"`]: '2:47  "monitors[0].tcp" stands beside "url"; keep one of the two',
+    [`name: A, ${url}, tcp: "a.example:1"`]: '2:47  "monitors[0].tcp" conflicts with "url"; keep one of the two',
     'name: A': '2:5  "monitors[0]" needs url: "https://..." or tcp: "host:port"',
     [url]: '2:5  missing field "monitors[0].name"',
     [`name: "", ${url}`]: '2:13  "monitors[0].name" must not be empty',
@@ -368,10 +368,10 @@ const sources: readonly (readonly [file: string, place: string, write: (url: str
 
 const faults: readonly (readonly [url: string, message: string])[] = [
   ['https://example.com/a b', 'must not contain a space (write %20)'],
-  [' https://example.com/', 'must not begin or end with white space (write https://example.com/)'],
-  ['\\u00A0https://example.com/', 'must not begin or end with white space (write https://example.com/)'],
+  [' https://example.com/', 'must not start or end with white space (write https://example.com/)'],
+  ['\\u00A0https://example.com/', 'must not start or end with white space (write https://example.com/)'],
   ['https://exam\\nple.com/', 'must not contain a line break (write the URL on one line)'],
-  ['\\r\\nhttps://example.com/', 'must not begin or end with white space'],
+  ['\\r\\nhttps://example.com/', 'must not start or end with white space'],
   ['https://exam\\tple.com/', 'must not contain U+0009 (remove it)'],
   ['https://example.com/\\0', 'must not contain U+0000 (remove it)'],
   ['https://example.com/\\x1B[0m', 'must not contain U+001B (remove it)'],

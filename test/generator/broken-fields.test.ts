@@ -8,8 +8,8 @@ const file = 'content/blog/news/broken.md';
 const guide = 'content/knowledgebase/vps/broken.md';
 const blogFields = 'title, description, date, author, cover, category, draft, updated, tags, aliases';
 const noDate = 'must be a calendar date of the form YYYY-MM-DD';
-const noMedia = '"cover" must be a path that begins with /media/, of letters, digits, dots, hyphens and underscores';
-const noAlias = '7:11  "aliases[0]" must be a former path that begins with /blog/';
+const noMedia = '"cover" must be a path below /media/ with only letters, digits, dots, hyphens and underscores';
+const noAlias = '7:11  "aliases[0]" must be a former path that starts with /blog/';
 
 describe('a field is refused', () => {
   testFields({
@@ -29,12 +29,12 @@ describe('a field is refused', () => {
     'title: ': '2:8  "title" must be text, not empty',
     'title: ""': '2:8  "title" must not be empty',
     'title: "  "': '2:8  "title" must not be empty',
-    'title: "a\\nb"': '2:8  "title" must be a single line; begin folded text with >-',
-    'title: |\n  a\n  b': '2:8  "title" must be a single line; begin folded text with >-',
-    'title: >\n  a\n  b': '2:8  "title" must be a single line; begin folded text with >-',
+    'title: "a\\nb"': '2:8  "title" must be a single line; start folded text with >-',
+    'title: |\n  a\n  b': '2:8  "title" must be a single line; start folded text with >-',
+    'title: >\n  a\n  b': '2:8  "title" must be a single line; start folded text with >-',
     'description: ""': '3:14  "description" must not be empty',
-    'date: 2026-02-30': '4:7  "date" must be a day that exists: there is no 2026-02-30',
-    'date: 2027-02-29': '4:7  "date" must be a day that exists: there is no 2027-02-29',
+    'date: 2026-02-30': '4:7  "date" must be an existing day: there is no 2026-02-30',
+    'date: 2027-02-29': '4:7  "date" must be an existing day: there is no 2027-02-29',
     'date: tomorrow': `4:7  "date" ${noDate}`,
     'date: 2026-1-2': `4:7  "date" ${noDate} (write 2026-01-02)`,
     'date: 2026-01-02T10:00': `4:7  "date" ${noDate} (write 2026-01-02)`,
@@ -42,7 +42,7 @@ describe('a field is refused', () => {
     cover: '2:1  missing field "cover"',
     'cover: cover.svg': `6:8  ${noMedia}`,
     'cover: https://example.com/a.png':
-      '6:8  "cover" must not be a URL: save the file in content/media/, and write /media/ and its name',
+      '6:8  "cover" must not be a URL: save the file in content/media/ and write /media/ and the file name',
     'cover: /media/../a.svg': `6:8  ${noMedia}`,
     'cover: /media/kb/none.png': '6:8  there is no /media/kb/none.png in content/',
     'cover: /media/covers/Cover.svg':
@@ -51,9 +51,9 @@ describe('a field is refused', () => {
     'draft: "yes"': '7:8  "draft" must be true or false, not text (write true without quotes)',
     'draft: yes': '7:8  "draft" must be true or false, not text (write true)',
     'draft: 1': '7:8  "draft" must be true or false, not a number',
-    'updated: 2026-13-01': '7:10  "updated" must be a day that exists: there is no 2026-13-01',
+    'updated: 2026-13-01': '7:10  "updated" must be an existing day: there is no 2026-13-01',
     'aliases: /blog/old': '7:10  "aliases" must be a list, not text (write [/blog/old])',
-    'aliases: [/blog/old, /knowledgebase/old]': '7:22  "aliases[1]" must be a former path that begins with /blog/',
+    'aliases: [/blog/old, /knowledgebase/old]': '7:22  "aliases[1]" must be a former path that starts with /blog/',
     'aliases: ["/blog/old news/a"]': noAlias,
     // These leave their place.
     'aliases: [/blog/../../x]': noAlias,
@@ -254,8 +254,8 @@ describe('authors.yaml is refused with', () => {
     'Marit:\n  picture: /media/kb/mapp.svg\n':
       '2:12  there is no /media/kb/mapp.svg in content/ (did you mean "/media/kb/map.svg"?)',
     'Marit: { picture: "https://a.example/x.svg" }\n':
-      '1:19  "Marit.picture" must not be a URL: save the file in content/media/, and write /media/ and its name',
-    'Marit: { url: "http://a.example" }\n': '1:15  "Marit.url" must be a URL that begins with https://',
+      '1:19  "Marit.picture" must not be a URL: save the file in content/media/ and write /media/ and the file name',
+    'Marit: { url: "http://a.example" }\n': '1:15  "Marit.url" must be a URL that starts with https://',
     'Marit: { image: /media/x.svg }\n': '1:10  unknown field "Marit.image" (the fields are picture, url)',
     'Marit:\n': '1:7  "Marit" must be a mapping of fields, not empty',
     'Marit: {}\nMarit: {}\n': '2:1  "Marit" is given twice (keep one of the two)',

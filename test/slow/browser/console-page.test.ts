@@ -84,7 +84,7 @@ describeChromium((browser) => {
     await connect(page, 'no key');
     await expect.poll(() => page.getByRole('alert').innerText()).toBe('A key begins with hk_.');
     await connect(page, 'hk_nonsense');
-    await expect.poll(() => page.getByRole('alert').innerText()).toBe('401: This is not a whole API key');
+    await expect.poll(() => page.getByRole('alert').innerText()).toBe('401: Malformed API key: incomplete or mistyped');
     await connect(page, demo.key);
     await shows(page, 'Done! For help');
   });

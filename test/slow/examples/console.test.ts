@@ -92,7 +92,7 @@ function testClient(language: () => Client): void {
 
   test.for<[string, string | undefined, RegExp]>([
     ['without a key', undefined, /HOSTING_API_KEY/],
-    ['with a key that is not valid', 'hk_nonsense', /^-- 401: .*This is not a whole API key/m],
+    ['with a key that is not valid', 'hk_nonsense', /^-- 401: .*Malformed API key: incomplete or mistyped/m],
   ])('%s, says so and fails', async ([, key, message]) => {
     const { port } = await startDemo();
     const client = startClient(port, key);
