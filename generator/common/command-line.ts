@@ -2,27 +2,27 @@ import { Command, CommanderError } from '@commander-js/extra-typings';
 import type { CommandUnknownOpts, OutputConfiguration } from '@commander-js/extra-typings';
 import { escapeControls } from './terminal.ts';
 
-/** A command cannot run as requested. Only the message is printed; it is empty if the output already says why. */
+/** An error that the user can fix. Only the message is printed; an empty message if the output already has the reason. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-/** The value of a required option. Of the typo `--proivder x` commander would only say "--provider is missing". */
+/** Returns the value of a required option. Commander's own check would hide a typo such as `--proivder x`. */
 export function requireOption<Value>(value: Value | undefined, flag: string): Value {
   if (value === undefined) throw new CommandError(`${flag} is missing`);
   return value;
 }
 
-/** Creates a program; add commands with `command()`. It prints to stdout and stderr unless `output` redirects it. */
+/** Creates a program; `output` redirects stdout and stderr. */
 export function createProgram(name: string, description: string, output: OutputConfiguration = {}): Command {
-  // `runProgram` prints errors and sets the exit status, so commander must do neither.
+  // `runProgram` prints errors and sets the exit status.
   return new Command(name)
     .description(description)
     .exitOverride()
     .configureOutput({ ...output, outputError: () => undefined });
 }
 
-/** Runs a command and returns the exit status: 1 after a printed error that the user can fix. Throws any other error. */
+/** Runs a command and returns the exit status. Throws errors that the user cannot fix. */
 export async function runProgram(program: CommandUnknownOpts, args: readonly string[]): Promise<number> {
   program.hook('preAction', (_, command) => checkOptions(command, args));
   try {
@@ -38,7 +38,7 @@ export async function runProgram(program: CommandUnknownOpts, args: readonly str
   }
 }
 
-/** Rejects what commander accepts: `--label --json` as the label "--json", and `--label a --label b` as the label "b". */
+/** Rejects two mistakes that commander accepts: `--label --json` (a missing value) and `--label a --label b`. */
 function checkOptions(command: CommandUnknownOpts, args: readonly string[]): void {
   for (const option of command.options) {
     const { flags, long, required } = option;

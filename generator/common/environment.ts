@@ -1,10 +1,10 @@
 import { readFileSync, statSync } from 'node:fs';
 import { escapeControls } from './terminal.ts';
 
-/** The environment of a process. */
+/** The environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads a setting or the file that `<NAME>_FILE` names; an empty variable is not set. Reports problems, never a value. */
+/** Reads a setting, or the file in `<NAME>_FILE`. An empty variable counts as unset. Problems never quote the value. */
 export function readVariable(name: string, source: Environment, report: (problem: string) => void): string | undefined {
   const file = source[`${name}_FILE`];
   if (file && source[name]) report(`${name}: is set twice, directly and by ${name}_FILE`);
@@ -13,10 +13,10 @@ export function readVariable(name: string, source: Environment, report: (problem
     return undefined;
   }
   const value = file ? readSecret(file) : source[name];
-  // An empty file is a mistake: ignoring it would apply the default instead.
+  // Silently applying the default would hide the mistake.
   if (file && !value) report(`${name}_FILE: the file cannot be read, or is empty`);
   if (!value) return undefined;
-  // Settings end in headers, bodies and log lines, where one line must stay one.
+  // Settings go into headers, bodies and log lines, which line breaks would split.
   if (escapeControls(value) === value) return value;
   report(`${name}: must be one line without control characters`);
   return undefined;
@@ -30,7 +30,7 @@ function readSecret(file: string): string | undefined {
   }
 }
 
-/** Whether a file may hold settings: a device has no end, a FIFO waits for its writer. */
+/** Checks that a file is regular and small: reading a device or FIFO might never end. */
 export function isSettingsFile(path: string): boolean {
   try {
     const found = statSync(path);
@@ -40,20 +40,20 @@ export function isSettingsFile(path: string): boolean {
   }
 }
 
-/** What {@link toPageUrl} accepts. */
+/** The rule of {@link toPageUrl}, for messages. */
 export const pageUrlRule = 'must be an http or https URL without a user';
 
-/** The address of a page; undefined if the text is none. */
+/** Parses the address of a page; undefined if invalid. */
 export function toPageUrl(text: string): string | undefined {
   const url = URL.parse(text);
   return url && /^https?:$/.test(url.protocol) && !url.username && !url.password ? url.href : undefined;
 }
 
-/** What {@link toBaseUrl} accepts. */
+/** The rule of {@link toBaseUrl}, for messages. */
 export const baseUrlRule = 'must be an http or https URL without user, query and fragment';
 
-/** The address below which paths are added, without a slash at its end; undefined if the text is none. */
+/** Parses a base URL, without a trailing slash; undefined if invalid. */
 export function toBaseUrl(text: string): string | undefined {
-  // A query or fragment would stand before the path that is added.
+  // Paths are appended, and must not land in a query or fragment.
   return /[?#]/.test(text) ? undefined : toPageUrl(text)?.replace(/\/+$/, '');
 }

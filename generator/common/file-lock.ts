@@ -1,12 +1,11 @@
 import { DatabaseSync } from 'node:sqlite';
 
-/** SQLITE_BUSY: another connection holds the lock. */
+/** SQLITE_BUSY. */
 const busy = 5;
 
 /**
- * Locks a file, and returns the function that unlocks it; undefined if it is locked already. It is SQLite's lock on an empty
- * file: the kernel releases it when the process ends, also by SIGKILL, so no process ID decides who holds it. Throws if the
- * file cannot be opened, or its file system has no locks.
+ * Locks a file and returns the unlock function; undefined if the file is locked already. SQLite locks an empty file, and the
+ * kernel releases the lock when the process ends, even by SIGKILL. Throws if the file cannot be opened or locked.
  */
 export function tryLock(path: string): (() => void) | undefined {
   const file = new DatabaseSync(path, { timeout: 0 });

@@ -3,7 +3,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Replaces a file atomically. With `flush` its bytes are on disk first, so a power loss cannot leave an empty file. */
+/** Replaces a file atomically. `flush` syncs the bytes first: a power failure cannot leave an empty file. */
 export async function replaceFile(
   path: string,
   content: string,
@@ -19,7 +19,7 @@ export async function replaceFile(
   }
 }
 
-/** Creates a folder and its parents. Node's recursive mkdir never returns below /proc, where mkdir fails with ENOENT. */
+/** Creates a folder and its parents. Node's recursive mkdir loops forever below /proc. */
 export function createFolder(path: string, mode?: number): void {
   if (isFolder(path)) return;
   const parent = dirname(path);
@@ -27,7 +27,7 @@ export function createFolder(path: string, mode?: number): void {
   try {
     mkdirSync(path, { mode });
   } catch (error) {
-    // Another process may have created it.
+    // Another process may have created the folder.
     if (!isFolder(path)) throw error;
   }
 }

@@ -1,19 +1,19 @@
-/** A position in a text; lines and columns count from 1. */
+/** A position in a text; lines and columns start at 1. */
 export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-/** What is wrong with a text, in the words of somebody who writes it, with a hint how to fix it. It is plain JSON. */
+/** A mistake in a text, described for authors. It is plain JSON. */
 export interface Finding extends Position {
-  /** A warning may be intended. */
+  /** A warning may be intentional. */
   readonly severity: 'error' | 'warning';
   readonly message: string;
   readonly hint?: string | undefined;
 }
 
-/** The message for conflict markers of git in a text. */
+/** The finding for conflict markers of git. */
 export const mergeConflict = {
-  message: 'a merge conflict is not resolved',
-  hint: 'keep one of the two texts and delete the lines with <<<<<<<, ======= and >>>>>>>',
+  message: 'unresolved merge conflict',
+  hint: 'keep one of the two texts, and delete the lines with <<<<<<<, ======= and >>>>>>>',
 };

@@ -3,20 +3,20 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { ManifestFile, ManifestHead, isCompressed } from '#contract/release.ts';
 import type { Manifest } from '#contract/release.ts';
 
-/** The ID of the release that a manifest describes: a hash of its head and its files in their order. */
+/** Computes the ID of a release: a hash of the manifest's head and files. */
 export function toReleaseId({ files, ...head }: Omit<Manifest, 'id'>): string {
   const id = hashRelease(head);
   for (const [file, entry] of Object.entries(files)) id.add(file, entry);
   return id.digest();
 }
 
-/** Renders `manifest.json`: the head on the first line, then one line per file, so that it can be parsed in parts. */
+/** Renders `manifest.json` for parsing in slices: the head on the first line, then one line per file. */
 export function renderManifest({ files, ...head }: Manifest): string {
   const lines = Object.entries(files).map(([file, entry]) => `${JSON.stringify(file)}:${JSON.stringify(entry)}`);
   return `${JSON.stringify(head).slice(0, -1)},"files":{\n${lines.join(',\n')}\n}}\n`;
 }
 
-/** Parses a manifest in slices, since `JSON.parse` of 10,000 articles takes 100 ms. Throws if it does not match its ID. */
+/** Parses a manifest in slices: `JSON.parse` of 10,000 articles would block for 100 ms. Throws if the ID does not match. */
 export async function parseManifest(text: string): Promise<Manifest> {
   const [first, ...lines] = text.split('\n');
   const { files = {}, ...rest } = JSON.parse(`${first}}}`) as Partial<Manifest>;
@@ -32,7 +32,7 @@ export async function parseManifest(text: string): Promise<Manifest> {
   return { id, ...head, files };
 }
 
-/** Hashes a manifest without the compressed files: their bytes differ between zlib builds for the same content. */
+/** Hashes a manifest without compressed files, whose bytes differ between zlib builds. */
 function hashRelease({ contractVersion, compression, counts, nextChangeAt }: Omit<ManifestHead, 'id'>) {
   const hash = createHash('sha256');
   hash.update(JSON.stringify([contractVersion, compression, Object.entries(counts), nextChangeAt]));
@@ -44,10 +44,10 @@ function hashRelease({ contractVersion, compression, counts, nextChangeAt }: Omi
   };
 }
 
-/** Too short for a visitor to notice. */
+/** Short enough for no visitor to notice. */
 const sliceMs = 2;
 
-/** Iterates over many items and yields to the event loop every few milliseconds. */
+/** Iterates over items, and yields to the event loop every few milliseconds. */
 export async function* inSlices<Item>(items: Iterable<Item>): AsyncGenerator<Item, void> {
   let until = performance.now() + sliceMs;
   for (const item of items) {

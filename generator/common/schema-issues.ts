@@ -5,7 +5,7 @@ import { findSimilar, suggest } from './suggest.ts';
 /** A path of keys to a value. */
 export type Path = readonly PropertyKey[];
 
-/** A value that does not match its schema, or a key (`atKey`). */
+/** A value or key (`atKey`) that does not match the schema. */
 interface Mismatch {
   readonly path: Path;
   readonly message: string;
@@ -13,23 +13,23 @@ interface Mismatch {
   readonly atKey?: boolean;
   readonly input?: unknown;
   readonly isMissing?: boolean;
-  /** The path of the field that an unknown one was meant to be. */
+  /** The path of the field that the author of an unknown field probably meant. */
   readonly meant?: string | undefined;
 }
 
 const checkOptions = {
   reportInput: true,
-  // zod does not list the allowed fields in an issue, so they go into its otherwise unused message.
+  // zod does not list the allowed fields, so pass them in the otherwise unused message.
   error: ({ code, inst }) =>
     code === 'unrecognized_keys' ? Object.keys((inst as z.ZodObject).shape).join(', ') : undefined,
 } satisfies z.core.ParseContext<z.core.$ZodIssue>;
 
-/** To find a correction takes time; who made so many mistakes made one of them often. */
+/** Corrections are slow to find, and so many mistakes are mostly repetitions. */
 export const maxCorrections = 200;
 
 /**
- * Validates a value. What is wrong with it has plain messages with hints. `isQuoted` says whether the value at a path is written
- * in quotes; `hideValues` leaves values out of hints, as they may be credentials.
+ * Validates a value, and describes mismatches with hints for authors. `isQuoted` checks whether the value at a path is in
+ * quotes. `hideValues` keeps values, which may be credentials, out of hints.
  */
 export function validate<Schema extends z.ZodType>(
   schema: Schema,
@@ -54,19 +54,19 @@ export function validate<Schema extends z.ZodType>(
   return { data, mismatches };
 }
 
-/** Whether a schema would accept a value if one of its parts were another; the items of a list may be invalid. */
+/** Checks whether a schema accepts a value with one part replaced; items of a list may stay invalid. */
 export function accepts(schema: z.ZodType, whole: unknown, path: Path, part: unknown): boolean {
   const { error } = schema.safeParse(onlyPart(whole, path, part));
   const place = path.map((key) => (typeof key === 'number' ? 0 : key));
   const remaining = (error?.issues ?? []).filter(
-    // A union reports that none of its options matches, without the path inside.
+    // A union reports a mismatch without the path inside.
     (issue) => issue.code === 'invalid_union' || place.every((key, index) => issue.path[index] === key),
   );
   if (!Array.isArray(part)) return remaining.length === 0;
   return remaining.every((issue) => issue.path.length > path.length && issue.code !== 'invalid_type');
 }
 
-/** A value with another part, and without what does not matter for it: to check a whole catalog takes long. */
+/** Copies the replaced part with its parents and plain siblings: validating a whole catalog is slow. */
 function onlyPart(whole: unknown, [key, ...rest]: Path, part: unknown): unknown {
   if (key === undefined) return part;
   if (Array.isArray(whole)) return [onlyPart(whole[Number(key)], rest, part)];
@@ -136,17 +136,17 @@ function hintFor(value: unknown, expected: string): string | undefined {
   return 'write a number without a unit, with a dot before decimals';
 }
 
-/** A path of keys in messages: `plans[0].name`. */
+/** Formats a path for messages: `plans[0].name`. */
 export function formatPath(path: Path): string {
   return path
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`))
     .join('');
 }
 
-/** A longer text is no mistyped value, and would not fit into a message. */
+/** A longer text is prose rather than a mistyped value. */
 const maxCorrected = 100;
 
-/** What a text may have been meant to be: how that is written in YAML, and what it is. */
+/** Possible meanings of a mistyped text: how to write each in YAML, and how to read that. */
 const readings: readonly { write: (text: string) => string[]; read?: (text: string) => unknown; isBare?: true }[] = [
   { write: toNumbers, read: Number, isBare: true },
   { write: toBooleans, read: (text) => text === 'true', isBare: true },
@@ -155,7 +155,7 @@ const readings: readonly { write: (text: string) => string[]; read?: (text: stri
   { write: toLists, read: parse },
 ];
 
-/** Finds what was probably meant by an invalid value, as a hint such as "write 3.50"; two if it can be read in two ways. */
+/** Suggests a correction for an invalid value, such as "write 3.50"; two corrections if the value is ambiguous. */
 function findCorrection(
   value: string | number | boolean,
   isQuoted: boolean,
@@ -173,11 +173,11 @@ function findCorrection(
   return undefined;
 }
 
-/** Units that our fields have anyway: amounts of money, gigabytes and seconds. */
+/** The units of all fields: money, gigabytes and seconds. */
 const unit = String.raw`(?:[€$£]|EUR|USD|GBP|CHF|euros?|G(?:i?B)?|s|sec(?:onds?)?)`;
 const amount = new RegExp(String.raw`^(?:${unit}\s*)?(-?\d[\d.,]*?)(?:[.,]-)?\s*${unit}?$`, 'i');
 
-/** Reads `3,50`, `3.50 €`, `1.299,00` and `2GB`. `1,299` can be read in two ways. */
+/** Reads `3,50`, `3.50 €`, `1.299,00` and `2GB`. `1,299` is ambiguous. */
 function toNumbers(text: string): string[] {
   const [, number] = amount.exec(text.replace(/(?<=\d)[\s'’](?=\d{3}(?!\d))/g, '')) ?? [];
   if (number === undefined) return [];
@@ -196,7 +196,7 @@ const time = String.raw`(?:[T ]+(?<hour>\d{1,2})(?<rest>:\d{2}(?::\d{2})?)(?:\.\
 const yearFirst = new RegExp(String.raw`^(\d{4})([-/.])(\d{1,2})\2(\d{1,2})${time}$`, 'i');
 const yearLast = new RegExp(String.raw`^(\d{1,2})([-/.])(\d{1,2})\2(\d{4})${time}$`, 'i');
 
-/** Reads `2026-2-3`, `18.11.2026`, `11/18/2026`, and times after a date. `03/04/2026` can be read in two ways. */
+/** Reads `2026-2-3`, `18.11.2026`, `11/18/2026`, and times after a date. `03/04/2026` is ambiguous. */
 function toDates(text: string): string[] {
   const first = yearFirst.exec(text) ?? /^(\d{4})()(\d{2})(\d{2})$/.exec(text);
   const last = yearLast.exec(text);
@@ -206,7 +206,7 @@ function toDates(text: string): string[] {
   if (last) dates.push([last[4]!, last[3]!, last[1]!]);
   return dates.flatMap((parts) => {
     const date = parts.map((part) => part.padStart(2, '0')).join('-');
-    // Without its zone a time would be another one.
+    // Dropping a time zone would change the time.
     return hour === undefined || zone ? [date] : [date, `${date}T${hour.padStart(2, '0')}${rest}`];
   });
 }

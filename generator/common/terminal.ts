@@ -1,4 +1,4 @@
-/** Escapes what could rewrite the output of a terminal or a CI log: control characters, and those of text direction. */
+/** Escapes control and bidirectional characters, which could rewrite a terminal or CI log. */
 export function escapeControls(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069\uFEFF]/gu,
@@ -6,7 +6,7 @@ export function escapeControls(text: string): string {
   );
 }
 
-/** Escapes text like {@link escapeControls}, but keeps line breaks. In JSON the escapes stand for the same text. */
+/** Escapes text like {@link escapeControls}, but keeps line breaks. The escapes are valid in JSON. */
 export function escapeLines(text: string): string {
   return text.split('\n').map(escapeControls).join('\n');
 }

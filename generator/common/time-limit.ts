@@ -1,10 +1,10 @@
 import { Script, createContext } from 'node:vm';
 
-/** V8 supports timeouts only for scripts, so a script calls the work. */
+/** V8 supports timeouts only for scripts; this script calls the work. */
 const timed = createContext({ work: () => {} });
 const callWork = new Script('work()');
 
-/** Runs synchronous work for each item, maybe twice; its result is undefined if that was ended after `cpuMs` of CPU time. */
+/** Runs synchronous work for each item, possibly twice; the result is undefined after `cpuMs` of CPU time. */
 export function mapWithTimeLimit<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Result,
@@ -12,12 +12,12 @@ export function mapWithTimeLimit<Item, Result>(
 ): (Result | undefined)[] {
   const results: (Result | undefined)[] = [];
   let wallMs = cpuMs;
-  /** What the attempts at the first item have taken. */
+  /** The CPU time of all attempts at the first item. */
   let spentMs = 0;
   while (results.length < items.length) {
     const done = results.length;
     let before = process.threadCpuUsage();
-    // One timeout for all items: V8 starts a thread for each, and on a busy machine a call waits 9 ms for it.
+    // One timeout for all items: V8 starts a thread per timeout, which takes 9 ms on a busy machine.
     timed.work = () => {
       for (const item of items.slice(done)) {
         before = process.threadCpuUsage();
@@ -32,8 +32,8 @@ export function mapWithTimeLimit<Item, Result>(
       const isFirst = results.length === done;
       const tookMs = (user + system) / 1000;
       spentMs = isFirst ? spentMs + tookMs : 0;
-      // The timeout is wall time: an item on a busy machine, or one that had only the rest of the time, gets another attempt.
-      // It may get all of the processor this time: the time grows so little that all attempts take about twice the limit at most.
+      // The timeout is wall time, so an item that had little CPU gets another attempt. The timeout grows slowly, because that
+      // attempt may get the whole CPU: all attempts together must not take much more than twice the limit.
       const isOver = isFirst ? spentMs >= cpuMs * 0.2 : tookMs >= cpuMs * 0.5;
       if (isOver) {
         results.push(undefined);

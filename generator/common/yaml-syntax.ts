@@ -2,34 +2,34 @@ import { isAlias, isCollection, isMap, isScalar, visit } from 'yaml';
 import type { Document, ErrorCode, Node, YAMLError } from 'yaml';
 import { mergeConflict } from './finding.ts';
 
-/** What is wrong at an offset of a YAML text. */
+/** A mistake at an offset of a YAML text. */
 export interface YamlFault {
   readonly offset: number;
   readonly message: string;
   readonly hint?: string | undefined;
-  /** Whether errors after it may only follow from it. */
+  /** Later errors may only be consequences of this error. */
   readonly hidesOthers?: boolean;
 }
 
 interface YamlSource {
   readonly text: string;
   readonly document: Document.Parsed;
-  /** Whether the text may hold credentials. */
+  /** The text may contain credentials. */
   readonly hideSource: boolean;
 }
 
-/** To describe an error takes time, and so many only follow from the first. */
+/** Describing errors is slow, and so many are consequences of the first. */
 const maxErrors = 100;
 
-/** Keys that every JavaScript object inherits; allowing them could cause prototype pollution. */
+/** Keys that would allow prototype pollution. */
 const reservedKeys = new Set(['__proto__', 'constructor', 'prototype']);
 
 const noAlias = {
   message: 'YAML aliases (*name) are not allowed',
-  hint: 'write the value out, or put a text that begins with * in quotes',
+  hint: 'write out the value, or put a text that starts with * in quotes',
 };
 
-/** Finds what is wrong with the syntax of a YAML text, in its order; aliases, tags and keys of objects, too. */
+/** Finds syntax errors, aliases, tags and invalid keys in a YAML text, in the order of the text. */
 export function findSyntaxFaults(source: YamlSource): YamlFault[] {
   const { document, text } = source;
   const conflicts = findConflicts(text);
@@ -54,23 +54,23 @@ export function findSyntaxFaults(source: YamlSource): YamlFault[] {
     }
   });
   const sorted = faults.toSorted((a, b) => a.offset - b.offset);
-  // One mistake often makes the parser report many errors.
+  // A single mistake often makes the parser report many errors.
   const first = sorted.find(({ hidesOthers }) => hidesOthers);
   const kept = sorted.filter((fault) => !fault.hidesOthers || fault === first);
   const lines = kept.map(({ offset }) => lineStart(text, offset));
   return kept.filter(({ message }, at) => lines[at] !== lines[at - 1] || message === noAlias.message);
 }
 
-/** Finds conflict markers of git, at the line where each conflict begins. */
+/** Finds conflict markers of git, at the first line of each conflict. */
 export function findConflicts(text: string): YamlFault[] {
   const markers = [...text.matchAll(/^(?:<{7}|>{7}|\|{7})(?= |$)|^={7}$/gm)];
   const starts = markers.filter(([marker]) => marker.startsWith('<'));
   return (starts.length > 0 ? starts : markers.slice(0, 1)).map(({ index: offset }) => ({ offset, ...mergeConflict }));
 }
 
-/** The parser's errors that say enough by their code. */
+/** The descriptions of parser errors that depend on the code alone. */
 const byCode: Partial<Record<ErrorCode, Omit<YamlFault, 'offset'>>> = {
-  TAG_RESOLVE_FAILED: { message: 'YAML tags (!name) are not allowed', hint: 'put a text that begins with ! in quotes' },
+  TAG_RESOLVE_FAILED: { message: 'YAML tags (!name) are not allowed', hint: 'put a text that starts with ! in quotes' },
   BAD_DQ_ESCAPE: {
     message: 'a backslash in double quotes must be written as \\\\',
     hint: 'or put the text in single quotes',
@@ -83,14 +83,14 @@ const byCode: Partial<Record<ErrorCode, Omit<YamlFault, 'offset'>>> = {
   },
 };
 
-/** What stands before the value of a line: its indentation, dashes and key. */
+/** The text before the value of a line: indentation, dashes and key. */
 const beforeValue = /^\s*(?:- +)*(?:[^\s"'#:[\]{}&*!|>%@`-][^:]*:[ \t]+|(?<=- +))/;
 
 const hiding = (offset: number, message: string, hint?: string): YamlFault => {
   return { offset, message, hint, hidesOthers: true };
 };
 
-/** Describes an error of the parser in the words of somebody who writes articles: the first that finds a mistake is right. */
+/** Describes an error of the parser for authors; the first rule that matches wins. */
 function describeError({ code, message: words, pos: [offset] }: YAMLError, source: YamlSource): YamlFault {
   const { text, hideSource } = source;
   const known = byCode[code];
@@ -108,11 +108,11 @@ function describeError({ code, message: words, pos: [offset] }: YAMLError, sourc
   if (start > offset && (code === 'MULTILINE_IMPLICIT_KEY' || words.startsWith('Implicit map keys'))) {
     const [, key = '', space] = /^([\w-]+:)([^\S ]?)/.exec(rest) ?? [];
     const end = offset + key.length;
-    if (space) return hiding(end, 'the space after the colon is not an ordinary one', 'delete it and type a space');
+    if (space) return hiding(end, 'the space after the colon is a special character', 'replace it with a normal space');
     if (key) return hiding(end, 'a space is missing after the colon');
     if (rest.startsWith('-')) return hiding(offset + 1, 'a space is missing after the dash');
-    const hint = 'write "name: value", or indent the line if it continues the text above it';
-    return hiding(offset, 'this line is no field', hint);
+    const hint = 'write "name: value", or indent the line if it continues the text above';
+    return hiding(offset, 'this line is not a field', hint);
   }
 
   const open = findUnclosed(offset, words, source);
@@ -128,22 +128,22 @@ function describeError({ code, message: words, pos: [offset] }: YAMLError, sourc
   if (start <= offset && !isBracketTooMany) {
     const hint = hideSource ? 'put the whole text in quotes' : `write ${quoteYaml(value)}`;
     if (/["']/.test(sign)) return { offset, message: 'text follows the closing quote', hint };
-    const what = /[@`%>|?[{-]/.test(sign) ? `begins with ${sign}` : value.includes(': ') ? 'contains ": "' : undefined;
-    if (what !== undefined) return { offset: start, message: `a text that ${what} must be in quotes`, hint };
+    const reason = /[@`%>|?[{-]/.test(sign) ? `starts with ${sign}` : value.includes(': ') ? 'contains ": "' : '';
+    if (reason) return { offset: start, message: `a text that ${reason} must be in quotes`, hint };
   }
 
   const indentOf = (from: number): number => from + /^ */.exec(text.slice(from))![0].length;
   const isAtStart = indentOf(line) >= offset;
   if (isAtStart || /[Ii]mplicit keys|compact mappings/.test(words)) {
-    // In the second case the value of a line goes on in an indented one.
+    // In the second case, an indented line continues the value of this line.
     const at = indentOf(isAtStart ? line : text.indexOf('\n', offset) + 1);
-    const hint = 'begin it in the column of its neighbours';
+    const hint = 'align it with the neighbouring lines';
     return hiding(at, 'the indentation of this line does not match the lines above', hint);
   }
-  return hiding(offset, 'this does not belong here', 'remove it, or put the whole text in quotes');
+  return hiding(offset, 'unexpected text', 'remove it, or put the whole text in quotes');
 }
 
-/** The offset of a quote or bracket that is not closed; the parser reports where it noticed. */
+/** Finds the offset of an unclosed quote or bracket; the parser reports a later offset. */
 function findUnclosed(offset: number, words: string, { document, text }: YamlSource): number | undefined {
   let start: number | undefined;
   const isOpenQuote = (from: number, to: number): boolean =>
@@ -168,13 +168,13 @@ function lineStart(text: string, offset: number): number {
   return text.lastIndexOf('\n', offset - 1) + 1;
 }
 
-/** The text from an offset to the end of its line. */
+/** Returns the text from an offset to the end of the line. */
 export function restOfLine(text: string, offset: number): string {
   const end = text.indexOf('\n', offset);
   return text.slice(offset, end < 0 ? undefined : end);
 }
 
-/** Writes a text in quotes; quotes around the whole text are replaced. */
+/** Puts a text in quotes, replacing quotes around the whole text. */
 export function quoteYaml(value: string): string {
   const text = /^(["'])(?!(?:(?!\1).)+\1\s)(.*)\1$/.exec(value)?.[2] ?? value;
   return /["\\]/.test(text) ? `'${text.replaceAll("'", "''")}'` : `"${text}"`;

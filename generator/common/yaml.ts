@@ -7,26 +7,26 @@ import type { Path } from './schema-issues.ts';
 import { findSyntaxFaults, quoteYaml, restOfLine } from './yaml-syntax.ts';
 import type { YamlFault } from './yaml-syntax.ts';
 
-/** The content of a YAML text, as far as it is valid. */
+/** The valid content of a YAML text, and the mistakes. */
 export interface CheckedYaml<Value> {
-  /** Undefined if there is any error. */
+  /** Undefined if the text has an error. */
   readonly value: Value | undefined;
-  /** The top-level fields without an error; undefined if the text is no mapping. */
+  /** The top-level fields without errors; undefined if the text is not a mapping. */
   readonly fields: Partial<Value> | undefined;
-  /** All errors in the order of the text, and then all warnings. */
+  /** All errors in the order of the text, then all warnings. */
   readonly findings: readonly Finding[];
-  /** The position of the value at a path of keys, or of its nearest ancestor. */
+  /** Returns the position of the value at a path, or of the nearest ancestor. */
   readonly place: (path: Path) => Position;
 }
 
-/** Options for files that contain credentials: `hideSource` leaves the source text and values out of messages. */
+/** Options for files with credentials; `hideSource` keeps the text and values out of messages. */
 interface YamlOptions {
-  /** Replaces a text value before validation. A value with a reported problem is not validated. */
+  /** Replaces a text value before validation; a value with a reported problem is not validated. */
   readonly replaceText?: (text: string, report: (message: string) => void) => string;
   readonly hideSource?: boolean;
 }
 
-/** Parses YAML (1.2, core schema) and validates it. Aliases, custom tags and duplicate keys are errors. */
+/** Parses and validates YAML (1.2, core schema). Aliases, custom tags and duplicate keys are errors. */
 export function parseYaml<Schema extends z.ZodType>(
   text: string,
   schema: Schema,
@@ -38,7 +38,7 @@ export function parseYaml<Schema extends z.ZodType>(
     lineCounter: lines,
     version: '1.2',
     schema: 'core',
-    // Otherwise !!binary, !!set and similar tags would be resolved although the core schema does not include them.
+    // By default !!binary, !!set and similar tags are resolved, although the core schema has none of them.
     resolveKnownTags: false,
     prettyErrors: false,
     logLevel: 'error',
@@ -76,17 +76,17 @@ export function parseYaml<Schema extends z.ZodType>(
     .filter(({ kept }) => kept !== '')
     .map(({ path, offset, kept, comment }) => ({
       offset,
-      message: `"${formatPath(path)}" ends before ${comment}, which YAML reads as a comment`,
+      message: `"${formatPath(path)}" ends before ${comment}, which is a comment in YAML`,
       hint: `write ${quoteYaml(`${kept} ${comment}`)}`,
     }));
 
   const faults = mismatches.flatMap(({ path, atKey, message, hint }): YamlFault[] => {
     const offset = offsetOf(root, path, atKey);
     if (unreplaced.some((fault) => fault.offset === offset)) return [];
-    // A value that seems to be empty may be a text that begins with a `#`.
+    // An apparently empty value may be a text that starts with `#`.
     const cut = cuts.find(({ kept, start }) => kept === '' && start === offset);
     if (cut)
-      return [{ offset, message, hint: `YAML reads what follows # as a comment; write ${quoteYaml(cut.comment)}` }];
+      return [{ offset, message, hint: `the text after # is a comment in YAML; write ${quoteYaml(cut.comment)}` }];
     // In braces, `4,99` is 4 and an unknown field 99.
     const [, units] = (atKey && !hideSource && /\b(\d+),$/.exec(text.slice(0, offset))) || [];
     const decimals = String(path.at(-1));
@@ -103,7 +103,7 @@ export function parseYaml<Schema extends z.ZodType>(
   };
 }
 
-/** A text that YAML cuts at a `#`; a real comment has a space after it. What is `kept` is empty if it begins with it. */
+/** Finds a text that YAML cuts off at a `#`; real comments have a space after the `#`. `kept` is the text before. */
 function findCut({ path, node }: { path: Path; node: Scalar }, text: string) {
   const isText = typeof node.value === 'string' && node.type === 'PLAIN';
   if (!node.range || !(isText || node.value === null)) return undefined;
@@ -119,17 +119,17 @@ function findCut({ path, node }: { path: Path; node: Scalar }, text: string) {
   };
 }
 
-/** A key that is no single value is an error, and writing it out may take forever. */
+/** Other keys are errors, and converting a deeply nested key to text may take forever. */
 const nameOf = (key: unknown): string => (isScalar(key) ? String(key.value) : '');
 
-/** The single values below a node, each with the path of keys to it, but not the keys. */
+/** Iterates over the scalar values below a node, each with its path. */
 function* scalarsOf(node: unknown, path: Path = []): Generator<{ path: Path; node: Scalar }> {
   if (isScalar(node)) yield { path, node };
   if (isSeq(node)) for (const [index, item] of node.items.entries()) yield* scalarsOf(item, [...path, index]);
   if (isMap(node)) for (const { key, value } of node.items) yield* scalarsOf(value, [...path, nameOf(key)]);
 }
 
-/** The offset of the node at a path, or of its nearest ancestor. */
+/** Returns the offset of the node at a path, or of the nearest ancestor. */
 function offsetOf(node: unknown, [part, ...rest]: Path, atKey = false, otherwise = 0): number {
   const offset = (node as Node | null | undefined)?.range?.[0] ?? otherwise;
   if (part === undefined) return offset;

@@ -186,7 +186,7 @@ describe('domains.yaml is refused', () => {
     'tlds:\n  .com: {}\n  .com: {}\n': '3:3  ".com" is given twice (keep one of the two)',
     'tlds:\n  __proto__: {}\n': '2:3  the key "__proto__" is not allowed',
     'tlds:\n  .com: &com { active: true }\n  .net:\n    <<: *com\n':
-      '4:9  YAML aliases (*name) are not allowed (write the value out, or put a text that begins with * in quotes)',
+      '4:9  YAML aliases (*name) are not allowed (write out the value, or put a text that starts with * in quotes)',
     'tlds: {\n': '1:7  this { is not closed (end it with })',
     'tlds: {}\n---\ntlds: {}\n': '2:1  there is more than one YAML document',
   });

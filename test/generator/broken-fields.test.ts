@@ -144,7 +144,7 @@ describe('the name of a category', () => {
 
 describe('a text that YAML cuts off at a # is a warning', () => {
   const cut = (field: string, rest: string, write: string): string =>
-    `warning: "${field}" ends before ${rest}, which YAML reads as a comment (write ${write})`;
+    `warning: "${field}" ends before ${rest}, which is a comment in YAML (write ${write})`;
 
   testFields({
     'title: We are #1 choice': `2:15  ${cut('title', '#1 choice', '"We are #1 choice"')}`,
@@ -160,7 +160,7 @@ describe('a text that YAML cuts off at a # is a warning', () => {
     'draft: false #todo': [],
     // An error, as nothing is left.
     'title: #1 choice':
-      '2:8  "title" must be text, not empty (YAML reads what follows # as a comment; write "#1 choice")',
+      '2:8  "title" must be text, not empty (the text after # is a comment in YAML; write "#1 choice")',
     'title: I am #1; date: soon': [`2:13  ${cut('title', '#1', '"I am #1"')}`, `4:7  "date" ${noDate}`],
   });
   const plan = 'name: Plan #1\n    ram: 1\n    storage: 1\n    price: 1 #eur\n    soldOut: false';

@@ -4,7 +4,7 @@ import type { Files } from '../helpers/project.ts';
 import { problemsOf, testTexts, testProjects } from './problems.ts';
 
 const conflict =
-  'a merge conflict is not resolved (keep one of the two texts and delete the lines with <<<<<<<, ======= and >>>>>>>)';
+  'unresolved merge conflict (keep one of the two texts, and delete the lines with <<<<<<<, ======= and >>>>>>>)';
 
 describe('an article that would take too long is refused:', () => {
   const nested = 'lists or quotes are nested more than 100 levels deep (flatten them)';
@@ -316,7 +316,7 @@ test('mistakes in drafts, scheduled and broken articles are reported', async () 
 test('warnings are reported again when an article comes from the cache, and are errors in a strict build', async () => {
   const root = createProject({ 'content/blog/news/page.md': article({ title: 'We are #1' }, 'One.\n\n# Two\n') });
   const problems = [
-    'content/blog/news/page.md:2:15  warning: "title" ends before #1, which YAML reads as a comment (write "We are #1")',
+    'content/blog/news/page.md:2:15  warning: "title" ends before #1, which is a comment in YAML (write "We are #1")',
     'content/blog/news/page.md:11:1  warning: the title is the only heading of level 1 (begin with ##)',
   ];
   const build = (options = {}): Promise<string[]> => problemsOf(root, { checkOnly: false, lenient: true, ...options });

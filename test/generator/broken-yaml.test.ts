@@ -8,7 +8,7 @@ import type { Problems } from './problems.ts';
 
 const file = 'content/blog/news/broken.md';
 const noAlias =
-  'YAML aliases (*name) are not allowed (write the value out, or put a text that begins with * in quotes)';
+  'YAML aliases (*name) are not allowed (write out the value, or put a text that starts with * in quotes)';
 
 const problemsOfArticle = (text: string): Promise<string[]> => problemsOf(createProject({ [file]: text }));
 
@@ -32,14 +32,14 @@ describe('YAML is refused with line and column', () => {
     'title: &a A\ndescription: *a': `3:14  ${noAlias}`,
     'title: *a': `2:8  ${noAlias}`,
     'base: &b { title: A }\n<<: *b': `3:5  ${noAlias}`,
-    'title: !upper a': '2:8  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)',
-    'title: !!binary aGk=': '2:8  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)',
+    'title: !upper a': '2:8  YAML tags (!name) are not allowed (put a text that starts with ! in quotes)',
+    'title: !!binary aGk=': '2:8  YAML tags (!name) are not allowed (put a text that starts with ! in quotes)',
     '__proto__: { draft: true }': '2:1  the key "__proto__" is not allowed',
     'constructor: x': '2:1  the key "constructor" is not allowed',
     'title: { prototype: x }': '2:10  the key "prototype" is not allowed',
     '"__proto__": x': '2:1  the key "__proto__" is not allowed',
     'title: A\n...\ntitle: B': '4:1  there is more than one YAML document',
-    '%YAML 1.1': '2:10  this does not belong here (remove it, or put the whole text in quotes)',
+    '%YAML 1.1': '2:10  unexpected text (remove it, or put the whole text in quotes)',
   });
 
   test('it has thousands of nested levels in one line', async () => {
@@ -75,7 +75,7 @@ test('a key that is a list prints no warning of a library', async () => {
   expect(stderr).not.toContain('\u001B');
 });
 
-const column = 'the indentation of this line does not match the lines above (begin it in the column of its neighbours)';
+const column = 'the indentation of this line does not match the lines above (align it with the neighbouring lines)';
 
 describe('wrong indentation is one problem, at the line:', () => {
   testFrontMatter({
@@ -96,7 +96,7 @@ describe('wrong indentation is one problem, at the line:', () => {
 
 describe('a merge conflict is one problem, at its first line', () => {
   const conflict =
-    'a merge conflict is not resolved (keep one of the two texts and delete the lines with <<<<<<<, ======= and >>>>>>>)';
+    'unresolved merge conflict (keep one of the two texts, and delete the lines with <<<<<<<, ======= and >>>>>>>)';
 
   const one = '<<<<<<< HEAD\ntitle: A\n=======\ntitle: B\n>>>>>>> branch';
   testFrontMatter({
@@ -122,7 +122,7 @@ describe('a merge conflict is one problem, at its first line', () => {
 });
 
 describe('a text that needs quotes is shown with them:', () => {
-  const begins = (sign: string): string => `a text that begins with ${sign} must be in quotes`;
+  const begins = (sign: string): string => `a text that starts with ${sign} must be in quotes`;
 
   testFrontMatter({
     'title: News: two\ndescription: B': '2:8  a text that contains ": " must be in quotes (write "News: two")',
@@ -139,9 +139,9 @@ describe('a text that needs quotes is shown with them:', () => {
     'title: "A" and B\ndescription: B': `2:12  text follows the closing quote (write '"A" and B')`,
     "title: 'It's me'\ndescription: B": `2:12  text follows the closing quote (write "It's me")`,
     'title: *Bold* words\ndescription: B':
-      '2:8  YAML aliases (*name) are not allowed (write the value out, or put a text that begins with * in quotes)',
+      '2:8  YAML aliases (*name) are not allowed (write out the value, or put a text that starts with * in quotes)',
     'title: !important\ndescription: B':
-      '2:8  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)',
+      '2:8  YAML tags (!name) are not allowed (put a text that starts with ! in quotes)',
   });
 });
 
@@ -159,19 +159,18 @@ describe('what is not closed is reported where it begins:', () => {
 });
 
 describe('other mistakes in YAML are reported in plain words:', () => {
-  const noField = 'this line is no field (write "name: value", or indent the line if it continues the text above it)';
+  const noField = 'this line is not a field (write "name: value", or indent the line if it continues the text above)';
 
   testFrontMatter({
     'title:A\ndescription: B': '2:7  a space is missing after the colon',
     'title:\u00A0A\ndescription: B':
-      '2:7  the space after the colon is not an ordinary one (delete it and type a space)',
+      '2:7  the space after the colon is a special character (replace it with a normal space)',
     'aliases:\n- /blog/a\n-/blog/b\ntitle: A': '4:2  a space is missing after the dash',
     'title A\ndescription: B': `2:1  ${noField}`,
     'description: First,\nand second.\nauthor: M': `3:1  ${noField}`,
     'title: "C:\\Users"\ndescription: B':
       '2:11  a backslash in double quotes must be written as \\\\ (or put the text in single quotes)',
-    'aliases: [/blog/a]]\ntitle: A\nauthor: M':
-      '2:19  this does not belong here (remove it, or put the whole text in quotes)',
+    'aliases: [/blog/a]]\ntitle: A\nauthor: M': '2:19  unexpected text (remove it, or put the whole text in quotes)',
   });
 
   testProblems('catalog/status.yaml', (yaml) => yaml, {
@@ -183,7 +182,7 @@ describe('other mistakes in YAML are reported in plain words:', () => {
     testFrontMatter({
       'title: News: two\nauthor: @marit\ndescription: B': [
         '2:8  a text that contains ": " must be in quotes (write "News: two")',
-        '3:9  a text that begins with @ must be in quotes (write "@marit")',
+        '3:9  a text that starts with @ must be in quotes (write "@marit")',
       ],
     });
   });
@@ -239,7 +238,7 @@ test('code in front matter never runs', async () => {
   ];
   const toFile = (at: number): string => `content/blog/news/code-${String(at).padStart(2, '0')}.md`;
   const problems = await problemsOf(createProject(Object.fromEntries(texts.map((text, at) => [toFile(at), text]))));
-  const noTag = '2:8  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)';
+  const noTag = '2:8  YAML tags (!name) are not allowed (put a text that starts with ! in quotes)';
   expect(problems).toEqual([
     ...languages.map((_, at) => `${toFile(at)}:${onlyYaml}`),
     ...tags.map((_, at) => `${toFile(languages.length + at)}:${noTag}`),

@@ -159,11 +159,11 @@ test.each(
     'fsn: { type: hetzner, token: x }\n  fsn: { type: hetzner, token: x }':
       '3:3  "fsn" is given twice (keep one of the two)',
     'a: &a { type: hetzner, token: x }\n  b: *a':
-      '3:6  YAML aliases (*name) are not allowed (write the value out, or put a text that begins with * in quotes)',
+      '3:6  YAML aliases (*name) are not allowed (write out the value, or put a text that starts with * in quotes)',
     '__proto__: { type: hetzner, token: x }': '2:3  the key "__proto__" is not allowed',
     [`fsn: { token: ${secret}`]: '2:8  this { is not closed (end it with })',
     [`fsn: { type: hetzner, token: !${secret} x }`]:
-      '2:32  YAML tags (!name) are not allowed (put a text that begins with ! in quotes)',
+      '2:32  YAML tags (!name) are not allowed (put a text that starts with ! in quotes)',
     [`fsn: { token: "\\q${secret}" }`]:
       '2:18  a backslash in double quotes must be written as \\\\ (or put the text in single quotes)',
     [`fsn: { type: hetzner, token: "\${${secret}" }`]:
