@@ -15,7 +15,7 @@ import { suggest } from '../common/suggest.ts';
 import { readYaml } from './yaml.ts';
 import type { SourceYaml } from './yaml.ts';
 
-/** The checked catalog. domains.yaml and status.yaml are optional. */
+/** The validated catalog; domains.yaml and status.yaml are optional. */
 export interface Catalog {
   readonly plans: PlanCatalogResponse;
   readonly domains: DomainCatalog;
@@ -24,7 +24,7 @@ export interface Catalog {
 
 type PlanEntry = PlanFile & { key: string };
 
-/** Reads the files of catalog/. Reports every problem; the result omits invalid entries. */
+/** Reads and validates catalog/. The result omits invalid entries. */
 export function readCatalog(folder: SourceFolder, diagnostics: Diagnostics): Catalog {
   const plans = { services: [] as PlanEntry[], games: [] as PlanEntry[] };
   let domains: DomainCatalog = { tlds: {} };
@@ -53,15 +53,15 @@ export function readCatalog(folder: SourceFolder, diagnostics: Diagnostics): Cat
       !file.path.endsWith('.yaml')
     ) {
       const hint = renameTo(toSlug(basename(file.path, extname(file.path))), '.yaml');
-      diagnostics.error(file, 'the files of the catalog end in .yaml', hint);
+      diagnostics.error(file, 'catalog files must end in .yaml', hint);
     } else if (file.path !== 'README.md') {
       const allowed = ['domains.yaml', 'status.yaml', 'services/<key>.yaml', 'games/<key>.yaml'];
-      const hint = suggest(file.path, allowed) ?? `the catalog is made of ${allowed.join(', ')}`;
+      const hint = suggest(file.path, allowed) ?? `the catalog consists of ${allowed.join(', ')}`;
       diagnostics.error(file, 'this file is not part of the catalog', hint);
     }
   }
   const hasPlans = [...plans.services, ...plans.games].some((entry) => entry.plans.length > 0);
-  // A problem that is already reported may be the reason.
+  // A problem that was reported already may be the reason.
   const isMissing = folder.files.length === 0 && diagnostics.failed(folder.display);
   if (!hasPlans && !isMissing && !['services', 'games'].some((name) => diagnostics.failed(displayIn(folder, name)))) {
     const hint = 'add a plan to services/<key>.yaml or games/<key>.yaml';
@@ -90,11 +90,15 @@ function checkNames(
 
 function checkDomains({ value: { order_url: url, tlds }, place }: SourceYaml<DomainCatalog>, { error }: Diagnostics) {
   if (url !== undefined && !url.includes('{domain}')) {
-    error(place(['order_url']), '"order_url" must contain {domain}, which is replaced by the domain name');
+    error(place(['order_url']), '"order_url" must contain {domain}, the placeholder for the domain name');
   }
   for (const [tld, { order_url: own }] of Object.entries(tlds)) {
     if (!own?.includes('{')) continue;
-    error(place(['tlds', tld, 'order_url']), '"order_url" of a TLD must not contain {domain}', 'remove that part');
+    error(
+      place(['tlds', tld, 'order_url']),
+      '"order_url" of a TLD must not contain {domain}',
+      'remove the placeholder',
+    );
   }
 }
 
@@ -109,7 +113,7 @@ function checkStatus({ value, place }: SourceYaml<StatusCatalog>, { error, warni
     }
     const times = Object.entries({ start, end });
     const invalid = times.filter(([, time]) => !isTime(time));
-    for (const [field] of invalid) error(place([...path, field]), 'start and end must be times that exist');
+    for (const [field] of invalid) error(place([...path, field]), 'start and end must be valid times');
     if (invalid.length === 0 && end <= start)
       error(place([...path, 'end']), 'the maintenance must end after it starts');
     if (!isTimeZone(timezone)) {
@@ -118,13 +122,13 @@ function checkStatus({ value, place }: SourceYaml<StatusCatalog>, { error, warni
     }
     for (const [field, time] of invalid.length > 0 ? [] : times) {
       const shown = toShownTime(time, timezone);
-      const message = `"${formatPath([...path, field])}" does not exist in ${timezone}, where the clocks go forward`;
+      const message = `"${formatPath([...path, field])}" does not exist in ${timezone}: the clocks go forward`;
       if (shown !== time) warning(place([...path, field]), message, `write ${shown}`);
     }
   }
 }
 
-/** Whether a local time exists in the calendar; Date.parse accepts 30 February as 2 March. */
+/** Checks that a local time exists: Date.parse accepts 30 February as 2 March. */
 function isTime(local: string): boolean {
   const time = Date.parse(`${local}Z`);
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(local);

@@ -6,9 +6,9 @@ import fastGlob from 'fast-glob';
 import { compareText } from './diagnostics.ts';
 import type { Diagnostics } from './diagnostics.ts';
 
-/** A regular file below content/ or catalog/, as it was when the folder was listed; `display` is for messages. */
+/** A regular file below content/ or catalog/ at the time of listing; `display` is the path in messages. */
 export interface SourceFile {
-  /** Path relative to the folder, with slashes. */
+  /** The path relative to the folder, with slashes. */
   readonly path: string;
   readonly absolute: string;
   readonly display: string;
@@ -16,33 +16,33 @@ export interface SourceFile {
   readonly sha256: string;
 }
 
-/** All sources of a build: articles and media, and the catalog. */
+/** The source folders of a build. */
 export type SourceFolders = Readonly<Record<'content' | 'catalog', SourceFolder>>;
 
-/** A folder of sources and its files, ordered by path. */
+/** A source folder, with files ordered by path. */
 export interface SourceFolder {
   readonly display: string;
   readonly files: readonly SourceFile[];
 }
 
-/** Far above any real article (the longest of 10,000 has 321 kB), far below a size that would stall a build. */
+/** Real articles reach 321 kB; much larger ones would stall the build. */
 const maxTextBytes = 512 * 1024;
 const maxMediaBytes = 64 * 1024 ** 2;
 
-/** Whether a file is a lock, backup or temporary file of an editor or a file manager, which is no content. */
+/** Checks whether a file is a lock, backup or temporary file of an editor or file manager. */
 export function isEditorFile(path: string): boolean {
   const name = /^(?:#.*#|~\$.*|4913|Thumbs\.db|desktop\.ini|sed(?=\w*[A-Z\d])\w{6}|.*(?:~|\.tmp|\.orig))$/;
   return name.test(basename(path));
 }
 
 /**
- * Lists the regular files below a folder, each with its hash; skips dot files and those of editors. Reports symbolic links,
- * special files, unreadable files, files above the size limits, and paths that differ only in case or Unicode form.
+ * Lists and hashes the regular files below a folder, without dot files and editor files. Reports symbolic links, special,
+ * unreadable and oversized files, and paths that differ only in case or Unicode form.
  */
 export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder {
   const folder = { display: displayRoot(root), files: [] as SourceFile[] };
   if (!statSync(root, { throwIfNoEntry: false })?.isDirectory()) {
-    const hint = 'name another with CONTENT_DIR and CATALOG_DIR, or --content and --catalog';
+    const hint = 'set CONTENT_DIR and CATALOG_DIR, or use --content and --catalog';
     diagnostics.error(folder, 'the folder does not exist', hint);
     return folder;
   }
@@ -54,8 +54,8 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
     const folded = path.normalize('NFC').toLowerCase();
     const duplicate = byFoldedPath.get(folded);
     if (!dirent.isFile()) {
-      const kind = dirent.isSymbolicLink() ? 'symbolic links are not followed' : 'this is not a regular file';
-      diagnostics.error({ display }, kind, 'put a copy of the file here');
+      const kind = dirent.isSymbolicLink() ? 'symbolic links are not followed' : 'not a regular file';
+      diagnostics.error({ display }, kind, 'replace it with a copy of the file');
     } else if (duplicate !== undefined) {
       const message = `the path differs from ${duplicate} only in case or Unicode form`;
       diagnostics.error({ display }, message, 'rename one of the two');
@@ -68,7 +68,7 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
   return folder;
 }
 
-/** Hashes the changed files of a folder again, given by absolute path, and keeps the others. */
+/** Hashes the changed files of a folder again, given by absolute path. */
 export function reloadFiles(
   folder: SourceFolder,
   changed: { has(path: string): boolean },
@@ -78,7 +78,7 @@ export function reloadFiles(
   return { ...folder, files: files.filter((file) => file !== undefined) };
 }
 
-/** Hashes a file. Reports one that cannot be read or is above the size limit. */
+/** Hashes a file. Reports an unreadable or oversized file. */
 function loadFile(listed: Omit<SourceFile, 'bytes' | 'sha256'>, diagnostics: Diagnostics): SourceFile | undefined {
   const limit = /\.(?:md|yaml)$/.test(listed.path) ? maxTextBytes : maxMediaBytes;
   try {
@@ -92,12 +92,12 @@ function loadFile(listed: Omit<SourceFile, 'bytes' | 'sha256'>, diagnostics: Dia
   return undefined;
 }
 
-/** Shared by all files: allocating 10,000 buffers would cost as much as reading the files. */
+/** Shared, because allocating 10,000 buffers would take as long as reading the files. */
 const buffer = Buffer.allocUnsafe(1024 ** 2);
 
-/** The size of a file, and its hash if it is within the limit. Most files take one read and no `fstat`. */
+/** Returns the size of a file, with the hash if within the limit. Most files need one read and no `fstat`. */
 function hashFile(path: string, limit: number): { bytes: number; sha256?: string } {
-  // The listing rejects symbolic links, but one may replace a file afterwards.
+  // A symbolic link may have replaced the file since the listing.
   const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     let length = readSync(file, buffer);
@@ -112,7 +112,7 @@ function hashFile(path: string, limit: number): { bytes: number; sha256?: string
   }
 }
 
-/** Reads a whole file. Reports one that has changed since it was listed. */
+/** Reads a file. Reports a file that changed since the listing. */
 export function readSource(file: SourceFile, diagnostics: Diagnostics): Buffer | undefined {
   try {
     const bytes = readFileSync(file.absolute);
@@ -120,17 +120,17 @@ export function readSource(file: SourceFile, diagnostics: Diagnostics): Buffer |
   } catch {
     // A removed or locked file counts as changed.
   }
-  diagnostics.error(file, 'the file was changed while the build read it', 'build once more');
+  diagnostics.error(file, 'the file changed during the build', 'build again');
   return undefined;
 }
 
-/** Reads a UTF-8 file, with line ends as LF and without a byte order mark. Reports one that is not text or has changed. */
+/** Reads a UTF-8 file, with LF line ends and without a byte order mark. Reports binary and changed files. */
 export function readText(file: SourceFile, diagnostics: Diagnostics): string | undefined {
   const bytes = readSource(file, diagnostics);
   if (!bytes) return undefined;
   if (!isUtf8(bytes)) {
     const isUtf16 = ['fffe', 'feff'].includes(bytes.toString('hex', 0, 2));
-    const hint = isUtf16 ? 'it looks like UTF-16; save it as UTF-8' : 'save it as UTF-8';
+    const hint = isUtf16 ? 'the file looks like UTF-16; save it as UTF-8' : 'save the file as UTF-8';
     diagnostics.error({ ...file, line: firstBadLine(bytes) }, 'the text is not valid UTF-8', hint);
     return undefined;
   }
@@ -146,18 +146,18 @@ export function readText(file: SourceFile, diagnostics: Diagnostics): string | u
   return undefined;
 }
 
-/** A line break is never part of a longer UTF-8 sequence, so each line can be checked separately. */
+/** Finds the first invalid line: no UTF-8 sequence contains a line break. */
 function firstBadLine(bytes: Buffer): number {
   const lines = bytes.toString('latin1').split(/\r\n?|\n/);
   return lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1'))) + 1;
 }
 
-/** The path of a file of a folder as shown in messages. */
+/** Returns the display path of a file in a folder. */
 export function displayIn({ display }: Pick<SourceFolder, 'display'>, path: string): string {
   return display === '.' ? path : `${display}/${path}`;
 }
 
-/** A folder of sources as shown in messages: as in its repository, if the working directory is not in that. */
+/** Returns the display path of a source folder; relative to its repository if the working directory is elsewhere. */
 function displayRoot(root: string): string {
   let repository = dirname(root);
   while (!existsSync(join(repository, '.git')) && repository !== dirname(repository)) repository = dirname(repository);
@@ -166,7 +166,7 @@ function displayRoot(root: string): string {
   return isElsewhere ? relative(seenFrom, root).replaceAll(sep, '/') : displayPath(root);
 }
 
-/** A path as shown in messages: relative to the working directory, so that a terminal or a CI can open it. */
+/** Returns a path relative to the working directory, which a terminal or CI can open. */
 export function displayPath(path: string): string {
   return relative(process.cwd(), path).replaceAll(sep, '/') || '.';
 }

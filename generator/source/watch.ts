@@ -6,19 +6,19 @@ import { isEditorFile } from './load.ts';
 
 type Change = 'changed' | 'added' | 'removed';
 
-/** The changed files in watched folders, by absolute path, and whether files or folders were added or removed. */
+/** The changed files by absolute path; `structure` if files or folders were added or removed. */
 export interface Changes {
   readonly files: ReadonlyMap<string, Change>;
   readonly structure: boolean;
 }
 
-/** The kinds of change by the events of chokidar; those of folders have none. */
+/** The kinds of change by file event of chokidar. */
 const kinds: Partial<Record<string, Change>> = { change: 'changed', add: 'added', unlink: 'removed' };
 
-/** Editors write a file in several steps. */
+/** Editors save a file in several steps. */
 const debounceMs = 10;
 
-/** Watches folders. Calls `onChange` now and after each debounced change, never twice at a time; it must not throw. */
+/** Watches folders. Calls `onChange`, which must not throw, now and after each debounced change, one call at a time. */
 export async function watchFolders(
   roots: readonly string[],
   onChange: (changes: Changes) => Promise<void>,
@@ -29,7 +29,7 @@ export async function watchFolders(
   const limit = pLimit(1);
   const run = (): Promise<void> =>
     limit(async () => {
-      // The run before may have handled the change.
+      // The previous run may have handled the change.
       if (files.size === 0 && !structure) return;
       const changes = { files, structure };
       files = new Map();
@@ -38,7 +38,7 @@ export async function watchFolders(
     });
   const onEvent = (event: string, path: string): void => {
     const change = kinds[event];
-    // Some editors save a file by replacing it.
+    // Some editors replace a file instead of changing it.
     if (change) files.set(path, change === 'added' && files.get(path) === 'removed' ? 'changed' : change);
     if (change !== 'changed') structure = true;
     clearTimeout(timer);

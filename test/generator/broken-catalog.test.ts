@@ -152,7 +152,7 @@ describe('the key of a game is refused, with the name to use:', () => {
 });
 
 describe('a file is not part of the catalog if it is', () => {
-  const all = 'the catalog is made of domains.yaml, status.yaml, services/<key>.yaml, games/<key>.yaml';
+  const all = 'the catalog consists of domains.yaml, status.yaml, services/<key>.yaml, games/<key>.yaml';
   const toReason = (hint: string): string => `this file is not part of the catalog (${hint})`;
 
   testPaths('x', {
@@ -180,7 +180,7 @@ describe('domains.yaml is refused', () => {
   testProblems(domainsFile, (yaml) => yaml, {
     'order_url: "https://example.com/{domain}"\n': '1:1  missing field "tlds"',
     'tlds: [.com]\n': '1:7  "tlds" must be a mapping of fields, not a list',
-    'order_url: https://example.com/\ntlds: {}\n': `${order} must contain {domain}, which is replaced by the domain name`,
+    'order_url: https://example.com/\ntlds: {}\n': `${order} must contain {domain}, the placeholder for the domain name`,
     'order_url: "http://example.com/{domain}"\ntlds: {}\n': `${order} must be a URL that starts with https://`,
     'order_url: 5\ntlds: {}\n': `${order} must be text, not a number`,
     'tlds:\n  .com: {}\n  .com: {}\n': '3:3  ".com" is given twice (keep one of the two)',
@@ -224,7 +224,7 @@ describe('the entry of a TLD is refused', () => {
     '{ prices: { EUR: { 1: {register: 1, renew: 1, transfer: 1}, "1": {register: 2, renew: 2, transfer: 2} } } }':
       '2:69  "1" is given twice (keep one of the two)',
     '{ order_url: "https://example.com/{domain}" }':
-      '2:22  "order_url" of a TLD must not contain {domain} (remove that part)',
+      '2:22  "order_url" of a TLD must not contain {domain} (remove the placeholder)',
     '{ order_url: "http://example.com/" }': '2:22  "tlds..com.order_url" must be a URL that starts with https://',
     '{ lookup: whois }': `2:19  "tlds..com.lookup" ${oneOf}`,
     '{ lookup: { whios: a.nl } }': `2:19  "tlds..com.lookup" ${oneOf}`,
@@ -298,7 +298,7 @@ describe('a monitor is refused', () => {
 describe('maintenance is refused', () => {
   const form = 'must be a local time of the form YYYY-MM-DDTHH:MM';
   const order = 'the maintenance must end after it starts';
-  const exist = 'start and end must be times that exist';
+  const exist = 'start and end must be valid times';
   const zone = 'is not a time zone (use an IANA name such as Europe/Berlin)';
 
   testProblems(statusFile, toMaintenance, {
@@ -336,7 +336,7 @@ describe('the message about the start of a maintenance says what to write', () =
 
 describe('a time of a maintenance that does not exist is a warning', () => {
   const skipped = (field: string, time: string): string =>
-    `"maintenance[0].${field}" does not exist in Europe/Berlin, where the clocks go forward (write ${time})`;
+    `"maintenance[0].${field}" does not exist in Europe/Berlin: the clocks go forward (write ${time})`;
 
   const toYear = (fields: string): string => toMaintenance(`start: 2027-01-01T22:00; end: 2027-12-02T02:00; ${fields}`);
   testProblems(statusFile, toYear, {

@@ -106,16 +106,16 @@ describe('a media file is refused, with the name to use:', () => {
 
 describe('a file of the catalog is refused, with the name to use:', () => {
   testPaths(valid, {
-    'catalog/games/rust.yml': 'the files of the catalog end in .yaml (rename it to "rust.yaml")',
-    'catalog/games/Rust Server.yml': 'the files of the catalog end in .yaml (rename it to "rust-server.yaml")',
-    'catalog/services/Mail.YAML': 'the files of the catalog end in .yaml (rename it to "mail.yaml")',
+    'catalog/games/rust.yml': 'catalog files must end in .yaml (rename it to "rust.yaml")',
+    'catalog/games/Rust Server.yml': 'catalog files must end in .yaml (rename it to "rust-server.yaml")',
+    'catalog/services/Mail.YAML': 'catalog files must end in .yaml (rename it to "mail.yaml")',
   });
-  const domains = { 'catalog/domains.yml': 'the files of the catalog end in .yaml (rename it to "domains.yaml")' };
+  const domains = { 'catalog/domains.yml': 'catalog files must end in .yaml (rename it to "domains.yaml")' };
   testPaths(valid, domains, { 'catalog/domains.yaml': undefined });
 });
 
 describe('a path that is not a regular file', () => {
-  const link = 'symbolic links are not followed (put a copy of the file here)';
+  const link = 'symbolic links are not followed (replace it with a copy of the file)';
 
   test.each([
     ['a file outside', 'content/blog/news/out.md', '../../../outside.md'],
@@ -137,7 +137,7 @@ describe('a path that is not a regular file', () => {
     async (path) => {
       const root = createProject();
       execFileSync('sh', ['-c', 'mkfifo "$0"', join(root, path)]);
-      expect(await problemsOf(root)).toEqual([`${path}:1:1  this is not a regular file (put a copy of the file here)`]);
+      expect(await problemsOf(root)).toEqual([`${path}:1:1  not a regular file (replace it with a copy of the file)`]);
     },
   );
 
@@ -164,7 +164,7 @@ test.each(['content', 'catalog'])(
   'a folder of sources is refused, also with --allow-empty, if it is missing, or a file (%s)',
   async (folder) => {
     const root = createProject();
-    const problem = `${folder}:1:1  the folder does not exist (name another with CONTENT_DIR and CATALOG_DIR, or --content and --catalog)`;
+    const problem = `${folder}:1:1  the folder does not exist (set CONTENT_DIR and CATALOG_DIR, or use --content and --catalog)`;
     const errors = async () =>
       (await problemsOf(root, { allowEmpty: true })).filter((line) => !line.includes('warning'));
     rmSync(join(root, folder), { recursive: true });
@@ -182,8 +182,8 @@ const withBytes = (...bytes: number[]): Files => ({
 });
 
 describe('a text is refused with its line if', () => {
-  const latin = `${broken}:11:1  the text is not valid UTF-8 (save it as UTF-8)`;
-  const utf16 = `${broken}:1:1  the text is not valid UTF-8 (it looks like UTF-16; save it as UTF-8)`;
+  const latin = `${broken}:11:1  the text is not valid UTF-8 (save the file as UTF-8)`;
+  const utf16 = `${broken}:1:1  the text is not valid UTF-8 (the file looks like UTF-16; save it as UTF-8)`;
   const nul = 'the text contains a NUL character (remove it)';
 
   testProjects({

@@ -190,11 +190,11 @@ describe('other mistakes in YAML are reported in plain words:', () => {
 
 const onlyYaml =
   '1:1  the first line must be exactly ---; only YAML front matter is allowed ' +
-  '(begin the file with ---, its fields, and --- again)';
+  '(start the file with ---, the fields, and --- again)';
 
 describe('the front matter of an article', () => {
   const testArticles = (rows: Problems): void => testProblems('content/blog/news/broken-#.md', (text) => text, rows);
-  const none = '1:1  there is no front matter (begin the file with ---, its fields, and --- again)';
+  const none = '1:1  there is no front matter (start the file with ---, the fields, and --- again)';
   const unclosed = 'the front matter is not closed (end it with a line of exactly ---)';
 
   const lines =

@@ -306,7 +306,7 @@ describe('if a source is changed during a build, the build fails, and the releas
     writeFiles(root, { [file]: validProject[file] });
     expect(release).toBeUndefined();
     expect(diagnostics).toMatchObject([
-      { file: expect.stringContaining(file), line: 1, message: 'the file was changed while the build read it' },
+      { file: expect.stringContaining(file), line: 1, message: 'the file changed during the build' },
     ]);
     expect((await verifyRelease(currentOf(root))).id).toBe(id);
   });

@@ -50,7 +50,7 @@ test('a blog article gets an address, today, its author and a cover, and passes 
     'draft: true',
     '---',
     '',
-    'Write the article here. Headings begin at `##`.',
+    'Write the article here. Headings start at `##`.',
     '',
   ]);
   expect((await check(root)).stderr).toMatch(/^ok: 4 articles, 1 draft, 0 warnings/);
