@@ -14,33 +14,33 @@ import { addTrusted } from './plugins/trusted.ts';
 import type { Targets } from './plugins/trusted.ts';
 import { walk } from './plugins/walk.ts';
 
-/** A rendered article; it is empty if it has no text or exceeds a limit, which the only finding says. */
+/** A rendered article; empty, with a single finding, if it has no text or exceeds a limit. */
 export interface Rendered extends Targets {
-  /** Sanitised HTML; it never contains scripts. The sizes of its pictures are not filled in. */
+  /** Sanitised HTML without scripts; sizes of pictures are placeholders. */
   readonly html: string;
   readonly words: number;
-  /** Lines are those of the body. */
+  /** The findings; lines count from the start of the body. */
   readonly findings: readonly Finding[];
 }
 
 /** An article to render. */
 export type ArticleText = Readonly<Record<'markdown' | 'sitePath', string>>;
 
-/** The limit of CPU time for an article; a real one of 320 kB takes 0.3 s. */
+/** The limit of CPU time for an article; a real article of 320 kB takes 0.3 s. */
 const maxRenderMs = 5000;
 
-/** Renders articles. Parameter and result can be sent between threads. */
+/** Renders articles; parameter and result can be sent between threads. */
 export function renderAll(articles: readonly ArticleText[]): Rendered[] {
-  // Before the time runs: a module whose loading is ended by the limit can never be loaded again.
+  // Load modules outside of the time limit: after an aborted load, a module can never be loaded again.
   if (articles.some(({ markdown }) => /<[a-z]/i.test(markdown))) loadHtmlParser();
   if (articles.some(({ markdown }) => /```|~~~|language-/.test(markdown))) loadHighlighter();
   return mapWithTimeLimit(articles, render, maxRenderMs).map((result) => {
     const message = `the article takes more than ${maxRenderMs / 1000} s to render`;
-    return result ?? reject(message, 'look for very long lines, lists or tables; split it up');
+    return result ?? reject(message, 'look for very long lines, lists or tables, and split the article');
   });
 }
 
-/** In a thread of the renderer, each message is a list of articles. */
+/** Serves a render thread: each message is a list of articles. */
 if (workerData === 'render') {
   parentPort?.on('message', (articles: ArticleText[]) => {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
@@ -57,7 +57,7 @@ const toElements = unified()
   .use(remarkRehype, { allowDangerousHtml: true, clobberPrefix: '' })
   .use(rehypeRawHtml)
   .freeze();
-/** What {@link addTrusted} adds after it, the sanitiser would remove. */
+/** Runs before {@link addTrusted}, whose additions it would remove. */
 const sanitiser = unified().use(rehypeSanitize, safeHtml).use(rehypeStringify).freeze();
 
 function render({ markdown, sitePath }: ArticleText): Rendered {
@@ -91,11 +91,11 @@ function render({ markdown, sitePath }: ArticleText): Rendered {
   }
 }
 
-/** The micromark tokenizer is quadratic in the nesting: 300 levels take 1.5 s, 1,500 half a minute. */
+/** The micromark tokenizer is quadratic in the nesting: 300 levels take 1.5 s, 1,500 take 30 s. */
 const maxNesting = 100;
-/** Of 1,000 real articles, the maximum is 34,485 marks in 320 kB; 120,000 can take more than 1 GiB of memory. */
+/** Real articles reach 34,485 marks in 320 kB; 120,000 marks can take more than 1 GiB of memory. */
 const maxMarks = 60_000;
-/** The largest table of 1,000 real articles has 484 cells. The parser pads short rows to the width of the first. */
+/** Real tables reach 484 cells. The parser pads short rows to the width of the first row. */
 const maxTableCells = 10_000;
 
 function findExcessiveMarkup(markdown: string): Rendered | undefined {
@@ -109,9 +109,9 @@ function findExcessiveMarkup(markdown: string): Rendered | undefined {
 
 const container = /[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$))/y;
 
-/** Finds the first line that opens more than {@link maxNesting} lists and quotes, counted from 1; 0 if there is none. */
+/** Finds the first line, from 1, that opens more than {@link maxNesting} lists and quotes; 0 if not found. */
 function findDeepNesting(markdown: string): number {
-  // Most texts have no line that may nest too deeply, and need no check by line.
+  // Most texts have no line that could nest too deeply.
   if (!/^[\t >*+\d.)-]{100}/m.test(markdown)) return 0;
   let fence = '';
   for (const [index, line] of markdown.split('\n').entries()) {
@@ -133,7 +133,7 @@ function findDeepNesting(markdown: string): number {
   return 0;
 }
 
-/** Scripts written without spaces: each of their characters counts as a word. */
+/** Scripts without spaces; each character counts as a word. */
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu;
 const inline = new Set(['emphasis', 'strong', 'delete', 'link', 'linkReference']);
 

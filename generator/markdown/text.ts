@@ -1,6 +1,6 @@
 /**
- * Extracts the headings and the other text of an article for a search, without code blocks and the labels of the renderer. For HTML
- * of `render` only: that closes each element and escapes each `<` of a text, so patterns find what a slower parser would.
+ * Extracts headings and text of an article for the search, without code blocks and labels of the renderer. Patterns suffice
+ * for HTML of `render`, which closes each element and escapes each `<` in a text.
  */
 export function toPlainText(html: string) {
   const headings: string[] = [];
@@ -19,16 +19,16 @@ const codeBlock = /<pre[\s>].*?<\/pre>/gs;
 const footnoteLabel =
   /<h2[^>]* id="user-content-footnote-label"[^>]*>.*?<\/h2>|<a [^>]*data-footnote-backref[^>]*>.*?<\/a>/gs;
 const heading = /<(?=h[1-6][\s>])[^>]*>(.*?)<\/h[1-6]>/gs;
-/** The text of these elements may be a part of a word. */
+/** Elements whose text may be part of a word. */
 const inlineTag =
   /<\/?(?:a|abbr|b|code|del|em|i|ins|kbd|mark|s|samp|span|strike|strong|tt|u|var)(?:\s(?:[^>"]|"[^"]*")*)?>/g;
 const tag = /<(?:[^>"]|"[^"]*")*>/g;
 const value = /"[^"]*"/g;
-/** Values of attributes hold brackets as they are, which the other patterns would take for tags. */
+/** Removes brackets from attribute values, which the other patterns would mistake for tags. */
 const withoutBrackets = (text: string): string => text.replace(/[<>]/g, '');
-/** The renderer writes no other character references. */
+/** The only character references that the renderer writes. */
 const reference = /&#x([0-9A-F]+);/g;
-/** Soft hyphens and other characters that are not visible. */
+/** Soft hyphens and other invisible characters. */
 const invisible = /\p{Cf}/gu;
 
 function stripTags(html: string): string {

@@ -46,61 +46,61 @@ describe('a mistake in the text is reported at its line and column:', () => {
     ],
     'One.\n=======\nTwo.\n\n>>>>>>> other\n': `13:1  ${conflict}`,
     'One.\n\n<details>\n<summary>Two</summary>\n\nThree.\n':
-      '11:1  warning: <details> is never closed: all text after it is hidden (write </details> where it ends)',
+      '11:1  warning: <details> is not closed: all following text is hidden (write </details> at the end)',
     '<details>\n\n<details>\n\nOne.\n\n</details>\n':
-      '9:1  warning: <details> is never closed: all text after it is hidden (write </details> where it ends)',
+      '9:1  warning: <details> is not closed: all following text is hidden (write </details> at the end)',
     '- x\n\n  <details>\n\n  One.\n\n  </detials>\n':
-      '11:3  warning: <details> is never closed: all text after it is hidden (write </details> where it ends)',
+      '11:3  warning: <details> is not closed: all following text is hidden (write </details> at the end)',
     'One.\n\n<!-- Two.\n\nThree.\n':
-      '11:1  warning: the comment is never closed: all text after it is hidden (write --> where it ends)',
+      '11:1  warning: the comment is not closed: all following text is hidden (write --> at the end)',
     'The <title> of a page.\n':
-      '9:5  warning: <title> is never closed: it is removed with the text after it (write `<title>` in backticks to show it, else delete it)',
+      '9:5  warning: <title> is not closed: the following text is removed, too (write `<title>` in backticks to show the tag, else delete it)',
     'One.\n\n> <select>\n\n`</select>`\n':
-      '11:3  warning: <select> is never closed: it is removed with the text after it (write `<select>` in backticks to show it, else delete it)',
+      '11:3  warning: <select> is not closed: the following text is removed, too (write `<select>` in backticks to show the tag, else delete it)',
     'In the <head> of a page.\n':
-      '9:8  warning: <head> is taken for HTML and removed (write `<head>` in backticks to show it)',
+      '9:8  warning: <head> is parsed as HTML and removed (write `<head>` in backticks to show the tag)',
     'One <b>two.\n\nThree.\n':
-      '9:5  warning: <b> is never closed: it also applies to the text after it (write </b> where it ends)',
+      '9:5  warning: <b> is not closed: it also applies to the following text (write </b> at the end)',
     'One.\n\n```sh\nls\n\nTwo.\n':
-      '11:1  warning: the code block is never closed: all text after it is code (end it with a line of ```)',
+      '11:1  warning: the code block is not closed: all following text is code (end it with a line of ```)',
     '> ~~~~\n> ls\n> ~~~\n\nTwo.\n':
-      '9:3  warning: the code block is never closed: all text after it is code (end it with a line of ~~~~)',
+      '9:3  warning: the code block is not closed: all following text is code (end it with a line of ~~~~)',
     '```sh\nls\n\nOne.\n\n```sh\nls\n```\n':
-      '14:1  warning: a code block begins within another (end the first one with a line of ``` above this line)',
+      '14:1  warning: a code block starts within another code block (end the first code block with a line of ``` above this line)',
     'One.\n\n<iframe src="https://www.example.com/v"></iframe>\n':
-      '11:1  warning: <iframe> is removed with all that is in it (write a link: [text](https://www.example.com/v))',
+      '11:1  warning: <iframe> is removed with its content (write a link: [text](https://www.example.com/v))',
     'One.\n\n<script>\nalert("<b>")\n</script>\n':
-      '11:1  warning: <script> is removed with all that is in it (delete it: articles are text and pictures)',
+      '11:1  warning: <script> is removed with its content (delete the element: articles contain only text and pictures)',
     'One.\n\n> <div>\n>  <video><source src="https://www.example.com/v.mp4"></video>\n> </div>\n':
-      '12:2  warning: <video> is removed with all that is in it: it plays no file of content/media/ ' +
+      '12:2  warning: <video> is removed with its content: it plays no file in content/media/ ' +
       '(save the file there, or write a link: [text](https://www.example.com/v.mp4))',
     'One <svg><path d="M0"/></svg>.\n':
-      '9:5  warning: <svg> is removed with all that is in it (save it in content/media/ and write ![what it shows](/media/...))',
+      '9:5  warning: <svg> is removed with its content (save the picture in content/media/ and write ![description](/media/...))',
     'Run *ssh root@<your-ip>* now.\n':
-      '9:15  warning: <your-ip> is taken for HTML and removed (write `<your-ip>` in backticks to show it, else delete it)',
+      '9:15  warning: <your-ip> is parsed as HTML and removed (write `<your-ip>` in backticks to show the tag, else delete it)',
     'Write <?php echo 1; ?> here.\n':
-      '9:7  warning: "<?" is taken for HTML and removed up to ">" (write it in backticks)',
+      '9:7  warning: "<?" is parsed as HTML and removed up to ">" (write the text in backticks)',
     'One.\n\n> [!INFO]\n> Two.\n': '11:3  warning: there is no alert [!INFO] (write [!NOTE])',
     '- > [!warnign]\n  > Two.\n': '9:5  warning: there is no alert [!warnign] (did you mean "warning"?)',
     '> [!FOO]\n> Two.\n':
       '9:3  warning: there is no alert [!FOO] (write [!NOTE], [!TIP], [!IMPORTANT], [!WARNING] or [!CAUTION])',
     '> [!NOTE] Two.\n> Three.\n':
-      '9:11  warning: after [!NOTE] the line must end, else this is a plain quote (begin the text on the next line, after >)',
+      '9:11  warning: the line must end after [!NOTE], else this is a plain quote (start the text on the next line, after >)',
     'One.\n\n[!NOTE]\nTwo.\n':
-      '11:1  warning: [!NOTE] is not in a quote (begin this line and the lines of its text with >)',
+      '11:1  warning: [!NOTE] is not in a quote (start this line and the lines of the text with >)',
     'One {{< figure src="x" >}}\n\n{{<note>}}\n\n{{% note %}}\n': [
-      '9:5  warning: "{{<" is shown as it is: templates do not work here (write Markdown instead)',
-      '11:1  warning: "{{<" is shown as it is: templates do not work here (write Markdown instead)',
-      '13:1  warning: "{{%" is shown as it is: templates do not work here (write Markdown instead)',
+      '9:5  warning: "{{<" is shown as plain text: templates are not supported (write Markdown instead)',
+      '11:1  warning: "{{<" is shown as plain text: templates are not supported (write Markdown instead)',
+      '13:1  warning: "{{%" is shown as plain text: templates are not supported (write Markdown instead)',
     ],
     'One.\n\n::: tip\nTwo.\n:::\n':
-      '11:1  warning: ":::" is shown as it is: directives do not work here (write "> [!TIP]" and begin the lines of the box with >)',
+      '11:1  warning: ":::" is shown as plain text: directives are not supported (write "> [!TIP]" and start the lines of the box with >)',
     'One.\n\n| a | b |\n| 1 | 2 |\n| 3 | 4 |\n':
-      '12:1  warning: below the heads of a table must be a line of dashes (add the line |---|---| here)',
+      '12:1  warning: the header row of a table needs a line of dashes below (add the line |---|---| here)',
     '| a | b |\n|---|\n| 1 | 2 |\n':
-      '10:1  warning: this line must have dashes for each of the heads above it, with | between them (write |---|---|)',
+      '10:1  warning: this line needs dashes for each header cell above, separated by | (write |---|---|)',
     'One.\n\n```js title="a b" {1,4-6}\nx\ny\n```\n':
-      '11:22  warning: line 6 is marked, but the code block ends with line 2 (count from the first line of the code)',
+      '11:22  warning: line 6 is marked, but the last line of the code block is 2 (count from the first line of the code)',
     '```js {3-1,0, 1-x}\nx\ny\nz\n```\n': ['3-1:8', '0:12', '1-x:15'].map((place) => {
       const [text, column] = place.split(':');
       return `9:${column}  warning: "${text}" is not a range of lines (write numbers from 1, as in {2,4-6})`;
@@ -109,45 +109,45 @@ describe('a mistake in the text is reported at its line and column:', () => {
     '```js title="server.js\nx\n```\n':
       '9:7  warning: the title of the code block has no closing quote (write title="...")',
     '```title="x"\nx\n```\n':
-      '9:4  warning: the code language "title="x"" is not known (write a language before it, such as "text")',
-    '```bahs\nls\n```\n': '9:4  warning: the code language "bahs" is not known (did you mean "bash"?)',
-    '- ~~~ js{1,3}\n  x\n  ~~~\n': '9:7  warning: the code language "js{1,3}" is not known (write "js {1,3}")',
+      '9:4  warning: unknown code language "title="x"" (write a language first, such as "text")',
+    '```bahs\nls\n```\n': '9:4  warning: unknown code language "bahs" (did you mean "bash"?)',
+    '- ~~~ js{1,3}\n  x\n  ~~~\n': '9:7  warning: unknown code language "js{1,3}" (write "js {1,3}")',
     'One.\n\n> | a | b |\n> |---+---|\n> | 1 | 2 |\n':
-      '12:3  warning: this line must have dashes for each of the heads above it, with | between them (write |---|---|)',
+      '12:3  warning: this line needs dashes for each header cell above, separated by | (write |---|---|)',
     '| a | b\n|---+---\n| 1 | 2\n':
-      '10:1  warning: this line must have dashes for each of the heads above it, with | between them (write |---|---|)',
-    '```math\nx^2\n```\n': '9:4  warning: the code language "math" is not known (formulas are not drawn: write "text")',
+      '10:1  warning: this line needs dashes for each header cell above, separated by | (write |---|---|)',
+    '```math\nx^2\n```\n': '9:4  warning: unknown code language "math" (formulas are not rendered: write "text")',
     '# A title\n\nText.\n':
-      '9:1  warning: the title is the only heading of level 1 (delete it if it repeats the title, else begin with ##)',
+      '9:1  warning: only the title may be a heading of level 1 (delete the heading if it repeats the title, else start with ##)',
     'One.\n\n<iframe src="//www.youtube-nocookie.com/embed/a-B_1?start=9" title="x"></iframe>\n':
-      '11:1  warning: <iframe> is removed with all that is in it (write a link: [text](https://www.youtube.com/watch?v=a-B_1))',
+      '11:1  warning: <iframe> is removed with its content (write a link: [text](https://www.youtube.com/watch?v=a-B_1))',
     '[x](C:\\Users\\me\\x.pdf) [y](file:///home/me/x.pdf)\n': ['5', '28'].map((column) => {
       const scheme = column === '5' ? 'C' : 'file';
-      return `9:${column}  warning: links with "${scheme}:" are removed (copy the file into content/media/, and write /media/ and its name)`;
+      return `9:${column}  warning: links with "${scheme}:" are removed (copy the file to content/media/ and write /media/ and the file name)`;
     }),
-    '```qqq\nls\n```\n':
-      '9:4  warning: the code language "qqq" is not known (write "text" for a block without colours)',
+    '```qqq\nls\n```\n': '9:4  warning: unknown code language "qqq" (write "text" for a block without highlighting)',
     'One\n[two][three] and *four* [five][].\n': [
-      '10:1  warning: "[two][three]" is no link: nothing defines [three] (write [text](address), or add a line "[three]: address")',
-      '10:25  warning: "[five][]" is no link: nothing defines [five] (write [text](address), or add a line "[five]: address")',
+      '10:1  warning: "[two][three]" is not a link: [three] is not defined (write [text](address), or add a line "[three]: address")',
+      '10:25  warning: "[five][]" is not a link: [five] is not defined (write [text](address), or add a line "[five]: address")',
     ],
     '![One][two]\n':
-      '9:1  warning: "![One][two]" is no picture: nothing defines [two] (write ![text](address), or add a line "[two]: address")',
-    'One.[^1]\n': '9:5  warning: there is no footnote [^1] (add a line "[^1]: its text")',
+      '9:1  warning: "![One][two]" is not a picture: [two] is not defined (write ![text](address), or add a line "[two]: address")',
+    'One.[^1]\n': '9:5  warning: there is no footnote [^1] (add a line "[^1]: text")',
     'See [one] (https://www.example.com).\n':
-      '9:10  warning: "[one] (...)" is no link (delete the space before the parenthesis)',
-    '![One](/media/kb/map 1.svg)\n': '9:8  warning: "[One](...)" is no link (write %20 for each space in the address)',
-    'One.\n\n##Two\n': '11:3  warning: "##Two" is no heading (write a space after ##)',
-    'One.\n##\u00a0Two\n': '10:3  warning: "##\u00a0Two" is no heading (write a normal space after ##)',
-    'One.\n\n# Two\n': '11:1  warning: the title is the only heading of level 1 (begin with ##)',
-    'One.\n\nTwo\n===\n': '11:1  warning: the title is the only heading of level 1 (underline it with ---)',
-    '<h1>One</h1>\n': '9:1  warning: the title is the only heading of level 1 (write <h2>)',
-    '## One\n\n#### Two\n': '11:1  warning: the level of this heading is 4, after a heading of level 2 (write ### Two)',
-    'One.\n\n### Two\n': '11:1  warning: the level of the first heading is 3 (write ## Two)',
+      '9:10  warning: "[one] (...)" is not a link (delete the space before the parenthesis)',
+    '![One](/media/kb/map 1.svg)\n':
+      '9:8  warning: "[One](...)" is not a link (write %20 for each space in the address)',
+    'One.\n\n##Two\n': '11:3  warning: "##Two" is not a heading (write a space after ##)',
+    'One.\n##\u00a0Two\n': '10:3  warning: "##\u00a0Two" is not a heading (write a normal space after ##)',
+    'One.\n\n# Two\n': '11:1  warning: only the title may be a heading of level 1 (start with ##)',
+    'One.\n\nTwo\n===\n': '11:1  warning: only the title may be a heading of level 1 (underline it with ---)',
+    '<h1>One</h1>\n': '9:1  warning: only the title may be a heading of level 1 (write <h2>)',
+    '## One\n\n#### Two\n': '11:1  warning: heading of level 4 after a heading of level 2 (write ### Two)',
+    'One.\n\n### Two\n': '11:1  warning: the first heading has level 3 (write ## Two)',
     'One ![](/media/kb/map.svg)\n':
-      '9:5  warning: the picture has no description (write what it shows: ![text](/media/kb/map.svg))',
+      '9:5  warning: the picture has no description (describe the picture: ![text](/media/kb/map.svg))',
     '<p>\n<img src="/media/kb/map.svg"></p>\n':
-      '10:1  warning: the picture has no description (add alt="what it shows", or alt="" if it shows nothing)',
+      '10:1  warning: the picture has no description (add alt="description", or alt="" for a decorative picture)',
     'One [two](/knowledgbase/vps/ssh).\n':
       '9:11  warning: there is no folder /knowledgbase/ in content/ (did you mean "/knowledgebase/vps/ssh"?)',
     '[two]: /kb/vps/ssh\n\n[two] and <a href="/Blog/news/first">x</a>\n': [
@@ -156,14 +156,14 @@ describe('a mistake in the text is reported at its line and column:', () => {
     ],
     '[x](htp://www.example.com)\n':
       '9:5  warning: links with "htp:" are removed (did you mean "http://www.example.com"?)',
-    '[x](tel:+31101234567)\n': '9:5  warning: links with "tel:" are removed (write the address as text)',
+    '[x](tel:+31101234567)\n': '9:5  warning: links with "tel:" are removed (write the address as plain text)',
     '[x](localhost:3000/x)\n':
       '9:5  warning: links with "localhost:" are removed (did you mean "http://localhost:3000/x"?)',
     '[x](https:/www.example.com/x)\n':
       '9:5  warning: the link "https:/www.example.com/x" has no host (did you mean "https://www.example.com/x"?)',
     '[x](https://https://www.example.com/x)\n':
       '9:5  warning: the link "https://https://www.example.com/x" has two schemes (did you mean "https://www.example.com/x"?)',
-    'One [two]().\n': '9:11  warning: the link has no address (write it between the parentheses)',
+    'One [two]().\n': '9:11  warning: the link has no address (write an address between the parentheses)',
     '![two](<>)\n': '9:1  the picture has no address (write it between the parentheses)',
     'One [two](www.example.com/x).\n':
       '9:5  the link "www.example.com/x" has no scheme (write https://www.example.com/x)',
@@ -177,87 +177,87 @@ describe('what readers would not see, or see as it was written, is reported with
     // The parser does not say where the element ends that a list or a footnote ends.
     'One <b>two[^1]\n\n[^1]: Three <i>four\n': [
       'One <b>two</b>[^1]\n\n[^1]: Three <i>four</i>\n',
-      '9:5  warning: <b> is never closed: it also applies to the text after it (write </b> where it ends)',
-      '11:13  warning: <i> is never closed: it also applies to the text after it (write </i> where it ends)',
+      '9:5  warning: <b> is not closed: it also applies to the following text (write </b> at the end)',
+      '11:13  warning: <i> is not closed: it also applies to the following text (write </i> at the end)',
     ],
     '<div title=“One”>two</div>\n': [
       '<div title="One">two</div>\n',
-      '9:1  warning: curly quotes make no attributes (write " around their values)',
+      '9:1  warning: curly quotes do not delimit attributes (write " around the value)',
     ],
     'One <b title=“a b”>two</b>\n': [
       'One <b title="a b">two</b>\n',
-      '9:5  warning: curly quotes make no attributes (write " around their values)',
+      '9:5  warning: curly quotes do not delimit attributes (write " around the value)',
     ],
     'One <input type="text"> two.\n': [
       'One\n\n- [ ] two\n',
-      '9:5  warning: <input> becomes a task box (write "- [ ] text" for one, else delete it)',
+      '9:5  warning: <input> becomes a checkbox (write "- [ ] text" for a checkbox, else delete the tag)',
     ],
     '<details>\n<summary>One</summary>\n- **two**\n\n</details>\n': [
       '<details>\n<summary>One</summary>\n\n- **two**\n\n</details>\n',
-      '11:1  warning: this text is shown as it is, since no empty line is between it and <details> (add an empty line above it)',
+      '11:1  warning: this Markdown is shown as plain text: no empty line separates it from <details> (add an empty line above)',
     ],
     '| a | b |\n|---|---|\n| 1 | x | y |\n| 2 | 3 | |\n': [
       '| a | b |\n|---|---|\n| 1 | x \\| y |\n| 2 | 3 | |\n',
-      '11:9  warning: this row has 3 cells, and the head 2: what is here is not shown (write \\| for a | in a cell, else add a head)',
+      '11:9  warning: this row has 3 cells, but the header row has 2: this cell is not shown (write \\| for a | in a cell, else add a header cell)',
     ],
     '> 1. One\n>   - two\n> 2. Three\n': [
       '> 1. One\n>    - two\n> 2. Three\n',
-      '10:5  warning: this list is not in the item above it (begin its lines with 3 spaces, or with none)',
+      '10:5  warning: this list is not part of the item above (indent the list by 3 spaces, or not at all)',
     ],
     '1. One\n  1. two\n  2. three\n2. Four\n': [
       '1. One\n   1. two\n   2. three\n2. Four\n',
-      '10:3  warning: this list is not in the item above it (begin its lines with 3 spaces, or with none)',
+      '10:3  warning: this list is not part of the item above (indent the list by 3 spaces, or not at all)',
     ],
     '10. One\n   1. two\n': [
       '10. One\n 11. two\n',
-      '10:4  warning: this list is not in the item above it (begin its lines with 4 spaces, or with none)',
+      '10:4  warning: this list is not part of the item above (indent the list by 4 spaces, or not at all)',
     ],
     'One:\n\n• two\n• three\n': [
       'One:\n\n- two\n- three\n',
-      '11:1  warning: "•" begins no list (write "- " at the beginning of its lines)',
+      '11:1  warning: "•" does not start a list (write "- " at the start of each line)',
     ],
     '-\u00a0One\n-\u00a0two\n': [
       '- One\n- two\n',
-      '9:1  warning: "-" begins no list before a no-break space (write a normal space after "-")',
+      '9:1  warning: "-" does not start a list before a no-break space (write a normal space after "-")',
     ],
     'See (the page)[https://www.example.com/x].\n': [
       'See [the page](https://www.example.com/x).\n',
-      '9:5  warning: "(the page)[https://www.example.com/x]" is no link (write [the page](https://www.example.com/x))',
+      '9:5  warning: "(the page)[https://www.example.com/x]" is not a link (write [the page](https://www.example.com/x))',
     ],
     'See [the page](https://www.example.com/x and more.\n': [
       'See [the page](https://www.example.com/x) and more.\n',
-      '9:5  warning: "[the page](..." is no link (write ) after the address)',
+      '9:5  warning: "[the page](..." is not a link (write ) after the address)',
     ],
     '**One: two.\n\n**three **\n': [
       '**One**: two.\n\n2 ** 3, a\\*\\*, \\**b and src/**/*.ts\n',
-      '9:1  warning: "**" is shown as it is (write ** directly before the first and after the last letter, or \\*\\* to show it)',
-      '11:1  warning: "**" is shown as it is (write ** directly before the first and after the last letter, or \\*\\* to show it)',
+      '9:1  warning: "**" is shown as plain text (write ** directly before the first and after the last letter, or \\*\\* to show it)',
+      '11:1  warning: "**" is shown as plain text (write ** directly before the first and after the last letter, or \\*\\* to show it)',
     ],
     'Run `ls now.\n': [
       'Run `ls` now.\n\n<code>`n</code> too.\n\nA \\` too.\n\nAn IList`1 too.\n',
-      '9:5  warning: "`" is shown as it is (write another one where the code ends, or \\` to show it)',
+      '9:5  warning: "`" is shown as plain text (write ` where the code ends, or \\` to show it)',
     ],
     '```mermaid\ngraph\n```\n': [
       '```text\ngraph\n```\n',
-      '9:4  warning: the code language "mermaid" is not known (diagrams are not drawn: save a picture, or write "text")',
+      '9:4  warning: unknown code language "mermaid" (diagrams are not rendered: save a picture, or write "text")',
     ],
     'It is $x^2$ of $\\frac{a}{b}$.\n': [
       'It is `$x^2$`, $5 or $10 in $HOME/$USER.\n',
-      '9:7  warning: "$x^2$" is shown as it is: formulas are not drawn (write it in backticks, or in words)',
-      '9:16  warning: "$\\frac{a}{b}$" is shown as it is: formulas are not drawn (write it in backticks, or in words)',
+      '9:7  warning: "$x^2$" is shown as plain text: formulas are not rendered (write the formula in backticks, or in words)',
+      '9:16  warning: "$\\frac{a}{b}$" is shown as plain text: formulas are not rendered (write the formula in backticks, or in words)',
     ],
     '!!! warning "One"\n    Two\n': [
       '> [!WARNING]\n> Two\n\n!!! stop\n',
-      '9:1  warning: "!!!" is shown as it is: such boxes do not work here (write "> [!WARNING]" and begin the lines of the box with >)',
+      '9:1  warning: "!!!" is shown as plain text: such boxes are not supported (write "> [!WARNING]" and start the lines of the box with >)',
     ],
     'See [[First steps]] or [[x/y|two]].\n': [
       'See [First steps](/pricing), [[plugins]] and [[ -f x ]].\n',
-      '9:5  warning: "[[First steps]]" is no link here (write [First steps](address))',
-      '9:24  warning: "[[x/y|two]]" is no link here (write [two](address))',
+      '9:5  warning: "[[First steps]]" is not a link (write [First steps](address))',
+      '9:24  warning: "[[x/y|two]]" is not a link (write [two](address))',
     ],
     'One.[^1]\n\n[^1]: Two.\n[^a]: Three.\n': [
       'One.[^1] Two.[^a]\n\n[^1]: Two.\n[^a]: Three.\n',
-      '12:1  warning: nothing refers to the footnote [^a]: it is not shown (write [^a] where it belongs, or delete it)',
+      '12:1  warning: the footnote [^a] is not shown: nothing refers to it (write [^a] in the text, or delete the footnote)',
     ],
   };
   testTexts(Object.fromEntries(Object.entries(rows).map(([markdown, row]) => [markdown, row.slice(1)])));
@@ -317,7 +317,7 @@ test('warnings are reported again when an article comes from the cache, and are 
   const root = createProject({ 'content/blog/news/page.md': article({ title: 'We are #1' }, 'One.\n\n# Two\n') });
   const problems = [
     'content/blog/news/page.md:2:15  warning: "title" ends before #1, which is a comment in YAML (write "We are #1")',
-    'content/blog/news/page.md:11:1  warning: the title is the only heading of level 1 (begin with ##)',
+    'content/blog/news/page.md:11:1  warning: only the title may be a heading of level 1 (start with ##)',
   ];
   const build = (options = {}): Promise<string[]> => problemsOf(root, { checkOnly: false, lenient: true, ...options });
   expect(await build()).toEqual(problems);
@@ -362,7 +362,7 @@ describe('a link is an error if', () => {
     '[x](/docs/none.md)':
       '9:1  there is no file /docs/none.md in content/ (of another part of the website, write the whole address)',
     '[x](..\\vps\\ssh.md)':
-      '9:1  the address "..\\vps\\ssh.md" has backslashes (write / instead; copy the file into content/media/, and write /media/ and its name)',
+      '9:1  the address "..\\vps\\ssh.md" has backslashes (write / instead; copy the file to content/media/ and write /media/ and the file name)',
     '[x](support@example.com)': '9:1  the link "support@example.com" has no scheme (write mailto:support@example.com)',
     '[x](example.com/x)': '9:1  the link "example.com/x" has no scheme (write https://example.com/x)',
     'See [x].\n\n[x]: none.md': '9:5  there is no article /blog/news/none',

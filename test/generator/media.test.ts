@@ -285,13 +285,13 @@ describe('a wrong use of media is reported:', () => {
       '![A beep](/media/sounds/beep.mp3)':
         '6:1  /media/sounds/beep.mp3 is not a picture (write <audio src="/media/sounds/beep.mp3"></audio>)',
       '<audio controls></audio>':
-        '6:1  warning: <audio> is removed with all that is in it: it plays no file of content/media/ (save the file there)',
+        '6:1  warning: <audio> is removed with its content: it plays no file in content/media/ (save the file there)',
       '<video src="/media/films/tour.mp4"><source src="//example.com/a.mp4"></video>':
-        '6:36  warning: "//example.com/a.mp4" is removed (save the file in content/media/)',
+        '6:36  warning: "//example.com/a.mp4" is removed: not a file in content/media/ (save the file there)',
       '<video poster="https://example.com/a.png" src="/media/films/tour.mp4"></video>':
-        '6:1  warning: "https://example.com/a.png" is removed (save the file in content/media/)',
+        '6:1  warning: "https://example.com/a.png" is removed: not a file in content/media/ (save the file there)',
       '<video src="/media/films/tour.mp4">':
-        '6:1  warning: <video> is never closed: all text after it is hidden (write </video> where it ends)',
+        '6:1  warning: <video> is not closed: all following text is hidden (write </video> at the end)',
     },
     players,
   );

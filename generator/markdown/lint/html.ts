@@ -5,23 +5,23 @@ import { safeHtml } from '../plugins/html.ts';
 import { copyIt, isOwnMedia } from '../plugins/trusted.ts';
 import { walk } from '../plugins/walk.ts';
 
-/** The article that the checks read. Offsets count in its source. */
+/** The article under check; offsets refer to the source. */
 export interface Linted {
   readonly source: string;
   readonly sitePath: string;
-  /** The source of a node. */
+  /** Returns the source of a node. */
   readonly sourceOf: (node: Nodes | HtmlNodes) => string;
   /** Reports a probable mistake at an offset or a node. */
   readonly warn: (place: number | Nodes | HtmlNodes, message: string, hint: string) => void;
 }
 
-/** The offset at which a node begins. */
+/** Returns the start offset of a node. */
 export const startOf = ({ position }: Nodes | HtmlNodes): number => position?.start.offset ?? 0;
 
 const kept = new Set(safeHtml.tagNames);
 const removed = new Set(safeHtml.strip);
 
-/** Elements whose text stays: readers miss nothing. */
+/** Removed elements whose text stays, so readers miss nothing. */
 const harmless = new Set(
   (
     'acronym address article aside base basefont bdi bdo body big blink caption center cite col colgroup data datalist ' +
@@ -30,49 +30,49 @@ const harmless = new Set(
   ).split(' '),
 );
 
-/** Elements that hold nothing, or which the HTML parser ends by itself. */
+/** Elements that are empty, or that the HTML parser closes by itself. */
 const needNoEnd = new Set(['embed', 'math', 'svg']);
 
-/** Elements that hide the text after them if they are not closed. */
+/** Elements that hide the following text if unclosed. */
 const hiding = new Set(['audio', 'details', 'summary', 'video']);
 
-/** Elements that change how the text after them looks. The others end with their paragraph, or readers see no difference. */
+/** Elements that change the look of the following text if unclosed. */
 const visible = new Set(
   'a b blockquote code del em figcaption figure i ins ol pre s strike strong sub sup table tt ul'.split(' '),
 );
 
 const startTag = /<([a-z][^\s/>]*)(?:"[^"]*"|'[^']*'|[^'">])*>?/iy;
-/** Curly quotes become a part of the value, or the tag stays text. */
-export const curlyQuotes = 'curly quotes make no attributes';
-const h1 = 'the title is the only heading of level 1';
+/** Curly quotes become part of the value, or turn the tag into text. */
+export const curlyQuotes = 'curly quotes do not delimit attributes';
+const h1 = 'only the title may be a heading of level 1';
 
-/** Checks the elements of Markdown and of raw HTML. `raw` is the raw HTML at its offsets, with spaces between. */
+/** Checks the elements of Markdown and raw HTML; `raw` is the raw HTML at the offsets of the source, padded with spaces. */
 export function checkElements(elements: Root, raw: string, { source, sourceOf, sitePath, warn }: Linted): void {
   let level: number | undefined;
-  /** The elements that must be closed, by their offset: the parser opens some of them again in the next paragraph. */
+  /** Unclosed elements by offset: the parser reopens some of them in the next paragraph. */
   const open = new Map<number, Element>();
 
   const checkHeading = (node: Element, depth: number, isRaw: boolean): void => {
     const next = (level ?? 1) + 1;
     if (depth === 1) {
-      const hint = isRaw ? 'write <h2>' : sourceOf(node).startsWith('#') ? 'begin with ##' : 'underline it with ---';
+      const hint = isRaw ? 'write <h2>' : sourceOf(node).startsWith('#') ? 'start with ##' : 'underline it with ---';
       const isFirst = !isRaw && source.slice(0, startOf(node)).trim() === '';
-      warn(node, h1, isFirst ? `delete it if it repeats the title, else ${hint}` : hint);
+      warn(node, h1, isFirst ? `delete the heading if it repeats the title, else ${hint}` : hint);
     } else if (depth > next && !isRaw) {
       const message = level
-        ? `the level of this heading is ${depth}, after a heading of level ${level}`
-        : `the level of the first heading is ${depth}`;
+        ? `heading of level ${depth} after a heading of level ${level}`
+        : `the first heading has level ${depth}`;
       warn(node, message, `write ${'#'.repeat(next)}${sourceOf(node).replace(/^#+/, '')}`);
     }
     level = depth;
   };
   const checkPicture = (node: Element, isRaw: boolean): void => {
     const { alt } = node.properties;
-    // In HTML an empty description means that the picture shows nothing.
+    // In HTML, an empty description marks a decorative picture.
     if (isRaw ? alt !== undefined : String(alt).trim() !== '') return;
     const hint = isRaw
-      ? 'add alt="what it shows", or alt="" if it shows nothing'
-      : `write what it shows: ${sourceOf(node).replace(/^!\[\s*\]/, '![text]')}`;
+      ? 'add alt="description", or alt="" for a decorative picture'
+      : `describe the picture: ${sourceOf(node).replace(/^!\[\s*\]/, '![text]')}`;
     warn(node, 'the picture has no description', hint);
   };
   const checkPlayer = (player: Element): void => {
@@ -86,11 +86,12 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
     });
     const foreign = files.filter(({ url }) => !isOwnMedia(url, sitePath));
     if (files.some((file) => file.isPlayed && !foreign.includes(file))) {
-      for (const { url, at } of foreign) warn(at, `"${url}" is removed`, 'save the file in content/media/');
+      for (const { url, at } of foreign)
+        warn(at, `"${url}" is removed: not a file in content/media/`, 'save the file there');
       return;
     }
     const url = foreign.find(({ isPlayed }) => isPlayed)?.url;
-    const message = `<${player.tagName}> is removed with all that is in it: it plays no file of content/media/`;
+    const message = `<${player.tagName}> is removed with its content: it plays no file in content/media/`;
     const hint = `save the file there${url ? `, or write a link: ${toLink(url)}` : ''}`;
     warn(player, message, hint);
   };
@@ -98,16 +99,16 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
     const { tagName: name, properties } = node;
     const { src } = properties;
     if (!isClosed && !needNoEnd.has(name)) {
-      const message = `<${name}> is never closed: it is removed with the text after it`;
-      warn(node, message, `write \`<${name}>\` in backticks to show it, else delete it`);
+      const message = `<${name}> is not closed: the following text is removed, too`;
+      warn(node, message, `write \`<${name}>\` in backticks to show the tag, else delete it`);
       return;
     }
     const hint = ['svg', 'math', 'canvas'].includes(name)
-      ? 'save it in content/media/ and write ![what it shows](/media/...)'
+      ? 'save the picture in content/media/ and write ![description](/media/...)'
       : src && name !== 'script'
         ? `write a link: ${toLink(src)}`
-        : 'delete it: articles are text and pictures';
-    warn(node, `<${name}> is removed with all that is in it`, hint);
+        : 'delete the element: articles contain only text and pictures';
+    warn(node, `<${name}> is removed with its content`, hint);
   };
 
   walk(elements, (node) => {
@@ -124,13 +125,14 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
     const fault = url === undefined ? undefined : faultOf(url, name === 'img');
     if (fault) warn(node, ...fault);
     const [, last] = /<\/([^\s>]+)\s*>$/.exec(raw.slice(0, endOf(node) ?? 0).slice(-80)) ?? [];
-    // An element without an end tag ends with its last child.
+    // An element without an end tag ends with the last child.
     const hasEnd = last?.toLowerCase() === name && endOf(node.children.at(-1)) !== endOf(node);
     const isClosed = hasEnd || tag.endsWith('/>');
     if (isClosed) open.delete(offset);
     else if (hiding.has(name) || visible.has(name)) open.set(offset, node);
-    if (/=\s*[“”„‘’]/.test(tag)) warn(node, curlyQuotes, 'write " around their values');
-    if (name === 'input') warn(node, '<input> becomes a task box', 'write "- [ ] text" for one, else delete it');
+    if (/=\s*[“”„‘’]/.test(tag)) warn(node, curlyQuotes, 'write " around the value');
+    if (name === 'input')
+      warn(node, '<input> becomes a checkbox', 'write "- [ ] text" for a checkbox, else delete the tag');
     if (name === 'video' || name === 'audio') checkPlayer(node);
     else if (removed.has(name)) {
       checkRemoved(node, isClosed);
@@ -140,51 +142,51 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
       const short = tag.replace(/\s[^]*/, ' ...>');
       warn(
         node,
-        `${short} is taken for HTML and removed`,
-        `write \`${short}\` in backticks to show it, else delete it`,
+        `${short} is parsed as HTML and removed`,
+        `write \`${short}\` in backticks to show the tag, else delete it`,
       );
     }
     return undefined;
   });
   for (const node of open.values()) {
-    const effect = hiding.has(node.tagName) ? 'all text after it is hidden' : 'it also applies to the text after it';
-    warn(node, `<${node.tagName}> is never closed: ${effect}`, `write </${node.tagName}> where it ends`);
+    const effect = hiding.has(node.tagName) ? 'all following text is hidden' : 'it also applies to the following text';
+    warn(node, `<${node.tagName}> is not closed: ${effect}`, `write </${node.tagName}> at the end`);
   }
 }
 
-/** Finds in raw HTML what its parser drops: comments without an end, processing instructions, and parts of a page. */
+/** Finds raw HTML that the parser drops: unclosed comments, processing instructions, and page elements. */
 export function checkRawHtml(node: Html, { source, sourceOf, warn }: Linted): void {
   const start = startOf(node);
   const comment = start + sourceOf(node).lastIndexOf('<!--');
   if (comment >= start && !source.includes('-->', comment)) {
-    warn(comment, 'the comment is never closed: all text after it is hidden', 'write --> where it ends');
+    warn(comment, 'the comment is not closed: all following text is hidden', 'write --> at the end');
   }
-  // Up to an empty line all is HTML, as in other blocks; but here most authors mean Markdown.
+  // Everything up to an empty line is HTML, but in <details> most authors mean Markdown.
   const [, html = '', text = ''] =
     /^(<details\b[^>]*>\s*(?:<summary\b[^]*?<\/summary>)?\s*)([^<\s][^]*)/i.exec(node.value) ?? [];
   if (/(?:^|\n)[ \t]*(?:[-*+#>|]|\d+[.)]|```)|\*\*|`|\]\(/.test(text)) {
-    const message = 'this text is shown as it is, since no empty line is between it and <details>';
-    warn(start + html.length, message, 'add an empty line above it');
+    const message = 'this Markdown is shown as plain text: no empty line separates it from <details>';
+    warn(start + html.length, message, 'add an empty line above');
   }
   const [begin, part] = /^<(?:[?!](?!--)|(head|frame(?:set)?)\b)/i.exec(node.value) ?? [];
-  if (part) warn(start, `<${part}> is taken for HTML and removed`, `write \`<${part}>\` in backticks to show it`);
-  else if (begin) warn(start, `"${begin}" is taken for HTML and removed up to ">"`, 'write it in backticks');
+  if (part) warn(start, `<${part}> is parsed as HTML and removed`, `write \`<${part}>\` in backticks to show the tag`);
+  else if (begin) warn(start, `"${begin}" is parsed as HTML and removed up to ">"`, 'write the text in backticks');
 }
 
-/** The parser leaves out an end that it does not know, such as that of an element that Markdown ends. */
+/** Returns the end offset of a node; undefined if the parser has none, as for elements that Markdown closes. */
 const endOf = (node: ElementContent | undefined): number | undefined =>
   (node?.position?.end as { readonly offset?: number } | undefined)?.offset;
 
 const toLink = (url: string): string =>
   `[text](${url
     .replace(/^\/\//, 'https://')
-    // The address that a player embeds shows an error as a page.
+    // The address of an embedded player does not work as a page.
     .replace(
       /^https?:\/\/(?:www\.)?youtube(?:-nocookie)?\.com\/embed\/([\w-]+).*/,
       'https://www.youtube.com/watch?v=$1',
     )})`;
 
-/** Finds an address that is empty, mistyped, or removed by the sanitiser. */
+/** Finds addresses that are empty, mistyped, or removed by the sanitiser. */
 export function checkAddress(node: Link | Image | Definition, { sourceOf, warn }: Linted): void {
   const fault = node.position && faultOf(node.url, node.type === 'image');
   if (!fault) return;
@@ -197,8 +199,9 @@ export function checkAddress(node: Link | Image | Definition, { sourceOf, warn }
 type Warning = readonly [message: string, hint: string];
 
 function faultOf(url: string, isPicture: boolean): Warning | undefined {
-  // A picture without an address is a missing file, which is reported as an error.
-  if (url === '') return isPicture ? undefined : ['the link has no address', 'write it between the parentheses'];
+  // A picture without an address is reported as a missing file.
+  if (url === '')
+    return isPicture ? undefined : ['the link has no address', 'write an address between the parentheses'];
   if (url.startsWith('/')) return faultOfPath(url);
   const [, scheme] = /^([a-z][a-z0-9+.-]*):/i.exec(url) ?? [];
   if (scheme === undefined) return undefined;
@@ -211,11 +214,11 @@ function faultOf(url: string, isPicture: boolean): Warning | undefined {
   if (/^https?:\/\/[^/?#]/i.test(url)) return undefined;
   return [
     `the link "${url}" has no host`,
-    rest === '' ? 'write the whole address' : suggestAddress(`${scheme}://${rest}`),
+    rest === '' ? 'write the full address' : suggestAddress(`${scheme}://${rest}`),
   ];
 }
 
-/** Schemes that are no mistakes. */
+/** Valid schemes, which are not mistyped. */
 const otherSchemes = /^(?:s?ftps?|smtps?|tcp|udp|ssh|wss?|tel|sms)$/i;
 
 function faultOfScheme(url: string, scheme: string, isPicture: boolean): Warning {
@@ -230,12 +233,12 @@ function faultOfScheme(url: string, scheme: string, isPicture: boolean): Warning
     if (distance(name, 'https') <= 1) return [message, suggestAddress(`https:${rest}`)];
     if (rest.startsWith('//') && distance(name, 'http') <= 2) return [message, suggestAddress(`http:${rest}`)];
   }
-  return [message, 'write the address as text'];
+  return [message, 'write the address as plain text'];
 }
 
 const folders = ['blog', 'knowledgebase', 'media'];
 
-/** Whether the first folder of a path is a mistyped folder of content/; other pages of the site are not known here. */
+/** Finds a mistyped folder of content/ at the start of a path; other folders may be pages of the website. */
 function faultOfPath(path: string): Warning | undefined {
   const [, folder, rest = ''] = /^\/([^/?#]+)(\/.*)$/s.exec(path) ?? [];
   if (folder === undefined || folders.includes(folder)) return undefined;

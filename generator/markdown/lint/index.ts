@@ -9,7 +9,7 @@ import { walk } from '../plugins/walk.ts';
 import { checkAddress, checkElements, checkRawHtml, curlyQuotes, startOf } from './html.ts';
 import type { Linted } from './html.ts';
 
-/** Finds probable mistakes: in Markdown whose alerts are made already, and in elements whose raw HTML is parsed already. */
+/** Finds probable mistakes in the Markdown of an article, after alerts were created, and in its elements. */
 export function lint(tree: Root, elements: HtmlRoot, source: string, sitePath: string): Finding[] {
   const found: (Omit<Finding, 'line' | 'column'> & { readonly offset: number })[] = [];
   const starts = [0, ...Array.from(source.matchAll(/\n/g), ({ index }) => index + 1)];
@@ -18,14 +18,14 @@ export function lint(tree: Root, elements: HtmlRoot, source: string, sitePath: s
     sitePath,
     sourceOf: ({ position }) => source.slice(position?.start.offset ?? 0, position?.end.offset ?? 0),
     warn(place, message, hint) {
-      // In lists and quotes, the offset of raw HTML does not count the indentation and marks of its lines.
+      // In lists and quotes, offsets of raw HTML leave out indentation and markers; lines and columns do not.
       const { line, column } = typeof place === 'number' ? { line: 1, column: place + 1 } : place.position!.start;
       found.push({ severity: 'warning', message, hint, offset: starts[line - 1]! + column - 1 });
     },
   };
   const checkText = createTextCheck(article);
   const code: (readonly [from: number, to: number])[] = [];
-  // The raw HTML at its offsets, with spaces between: in lists and quotes it lacks the indentation and marks of its lines.
+  // The raw HTML at the offsets of the source, padded with spaces; in lists and quotes it lacks indentation and markers.
   let raw = '';
   walk(tree, (node) => {
     if (node.type === 'paragraph' || node.type === 'heading' || node.type === 'tableCell') checkText(node);
@@ -44,7 +44,7 @@ export function lint(tree: Root, elements: HtmlRoot, source: string, sitePath: s
   });
   checkFootnotes(tree, article);
   checkElements(elements, raw, article);
-  // Between conflict markers the text is not what its author means.
+  // Other findings between conflict markers would be noise.
   const severity = 'error' as const;
   const conflicts = findConflictOffsets(source, code).map((offset) => ({ severity, ...mergeConflict, offset }));
   let line = 1;
@@ -56,7 +56,7 @@ export function lint(tree: Root, elements: HtmlRoot, source: string, sitePath: s
     });
 }
 
-/** The kinds of alert, and what this and other programs call them. */
+/** The kinds of alerts, with their names in this and other programs. */
 const alertNames = Object.entries({
   note: /^(?:note|info|information|abstract|summary)$/i,
   tip: /^(?:tip|hint|success)$/i,
@@ -67,13 +67,13 @@ const alertNames = Object.entries({
 
 const toMark = (kind: string): string => `[!${kind.toUpperCase()}]`;
 
-/** The mark of the alert for a box of this or another program, if there is one. */
+/** Returns the marker of the alert for a box of this or another program. */
 function alertMark(name: string): string | undefined {
   const [kind] = alertNames.find(([, names]) => names.test(name)) ?? [];
   return kind && toMark(kind);
 }
 
-/** Finds quotes that begin like an alert but are none. */
+/** Finds quotes that start like an alert but are plain quotes. */
 function checkAlert({ children, data }: Blockquote, { sourceOf, warn }: Linted): void {
   const paragraph = children.find(({ type, position }) => type === 'paragraph' && position);
   // An alert has become a `div`.
@@ -83,8 +83,8 @@ function checkAlert({ children, data }: Blockquote, { sourceOf, warn }: Linted):
   const kinds = Object.keys(alertTitles);
   const name = kind.toLowerCase();
   if (kinds.includes(name)) {
-    const message = `after [!${kind}] the line must end, else this is a plain quote`;
-    warn(startOf(paragraph) + mark.length, message, 'begin the text on the next line, after >');
+    const message = `the line must end after [!${kind}], else this is a plain quote`;
+    warn(startOf(paragraph) + mark.length, message, 'start the text on the next line, after >');
     return;
   }
   const meant = alertMark(name);
@@ -92,7 +92,7 @@ function checkAlert({ children, data }: Blockquote, { sourceOf, warn }: Linted):
   warn(paragraph, `there is no alert [!${kind}]`, meant ? `write ${meant}` : (suggest(name, kinds) ?? all));
 }
 
-/** Names of languages that are right although their blocks have no colours. */
+/** Valid languages without highlighting. */
 const uncoloured = new Set(
   (
     'txt plain none raw ascii output out stdout stderr log logs terminal tree csv tsv env dotenv conf cfg ' +
@@ -100,27 +100,27 @@ const uncoloured = new Set(
   ).split(' '),
 );
 
-/** Finds code blocks with an unknown language, a mistake in their title or lines, or no end before another one. */
+/** Finds mistakes in code blocks: unknown languages, wrong titles or line numbers, missing ends. */
 function checkCode(node: Code, { sourceOf, warn }: Linted): void {
   const source = sourceOf(node);
   const [, fence, space = '', lang = '', gap = ''] = /^(`{3,}|~{3,})([ \t]*)(\S*)([ \t]*)/.exec(source) ?? [];
   if (fence === undefined) return;
   const start = startOf(node) + fence.length + space.length;
   if (node.lang && !isKnown(node.lang)) {
-    warn(start, `the code language "${node.lang}" is not known`, adviseLanguage(node.lang));
+    warn(start, `unknown code language "${node.lang}"`, adviseLanguage(node.lang));
   }
   for (const [offset, message, hint] of parseFenceMeta(node).faults) {
     warn(start + lang.length + gap.length + offset, message, hint);
   }
-  // A line within a list or quote begins with its indentation or mark.
+  // In a list or quote, a line starts with indentation or markers.
   const [closing] = /\n[ \t>]*(?:`{3,}|~{3,})[ \t]*$/.exec(source) ?? [];
   const inner = new RegExp(`\\n[ \\t>]*(?=${fence}${fence[0]}*[\\w{][^\\n\`]*$)`, 'm').exec(source);
   if (!closing?.includes(fence)) {
-    const message = 'the code block is never closed: all text after it is code';
+    const message = 'the code block is not closed: all following text is code';
     warn(node, message, `end it with a line of ${fence}`);
   } else if (inner) {
-    const hint = `end the first one with a line of ${fence} above this line`;
-    warn(startOf(node) + inner.index + inner[0].length, 'a code block begins within another', hint);
+    const hint = `end the first code block with a line of ${fence} above this line`;
+    warn(startOf(node) + inner.index + inner[0].length, 'a code block starts within another code block', hint);
   }
 }
 
@@ -130,29 +130,30 @@ function isKnown(lang: string): boolean {
 }
 
 function adviseLanguage(lang: string): string {
-  // "js{1,3}", "js,ignore" or "{.js}": the name with what other programs read.
+  // "js{1,3}", "js,ignore" or "{.js}": the name with options of other programs.
   const [name = ''] = /[\w#+-]+/.exec(lang) ?? [];
   const [lines = ''] = /\{[\d,\s-]+\}$/.exec(lang) ?? [];
   if (name !== lang && isKnown(name)) return `write "${name}${lines && ` ${lines}`}"`;
-  if (name === 'math') return 'formulas are not drawn: write "text"';
-  if (/^(?:mermaid|plantuml|graphviz)$/i.test(name)) return 'diagrams are not drawn: save a picture, or write "text"';
-  if (/^(?:title=|\{)/.test(lang)) return 'write a language before it, such as "text"';
-  // Too many names are similar to a short one.
+  if (name === 'math') return 'formulas are not rendered: write "text"';
+  if (/^(?:mermaid|plantuml|graphviz)$/i.test(name))
+    return 'diagrams are not rendered: save a picture, or write "text"';
+  if (/^(?:title=|\{)/.test(lang)) return 'write a language first, such as "text"';
+  // Short names resemble too many others.
   const similar = lang.length > 3 ? suggest(lang.toLowerCase(), loadHighlighter().listLanguages()) : undefined;
-  return similar ?? 'write "text" for a block without colours';
+  return similar ?? 'write "text" for a block without highlighting';
 }
 
-/** Finds cells that the renderer drops, since the head of their table has fewer. */
+/** Finds cells that the renderer drops because the header row is shorter. */
 function checkCells({ align, children }: Table, { warn }: Linted): void {
   for (const { children: cells } of children) {
     const cell = cells.slice(align?.length).find((node) => node.children.length > 0);
     if (!cell) continue;
-    const message = `this row has ${cells.length} cells, and the head ${align?.length}: what is here is not shown`;
-    warn(cell, message, 'write \\| for a | in a cell, else add a head');
+    const message = `this row has ${cells.length} cells, but the header row has ${align?.length}: this cell is not shown`;
+    warn(cell, message, 'write \\| for a | in a cell, else add a header cell');
   }
 }
 
-/** Finds lists that were meant to be in an item of the list of numbers above them, and are not indented far enough. */
+/** Finds lists that are not indented enough to belong to the numbered item above. */
 function checkSublists(parent: Extract<Nodes, { children: unknown }>, { source, warn }: Linted): void {
   const numberOf = (node: Nodes): number => parseInt(source.slice(node.position!.start.offset), 10);
   for (const [index, list] of parent.children.entries()) {
@@ -164,59 +165,59 @@ function checkSublists(parent: Extract<Nodes, { children: unknown }>, { source, 
     if (!(isBelow || goesOn) || list.position.start.column <= column) continue;
     const [content] = (isBelow ? above.children.at(-1)! : (above as ListItem)).children;
     const spaces = (content?.position?.start.column ?? column + 3) - column;
-    warn(list, 'this list is not in the item above it', `begin its lines with ${spaces} spaces, or with none`);
+    warn(list, 'this list is not part of the item above', `indent the list by ${spaces} spaces, or not at all`);
   }
 }
 
-/** Finds footnotes that nothing refers to, which are not shown. */
+/** Finds unused footnotes, which are not shown. */
 function checkFootnotes(tree: Root, { source, warn }: Linted): void {
   if (!source.includes('[^')) return;
   const used = new Set<string>();
   walk(tree, (node) => void (node.type === 'footnoteReference' && used.add(node.identifier)));
   walk(tree, (node) => {
     if (node.type !== 'footnoteDefinition' || used.has(node.identifier)) return;
-    const hint = `write [^${node.label}] where it belongs, or delete it`;
-    warn(node, `nothing refers to the footnote [^${node.label}]: it is not shown`, hint);
+    const hint = `write [^${node.label}] in the text, or delete the footnote`;
+    warn(node, `the footnote [^${node.label}] is not shown: nothing refers to it`, hint);
   });
 }
 
 const conflictMarker = /^(?:<{7}|={7}|>{7})(?=[ \t]|$)/gm;
 
-/** Finds the offsets of unresolved merge conflicts. In one of the code blocks they may be an example. */
+/** Finds the offsets of unresolved merge conflicts, except in code blocks, which may show examples. */
 function findConflictOffsets(source: string, code: readonly (readonly [from: number, to: number])[]): number[] {
   const found: number[] = [];
   let previous = '';
   for (const { index, 0: marker } of source.matchAll(conflictMarker)) {
     if (code.some(([from, to]) => from <= index && index < to)) continue;
-    // The first marker may have been deleted. The last one alone is a nested quote.
+    // The first marker may have been deleted. The last marker alone is a nested quote.
     if (marker.startsWith('<') || (marker.startsWith('>') && previous.startsWith('='))) found.push(index);
-    // A line of = may underline a heading in one of the two texts.
+    // A line of = may underline a heading in either text.
     previous = marker.startsWith('=') && previous.startsWith('<') ? previous : marker;
   }
   return found;
 }
 
-/** Finds text that was meant as Markdown, or as the markup of other programs. */
+/** A check for text that looks like Markdown or like markup of other programs. */
 interface TextCheck {
-  /** An article in which it matches nothing needs no check. */
+  /** Articles without a match need no check. */
   readonly pattern: RegExp;
-  /** Explains a match in the plain text; `before` and `written` are the source up to there and from there on. */
+  /** Explains a match in the plain text; `before` and `written` are the source before and from the match. */
   readonly explain: (match: RegExpExecArray, written: string, before: string) => TextFault;
 }
 type TextFault = readonly [at: number, message: string, hint: string] | undefined | '';
 
 const isDashes = (row: string): boolean => /^[ \t>]*\|[ \t:|+=_–—-]*$/.test(row) && /[=_–—-]/.test(row);
-const asItIs = 'is shown as it is';
+const asItIs = 'is shown as plain text';
 const markdownInstead = 'write Markdown instead';
 
-/** The checks of paragraphs; they begin at the marks of the lists and quotes that are around a line. */
+/** The checks of paragraphs, whose lines may start with markers of lists and quotes. */
 const ofParagraphs: readonly TextCheck[] = [
   {
-    // The HTML in `{{<note>}}` is not in the plain text.
+    // The plain text lacks the HTML in `{{<note>}}`.
     pattern: /\{\{[%<\s]|\{%/g,
     explain(_, written) {
       const [tag] = /^(?:\{\{[<%]|\{%)/.exec(written) ?? [];
-      return tag && [0, `"${tag}" ${asItIs}: templates do not work here`, markdownInstead];
+      return tag && [0, `"${tag}" ${asItIs}: templates are not supported`, markdownInstead];
     },
   },
   {
@@ -224,81 +225,81 @@ const ofParagraphs: readonly TextCheck[] = [
     explain([, indent = '', directive, marks, name = '']) {
       const mark = alertMark(name);
       if (marks && !mark && !/^(?:example|quote|bug|question|failure)$/i.test(name)) return undefined;
-      const hint = mark ? `write "> ${mark}" and begin the lines of the box with >` : markdownInstead;
-      const what = directive ? '":::" is shown as it is: directives' : `"${marks}" is shown as it is: such boxes`;
-      return [indent.length, `${what} do not work here`, hint];
+      const hint = mark ? `write "> ${mark}" and start the lines of the box with >` : markdownInstead;
+      const [written, kind] = directive ? [':::', 'directives'] : [marks, 'such boxes'];
+      return [indent.length, `"${written}" ${asItIs}: ${kind} are not supported`, hint];
     },
   },
   {
-    // Once in a paragraph, which goes on to its end.
+    // Matches the rest of the paragraph, so it is reported once.
     pattern: /^([ \t>]*)([•●▪◦‣]|(?:[-*+]|\d{1,9}[.)])(?=\u{A0}))[ \t\u{A0}][^]*/gmu,
     explain([, indent = '', mark = '']) {
       const isBullet = /[•●▪◦‣]/.test(mark);
-      const hint = isBullet ? 'write "- " at the beginning of its lines' : `write a normal space after "${mark}"`;
-      return [indent.length, `"${mark}" begins no list${isBullet ? '' : ' before a no-break space'}`, hint];
+      const hint = isBullet ? 'write "- " at the start of each line' : `write a normal space after "${mark}"`;
+      return [indent.length, `"${mark}" does not start a list${isBullet ? '' : ' before a no-break space'}`, hint];
     },
   },
   {
-    // Not a link or picture with such a text.
+    // Except links and pictures with such a text.
     pattern: /\[!([\w-]+)\](?![-+]?[ \t]*[([])/g,
     explain({ index, 1: kind = '' }, _, before) {
       if (index > 0 || !alertMark(kind) || /> *$/.test(before.slice(-4))) return undefined;
-      return [0, `[!${kind}] is not in a quote`, 'begin this line and the lines of its text with >'];
+      return [0, `[!${kind}] is not in a quote`, 'start this line and the lines of the text with >'];
     },
   },
   {
     pattern: /^([ \t>]*)(#{2,6})([^ \t#\n][^\n]*)/gm,
     explain([, indent = '', hashes = '', text = '']) {
       const hint = `write a ${/^\s/.test(text) ? 'normal ' : ''}space after ${hashes}`;
-      return [indent.length + hashes.length, `"${hashes}${text.trimEnd()}" is no heading`, hint];
+      return [indent.length + hashes.length, `"${hashes}${text.trimEnd()}" is not a heading`, hint];
     },
   },
   {
-    // Two lines of a table, of which the first ends with | or one has only dashes and what people write between them.
+    // Two lines of a table; the first ends with |, or one of them has only dashes and separators.
     pattern: /^([ \t>]*\|(?:.*\|[ \t]*|.*(?=\n[ \t>]*\|[ \t:|+]*[=_–—-][ \t:|+=_–—-]*$)))\n([ \t>]*)(\|.*)[^]*/gm,
     explain([, head = '', indent = '', next = '']) {
       const heads = head.replace(/^[ \t>]*\||\|[ \t]*$/g, '').split(isDashes(head) ? /[|+]/ : '|');
       const at = isDashes(head) ? head.indexOf('|') : head.length + 1 + indent.length;
       const line = `|${'---|'.repeat(heads.length)}`;
       return isDashes(head) || isDashes(next)
-        ? [at, 'this line must have dashes for each of the heads above it, with | between them', `write ${line}`]
-        : [at, 'below the heads of a table must be a line of dashes', `add the line ${line} here`];
+        ? [at, 'this line needs dashes for each header cell above, separated by |', `write ${line}`]
+        : [at, 'the header row of a table needs a line of dashes below', `add the line ${line} here`];
     },
   },
 ];
 
 const address = /^(?:https?:\/\/|\.{0,2}\/|#)|\.(?:md|png|jpe?g|svg|webp|gif|pdf)$/i;
 
-/** The checks of paragraphs, headings and cells; brackets alone are common. Looking ahead keeps them linear. */
+/** The checks of paragraphs, headings and cells. Lookahead keeps the patterns linear. */
 const ofTexts: readonly TextCheck[] = [
   {
     pattern: /(?<![\w)\]'"])(!?)(\[[^[\]]*)?\]\[([^[\]\n]*)\]/g,
     explain({ 0: whole, 1: mark, 2: shown, 3: label }, source) {
       const name = label || shown?.slice(1);
-      // An index of a list, as in a[0][1] or $a['b']['c'].
+      // An array index, as in a[0][1] or $a['b']['c'].
       if (!name?.trim() || /^(?:['"$]|\d+$)/.test(name)) return undefined;
       const written = source.slice(0, whole.length);
       const short = shown && written.length <= 50 ? written.replace(/\s+/g, ' ') : `${mark}[...][${label}]`;
-      const message = `"${short}" is no ${mark ? 'picture' : 'link'}: nothing defines [${name}]`;
+      const message = `"${short}" is not a ${mark ? 'picture' : 'link'}: [${name}] is not defined`;
       return [0, message, `write ${mark}[text](address), or add a line "[${name}]: address"`];
     },
   },
   {
-    // Not a class of characters, such as [^a-z].
+    // Except character classes, such as [^a-z].
     pattern: /\[\^(?!\w-\w\])([\w-]+)\]/g,
-    explain: ([, name]) => [0, `there is no footnote [^${name}]`, `add a line "[^${name}]: its text"`],
+    explain: ([, name]) => [0, `there is no footnote [^${name}]`, `add a line "[^${name}]: text"`],
   },
   {
     pattern: /\[(?=[^[\]\n]*\][ \t]*\()[^[\]\n]*\p{L}[^[\]\n]*\]([ \t]*)\(/gu,
     explain([shown, space = ''], written) {
-      // A part of the address may have become a link of its own.
+      // Part of the address may have become a separate link.
       const rest = written.slice(shown.length);
       if (/^(?:https?:\/\/|\.{0,2}\/|#|mailto:)[^\s)]*(?=\s|$)(?![^)\n]*\))/.test(rest)) {
-        return [0, `"${written.slice(0, shown.length)}..." is no link`, 'write ) after the address'];
+        return [0, `"${written.slice(0, shown.length)}..." is not a link`, 'write ) after the address'];
       }
       const [url = ''] = /^[^()\n"'<>]*(?=\))/.exec(rest) ?? [];
       if (!address.test(url) || /\S[ \t]+\S/.test(url) === (space !== '')) return undefined;
-      const message = `"${written.slice(0, shown.length)}...)" is no link`;
+      const message = `"${written.slice(0, shown.length)}...)" is not a link`;
       return space
         ? [shown.length - space.length - 1, message, 'delete the space before the parenthesis']
         : [shown.length, message, 'write %20 for each space in the address'];
@@ -308,34 +309,38 @@ const ofTexts: readonly TextCheck[] = [
     pattern: /\((?=[^()\n]*\)\[)([^()\n]*\p{L}[^()\n]*)\)\[/gu,
     explain([shown, text], written) {
       const [, url] = /^((?:https?:\/\/|\.{0,2}\/|#|mailto:|www\.)[^\]\s]*)\]/.exec(written.slice(shown.length)) ?? [];
-      return url && [0, `"(${text})[${url}]" is no link`, `write [${text}](${url})`];
+      return url && [0, `"(${text})[${url}]" is not a link`, `write [${text}](${url})`];
     },
   },
   {
-    // Names in lower case and with dots are tables of TOML.
+    // Names in lower case or with dots are tables of TOML.
     pattern: /\[\[(?=[^\]\n]*[ |/]|\p{Lu}\p{Ll}+\])([\p{L}\d][^[\]|\n]*)(?:\|([^[\]\n]+))?(?<!\s)\]\]/gu,
-    explain: ([shown, page, text = page]) => [0, `"${shown}" is no link here`, `write [${text}](address)`],
+    explain: ([shown, page, text = page]) => [0, `"${shown}" is not a link`, `write [${text}](address)`],
   },
   {
-    // A backslash and a name, or a power or index in braces, since a dollar sign may also be a price or a variable.
+    // Only with TeX syntax between the dollar signs, which may also be prices or variables.
     pattern: /\$\$?(?=\S)(?=[^$\n]*\$)[^$\n]*?(?:\\[a-z]{2,}|[\w)}][\^_]\{|[a-z)]\^\d)[^$\n]*\$/gi,
-    explain: ([shown]) => [0, `"${shown}" ${asItIs}: formulas are not drawn`, 'write it in backticks, or in words'],
+    explain: ([shown]) => [
+      0,
+      `"${shown}" ${asItIs}: formulas are not rendered`,
+      'write the formula in backticks, or in words',
+    ],
   },
   {
-    // A tag with them is HTML only if no value has a space.
+    // A tag with curly quotes is HTML only if no value has a space.
     pattern: /<[a-z][\w-]*[ \t][^<>]*?=[ \t]*[“”„‘’]/gi,
-    explain: () => [0, curlyQuotes, 'write " around their values'],
+    explain: () => [0, curlyQuotes, 'write " around the value'],
   },
 ];
 
-/** Marks of bold text and code at the edge of a word, with the character before them. Others are powers, globs and generics. */
+/** Marks of bold text and code at the edge of a word; other marks are powers, globs and generics. */
 const marks =
   /(?:^|[^\\*\p{L}\p{N}])(\*\*)(?=[\p{L}\p{N}])|[\p{L}\p{N}.:!?](\*\*)(?![*\p{L}\p{N}])|(?:^|[\s([{])(`)(?=\S)|[^\s\\>`](`)(?![\p{L}\p{N}])/gu;
 
-/** Finds the first mark of bold text or code that has no partner: in the text of an article it is shown as it is. */
+/** Finds the first unpaired mark of bold text or code. */
 function checkMarks(node: Text, { source, sourceOf, warn }: Linted): void {
   if (!/\*\*|`/.test(node.value)) return;
-  // The tag of an element that shows code.
+  // The end of a tag, as in <code>`.
   const isAfterTag = source[startOf(node) - 1] === '>';
   const [match] = sourceOf(node)
     .matchAll(marks)
@@ -344,12 +349,12 @@ function checkMarks(node: Text, { source, sourceOf, warn }: Linted): void {
   const mark = match[0].endsWith('`') ? '`' : '**';
   const hint =
     mark === '`'
-      ? 'write another one where the code ends, or \\` to show it'
+      ? 'write ` where the code ends, or \\` to show it'
       : 'write ** directly before the first and after the last letter, or \\*\\* to show it';
   warn(startOf(node) + match.index + match[0].length - mark.length, `"${mark}" ${asItIs}`, hint);
 }
 
-/** Creates the check of the paragraphs, headings and cells of an article. */
+/** Creates the text check of an article. */
 function createTextCheck({ source, sourceOf, warn }: Linted) {
   const inTexts = ofTexts.filter(({ pattern }) => source.search(pattern) >= 0);
   const inParagraphs = [...ofParagraphs.filter(({ pattern }) => source.search(pattern) >= 0), ...inTexts];
@@ -371,7 +376,7 @@ const notPlainText = new Set<string>(
   'inlineCode html link linkReference image imageReference footnoteReference'.split(' '),
 );
 
-/** The source of a node in which as many spaces stand for code, HTML, links, pictures and escaped characters. */
+/** Replaces code, HTML, links, pictures and escaped characters in the source of a node with as many spaces. */
 function maskMarkup(parent: Paragraph | Heading | TableCell, source: string): string {
   const start = startOf(parent);
   let text = '';
@@ -379,7 +384,7 @@ function maskMarkup(parent: Paragraph | Heading | TableCell, source: string): st
     if (!notPlainText.has(node.type) || !node.position) return undefined;
     const end = node.position.end.offset! - start;
     text += source.slice(text.length, startOf(node) - start);
-    // Line breaks stay, so that offsets and lines are the same.
+    // Keeps line breaks, and thus lines and offsets.
     text += source.slice(text.length, end).replace(/[^\n]/g, ' ');
     return false;
   });

@@ -4,12 +4,12 @@ import { toText } from 'hast-util-to-text';
 import type * as Lowlight from 'lowlight';
 import type { Code } from 'mdast';
 
-/** A title, the content of braces, or a word, which may be meant for other programs. */
+/** A title, the content of braces, or a word for other programs. */
 const metaPart = /title=(?:"([^"]*)"|'([^']*)'|(\S*))|\{([^{}]*)\}|\S+/g;
 
 /**
- * Parses what follows the language of a code block, ` ```ts title="server.ts" {2,4-6} `: its title, the numbers of the marked
- * lines from 1, and its mistakes at their offsets. What other programs read is ignored.
+ * Parses the options of a code block, as in ` ```ts title="server.ts" {2,4-6} `: title, marked lines (from 1), and mistakes
+ * by offset. Ignores options of other programs.
  */
 export function parseFenceMeta({ meta, value }: Code) {
   let title = '';
@@ -22,7 +22,7 @@ export function parseFenceMeta({ meta, value }: Code) {
     if (first < 1 || end < first) {
       faults.push([offset, `"${text.trim()}" is not a range of lines`, 'write numbers from 1, as in {2,4-6}']);
     } else if (end > lineCount) {
-      const message = `line ${end} is marked, but the code block ends with line ${lineCount}`;
+      const message = `line ${end} is marked, but the last line of the code block is ${lineCount}`;
       faults.push([offset, message, 'count from the first line of the code']);
     }
     for (let line = first; line >= 1 && line <= Math.min(end, lineCount); line += 1) lines.add(line);
@@ -42,7 +42,7 @@ export function parseFenceMeta({ meta, value }: Code) {
   return { title, lines, faults };
 }
 
-/** Keeps the title and the marked lines of a code block as attributes, which {@link decorateCode} reads after the sanitiser. */
+/** Stores title and marked lines of a code block as attributes for {@link decorateCode}. */
 export function keepFenceMeta(code: Code): void {
   if (!code.meta) return;
   const { title, lines } = parseFenceMeta(code);
@@ -52,9 +52,9 @@ export function keepFenceMeta(code: Code): void {
 }
 
 /**
- * Highlights the code in a `pre` with highlight.js class names, if its language is supported. If it has marked lines or is a
- * diff, wraps its lines in elements with the class names of Shiki: `line`, `line highlighted`, `line diff add` and
- * `line diff remove`. Moves its title to the `pre`. Any other `code` loses the attributes that say so.
+ * Highlights the code in a `pre` with highlight.js class names, and moves the title to the `pre`. Wraps the lines of marked
+ * code and diffs in elements with the class names of Shiki: `line`, `line highlighted`, `line diff add`, `line diff remove`.
+ * Removes the attributes of {@link keepFenceMeta}.
  */
 export function decorateCode(element: Element): void {
   if (element.tagName === 'code') takeMeta(element);
@@ -81,7 +81,7 @@ function highlight(code: Element): void {
   try {
     code.children = loadHighlighter().highlight(language, text).children as ElementContent[];
   } catch {
-    // If a grammar fails, the code stays without highlighting.
+    // If a grammar fails, the code is not highlighted.
   }
 }
 
@@ -95,7 +95,7 @@ function takeMeta({ properties }: Element) {
 const classNames = ({ properties: { className } }: Element): (string | number)[] =>
   Array.isArray(className) ? className : [];
 
-/** Whether the highlighter made a node: deep elements of raw HTML would be copied once for each line. */
+/** Checks that the highlighter created a node: nested raw HTML would be copied for each line. */
 function isFromHighlighter(node: ElementContent): boolean {
   if (node.type !== 'element') return node.type === 'text';
   return String(classNames(node)[0]).startsWith('hljs-') && node.children.every(isFromHighlighter);
@@ -103,7 +103,7 @@ function isFromHighlighter(node: ElementContent): boolean {
 
 function wrapLines(code: Element, marked: ReadonlySet<number>, isDiff: boolean): void {
   const lines = splitLines(code.children);
-  // The line break of the last line is followed by nothing.
+  // Nothing follows the last line break.
   if (lines.at(-1)?.length === 0) lines.pop();
   code.children = lines.map((children, index) => {
     const [first] = children;
@@ -116,7 +116,7 @@ function wrapLines(code: Element, marked: ReadonlySet<number>, isDiff: boolean):
   });
 }
 
-/** Splits nodes after each line break. An element that contains line breaks becomes one element in each of its lines. */
+/** Splits nodes after each line break; an element with line breaks becomes one element per line. */
 function splitLines(nodes: readonly ElementContent[]): ElementContent[][] {
   const lines: ElementContent[][] = [[]];
   for (const node of nodes) {
@@ -138,15 +138,15 @@ function splitNode(node: ElementContent): ElementContent[][] {
   return splitLines(node.children).map((children) => (children.length === 0 ? [] : [{ ...node, children }]));
 }
 
-/** The names of the languages that highlight.js supports, most of which are not highlighted here. */
+/** Lists the languages of highlight.js, most of which are not highlighted here. */
 export const languageNames = (): string[] => Object.keys(loadLowlight().all);
 
 let highlighter: ReturnType<typeof Lowlight.createLowlight> | undefined;
 
-/** Languages for server administration that are not in highlight.js's common set. */
+/** Languages of server administration outside of highlight.js's common set. */
 const moreLanguages = ['apache', 'dns', 'dockerfile', 'http', 'nginx', 'powershell', 'properties'];
 
-/** Loads the grammars, which take a fifth of the pipeline's load time. */
+/** Loads the grammars on demand: they take a fifth of the pipeline's load time. */
 export function loadHighlighter(): ReturnType<typeof Lowlight.createLowlight> {
   if (highlighter) return highlighter;
   const { all, common, createLowlight } = loadLowlight();

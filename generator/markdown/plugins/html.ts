@@ -8,7 +8,7 @@ import type { VFile } from 'vfile';
 import { idPrefix } from './trusted.ts';
 import { walk } from './walk.ts';
 
-/** The kinds of alert and their titles. */
+/** The titles of alerts by kind. */
 export const alertTitles = {
   note: 'Note',
   tip: 'Tip',
@@ -19,7 +19,7 @@ export const alertTitles = {
 
 const alertMarker = /^\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\][ \t]*(?:\n|$)/i;
 
-/** Turns a quote that begins with a line of `[!NOTE]` into a titled `div.markdown-alert`, as GitHub does. */
+/** Turns a quote that starts with a line `[!NOTE]` into a titled `div.markdown-alert`, like GitHub. */
 export function makeAlert(quote: Blockquote, markdown: string): void {
   const [first] = quote.children;
   if (first?.type !== 'paragraph') return;
@@ -27,7 +27,7 @@ export function makeAlert(quote: Blockquote, markdown: string): void {
   if (text?.type !== 'text') return;
   const [line, word] = alertMarker.exec(text.value) ?? [];
   if (line === undefined || word === undefined) return;
-  // As on GitHub, text after the marker on its line or a backslash before it makes a plain quote.
+  // As on GitHub, text after the marker or a backslash before the marker makes a plain quote.
   if (!line.endsWith('\n') && next && next.type !== 'break') return;
   if (!markdown.startsWith('[!', text.position?.start.offset)) return;
   const kind = word.toLowerCase() as keyof typeof alertTitles;
@@ -45,8 +45,8 @@ export function makeAlert(quote: Blockquote, markdown: string): void {
 const alertClasses = ['markdown-alert', ...Object.keys(alertTitles).map((kind) => `markdown-alert-${kind}`)];
 
 /**
- * The HTML that a release may contain: GitHub's allow list, figures, marks, abbreviations, videos and sounds, and the classes
- * of alerts. Other elements are replaced by their content; those in `strip` are removed with it, since their text is not prose.
+ * The allowed HTML: GitHub's allow list, figures, marks, abbreviations, videos, sounds, and the classes of alerts. Other
+ * elements are replaced by their content; elements in `strip`, whose text is not prose, are removed with their content.
  */
 export const safeHtml: Options = {
   ...defaultSchema,
@@ -62,7 +62,7 @@ export const safeHtml: Options = {
     p: [['className', 'markdown-alert-title']],
   },
   protocols: { ...defaultSchema.protocols, poster: defaultSchema.protocols?.['src'] },
-  // A player without controls cannot be stopped, nor used with the keyboard.
+  // Without controls, a player cannot be stopped or used with the keyboard.
   required: { ...defaultSchema.required, audio: { controls: true }, video: { controls: true } },
   strip: (
     'script style template noscript svg math title head iframe frame frameset noframes object embed applet noembed ' +
@@ -71,10 +71,10 @@ export const safeHtml: Options = {
 };
 
 const lineBreak = /^<br *\/?>$/i;
-/** Comments, which the sanitiser removes. */
+/** Comments only; the sanitiser removes them. */
 const comments = /^\s*(?:<!--(?!-?>)(?:(?!--!?>)[^])*-->\s*)+$/;
 
-/** Parses raw HTML as a browser would. That takes a fifth of a render, so not if there are only comments and `<br>`. */
+/** Parses raw HTML as a browser would; skipped for comments and `<br>` alone, which saves a fifth of a render. */
 export function rehypeRawHtml() {
   return (tree: Root, file: VFile): Root => {
     const raw: Extract<Nodes, { type: 'raw' }>[] = [];
@@ -89,19 +89,19 @@ export function rehypeRawHtml() {
       if (text?.type === 'text' && text.value.startsWith('\n')) firstTexts.push(text);
     });
     const isSimple = raw.every(({ value }) => lineBreak.test(value) || comments.test(value));
-    // The parser changes how the attributes of footnotes are written.
+    // The parser changes the notation of footnote attributes.
     if (raw.length === 0 || (isSimple && !hasFootnotes)) {
       const br = { type: 'element', tagName: 'br', properties: {}, children: [] };
       for (const node of raw) if (lineBreak.test(node.value)) Object.assign(node, br);
       return tree;
     }
-    // The HTML parser drops a line break at the start of `pre`; in a code block it is text and must stay.
+    // The HTML parser drops a line break at the start of `pre`, which must stay in a code block.
     for (const text of firstTexts) text.value = `\n${text.value}`;
     return loadHtmlParser()(tree, file);
   };
 }
 
-/** Loads the HTML parser, which takes a fifth of the pipeline's load time. */
+/** Loads the HTML parser on demand: it takes a fifth of the pipeline's load time. */
 export function loadHtmlParser(): ReturnType<typeof rehypeRaw> {
   return (parse ??= (createRequire(import.meta.url)('rehype-raw') as { default: typeof rehypeRaw }).default());
 }

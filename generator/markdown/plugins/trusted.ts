@@ -6,40 +6,40 @@ import type { Position } from '../../common/finding.ts';
 import { decorateCode } from './code.ts';
 import { walk } from './walk.ts';
 
-/** A link, picture, video or sound of an article that points into content/, as it is written. */
+/** A link, picture or player of an article that points into content/, with the URL as written. */
 export interface Reference extends Position {
   readonly url: string;
-  /** The site path of its target; undefined if the target is outside content/. */
+  /** The site path of the target; undefined outside of content/. */
   readonly path: string | undefined;
   readonly use: ReferenceUse;
-  /** The ID in the target, or an empty string. */
+  /** The ID in the target; may be empty. */
   readonly id: string;
 }
 
-/** A player shows a video or plays a sound. */
+/** The use of a reference; a player plays a video or sound. */
 export type ReferenceUse = 'link' | 'picture' | 'player';
 
-/** An own picture in the HTML of an article, by its site path, with the width or height that its author wrote. */
+/** A picture in content/media/, by site path, with the width or height that the author wrote. */
 interface Picture {
   readonly path: string;
   readonly width: number | undefined;
   readonly height: number | undefined;
 }
 
-/** What an article refers to, and what can be referred to in it. */
+/** The references of an article, and the IDs that other articles can refer to. */
 export interface Targets {
-  /** The pictures whose size is to be filled in, in their order. */
+  /** The pictures without a complete size, in order. */
   readonly pictures: readonly Picture[];
-  /** Links, pictures, videos and sounds that point to this site. */
+  /** The references to this site. */
   readonly references: readonly Reference[];
-  /** The IDs, and names of `<a name>`, that links can point to. */
+  /** The possible targets of links: IDs, and names of `<a name>`. */
   readonly ids: readonly string[];
 }
 
-/** The prefix for the IDs of raw HTML, added by the sanitiser, and for those of headings that are not safe. */
+/** The prefix of IDs in raw HTML, added by the sanitiser, and of unsafe heading IDs. */
 export const idPrefix = 'user-content-';
 
-/** IDs that shadow a property of `window` or `document` ("DOM clobbering"); heading IDs have no capital letters. */
+/** IDs that shadow a property of `window` or `document` ("DOM clobbering"), in lower case like heading IDs. */
 const clobbering = new Set(
   (
     '__proto__ alert all anchors applets append attributes blur body caches children clear close closed confirm ' +
@@ -50,7 +50,7 @@ const clobbering = new Set(
   ).split(' '),
 );
 
-/** Stands for the size of a picture, which changes if the picture does. No article can contain it: HTML has no NUL. */
+/** The placeholder for the size of a picture. No article can contain it: HTML has no NUL. */
 export const sizePlaceholder = ' data-size="&#x0;"';
 
 const urlAttributes: Readonly<Record<string, Readonly<Record<string, ReferenceUse>>>> = {
@@ -62,9 +62,9 @@ const urlAttributes: Readonly<Record<string, Readonly<Record<string, ReferenceUs
 };
 
 /**
- * Adds to the sanitised tree of the article at a site path what the sanitiser would remove or prefix: the IDs of headings, as
- * GitHub makes them, the colours and lines of code, site paths, and attributes for accessibility and loading. Removes videos
- * and sounds that are no files in content/media/: others could track readers, and may vanish.
+ * Adds trusted markup to the sanitised tree of an article: heading IDs like GitHub's, highlighted code, site paths, and
+ * attributes for accessibility and loading. Removes videos and sounds outside of content/media/, which could track readers
+ * or disappear.
  */
 export function addTrusted(tree: Root, sitePath: string): Targets {
   const slugger = new GithubSlugger();
@@ -75,7 +75,7 @@ export function addTrusted(tree: Root, sitePath: string): Targets {
     if ('children' in node) removeForeignPlayers(node, sitePath);
     if (node.type !== 'element') return;
     const { properties, tagName } = node;
-    // Elements from raw HTML may lack a position; the last one before them is close enough.
+    // Elements from raw HTML may lack a position; the previous position is close enough.
     at = node.position?.start ?? at;
     if (/^h[1-6]$/.test(tagName) && properties.id === undefined) {
       const slug = slugger.slug(toString(node).trim());
@@ -84,7 +84,7 @@ export function addTrusted(tree: Root, sitePath: string): Targets {
     if (typeof properties.id === 'string') ids.add(properties.id);
     if (tagName === 'a' && typeof properties.name === 'string') ids.add(properties.name);
     if (tagName === 'pre' || tagName === 'code') decorateCode(node);
-    // WCAG 2.2: the keyboard scrolls what may be wider than the screen (2.1.1), and task boxes have names (4.1.2).
+    // WCAG 2.2: wide content scrolls by keyboard (2.1.1), and checkboxes have names (4.1.2).
     if (tagName === 'pre' || tagName === 'table') properties.tabIndex = 0;
     if (tagName === 'input') properties.ariaLabel = properties.checked ? 'Completed task' : 'Incomplete task';
     if (tagName in urlAttributes || properties.srcSet !== undefined) linked.push({ node, at });
@@ -92,7 +92,7 @@ export function addTrusted(tree: Root, sitePath: string): Targets {
 
   const references: Reference[] = [];
   const pictures: Picture[] = [];
-  // After the walk, since a link may point to an ID below it.
+  // After the walk, because a link may point to an ID further down.
   for (const { node, at: place } of linked) {
     resolveUrls(node, (written, use) => {
       const { url, reference } = resolveUrl(written, sitePath, ids, use);
@@ -115,12 +115,12 @@ function resolveUrls({ tagName, properties }: Element, resolve: (url: string, us
   else properties.srcSet = mapSrcset(properties.srcSet, (url) => resolve(url, 'picture'));
 }
 
-/** Replaces the URLs in the value of a `srcset`, each of which precedes its width or density. */
+/** Replaces the URLs in a `srcset`, each followed by a width or density. */
 export function mapSrcset(value: string, map: (url: string) => string): string {
   return value.replace(/([^\s,]\S*[^\s,])([^,]*)/g, (_, url: string, size: string) => map(url) + size);
 }
 
-/** Lets browsers load an own picture when it is needed, and reserves a place for its size. */
+/** Makes browsers load a picture of content/media/ lazily, and reserves a placeholder for the size. */
 function reservePicture({ properties }: Element): Picture[] {
   const [path] = /^\/media\/[^?#]+/.exec(String(properties.src)) ?? [];
   if (path === undefined) return [];
@@ -132,14 +132,14 @@ function reservePicture({ properties }: Element): Picture[] {
   return isOpen ? [{ path, width, height }] : [];
 }
 
-/** The number of pixels of a width or height; undefined if browsers ignore it. */
+/** Parses a width or height in pixels; undefined if browsers ignore the value. */
 function toLength(value: Properties[string]): number | 'percentage' | undefined {
   const [, number, rest = ''] = /^\s*(\d+(?:\.\d+)?)(.*)$/s.exec(String(value)) ?? [];
   if (number === undefined) return undefined;
   return rest.startsWith('%') ? 'percentage' : Number(number);
 }
 
-/** Removes from the children of a node, and from the players in them, what plays a file of another site. */
+/** Removes the players and sources of other sites below a node. */
 function removeForeignPlayers(parent: Parents, sitePath: string): void {
   const children: readonly Nodes[] = parent.children;
   if (!children.some((child) => isPlayer(child) || isSource(child))) return;
@@ -150,7 +150,7 @@ function removeForeignPlayers(parent: Parents, sitePath: string): void {
       const url = properties[name];
       if (typeof url !== 'string' || !isOwnMedia(url, sitePath)) delete properties[name];
     }
-    // A `picture` has sources too, whose files are in `srcset`.
+    // A `picture` has sources, too, with files in `srcset`.
     if (isSource(child)) return properties.src !== undefined || !isPlayer(parent);
     removeForeignPlayers(child, sitePath);
     return properties.src !== undefined || child.children.some((inner) => isSource(inner) || isPlayer(inner));
@@ -161,14 +161,14 @@ function removeForeignPlayers(parent: Parents, sitePath: string): void {
 const isPlayer = (node: Nodes): boolean => node.type === 'element' && ['video', 'audio'].includes(node.tagName);
 const isSource = (node: Nodes): boolean => node.type === 'element' && node.tagName === 'source';
 
-/** Converts an anchor name to an ID that is safe from DOM clobbering. */
+/** Converts an anchor to an ID that is safe from DOM clobbering. */
 export function toSafeId(anchor: string): string {
   return clobbering.has(anchor) ? `${idPrefix}${anchor}` : anchor;
 }
 
 /**
- * Resolves a URL of the article at a site path: links to files (`../vps/backups.md`, `../../media/x.png`) become site paths,
- * and anchors of the same article become the actual ones of its `ids`. The reference is what it leads to in content/.
+ * Resolves a URL of the article at a site path. Links to files (`../vps/backups.md`, `../../media/x.png`) become site paths,
+ * and anchors in the same article become the matching IDs. The reference is the target in content/.
  */
 function resolveUrl(
   url: string,
@@ -183,44 +183,44 @@ function resolveUrl(
     return isDead ? { url, reference: { path: undefined, id: '' } } : { url };
   }
   const { path, query, hash } = target;
-  // An ID may itself be percent-encoded, as those of footnotes are.
+  // IDs may be percent-encoded themselves, such as IDs of footnotes.
   const ownId = [decodePercent(hash), hash].flatMap((name) => [name, idPrefix + name]).find((id) => ids.has(id));
   const id = (path === sitePath ? ownId : undefined) ?? toSafeId(decodePercent(hash));
   const reference = { path, id };
   if (path === undefined) return { url, reference };
-  // Of a file it is no ID: `#page=3` of a PDF, `#t=10,20` of a video.
+  // The fragment of a file is not an ID: `#page=3` of a PDF, `#t=10,20` of a video.
   const fragment = path.startsWith('/media/')
     ? hash && `#${encodeURI(decodePercent(hash))}`
     : id && `#${encodeURIComponent(id)}`;
   return { url: url.startsWith('#') ? fragment || '#' : `${encodeURI(path)}${query}${fragment}`, reference };
 }
 
-/** The advice for a file of the computer of an editor. */
-export const copyIt = 'copy the file into content/media/, and write /media/ and its name';
+/** The hint for a file on an editor's computer. */
+export const copyIt = 'copy the file to content/media/ and write /media/ and the file name';
 
-/** What editors see before a site path, in their folders and in the preview. */
+/** The prefix of a site path in an editor's folders and in the preview. */
 const onThisComputer =
   /^(?:https?:\/\/(?:localhost|127\.0\.0\.1)(?::\d+)?)?\/(?:content|preview)(?=\/(?:blog|knowledgebase|media)\/)/i;
 
-/** The site path that was meant by an address that works only on the computer of an editor; else undefined. */
+/** Finds the site path behind an address that works only on an editor's computer. */
 export function findSitePath(url: string): string | undefined {
   return onThisComputer.test(url) ? url.replace(onThisComputer, '').replace(/\.md(?=[?#]|$)/, '') : undefined;
 }
 
-/** Whether a URL in the article at a site path leads to a file in content/media/. */
+/** Checks whether a URL in the article at a site path points to content/media/. */
 export function isOwnMedia(url: string, sitePath: string): boolean {
   return toTarget(url, sitePath)?.path?.startsWith('/media/') ?? false;
 }
 
 const inContent = /^\/(?:blog|knowledgebase|media)\//;
 
-/** The target of a URL; undefined for other sites and for pages of this site that are not made from content/. */
+/** Returns the target of a URL in content/; undefined for other sites and other pages of this site. */
 function toTarget(url: string, base: string): { path: string | undefined; query: string; hash: string } | undefined {
   if (/^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(url)) return undefined;
   const [, written = '', query = '', hash = ''] = /^([^?#]*)(\?[^#]*)?(?:#(.*))?$/s.exec(url) ?? [];
   const file = decodePercent(written);
   if (file === '') return { path: base, query, hash };
-  // Source files and site paths have the same folders, so a relative link has the same target in both.
+  // Source files and site paths have the same folders, so relative links work for both.
   const path = file.startsWith('/') ? file : `/${posix.join(posix.dirname(base).slice(1), file)}`;
   if (inContent.test(path)) return { path: path.replace(/\.md$/, ''), query, hash };
   return file.startsWith('/') ? undefined : { path: undefined, query, hash };
