@@ -5,16 +5,16 @@ import { setFlagsFromString } from 'node:v8';
 import { checkNode } from '#common/check-node.js';
 
 checkNode();
-// Without the cache each start strips the types of every file, which takes longer than a build without changes. This file
+// Without the cache, each start strips the types of all files, which takes longer than a build without changes. This file
 // is JavaScript because loading the type stripper takes 25 ms.
 module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/hosting-api'));
-// Rendering produces much garbage: by default the heap grows to 600 MB with 60 MB of live data, and is no faster.
+// Rendering produces much garbage: by default, the heap grows to 600 MB for 60 MB of live data without being faster.
 setFlagsFromString('--heap-growing-percent=40');
-// With pretenuring, V8 allocates parts of articles in the old generation, where they and all that they reference stay until
-// the next full collection. That made every other build a third slower.
+// With pretenuring, V8 allocates parts of articles in the old generation, where they and everything they reference stay
+// until the next full collection. That made every other build a third slower.
 setFlagsFromString('--no-allocation-site-pretenuring');
 const { runGenerator } = await import('./commands/index.ts');
 
 const status = await runGenerator(process.argv.slice(2));
-// A build with errors has already set the exit code.
+// A build with errors has set the exit code already.
 if (status !== 0) process.exitCode = status;

@@ -11,10 +11,7 @@ import { displayPath } from '../source/load.ts';
 import { createOut, readDay, readUrls, resolveFolder } from './settings.ts';
 import type { BuildFlags } from './settings.ts';
 
-/**
- * Runs `build`, which compiles content and catalog into a new release, or `check`: the same without writing. That reads the
- * article cache of builds.
- */
+/** Runs `build`, which compiles content and catalog into a release, or `check`, which only reports problems. */
 export async function runBuild(flags: BuildFlags, checkOnly = false): Promise<void> {
   const { threads, cache = true, compress: compression = 'fast', ...others } = flags;
   const now = await readDay(flags.now);
@@ -45,14 +42,14 @@ export async function runBuild(flags: BuildFlags, checkOnly = false): Promise<vo
   } catch (error) {
     const { syscall, message } = error as NodeJS.ErrnoException;
     if (syscall === undefined || checkOnly) throw error;
-    throw new CommandError(`the release could not be written, and the current one stays as it is: ${message}`);
+    throw new CommandError(`the release could not be written, and the current release is unchanged: ${message}`);
   } finally {
     progress.clear();
   }
   report(result, flags.format, (performance.now() - started) / 1000, out);
 }
 
-/** A progress line, rewritten at most every 100 ms and only in a terminal. */
+/** Creates a progress line, which appears only in a terminal and changes at most every 100 ms. */
 function createProgress() {
   let shownAt = 0;
   const show = (done: number, total: number): void => {
@@ -66,13 +63,12 @@ function createProgress() {
   return { show, clear };
 }
 
-/** Prints the result of a build: every problem and a summary line. */
+/** Prints the problems and a summary of a build. */
 function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string): void {
   const { diagnostics, release, staticFiles, counts, drafts, scheduled, nextChangeAt } = result;
-  // The record has its path: loading the contract for it takes a quarter of a build without changes.
+  // Loading the contract for the path would take a quarter of a build without changes.
   const [widgetFile] = staticFiles?.statusWidgetIntegrity?.files ?? [];
   const embed = release && widgetFile && readFileSync(join(out, 'releases', release.id, widgetFile), 'utf8');
-  /** How a page embeds the status widget of the release. */
   const widget = embed ? (JSON.parse(embed) as StatusWidget) : undefined;
   const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
   const bytes = Object.values(release?.files ?? {}).reduce((sum, file) => sum + file.bytes, 0);
@@ -88,12 +84,13 @@ function report(result: BuildResult, format: DiagnosticFormat, seconds: number, 
   const parts = [...summarize(result), ...(release ? [`${(bytes / 1000).toFixed(0)} kB`] : [])];
   const outcome = release ? `release ${release.id} in ${displayPath(out)}` : errors > 0 ? 'failed' : 'ok';
   const warnings = diagnostics.length - errors;
-  const later = outcome === 'ok' && warnings > 0 && `; a pull request (--strict) fails: ${plural(warnings, 'warning')}`;
+  const later =
+    outcome === 'ok' && warnings > 0 && `; a pull request (--strict) fails because of ${plural(warnings, 'warning')}`;
   process.stderr.write(`${outcome}: ${parts.join(', ')}, ${seconds.toFixed(1)} s${later || ''}\n`);
   if (widget) process.stderr.write(`status widget: ${widget.path} ${widget.integrity}\n`);
 }
 
-/** The counts of a build in words: articles, drafts, scheduled articles, warnings and errors. */
+/** Describes the counts of a build: articles, drafts, scheduled articles, warnings and errors. */
 export function summarize({ diagnostics, counts, drafts, scheduled, nextChangeAt }: BuildResult): string[] {
   const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
   return [

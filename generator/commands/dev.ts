@@ -13,7 +13,7 @@ import { summarize } from './build.ts';
 import { createOut, readDay, readUrls, resolveFolder } from './settings.ts';
 import type { DevFlags } from './settings.ts';
 
-/** Runs `dev`: builds content and catalog after each change, and serves them with a preview for editors. */
+/** Runs `dev`: rebuilds content and catalog after each change, and serves them with a preview. */
 export async function runDev(flags: DevFlags): Promise<void> {
   const now = flags.now === undefined ? undefined : await readDay(flags.now);
   const out = createOut(flags.out);
@@ -34,20 +34,17 @@ export async function runDev(flags: DevFlags): Promise<void> {
   const preferences = { now, withUnpublished: flags.drafts, isServed: preview !== undefined };
   await watchAndBuild({ ...flags, ...preferences, content, catalog, out, urls: readUrls(), report, fail });
   process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; press Ctrl-C to stop\n`);
-  if (!preview && directory === undefined) process.stderr.write('the preview starts once the problems are fixed\n');
+  if (!preview && directory === undefined) process.stderr.write('the preview starts when the problems are fixed\n');
 }
 
 function fail(error: unknown): void {
   const message = escapeControls((error as Error).message);
-  process.stderr.write(`the build failed, the next change starts another: ${message}\n`);
+  process.stderr.write(`the build failed and will be retried after the next change: ${message}\n`);
 }
 
 const keyOf = ({ file, line, column, message }: Diagnostic): string => `${file}:${line}:${column} ${message}`;
 
-/**
- * Creates a function that prints a line for each build: what changed, and whether it was built or what is wrong. The lines
- * before it are the problems that the previous build did not have.
- */
+/** Creates a function that prints the new problems of each build, then a line with the changes and the outcome. */
 function createPrinter(): (build: PreviewBuild) => void {
   let previous = new Set<string>();
   return ({ result, files, ms }) => {
@@ -63,7 +60,7 @@ function createPrinter(): (build: PreviewBuild) => void {
   };
 }
 
-/** Names up to three changed files, and the number of the others. */
+/** Names up to three changed files, and counts the others. */
 function describeChange(files: PreviewBuild['files']): string {
   if (files.size === 0) return '';
   const named = [...files].slice(0, 3).map(([file, change]) => `${change} ${escapeControls(displayPath(file))}`);
@@ -71,7 +68,7 @@ function describeChange(files: PreviewBuild['files']): string {
   return `${named.join(', ')}${others > 0 ? ` and ${others} more` : ''}; `;
 }
 
-/** Starts the server as a child process and exits when it exits. */
+/** Starts the server as a child process, and exits with the server. */
 function serve(dist: string, preview: Preview): void {
   const main = fileURLToPath(new URL('../../server/main.js', import.meta.url));
   const server = spawn(process.execPath, [main, `--preview=${preview.origin}`], {
@@ -81,7 +78,7 @@ function serve(dist: string, preview: Preview): void {
   server.once('exit', (code) => process.exit(code ?? 1));
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      // The server would wait for the events that open pages read.
+      // Event streams of open pages would delay the shutdown of the server.
       void preview.close();
       server.kill(signal);
     });

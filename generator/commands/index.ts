@@ -1,7 +1,7 @@
 import { createProgram, runProgram } from '../common/command-line.ts';
 import { addBuildOptions, addCheckOptions, addDevOptions, addNewOptions, addOut } from './settings.ts';
 
-/** Runs the generator command that the arguments name. Each command imports its modules when it runs. */
+/** Runs the generator command in the arguments. Modules are imported on demand. */
 export function runGenerator(args: readonly string[]): Promise<number> {
   const program = createProgram('generator', 'Compiles content/ and catalog/ into releases.');
   addBuildOptions(program.command('build').description('Builds a release and makes it current.')).action(
@@ -19,19 +19,19 @@ export function runGenerator(args: readonly string[]): Promise<number> {
     .argument('<title...>', 'the title of the article')
     .action(async (kind, title, flags) => (await import('./new.ts')).runNew(kind, title, flags));
   const releases = program.command('releases').description('Lists, compares, rolls back and prunes releases.');
-  addOut(releases.command('list').description('Lists the releases, the most recently current first.'))
+  addOut(releases.command('list').description('Lists the releases, most recently current first.'))
     .option('--json', 'print a JSON array')
     .action(async (flags) => (await import('./releases.ts')).runList(flags));
-  addOut(releases.command('rollback').description('Makes an earlier release current again.'))
-    .argument('[id]', 'a release ID or a unique prefix of it; default: the release before the current one')
+  addOut(releases.command('rollback').description('Makes another release current.'))
+    .argument('[id]', 'a release ID or a unique prefix; default: the previous release')
     .action(async (id, flags) => (await import('./releases.ts')).runRollback(id, flags));
   addOut(releases.command('diff').description('Lists the files that differ between two releases.'))
-    .argument('<from>', 'a release ID or a unique prefix of it')
-    .argument('<to>', 'the release to compare it with')
-    .option('--urls', 'the paths whose answers differ, one a line, to purge them from a CDN')
+    .argument('<from>', 'a release ID or a unique prefix')
+    .argument('<to>', 'the release to compare with')
+    .option('--urls', 'print the paths to purge from a CDN, one per line')
     .action(async (from, to, flags) => (await import('./releases.ts')).runDiff(from, to, flags));
   addOut(releases.command('prune').description('Removes old releases.'))
-    .option('--keep <N>', 'the number of releases to keep; the current one always stays')
+    .option('--keep <N>', 'the number of releases to keep; the current release is always kept')
     .action(async (flags) => (await import('./releases.ts')).runPrune(flags));
   return runProgram(program, args);
 }

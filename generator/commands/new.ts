@@ -17,19 +17,19 @@ import { authorsFile, parseArticle, renderTemplate } from '../source/yaml.ts';
 import { resolveFolder } from './settings.ts';
 import type { NewFlags } from './settings.ts';
 
-/** The kinds of articles, by the names that `new` accepts. */
+/** The kinds of articles, by the names in the command line. */
 const kinds = new Map([
   ...collections.map((collection) => [collection.folder, collection] as const),
   ['kb', knowledgeBase],
 ]);
 
-/** Runs `new`: writes a draft with complete front matter. Prints its path on stdout, and what to do next on stderr. */
+/** Runs `new`: writes a draft with complete front matter. Prints the path on stdout, and hints on stderr. */
 export function runNew(kind: string, words: readonly string[], flags: NewFlags): void {
   const collection = kinds.get(kind);
   if (!collection) {
     const names = [...kinds.keys()];
     const similar = didYouMean(kind, names);
-    throw new CommandError(`"${kind}" is not a kind of article${similar}; the kinds are ${names.join(', ')}`);
+    throw new CommandError(`"${kind}" is not a kind of article${similar}; use one of ${names.join(', ')}`);
   }
   const title = words.join(' ').replaceAll(/\s+/g, ' ').trim();
   if (title === '') throw new CommandError('the title must not be empty');
@@ -39,7 +39,7 @@ export function runNew(kind: string, words: readonly string[], flags: NewFlags):
   const category = join(root, name);
   const file = join(category, `${flags.slug === undefined ? makeSlug(title) : readSlug(flags.slug, '--slug')}.md`);
   if (existsSync(file)) {
-    throw new CommandError(`${displayPath(file)} is there already; choose another title, or an address with --slug`);
+    throw new CommandError(`${displayPath(file)} exists already; choose another title, or another address with --slug`);
   }
   const text = renderTemplate({ title, ...(collection === blog && toBlogFields(content, category, flags.author)) });
 
@@ -47,12 +47,12 @@ export function runNew(kind: string, words: readonly string[], flags: NewFlags):
   if (isNew) {
     const settings = join(category, 'category.yaml');
     writeFileSync(settings, stringify({ name: toTitleCase(name) }), { flag: 'wx' });
-    hint(`${displayPath(settings)} holds the name of the new category that readers see`);
+    hint(`${displayPath(settings)} has the display name of the new category`);
   }
-  // Another process may have created it in between.
+  // Fails if another process created the file in the meantime.
   writeFileSync(file, text, { flag: 'wx' });
-  hint('it is a draft: "npm run dev" shows it at http://localhost:3000/preview');
-  hint('to publish it, write the description and the text, and remove the line "draft: true"');
+  hint('the article is a draft; see it at http://localhost:3000/preview with "npm run dev"');
+  hint('to publish the article, write the description and the text, and remove the line "draft: true"');
   process.stdout.write(`${displayPath(file)}\n`);
 }
 
@@ -60,7 +60,7 @@ function hint(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** The category, and whether it is to be created. */
+/** Reads the category; `isNew` if the category must be created. */
 function readCategory({ category: name, newCategory }: NewFlags, root: string) {
   const known = listFolder(root).filter((folder) => Slug.safeParse(folder).success);
   if (name === undefined) {
@@ -69,15 +69,15 @@ function readCategory({ category: name, newCategory }: NewFlags, root: string) {
   if (known.includes(name)) return { name, isNew: false };
   if (newCategory) return { name: readSlug(name, '--category'), isNew: true };
   const message = `there is no category "${name}" in ${displayPath(root)}${didYouMean(toSlug(name), known)}`;
-  throw new CommandError(`${message}; the categories are ${known.join(', ')}; --new-category creates it`);
+  throw new CommandError(`${message}; use one of ${known.join(', ')}, or create the category with --new-category`);
 }
 
-/** The longest address that is made from a title; longer ones are cut at a word. */
+/** The maximum length of an address from a title; longer addresses are cut at a word. */
 const maxSlugLength = 80;
 
 function makeSlug(title: string): string {
   const slug = toSlug(title);
-  if (slug === '') throw new CommandError('no address can be made from this title; name one with --slug');
+  if (slug === '') throw new CommandError('no address can be derived from this title; set the address with --slug');
   return slug.length <= maxSlugLength ? slug : slug.slice(0, maxSlugLength + 1).replace(/-[^-]*$/, '');
 }
 
@@ -91,17 +91,17 @@ function readSlug(slug: string, option: string): string {
 function toBlogFields(content: string, category: string, author = readGitName(content)): Record<string, string> {
   if (author === undefined) {
     const command = 'git config --global user.name "Your Name"';
-    throw new CommandError(`the author is missing; name one with --author, or set yours once with: ${command}`);
+    throw new CommandError(`the author is missing; use --author, or set your name once with: ${command}`);
   }
   const list = join(content, authorsFile);
-  // The problems of the list are for `check`, which names their lines.
+  // Problems of the list are left to `check`, which names their lines.
   const { value: authors } = isFile(list) ? parseYaml(readFileSync(list, 'utf8'), sources.authors) : {};
   if (authors && !Object.hasOwn(authors, author)) {
     const advice = adviseAuthor(author, authors) ?? 'write another name';
-    hint(`a pull request fails while the author ${author} is not in ${displayPath(list)}; ${advice}`);
+    hint(`the author ${author} is not in ${displayPath(list)}, so a pull request would fail; ${advice}`);
   }
   const cover = findCover(content, category);
-  hint(`the cover is ${cover} for now; put your own picture into content/media/covers and name it there`);
+  hint(`the cover is ${cover} for now; save your own picture in content/media/covers and set it in the article`);
   return { date: new Date().toISOString().slice(0, 10), author, cover };
 }
 
@@ -114,7 +114,7 @@ function readGitName(folder: string): string | undefined {
   }
 }
 
-/** The cover of the newest article of a category, else that of the newest blog article, else any cover. */
+/** Finds the cover of the newest article in a category, else of the newest blog article, else any cover. */
 function findCover(content: string, category: string): string {
   const root = join(content, blog.folder);
   const findNewest = (categories: readonly string[]): string | undefined =>
@@ -134,14 +134,14 @@ function findCover(content: string, category: string): string {
       .map((name) => `/media/covers/${name}`)
       .find((path) => MediaPath.safeParse(path).success && isFile(join(content, path)));
   if (cover !== undefined) return cover;
-  throw new CommandError('there is no cover picture yet; put one into content/media/covers first');
+  throw new CommandError('there is no cover picture yet; save a picture in content/media/covers first');
 }
 
 function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
-/** The names in a folder, sorted and without dot files; none if it does not exist. */
+/** Lists the names in a folder, sorted and without dot files; empty if the folder does not exist. */
 function listFolder(folder: string): string[] {
   try {
     return readdirSync(folder)

@@ -7,7 +7,7 @@ import { CommandError } from '../common/command-line.ts';
 import { baseUrlRule, pageUrlRule, readVariable, toBaseUrl, toPageUrl } from '../common/environment.ts';
 import { createFolder } from '../common/files.ts';
 
-/** What the action of a command gets of the options that a function adds. */
+/** The flags of the options that a function adds to a command. */
 type FlagsOf<Add extends (command: Command) => { opts(): unknown }> = Readonly<ReturnType<ReturnType<Add>['opts']>>;
 
 /** Adds the option for the folder of releases. */
@@ -34,11 +34,11 @@ export function addCheckOptions(command: Command) {
   const options = addSourceOptions(command)
     .option(
       '--against <DIR|URL>',
-      'what is online: an output folder or a service; default: --out',
+      'the online release: an output folder, or the URL of a service; default: --out',
       notEmpty('a folder or a URL'),
     )
     .option('--now <YYYY-MM-DD>', 'the day of the build; default: today (UTC)')
-    .option('--allow-empty', 'allow that a list that is online becomes empty; the plans never may')
+    .option('--allow-empty', 'allow lists that are online to become empty, except for the plans')
     .option('--threads <N>', 'the number of render threads; default: automatic')
     .addOption(formats.default('text' as const));
   return addOut(options);
@@ -58,8 +58,8 @@ export type BuildFlags = CheckFlags & Partial<FlagsOf<typeof addBuildOptions>>;
 /** Adds the options of `dev`. */
 export function addDevOptions(command: Command) {
   return addOut(addSourceOptions(command))
-    .option('--no-serve', 'only build')
-    .option('--no-drafts', 'without drafts and scheduled articles')
+    .option('--no-serve', 'build without starting a server')
+    .option('--no-drafts', 'leave out drafts and scheduled articles')
     .option('--now <YYYY-MM-DD>', 'the day of the builds; default: today (UTC)');
 }
 export type DevFlags = FlagsOf<typeof addDevOptions>;
@@ -67,26 +67,26 @@ export type DevFlags = FlagsOf<typeof addDevOptions>;
 /** Adds the options of `new`. */
 export function addNewOptions(command: Command) {
   const options = command
-    .option('--category <NAME>', 'the folder of its category')
+    .option('--category <NAME>', 'the folder of the category')
     .option('--new-category', 'create the category')
-    .option('--slug <NAME>', 'the last part of its address; default: made from the title')
-    .option('--author <NAME>', 'default: user.name of git');
+    .option('--slug <NAME>', 'the last part of the address; default: derived from the title')
+    .option('--author <NAME>', 'the name of the author; default: user.name of git');
   return addContent(options);
 }
 export type NewFlags = FlagsOf<typeof addNewOptions>;
 
 /** Rejects an empty value, as in `--out=$UNSET`, which would mean the working directory. */
 const notEmpty =
-  (what: string) =>
+  (noun: string) =>
   (value: string): string => {
-    if (value === '') throw new InvalidArgumentError(`It must be ${what}.`);
+    if (value === '') throw new InvalidArgumentError(`It must be ${noun}.`);
     return value;
   };
 
-/** Reads a setting. `parse` returns undefined for a text that breaks the rule. */
+/** Reads a setting; `parse` returns undefined if the text violates the rule. */
 type Read = (name: string, parse?: (text: string) => string | undefined, rule?: string) => string | undefined;
 
-/** Reads settings from the environment and `.env`. Throws a {@link CommandError} that names every wrong one. */
+/** Reads settings from the environment and `.env`. Throws a {@link CommandError} that names all invalid settings. */
 function readSettings<Values>(readAll: (read: Read) => Values): Values {
   try {
     if (existsSync('.env')) process.loadEnvFile();
@@ -104,7 +104,7 @@ function readSettings<Values>(readAll: (read: Read) => Values): Values {
   return values;
 }
 
-/** Reads the addresses and the name of the service. Throws a {@link CommandError} that names every wrong one. */
+/** Reads the addresses and the name of the service. */
 export function readUrls(): SiteUrls {
   return readSettings((read) => ({
     site: read('SITE_URL', toBaseUrl, baseUrlRule),
@@ -114,15 +114,15 @@ export function readUrls(): SiteUrls {
   }));
 }
 
-/** The settings of the folders, and their defaults. */
+/** The default folders by setting. */
 const folders = { CONTENT_DIR: 'content', CATALOG_DIR: 'catalog', DIST_DIR: 'dist' };
 
-/** A folder: the option, else its setting from the environment or .env as in the server, else its default. */
+/** Resolves a folder: the option, else the setting from the environment or `.env`, else the default. */
 export function resolveFolder(setting: keyof typeof folders, option: string | undefined): string {
   return resolve(option ?? readSettings((read) => read(setting)) ?? folders[setting]);
 }
 
-/** Creates the folder of releases if it is missing, and returns its path. */
+/** Creates the folder of releases if missing, and returns the path. */
 export function createOut(option: string | undefined): string {
   const out = resolveFolder('DIST_DIR', option);
   try {
@@ -134,10 +134,10 @@ export function createOut(option: string | undefined): string {
   return out;
 }
 
-/** The day of a build from `--now`, YYYY-MM-DD; default today (UTC). */
+/** Reads the day of a build from `--now`; default: today (UTC). */
 export async function readDay(now: string | undefined): Promise<string> {
   if (now === undefined) return new Date().toISOString().slice(0, 10);
-  // Imported only if needed: loading zod takes longer than a build without changes.
+  // Imported on demand: loading zod takes longer than a build without changes.
   const { IsoDate } = await import('#contract/primitives.ts');
   if (IsoDate.safeParse(now).success) return now;
   throw new CommandError('--now must be a calendar date of the form YYYY-MM-DD');

@@ -3,7 +3,7 @@ export interface Markup {
   readonly markup: string;
 }
 
-/** Renders a page with its title, what else its head has, and its body element. */
+/** Renders a page from a title, further elements of the head, and the body element. */
 export function renderDocument({ title, head, body }: { title: string; head: Markup; body: Markup }): string {
   return html`<!doctype html>
     <html lang="en">
@@ -21,26 +21,26 @@ export function renderDocument({ title, head, body }: { title: string; head: Mar
 
 type TemplateValue = string | number | Markup | undefined | false | readonly TemplateValue[];
 
-/** A template of HTML: texts are escaped, markup and lists of it are inserted, `undefined` and `false` are left out. */
+/** Renders a template of HTML: escapes texts, inserts markup and lists, and skips `undefined` and `false`. */
 export function html(texts: TemplateStringsArray, ...parts: readonly TemplateValue[]): Markup {
   return join(texts, parts, (text) => toEntities(text, /[&<>"']/g));
 }
 
-/** The same for XML; line breaks are left out with their indents. */
+/** Renders a template of XML like {@link html}, without line breaks and indentation. */
 export function xml(texts: TemplateStringsArray, ...parts: readonly TemplateValue[]): Markup {
   const lines = texts.map((text) => text.replace(/\n */g, ''));
   return join(lines, parts, escapeXml);
 }
 
-/** Marks a text as markup that needs no escaping. */
+/** Marks a text as trusted markup, which is not escaped. */
 export const trusted = (markup: string): Markup => ({ markup });
 
-/** Everything that XML 1.0 cannot hold, not even escaped: most control characters, and halves of characters. */
+/** Characters that XML 1.0 cannot contain, not even escaped: most control characters, and lone surrogates. */
 const impossible = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu;
 
-/** Escapes text for XML, for content and for attributes in double quotes; removes what XML cannot hold. */
+/** Escapes text for XML content and double-quoted attributes; removes invalid characters. */
 export function escapeXml(text: string): string {
-  // A parser would read a carriage return as a line feed.
+  // A parser would turn a bare carriage return into a line feed.
   return toEntities(text.replace(impossible, ''), /[&<>"\r]/g);
 }
 

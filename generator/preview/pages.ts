@@ -7,20 +7,20 @@ import type { Markup } from '../markdown/markup.ts';
 import { compareText, plural } from '../source/diagnostics.ts';
 import type { Diagnostic } from '../source/diagnostics.ts';
 
-/** What the preview shows: the articles and problems of the last build. */
+/** The state of the preview: articles and problems of the last build. */
 export interface PreviewState {
-  /** Higher after each build. */
+  /** The number of the build; increases with each build. */
   readonly build: number;
   readonly articles: readonly Article[];
   readonly diagnostics: readonly Diagnostic[];
-  /** The folder of the last preview that was built; undefined before the first one. */
+  /** The folder of the last successful build; undefined before the first. */
   readonly directory: string | undefined;
 }
 
 /** The problems of one file. */
 type Problems = Readonly<Record<'errors' | 'warnings', readonly Diagnostic[]>>;
 
-/** The answers to both kinds of article. Of an article with invalid front matter, only the path is known. */
+/** The fields of both kinds of articles; invalid front matter leaves only the path. */
 type ArticleFields = KnowledgeBaseArticle & Partial<ContentArticle>;
 
 const itemOf = ({ metadata }: Article) => metadata.item as Partial<ArticleFields>;
@@ -30,7 +30,7 @@ const textOf = (article: Article): string =>
   `${titleOf(article)} ${itemOf(article).description ?? ''} ${article.path}`.toLowerCase();
 const folderOf = ({ folder: { collection, slug } }: Article): string => `${collection.folder}/${slug}`;
 
-/** Renders the page at a path below /preview; `status` is 404 if there is none. */
+/** Renders the page at a path below /preview; `status` is 404 if not found. */
 export function renderPreview(state: PreviewState, path: string, query: URLSearchParams) {
   if (path === '') return { status: 200, body: renderWhole('Articles', renderList(state, query), state) };
   const article = state.articles.find((other) => other.path === path);
@@ -40,10 +40,10 @@ export function renderPreview(state: PreviewState, path: string, query: URLSearc
   return { status: 404, body: renderWhole('Not found', main, state) };
 }
 
-/** Errors shown at once; fixing one often fixes others. */
+/** The maximum number of errors in the overlay; fixing one often fixes others. */
 const maxErrors = 20;
 
-/** Renders a whole page. `main` and the problems are replaced in the open page after each build. */
+/** Renders a whole page; an open page replaces `main` and the problems after each build. */
 function renderWhole(title: string, main: Markup, { build, diagnostics }: PreviewState): string {
   const errors = diagnostics.filter(({ severity }) => severity === 'error');
   const more = errors.length - maxErrors;
@@ -77,7 +77,7 @@ function groupProblems(diagnostics: readonly Diagnostic[]): (article: Article) =
   };
 }
 
-/** Renders a problem with its place, its hint and the line of the source. */
+/** Renders a problem with location, hint and source line. */
 function renderDiagnostic({ severity, file, line, column, message, hint }: Diagnostic): Markup {
   const source = readLine(file, line);
   const marker = ' '.repeat(Math.min(column, 500) - 1) + '^';
@@ -92,9 +92,9 @@ function renderDiagnostic({ severity, file, line, column, message, hint }: Diagn
   </div>`;
 }
 
-/** A line of a source file, without what follows its first 500 characters; undefined if there is none. */
+/** Reads the first 500 characters of a line in a source file; undefined if unavailable. */
 function readLine(file: string, line: number): string | undefined {
-  // Other files are no text, or no files: only their names are wrong.
+  // Problems of other files concern only their names.
   if (!/\.(?:md|yaml)$/.test(file)) return undefined;
   try {
     if (!lstatSync(file).isFile()) return undefined;
@@ -105,7 +105,7 @@ function readLine(file: string, line: number): string | undefined {
   }
 }
 
-/** Renders the marks of an article: its state, and the numbers of its problems and warnings. */
+/** Renders the state of an article, and the numbers of problems and warnings. */
 function renderMarks({ state, metadata }: Article, { errors, warnings }: Problems): Markup {
   return html`${state === 'draft' && html`<span class="mark draft">draft</span> `}
   ${state === 'scheduled' && html`<span class="mark scheduled">scheduled for ${metadata.due}</span> `}
@@ -113,10 +113,10 @@ function renderMarks({ state, metadata }: Article, { errors, warnings }: Problem
   ${warnings.length > 0 && html`<span class="mark warning">${plural(warnings.length, 'warning')}</span> `}`;
 }
 
-/** Rows on one page; the search finds the others. */
+/** The maximum number of rows on a page; the search finds other articles. */
 const maxRows = 200;
 
-/** The articles that a filter of the list shows. */
+/** The filters of the list by name. */
 const filters = new Map<string, (article: Article, problems: Problems) => boolean>([
   ['drafts', ({ state }) => state === 'draft'],
   ['scheduled', ({ state }) => state === 'scheduled'],
@@ -168,7 +168,7 @@ function renderList({ articles, diagnostics }: PreviewState, query: URLSearchPar
         </li>`;
       })}
     </ul>
-    ${found.length > maxRows && html`<p>The first ${maxRows} are shown; search for the others.</p>`}
+    ${found.length > maxRows && html`<p>Only the first ${maxRows} articles are shown; use the search to find others.</p>`}
     ${
       others.length > 0 &&
       html`<h2>Warnings of other files</h2>
@@ -181,7 +181,7 @@ const renderOptions = (names: readonly string[], selected: string): Markup[] =>
 
 const renderLink = (article: Article): Markup => html`<a href="/preview${article.path}">${titleOf(article)}</a>`;
 
-/** Renders the page of an article, with the HTML that the API answers. */
+/** Renders the page of an article, with the HTML from the API. */
 function renderArticle(article: Article, { articles, diagnostics, directory }: PreviewState): Markup {
   const { metadata, path, output, file } = article;
   const problems = groupProblems(diagnostics)(article);
@@ -199,7 +199,7 @@ function renderArticle(article: Article, { articles, diagnostics, directory }: P
         answer
           ? renderAnswer(answer, directory!)
           : html`<h1>${titleOf(article)}</h1>
-              <p>The text is shown once its problems are solved.</p>`
+              <p>The text appears when the problems are solved.</p>`
       }
     </div>
     <aside>
@@ -212,7 +212,7 @@ function renderArticle(article: Article, { articles, diagnostics, directory }: P
   </div>`;
 }
 
-/** Reads a file; undefined if it has not been built yet, or has just been removed. */
+/** Reads a file; undefined if the file is not built yet or was just removed. */
 function read(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');
@@ -227,7 +227,7 @@ function renderAnswer(
   { title, description, category, date, author, readTime, cover, html: text }: ArticleFields,
   directory: string,
 ): Markup {
-  /** The address of an own picture in the preview, another one after each change: browsers keep what they have shown. */
+  /** Returns the preview address of a picture, versioned because browsers cache pictures. */
   const toAddress = (path: string): string => {
     const { mtimeMs } = statSync(join(directory, 'public', path), { throwIfNoEntry: false }) ?? {};
     return mtimeMs === undefined ? path : `/preview${path}?${mtimeMs}`;
@@ -241,7 +241,7 @@ function renderAnswer(
     <article class="markdown-body">${trusted(shown)}</article>`;
 }
 
-/** Renders the headings that links can point to. */
+/** Renders the headings of an article as links. */
 function renderOutline(text: string): Markup[] {
   const headings = [...text.matchAll(/<h([2-4])[^>]*? id="([^"]*)"[^>]*>(.*?)<\/h\1>/gs)];
   return headings.map(([, level, id, title]) => {

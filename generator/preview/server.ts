@@ -21,22 +21,22 @@ const headers = {
   'X-Content-Type-Options': 'nosniff',
 };
 
-/** Serves the preview of articles on a free port of the loopback address: pages, and an event after each build. */
+/** Serves the preview on a free loopback port, with an event to open pages after each build. */
 export async function openPreview() {
-  // Unlike any number of the process before, whose pages may still be open.
+  // Unlike the build numbers of an earlier process, whose pages may still be open.
   let state: PreviewState = { build: Date.now(), articles: [], diagnostics: [], directory: undefined };
   const toEvent = (): string => `event: build\ndata: ${state.build}\n\n`;
   const listeners = new Set<ServerResponse>();
   const server = createServer((request, response) => {
     const url = URL.parse(request.url!, 'http://preview');
-    // The server forwards with this Host. Any other is a name that an attacker resolves to this machine.
+    // The server forwards requests with this Host. Another Host may be an attack by DNS rebinding.
     if (!url || request.headers.host !== `127.0.0.1:${request.socket.localPort}`) {
       response.writeHead(400, headers).end();
       return;
     }
     if (url.pathname === '/preview/events') {
       response.writeHead(200, { ...headers, 'Content-Type': 'text/event-stream' });
-      // A page may have been loaded before a build that it gets no event of.
+      // The page may have missed the event of a build since it was loaded.
       response.write(`retry: 500\n${toEvent()}`);
       listeners.add(response);
       response.on('close', () => listeners.delete(response));
@@ -47,15 +47,15 @@ export async function openPreview() {
       const own = { ...(policy && { 'Content-Security-Policy': policy }), 'Content-Type': `${type}; charset=utf-8` };
       response.writeHead(status, { ...headers, ...own }).end(body);
     };
-    // A page that cannot be rendered must not end dev.
+    // A page that fails to render must not end dev.
     respond().catch((error: Error) => response.writeHead(500, headers).end(`${error.message}\n`));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    /** Its address on this machine; the server forwards /preview to it. */
+    /** The loopback address; the server forwards /preview to it. */
     origin: `http://127.0.0.1:${port}`,
-    /** Shows a new state in all open pages. */
+    /** Updates all open pages. */
     show(next: Omit<PreviewState, 'build'>): void {
       state = { ...next, build: state.build + 1 };
       for (const listener of listeners) listener.write(toEvent());
@@ -68,11 +68,11 @@ export async function openPreview() {
   };
 }
 
-/** A file or page. */
+/** The response for a file or page. */
 interface PreviewResponse {
   readonly status?: number;
   readonly type: string;
-  /** A Content-Security-Policy of its own. */
+  /** The Content-Security-Policy, if not the default. */
   readonly policy?: string;
   readonly body: string | Buffer;
 }
@@ -84,7 +84,7 @@ async function answer(state: PreviewState, { pathname, searchParams }: URL): Pro
   const path = pathname.replace(/^\/preview/, '');
   if (path === '/preview.css') return { type: 'text/css', body: readFileSync(join(folder, 'preview.css')) };
   if (path === '/preview.js') return { type: 'text/javascript', body: await (script ??= compileScript()) };
-  // Pictures come from here, since the server loads a release a moment after the pages show it.
+  // Pictures are served here, because the server loads a release shortly after the pages show it.
   if (state.directory !== undefined && MediaPath.safeParse(path).success) {
     const file = join(state.directory, 'public', path);
     const policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";

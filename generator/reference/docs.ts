@@ -27,11 +27,11 @@ const scriptOptions = { loader: 'ts', format: 'iife', target: 'es2022', tsconfig
 const texts = {
   style: readOwn('docs.css'),
   script: readOwn('browser/main.ts'),
-  // In a layer, so that the style of the page applies whatever the selectors of the viewer are.
+  // In a layer, because the style of the page must win over any selector of the viewer.
   viewerStyle: `@layer viewer {\n${readViewer('swagger-ui.css')}\n}\n`,
 };
 
-/** The names of the scripts and style sheets, which have their version in them. */
+/** The names of scripts and style sheets, each with a version. */
 const assets = {
   viewer: `swagger-ui-${versionOf('swagger-ui-dist')}`,
   viewerStyle: `swagger-ui-${toVersion(texts.viewerStyle)}`,
@@ -39,7 +39,7 @@ const assets = {
   style: `docs-${toVersion(texts.style)}`,
 };
 
-/** The pages of /docs by path. All but the first have the text of the section of this title in docs/customers.md. */
+/** The titles of the pages of /docs, which are headings in docs/customers.md except for the first page. */
 const pages = {
   '/docs': 'Start and reference',
   '/docs/scopes.html': 'Keys and scopes',
@@ -51,7 +51,7 @@ const pages = {
 } as const;
 type PagePath = keyof typeof pages;
 
-/** The files of /docs but its first page, by name. */
+/** Renders the files of /docs by name, except for the first page. */
 export async function renderDocsFiles(host: Presentation): Promise<Record<string, string>> {
   const others = (Object.keys(pages) as PagePath[]).filter((path) => path !== '/docs');
   return {
@@ -60,18 +60,18 @@ export async function renderDocsFiles(host: Presentation): Promise<Record<string
     [`${assets.script}.js`]: (await transform(texts.script, scriptOptions)).code,
     [`${assets.viewerStyle}.css`]: texts.viewerStyle,
     [`${assets.viewer}.js`]: readViewer('swagger-ui-bundle.js'),
-    // What the licence of the viewer, and those of its parts, ask to keep with it.
+    // The licences of the viewer and its parts require these notices.
     [`${assets.viewer}.txt`]: ['NOTICE', 'LICENSE', 'swagger-ui-bundle.js.LICENSE.txt'].map(readViewer).join('\n'),
   };
 }
 
-/** Where `npm start` serves. The script of each page puts its own address in its place. */
+/** The address of `npm start`; the script of each page replaces it with the address of the page. */
 const localAddress = 'http://localhost:3000';
 const guide = readFileSync(new URL('../../docs/customers.md', import.meta.url), 'utf8');
 
 /**
- * Renders a page of /docs of a host, with the address of the service in its examples. Links start with a slash, since the first page is at
- * /docs and at /docs/. Throws if docs/customers.md has no text for it.
+ * Renders a page of /docs, with the address of the service in examples. Links start with a slash because the first page is
+ * at /docs and at /docs/. Throws if docs/customers.md lacks the section.
  */
 export function renderPage(path: PagePath, host: Presentation): string {
   const info = toInfo(host);
@@ -116,14 +116,14 @@ function renderFirst(info: ReturnType<typeof toInfo>, text: Markup): Markup {
     <h2 id="reference">Reference</h2>
     <div id="viewer">
       <p role="status">
-        The reference is loading. It needs JavaScript; <a href="/v1/openapi.json">the OpenAPI document</a> has the same
-        content.
+        The reference is loading. It requires JavaScript; <a href="/v1/openapi.json">the OpenAPI document</a> has the
+        same content.
       </p>
     </div>
     <dialog aria-labelledby="key-title">
       <form method="dialog">
         <h2 id="key-title">API key</h2>
-        <p>Requests of this page are sent with it. It is forgotten when the page is left.</p>
+        <p>This page sends the key with its requests, and forgets the key when you leave.</p>
         <label>Key <input type="password" autocomplete="off" spellcheck="false" required /></label>
         <label><input type="checkbox" /> Show it in curl lines</label>
         <p><button value="use">Use this key</button> <button value="" formnovalidate>Cancel</button></p>
@@ -131,7 +131,7 @@ function renderFirst(info: ReturnType<typeof toInfo>, text: Markup): Markup {
     </dialog>`;
 }
 
-/** Renders a section of the guide, whose headings are a level higher on a page of their own. */
+/** Renders a section of docs/customers.md, with headings one level higher. */
 function renderText(path: PagePath, address: string): Markup {
   const [first = '', ...sections] = guide.split(/^## /m);
   const section = sections.find((text) => text.startsWith(`${pages[path]}\n`));
@@ -146,10 +146,10 @@ function renderText(path: PagePath, address: string): Markup {
   return trusted(rendered.html);
 }
 
-/** A code block with a request: its method, path, header and body. */
+/** A code block with a request: method, path, header and body. */
 const request = /^```http\n(\S+) (\S+)\n(?:([\w-]+): (.*)\n)?(?:\n(.+)\n)?```$/gm;
 
-/** Writes a request for each client. The first page has what `api`, `server`, `vps` and `call` are. */
+/** Renders a request for each client. The first page defines `api`, `server`, `vps` and `call`. */
 function toCalls([method, path, name, value, body]: (string | undefined)[]): string {
   const toPath = (format: string): string =>
     path!.replace('{server_id}', format.replace('_', 'server')).replace('{id}', format.replace('_', 'vps'));
@@ -174,7 +174,7 @@ function toCalls([method, path, name, value, body]: (string | undefined)[]): str
 const toFence = (language: string, title: string, code: string): string =>
   `\`\`\`${language} title="${title}"\n${code}\n\`\`\``;
 
-/** What the contract puts in place of a comment with its name in docs/customers.md. */
+/** The tables of the contract, by the name of the comment in docs/customers.md that each replaces. */
 const tables = {
   scopes() {
     const listOf = (scope: Scope) => listOperations((access) => access !== 'any_key' && allows([scope], access.scope));
@@ -237,10 +237,10 @@ function toEventRow({ event, description: meaning, scope, args, example }: Descr
   const names = args.map(({ name, optional }) => ` \\[${name}${optional ? '?' : ''}\\]`).join('');
   const details = args.flatMap((argument) => [
     `**${argument.name}**${argument.optional ? ', optional' : ''}: ${escapeMarkdown(argument.description)}`,
-    ...argument.values.map((one) => `\`${one.value}\`: ${escapeMarkdown(one.meaning)}`),
+    ...argument.values.map(({ value, meaning: text }) => `\`${value}\`: ${escapeMarkdown(text)}`),
     ...argument.fields.map((field) => `\`${field.name}\`: ${escapeMarkdown(field.description)}`),
   ]);
-  const first = `${escapeMarkdown(meaning)}${scope === null ? '' : ` Needs the scope \`${scope}\`.`}`;
+  const first = `${escapeMarkdown(meaning)}${scope === null ? '' : ` Requires the scope \`${scope}\`.`}`;
   const code = `\`${JSON.stringify({ event, args: example })}\``;
   return [`\`${event}\`${names}`, [first, ...details, code].join('<br>')];
 }
@@ -248,5 +248,5 @@ function toEventRow({ event, description: meaning, scope, args, example }: Descr
 const toTable = (columns: readonly string[], rows: readonly (readonly string[])[]): string =>
   [columns, columns.map(() => '-'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 
-/** A text of the contract as Markdown. */
+/** Escapes a text of the contract for Markdown. */
 const escapeMarkdown = (text: string): string => text.replaceAll(/[\\`*_[\]<|]/g, String.raw`\$&`);

@@ -3,12 +3,12 @@ import type { WidgetStatus } from './status.ts';
 
 const timeoutMs = 8000;
 const maxBackoffMs = 300_000;
-/** Limits a wrong Retry-After; setTimeout also has a limit. */
+/** Caps Retry-After, which may be wrong, and timers, which overflow. */
 const maxWaitMs = 86_400_000;
 
 /**
- * Polls the status of the platform until the page is closed: at once, at every interval, and when the page becomes visible
- * again, but never in a hidden page. If the service cannot be reached, it polls with backoff and does not call `onStatus`.
+ * Polls the platform status immediately, at every interval, and when the page becomes visible again, but never in a hidden
+ * page. While the service is unreachable, polls with backoff and does not call `onStatus`.
  */
 export function startPolling(
   { src, dataset: data }: HTMLScriptElement,
@@ -47,7 +47,7 @@ export function startPolling(
     let status = await fetchStatus(api);
     if (ownRound !== round) return;
     failures = status ? 0 : failures + 1;
-    // If the service answers that the state is unknown (null), an older file must not contradict it.
+    // If the service reports an unknown state (null), an older fallback file must not contradict it.
     if (status === undefined && data.fallback) status = await fetchStatus(data.fallback);
     if (ownRound !== round) return;
     if (status) onStatus(status);
@@ -59,7 +59,7 @@ export function startPolling(
     timer = setTimeout(() => void poll(), Math.min(ms, maxWaitMs));
   };
 
-  /** Aborts the current poll and, on a visible page, starts another. */
+  /** Aborts the current poll, and starts another if the page is visible. */
   const restart = (): void => {
     round++;
     clearTimeout(timer);

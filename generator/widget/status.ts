@@ -1,4 +1,4 @@
-/** The state of the platform as the widget shows it. */
+/** The platform status in the widget. */
 export interface WidgetStatus {
   readonly status: 'up' | 'maintenance' | 'disrupted';
   readonly maintenance: readonly string[];
@@ -6,8 +6,8 @@ export interface WidgetStatus {
 }
 
 /**
- * Converts JSON to a status, limited to the components in `only` unless it is empty. Returns null if the service answers
- * that the state is unknown, and undefined if the JSON is not an answer of the service.
+ * Parses a status, limited to the components in `only` unless empty. Returns null for an unknown state, and undefined for
+ * JSON of another format.
  */
 export function toStatus(json: unknown, only: readonly string[]): WidgetStatus | null | undefined {
   const { status, ...lists } = Object(json) as Record<string, unknown>;
@@ -26,7 +26,7 @@ export function toStatus(json: unknown, only: readonly string[]): WidgetStatus |
   return { status: disrupted[0] ? 'disrupted' : maintenance[0] ? 'maintenance' : 'up', maintenance, disrupted };
 }
 
-/** Normalises the name of a component for comparison. */
+/** Normalises a component name for comparison. */
 export function toKey(name: string): string {
   return name.trim().toLowerCase();
 }

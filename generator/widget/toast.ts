@@ -1,6 +1,6 @@
 import type { WidgetStatus } from './status.ts';
 
-/** In each language: the label, disrupted, maintenance, the button and the link. */
+/** The texts by language: label, disrupted, maintenance, button and link. */
 const languages: Readonly<Record<string, string>> = {
   en: 'Service status|Some services are disrupted|Maintenance in progress|Dismiss|Details',
   de: 'Dienststatus|Einige Dienste sind gestört|Wartungsarbeiten laufen|Schließen|Details',
@@ -10,7 +10,7 @@ const languages: Readonly<Record<string, string>> = {
   pl: 'Stan usług|Niektóre usługi mają problemy|Trwają prace konserwacyjne|Zamknij|Szczegóły',
 };
 
-/** Chooses the site's own texts, else the first preferred language that is supported, else English. */
+/** Chooses the texts of the website, else of the first supported preferred language, else English. */
 function chooseTexts(data: DOMStringMap) {
   const preferred = [data.lang, document.documentElement.lang, ...navigator.languages].filter(Boolean) as string[];
   const lang = preferred
@@ -19,7 +19,7 @@ function chooseTexts(data: DOMStringMap) {
   const [label = '', disrupted = '', maintenance = '', dismiss = '', details = ''] =
     languages[lang ?? 'en']!.split('|');
   return {
-    // Texts of the site may be in any language.
+    // Texts of the website may be in any language.
     lang: (data.textDisrupted && preferred[0]) || lang || 'en',
     label: data.textLabel ?? label,
     kinds: { disrupted: data.textDisrupted ?? disrupted, maintenance: data.textMaintenance ?? maintenance },
@@ -28,18 +28,15 @@ function chooseTexts(data: DOMStringMap) {
   };
 }
 
-/** The minified style.css, which the build inserts. */
+/** The minified style.css, inserted by the build. */
 declare const STYLE: string;
 const css = STYLE;
 
-/** Limits keep the page readable. */
+/** Limits that keep the page readable. */
 const maxNames = 10;
 const maxNameLength = 80;
 
-/**
- * Creates the visible part of the widget, initially hidden, and adds it to the page. Calls `onDismiss` when a visitor
- * dismisses it.
- */
+/** Adds the toast, initially hidden, to the page. Calls `onDismiss` when a visitor dismisses the toast. */
 export function createToast({ nonce, dataset: data }: HTMLScriptElement, onDismiss: () => void) {
   const texts = chooseTexts(data);
   const baseClass = `box ${[data.position, data.theme].join(' ')} `.replace('-', ' ');
@@ -47,7 +44,7 @@ export function createToast({ nonce, dataset: data }: HTMLScriptElement, onDismi
   const root = host.attachShadow({ mode: 'closed' });
   const box = append(root, 'div');
   const text = append(box, 'div');
-  // A screen reader announces the text only if the region was in the page before it (WCAG 2.2, 4.1.3).
+  // Screen readers announce a text only if the region was in the page before the text (WCAG 2.2, 4.1.3).
   const region = append(text, 'div');
   const button = append(box, 'button');
   let focused: HTMLElement | null = null;
@@ -73,15 +70,15 @@ export function createToast({ nonce, dataset: data }: HTMLScriptElement, onDismi
   document.body.append(host);
 
   return {
-    /** Shows a status, or hides the toast if there is none. */
+    /** Shows a status; hides the toast without a status. */
     show(status: WidgetStatus | undefined): void {
-      // The page may have replaced its body and with it the widget.
+      // The page may have replaced its body, including the widget.
       if (!host.isConnected) document.body.append(host);
       const inside = root.activeElement;
       box.className = baseClass + (status ? `on ${status.status}` : '');
       region.textContent = '';
       if (!status) {
-        // If the focus was in the toast, it returns to its previous element; otherwise it stays.
+        // Returns the focus from the toast to the previous element.
         if (inside) focused?.focus({ preventScroll: true });
         return;
       }
@@ -99,7 +96,7 @@ export function createToast({ nonce, dataset: data }: HTMLScriptElement, onDismi
   };
 }
 
-/** Appends an element. Its text is untrusted: it becomes a text node with its own direction. */
+/** Appends an element; the text is untrusted and becomes an isolated text node. */
 function append<Tag extends keyof HTMLElementTagNameMap>(
   parent: Node,
   tag: Tag,
@@ -115,7 +112,7 @@ function truncate(name: string): string {
   return characters.length > maxNameLength ? `${characters.slice(0, maxNameLength).join('')}…` : name;
 }
 
-/** Adds styles in a way that a CSP without 'unsafe-inline' allows; browsers from before 2023 need the script's nonce. */
+/** Adds styles without 'unsafe-inline' in the CSP; browsers from before 2023 need the nonce of the script. */
 function addStyle(root: ShadowRoot, nonce: string): void {
   try {
     const sheet = new CSSStyleSheet();

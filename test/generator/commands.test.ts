@@ -130,7 +130,9 @@ test('check passes with a warning, and says that a pull request fails', async ()
   const root = createProject({ 'content/blog/news/first.md': article({}, '# One\n\n## Details\n') });
   const { status, stderr } = await runIn(root, 'check');
   expect(status).toBe(0);
-  expect(stderr).toMatch(/\nok: 4 articles, 1 warning, \d+\.\d s; a pull request \(--strict\) fails: 1 warning\n$/);
+  expect(stderr).toMatch(
+    /\nok: 4 articles, 1 warning, \d+\.\d s; a pull request \(--strict\) fails because of 1 warning\n$/,
+  );
   expect((await runIn(root, 'build')).stderr).not.toContain('pull request');
   expect((await runIn(root, 'check', '--strict')).stderr).toMatch(
     /\nfailed: 4 articles, 0 warnings, 1 error, [^\n]+\n$/,
@@ -184,7 +186,7 @@ test('if the release cannot be written, the command prints one line and fails', 
   const root = createProject({ 'dist/releases': 'a file where the folder should be' });
   const { stderr, status } = await runCommand('build', ...foldersOf(root), '--out', join(root, 'dist'));
   expect(stderr).toMatch(
-    /^the release could not be written, and the current one stays as it is: (?:EEXIST|ENOTDIR): .*\n$/,
+    /^the release could not be written, and the current release is unchanged: (?:EEXIST|ENOTDIR): .*\n$/,
   );
   expect(status).toBe(1);
 });

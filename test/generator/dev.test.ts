@@ -60,7 +60,7 @@ test('an article with errors shows them with the line of the source, and no file
   const { text } = await get('/preview/blog/news/first');
   expect(text).toMatch(/first\.md:4:7<\/code> &quot;date&quot; /);
   expect(text).toContain('date: soon');
-  expect(text).toContain('The text is shown once its problems are solved.');
+  expect(text).toContain('The text appears when the problems are solved.');
   const list = await get('/preview');
   expect(list.text).toContain('class="mark error"');
   expect(list.text).not.toContain('PNG binary');

@@ -90,13 +90,11 @@ test('an author who is not in authors.yaml is named at once, with the line to ad
   const root = createSite({ 'content/authors.yaml': 'Marit: {}\n' });
   const create = (title: string, name: string): Promise<CommandResult> =>
     runNew(root, ['blog', title, '--category', 'news'], name);
-  const warned = 'a pull request fails while the author';
+  const warned = 'is not in content/authors.yaml, so a pull request would fail';
   expect((await create('One', 'Aino Lehtinen')).stderr).toContain(
-    `${warned} Aino Lehtinen is not in content/authors.yaml; add there: "Aino Lehtinen": {}\n`,
+    `the author Aino Lehtinen ${warned}; add there: "Aino Lehtinen": {}\n`,
   );
-  expect((await create('Two', 'Marti')).stderr).toContain(
-    `${warned} Marti is not in content/authors.yaml; did you mean "Marit"?\n`,
-  );
+  expect((await create('Two', 'Marti')).stderr).toContain(`the author Marti ${warned}; did you mean "Marit"?\n`);
   expect((await create('Three', 'Marit')).stderr).not.toContain(warned);
   writeFileSync(join(root, 'content/authors.yaml'), ': {');
   expect((await create('Four', 'Aino Lehtinen')).status).toBe(0);
@@ -107,7 +105,9 @@ test('an existing article is never overwritten', async () => {
   const before = readFileSync(join(root, 'content/blog/news/first.md'), 'utf8');
   const { status, stdout, stderr } = await runNew(root, ['blog', 'First!', '--category', 'news']);
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
-  expect(stderr).toBe('content/blog/news/first.md is there already; choose another title, or an address with --slug\n');
+  expect(stderr).toBe(
+    'content/blog/news/first.md exists already; choose another title, or another address with --slug\n',
+  );
   expect(readFileSync(join(root, 'content/blog/news/first.md'), 'utf8')).toBe(before);
   expect((await runNew(root, ['blog', 'First!', '--category', 'news', '--slug', 'first-again'])).stdout).toBe(
     'content/blog/news/first-again.md\n',
@@ -117,22 +117,22 @@ test('an existing article is never overwritten', async () => {
 test.each(
   Object.entries({
     'blog A title --category nws':
-      'there is no category "nws" in content/blog (did you mean "news"?); the categories are news; --new-category creates it',
+      'there is no category "nws" in content/blog (did you mean "news"?); use one of news, or create the category with --new-category',
     'kb A title --category VPS':
-      'there is no category "VPS" in content/knowledgebase (did you mean "vps"?); the categories are dns, vps; --new-category creates it',
+      'there is no category "VPS" in content/knowledgebase (did you mean "vps"?); use one of dns, vps, or create the category with --new-category',
     'kb A title': '--category is missing; the categories in content/knowledgebase are dns, vps',
     'blog A title --new-category --category Our News':
       '--category must contain only lower-case letters, digits and hyphens (did you mean "our-news"?)',
     'blog A title --new-category --category ../x':
       '--category must contain only lower-case letters, digits and hyphens (did you mean "x"?)',
     'blgo A title --category news':
-      '"blgo" is not a kind of article (did you mean "blog"?); the kinds are blog, knowledgebase, kb',
+      '"blgo" is not a kind of article (did you mean "blog"?); use one of blog, knowledgebase, kb',
     'blog   --category news': 'the title must not be empty',
-    'blog 日本 --category news': 'no address can be made from this title; name one with --slug',
+    'blog 日本 --category news': 'no address can be derived from this title; set the address with --slug',
     'blog A title --category news --slug A B':
       '--slug must contain only lower-case letters, digits and hyphens (did you mean "a-b"?)',
     'blog A title of nobody --category news':
-      'the author is missing; name one with --author, or set yours once with: git config --global user.name "Your Name"',
+      'the author is missing; use --author, or set your name once with: git config --global user.name "Your Name"',
   }),
 )('new %s is refused, and writes nothing', async (line, message) => {
   const root = createSite();
@@ -163,7 +163,7 @@ test('a blog without any cover is refused, as the article could not be checked',
     'content/media/covers/cover.svg': undefined,
   });
   expect((await runNew(root, ['blog', 'A title', '--category', 'news'])).stderr).toBe(
-    'there is no cover picture yet; put one into content/media/covers first\n',
+    'there is no cover picture yet; save a picture in content/media/covers first\n',
   );
 });
 

@@ -3,7 +3,7 @@ import { Idiomorph } from 'idiomorph';
 let hidden = '';
 let running: AbortController | undefined;
 
-/** Shows the page as it is now, without a reload. */
+/** Updates the page without a reload. */
 async function refresh(): Promise<void> {
   running?.abort();
   const { signal } = (running = new AbortController());
@@ -11,7 +11,7 @@ async function refresh(): Promise<void> {
   const next = new DOMParser().parseFromString(await response.text(), 'text/html');
   document.title = next.title;
   document.body.dataset['build'] = next.body.dataset['build'];
-  // Keeps what has not changed: the scroll position, the focus, the typed text and loaded images.
+  // Morphing keeps the scroll position, the focus, typed text and loaded images.
   for (const selector of ['main', '#problems']) {
     const [shown, changed] = [document, next].map((page) => page.querySelector(selector)!);
     void Idiomorph.morph(shown!, changed!, { ignoreActiveValue: true });
@@ -21,7 +21,7 @@ async function refresh(): Promise<void> {
 
 const overlay = (): HTMLElement | null => document.querySelector<HTMLElement>('.overlay');
 
-/** Keeps the overlay hidden while its problems are the same. */
+/** Keeps a dismissed overlay hidden until the problems change. */
 function hideAgain(): void {
   const shown = overlay();
   if (shown) shown.hidden = shown.textContent === hidden;
@@ -33,7 +33,7 @@ function hide(): void {
 }
 
 function ignore(): void {
-  // Another refresh replaced this one, or the server restarts: its next event starts another.
+  // A newer refresh replaced this refresh, or the server restarts, and its next event starts another refresh.
 }
 
 const events = new EventSource('/preview/events');
@@ -45,12 +45,12 @@ events.addEventListener('open', () => {
   connection.textContent = '';
 });
 events.addEventListener('error', () => {
-  connection.textContent = 'Not connected: is npm run dev still running?';
+  connection.textContent = 'Not connected; check that npm run dev is running';
 });
 
 const retries = new WeakMap<HTMLImageElement, number>();
 
-// The server loads a release a moment after its event, so a new picture may still be missing.
+// The server loads a release shortly after the event, so a new picture may still be missing.
 document.addEventListener(
   'error',
   ({ target }) => {
@@ -70,7 +70,7 @@ document.addEventListener('keydown', ({ key }) => {
 document.addEventListener('click', (event) => {
   const target = event.target as Element;
   if (target.closest('.hide')) hide();
-  // Links between articles lead to the website; here they lead to the preview.
+  // Links between articles point to the website; redirect them to the preview.
   const link = target.closest('a');
   if (link?.origin === location.origin && /^\/(?:blog|knowledgebase)\//.test(link.pathname)) {
     link.pathname = `/preview${link.pathname}`;
@@ -85,5 +85,5 @@ document.addEventListener('input', ({ target }) => {
   void refresh().catch(ignore);
 });
 
-// Keeps the search of an open page.
+// The page filters while typing, so it needs no submit.
 document.addEventListener('submit', (event) => event.preventDefault());

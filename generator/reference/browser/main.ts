@@ -1,4 +1,4 @@
-/** The parts of Swagger UI that are used; only the page with the reference loads it. */
+/** Swagger UI, which only the page with the reference loads. */
 declare const SwaggerUIBundle: undefined | ((options: object) => Viewer);
 
 interface Description {
@@ -7,7 +7,7 @@ interface Description {
 
 const examples = [...document.querySelectorAll<HTMLElement>('.markdown-body pre')];
 
-// The examples become lines that can be copied, whichever address the page has.
+// Copied examples must work, so they get the address of the page.
 for (const part of examples.flatMap((example) => [...example.querySelectorAll('*')])) {
   for (const node of part.childNodes) {
     if (node instanceof Text) node.data = node.data.replaceAll('http://localhost:3000', location.origin);
@@ -21,7 +21,7 @@ function createButton(text: string, onClick: (button: HTMLButtonElement) => void
   return button;
 }
 
-/** Shows the examples of one client alone. */
+/** Shows only the examples of a client. */
 function chooseClient(name: string): void {
   for (const example of examples) example.hidden = (example.dataset['title'] ?? name) !== name;
   for (const button of document.querySelectorAll('.bar [aria-pressed]')) {
@@ -29,7 +29,7 @@ function chooseClient(name: string): void {
   }
 }
 
-/** Adds a bar above each example, or above the same one for several clients: a choice of the client, and a copy button. */
+/** Adds a bar above each example: a choice of clients if there are several, and a copy button. */
 function addBars(): void {
   for (const [at, example] of examples.entries()) {
     const { title } = example.dataset;
@@ -42,7 +42,7 @@ function addBars(): void {
       choice.setAttribute('aria-pressed', 'false');
       bar.append(choice);
     }
-    // Browsers have a clipboard for secure addresses alone.
+    // Browsers offer a clipboard only on secure origins.
     if ('clipboard' in navigator) {
       const copy = createButton('Copy', (button) => {
         const shown = same.find(({ hidden }) => !hidden)!;
@@ -58,31 +58,31 @@ function addBars(): void {
 }
 addBars();
 
-// Swagger UI has dark colors, but does not follow the browser.
+// Swagger UI has dark colors, but ignores the preference of the browser.
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const follow = (): void => void document.documentElement.classList.toggle('dark-mode', dark.matches);
 dark.addEventListener('change', follow);
 follow();
 
-/** Reads the OpenAPI document for trying. */
+/** Fetches the OpenAPI document, prepared for trying requests. */
 async function readDescription(): Promise<Description> {
   const response = await window.fetch('/v1/openapi.json');
-  if (!response.ok) throw new Error(`/v1/openapi.json answered ${response.status}`);
+  if (!response.ok) throw new Error(`/v1/openapi.json responded with ${response.status}`);
   const description = (await response.json()) as Description;
   const operations = Object.values(description.paths).flatMap((methods) => Object.values(methods));
-  // A filled in Idempotency-Key would be the same for all requests, and a filled in Range cuts the answer.
-  for (const { parameters } of operations) for (const one of parameters) if (one.in === 'header') delete one.example;
+  // A prefilled Idempotency-Key would be the same for all requests, and a prefilled Range cuts the response.
+  for (const { parameters } of operations) for (const each of parameters) if (each.in === 'header') delete each.example;
   return description;
 }
 
-/** Asks for the key that requests are sent with, in a dialog. This page alone keeps it; `show` gets what curl lines have for it. */
+/** Creates the dialog for the API key, which only this page keeps. Calls `show` with the key for curl examples. */
 function createKeyDialog(show: (key: string) => void) {
   const dialog = document.querySelector('dialog')!;
   const [field, isShown] = dialog.querySelectorAll('input');
   let key: string | undefined;
   dialog.addEventListener('close', () => {
     if (dialog.returnValue !== 'use') return;
-    // A key is often pasted with the words around it, as `npm start` prints them.
+    // A key is often pasted with surrounding text, as printed by `npm start`.
     [key = field!.value.trim()] = /hk_\w+/.exec(field!.value) ?? [];
     show(isShown!.checked ? key : 'YOUR_API_KEY');
   });
@@ -98,7 +98,7 @@ function createKeyDialog(show: (key: string) => void) {
   };
 }
 
-/** Adds what the viewer leaves out: names of fields for screen readers. */
+/** Adds labels and focus for accessibility, which the viewer lacks. */
 function complete(viewer: Element): void {
   for (const field of viewer.querySelectorAll(':is(select, textarea):not([aria-label])')) {
     const parameter = field.closest<HTMLElement>('[data-param-name]')?.dataset['paramName'];
@@ -107,7 +107,7 @@ function complete(viewer: Element): void {
   for (const example of viewer.querySelectorAll('pre:not([tabindex])')) example.setAttribute('tabindex', '0');
 }
 
-/** What this page needs of Swagger UI's system, which each of its components gets. */
+/** The parts of Swagger UI's system, passed to each component, that this page uses. */
 interface System {
   readonly React: { createElement(component: unknown, props: object | null, ...children: unknown[]): unknown };
   readonly getComponent: (name: string, hasSystem: true) => unknown;
@@ -116,7 +116,7 @@ interface Viewer {
   preauthorizeApiKey(scheme: string, key: string): void;
 }
 
-/** The viewer without its head and landmarks: the page has its own. */
+/** The viewer without head and landmarks, which the page has already. */
 const Page = ({ React, getComponent }: System) =>
   React.createElement(
     'div',
@@ -124,17 +124,16 @@ const Page = ({ React, getComponent }: System) =>
     ...['AuthorizeBtnContainer', 'operations'].map((name) => React.createElement(getComponent(name, true), null)),
   );
 
-/** Shows the reference. */
 async function showReference(createViewer: (options: object) => Viewer): Promise<void> {
   const dialog = createKeyDialog((key) => viewer.preauthorizeApiKey('apiKey', key));
   const wrapComponents = {
-    // One dialog for the key.
+    // The page has one dialog for the key.
     authorizeOperationBtn: () => () => null,
     authorizeBtn:
       (Button: unknown, { React }: System) =>
       (props: object) =>
         React.createElement(Button, { ...props, showPopup: false, onClick: dialog.open }),
-    // A link in a button could not be reached.
+    // A link in a button cannot be reached by keyboard.
     DeepLink:
       (_: unknown, { React }: System) =>
       (props: { readonly text: unknown }) =>
@@ -146,13 +145,13 @@ async function showReference(createViewer: (options: object) => Viewer): Promise
     plugins: [{ components: { Page }, wrapComponents }],
     layout: 'Page',
     requestInterceptor: dialog.addTo,
-    // Curl lines show the request as it was before the key was added.
+    // Curl examples show the request without the added key.
     showMutatedRequest: false,
-    // Nothing is sent to others, and no key is kept.
+    // Send nothing to third parties, and store no key.
     validatorUrl: null,
     persistAuthorization: false,
     queryConfigEnabled: false,
-    // Its colors are too faint, and it takes seconds for a long answer.
+    // The highlighter has too little contrast, and takes seconds for a long response.
     syntaxHighlight: { activated: false },
     tryItOutEnabled: true,
     deepLinking: true,
@@ -174,6 +173,6 @@ if (typeof SwaggerUIBundle !== 'undefined') {
   };
   new MutationObserver(plan).observe(viewer, { childList: true, subtree: true });
   showReference(SwaggerUIBundle).catch((error: Error) => {
-    viewer.textContent = `The reference cannot be shown: ${error.message}`;
+    viewer.textContent = `The reference cannot be loaded: ${error.message}`;
   });
 }

@@ -172,7 +172,7 @@ describeChromium((browser) => {
       await page.goto(`${url}/docs`);
       await expect
         .poll(() => page.locator('#viewer').innerText())
-        .toBe('The reference cannot be shown: /v1/openapi.json answered 429');
+        .toBe('The reference cannot be loaded: /v1/openapi.json responded with 429');
     });
   });
 

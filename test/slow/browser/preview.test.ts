@@ -222,7 +222,7 @@ describeChromium((browser) => {
       await page.goto(`${url}/preview`);
       await end();
       const connection = page.locator('#connection');
-      await expect.poll(() => connection.innerText()).toContain('is npm run dev still running?');
+      await expect.poll(() => connection.innerText()).toContain('check that npm run dev is running');
     });
   });
 });

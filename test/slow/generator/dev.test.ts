@@ -94,7 +94,7 @@ test('an error is printed once, named at each save, and keeps the old files unti
 
 test('after a first build with errors, dev says when the preview starts', async () => {
   const dev = await startDev({ 'content/blog/news/first.md': article({ date: 'soon' }, 'Text.\n') });
-  await expect.poll(dev.printed, eventually).toContain('the preview starts once the problems are fixed\n');
+  await expect.poll(dev.printed, eventually).toContain('the preview starts when the problems are fixed\n');
   writeFiles(dev.root, { 'content/blog/news/first.md': article({}, '## Details\n') });
   await expect.poll(dev.printed, eventually).toMatch(/changed content\/blog\/news\/first\.md; built: /);
 });

@@ -216,7 +216,8 @@ describe('a build that cannot be written', () => {
       expect(await buildLimited(root, blocks, '--no-cache')).toEqual({
         status: 1,
         stdout: '',
-        stderr: 'the release could not be written, and the current one stays as it is: EFBIG: file too large, write\n',
+        stderr:
+          'the release could not be written, and the current release is unchanged: EFBIG: file too large, write\n',
       });
       expect(readTree(join(root, 'dist'))).toEqual(before);
       expect(leftoversIn(root)).toEqual([]);
