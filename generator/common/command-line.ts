@@ -2,7 +2,7 @@ import { Command, CommanderError } from '@commander-js/extra-typings';
 import type { CommandUnknownOpts, OutputConfiguration } from '@commander-js/extra-typings';
 import { escapeControls } from './terminal.ts';
 
-/** An error that the user can fix. Only the message is printed; an empty message if the output already has the reason. */
+/** An error that the user can fix. Only the message is printed; it may be empty if the reason is printed already. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }

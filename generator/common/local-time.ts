@@ -1,6 +1,6 @@
 const dayMs = 86_400_000;
 
-/** Converts a local time to an instant (RFC 5545 3.3.5): the first of two, and a skipped time uses the former offset. */
+/** Converts a local time to an instant (RFC 5545 3.3.5): the first of two; a skipped time has the former offset. */
 export function toInstant(local: string, timezone: string): number {
   const shown = Date.parse(`${local}Z`);
   const offsetAt = offsetsOf(timezone);

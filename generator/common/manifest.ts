@@ -16,7 +16,7 @@ export function renderManifest({ files, ...head }: Manifest): string {
   return `${JSON.stringify(head).slice(0, -1)},"files":{\n${lines.join(',\n')}\n}}\n`;
 }
 
-/** Parses a manifest in slices: `JSON.parse` of 10,000 articles would block for 100 ms. Throws if the ID does not match. */
+/** Parses a manifest in slices: `JSON.parse` of 10,000 articles blocks for 100 ms. Throws if the ID does not match. */
 export async function parseManifest(text: string): Promise<Manifest> {
   const [first, ...lines] = text.split('\n');
   const { files = {}, ...rest } = JSON.parse(`${first}}}`) as Partial<Manifest>;

@@ -28,8 +28,8 @@ const checkOptions = {
 export const maxCorrections = 200;
 
 /**
- * Validates a value, and describes mismatches with hints for authors. `isQuoted` checks whether the value at a path is in
- * quotes. `hideValues` keeps values, which may be credentials, out of hints.
+ * Validates a value, and describes mismatches with hints for authors. `isQuoted` checks whether the value at a path is
+ * in quotes. `hideValues` keeps values, which may be credentials, out of hints.
  */
 export function validate<Schema extends z.ZodType>(
   schema: Schema,

@@ -32,8 +32,8 @@ export function mapWithTimeLimit<Item, Result>(
       const isFirst = results.length === done;
       const tookMs = (user + system) / 1000;
       spentMs = isFirst ? spentMs + tookMs : 0;
-      // The timeout is wall time, so an item that had little CPU gets another attempt. The timeout grows slowly, because that
-      // attempt may get the whole CPU: all attempts together must not take much more than twice the limit.
+      // The timeout is wall time, so an item that had little CPU gets another attempt. The timeout grows slowly,
+      // because that attempt may get the whole CPU: all attempts together must not take much more than twice the limit.
       const isOver = isFirst ? spentMs >= cpuMs * 0.2 : tookMs >= cpuMs * 0.5;
       if (isOver) {
         results.push(undefined);

@@ -151,7 +151,7 @@ const indexItemOf = ({ id, name, path }: Kind) =>
       .array(path)
       .max(5)
       .describe(
-        'Paths of up to five related articles: those with the most tags in common, then neighbours in the category.',
+        'Paths of up to five related articles: most tags in common first, then neighbours in the category.',
       ),
     tags: tagList.describe('Tags of the article.'),
     updated: IsoDate.nullable().describe('Day of the last significant change, YYYY-MM-DD; null if there is none.'),

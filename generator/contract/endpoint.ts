@@ -124,7 +124,7 @@ export interface EndpointResponse {
   readonly example?: unknown;
 }
 
-/** Creates a JSON response; the default example is that of the schema. */
+/** Creates a JSON response, by default with the example of the schema. */
 export const json = (
   description: string,
   schema: z.ZodType,

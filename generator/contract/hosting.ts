@@ -92,9 +92,9 @@ export const GameStateResponse = object(
 );
 
 /**
- * 1 to 1,024 characters, at least one visible: panels trim white space and format characters, and refuse an empty command.
- * Control characters and lone surrogates, which are not valid UTF-8, are refused. Format characters are listed one by one
- * because many generated clients do not support `\p{Cf}`.
+ * 1 to 1,024 characters, at least one visible: panels trim white space and format characters, and refuse an empty
+ * command. Control characters and lone surrogates, which are not valid UTF-8, are refused. Format characters are listed
+ * one by one because many generated clients do not support `\p{Cf}`.
  */
 const commandPattern =
   // oxlint-disable-next-line no-control-regex

@@ -4,7 +4,7 @@ import { z } from 'zod';
 export interface SchemaMeta {
   readonly id: string;
   readonly description: string;
-  /** An example; every schema of a whole response has one. */
+  /** An example, required for schemas of whole responses. */
   readonly example?: unknown;
 }
 

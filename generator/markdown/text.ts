@@ -1,6 +1,6 @@
 /**
- * Extracts headings and text of an article for the search, without code blocks and labels of the renderer. Patterns suffice
- * for HTML of `render`, which closes each element and escapes each `<` in a text.
+ * Extracts headings and text of an article for the search, without code blocks and labels of the renderer. Patterns
+ * suffice for HTML of `render`, which closes each element and escapes each `<` in a text.
  */
 export function toPlainText(html: string) {
   const headings: string[] = [];

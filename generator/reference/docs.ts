@@ -70,8 +70,8 @@ const localAddress = 'http://localhost:3000';
 const guide = readFileSync(new URL('../../docs/customers.md', import.meta.url), 'utf8');
 
 /**
- * Renders a page of /docs, with the address of the service in examples. Links start with a slash because the first page is
- * at /docs and at /docs/. Throws if docs/customers.md lacks the section.
+ * Renders a page of /docs, with the address of the service in examples. Links start with a slash because the first page
+ * is at /docs and at /docs/. Throws if docs/customers.md lacks the section.
  */
 export function renderPage(path: PagePath, host: Presentation): string {
   const info = toInfo(host);

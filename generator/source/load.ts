@@ -36,8 +36,8 @@ export function isEditorFile(path: string): boolean {
 }
 
 /**
- * Lists and hashes the regular files below a folder, without dot files and editor files. Reports symbolic links, special,
- * unreadable and oversized files, and paths that differ only in case or Unicode form.
+ * Lists and hashes the regular files below a folder, without dot files and editor files. Reports symbolic links,
+ * special, unreadable and oversized files, and paths that differ only in case or Unicode form.
  */
 export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder {
   const folder = { display: displayRoot(root), files: [] as SourceFile[] };

@@ -7,8 +7,8 @@ const maxBackoffMs = 300_000;
 const maxWaitMs = 86_400_000;
 
 /**
- * Polls the platform status immediately, at every interval, and when the page becomes visible again, but never in a hidden
- * page. While the service is unreachable, polls with backoff and does not call `onStatus`.
+ * Polls the platform status immediately, at every interval, and when the page becomes visible again, but never in a
+ * hidden page. While the service is unreachable, polls with backoff and does not call `onStatus`.
  */
 export function startPolling(
   { src, dataset: data }: HTMLScriptElement,

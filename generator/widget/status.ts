@@ -6,8 +6,8 @@ export interface WidgetStatus {
 }
 
 /**
- * Parses a status, limited to the components in `only` unless empty. Returns null for an unknown state, and undefined for
- * JSON of another format.
+ * Parses a status, limited to the components in `only` unless empty. Returns null for an unknown state, and undefined
+ * for JSON of another format.
  */
 export function toStatus(json: unknown, only: readonly string[]): WidgetStatus | null | undefined {
   const { status, ...lists } = Object(json) as Record<string, unknown>;

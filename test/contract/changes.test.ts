@@ -8,12 +8,12 @@ import { document } from './document.ts';
 const file = '__snapshots__/contract.json';
 const facts = toFacts(document);
 
-test('the contract is the reviewed one, and a breaking change needs a higher major version', async () => {
+test('a change of the contract fails until it is reviewed, and a breaking change until the major version is raised', async () => {
   const reviewed = JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8')) as Facts;
   const changes = findChanges(reviewed, facts);
   const majorOf = ({ version }: Facts): number => Number.parseInt(String(version?.['version']), 10);
   const breaks = changes.some((change) => change.endsWith(': breaking')) && majorOf(facts) === majorOf(reviewed);
-  // A hard failure comes before the file, so that `vitest -u` cannot write a breaking change.
+  // Fails before the snapshot: `vitest -u` must not accept a breaking change.
   if (breaks) expect(changes, 'undo the breaking change, or raise the major version in contract/docs.ts').toEqual([]);
   expect.soft(changes, 'accept these changes with: npx vitest run test/contract -u').toEqual([]);
   await expect(renderFacts(facts)).toMatchFileSnapshot(file);
@@ -23,7 +23,7 @@ type Value = Record<string, any>; // eslint-disable-line typescript/no-explicit-
 
 type Edit = (document: Value) => void;
 
-/** Finds the changes that an edit makes to a copy of the document. */
+/** Finds the changes after an edit of a copy of the document. */
 function changesAfter(edit: Edit): string[] {
   const edited = structuredClone(document) as Value;
   edit(edited);
@@ -159,10 +159,10 @@ test.each<[change: string, Edit]>([
     'response BlogIndexItem.related: maxItems changed from 5 to 4: compatible',
     (d) => (field(d, 'related', 'BlogIndexItem')['maxItems'] = 4),
   ],
-])('a change is described: %s', (change, edit) => {
+])('the change is described: %s', (change, edit) => {
   expect(changesAfter(edit)).toEqual([change]);
 });
 
-test('a changed description is no change of the contract', () => {
+test('a changed description does not change the contract', () => {
   expect(changesAfter((d) => (shape(d, 'InfoResponse')['description'] = 'Another text.'))).toEqual([]);
 });

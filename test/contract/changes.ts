@@ -7,7 +7,7 @@ type Json = Readonly<Record<string, unknown>>;
 /** The facts of a contract by name, such as `GET /v1/info 200` or `response InfoResponse.version`. */
 export type Facts = Readonly<Record<string, Json>>;
 
-/** Extracts every fact that a client may rely on from an OpenAPI document; descriptions and examples are none. */
+/** Extracts all facts that clients may rely on from an OpenAPI document, without descriptions and examples. */
 export function toFacts(document: OpenApi): Facts {
   const { schemas, headers: headerComponents } = document.components;
   const facts: Record<string, Json> = { version: { version: document.info.version } };
@@ -77,7 +77,7 @@ function flatten(name: string, schema: Json, required?: boolean): [name: string,
   ];
 }
 
-/** Picks the keywords of a schema, without those of its fields. */
+/** Picks the keywords of a schema, without the schemas inside. */
 function keywordsOf(schema: Json): Json {
   const { description: _, properties: __, required: ___, items: ____, additionalProperties, $ref, ...rest } = schema;
   const others: Record<string, unknown> = rest;
@@ -95,15 +95,15 @@ function keywordsOf(schema: Json): Json {
   };
 }
 
-/** Renders facts as JSON, one a line. */
+/** Renders facts as JSON, one per line. */
 export function renderFacts(facts: Facts): string {
   const lines = Object.entries(facts).map(([name, fact]) => `${JSON.stringify(name)}: ${JSON.stringify(fact)}`);
   return `{\n${lines.join(',\n')}\n}\n`;
 }
 
 /**
- * Describes every change between two contracts as compatible or breaking. A request must not accept less. A response must
- * not hold more: its shapes are closed, so even an added field breaks clients that validate it.
+ * Describes all changes between two contracts as compatible or breaking. Requests must not accept less. Responses must not
+ * contain more: their shapes are closed, so an added field breaks clients that validate responses.
  */
 export function findChanges(before: Facts, after: Facts): string[] {
   const removed = Object.keys(before).filter((name) => !(name in after));
@@ -141,7 +141,7 @@ function compareFacts(name: string, before: Json, after: Json): string[] {
   });
 }
 
-/** Compares what a keyword allows: `narrows` if a value is no longer allowed, `widens` if another one is. */
+/** Compares the allowed values of a keyword: `narrows` if values were lost, `widens` if values were added. */
 function compareValues(keyword: string, from: unknown, to: unknown) {
   const show = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value));
   let change = `changed from ${show(from)} to ${show(to)}`;
@@ -153,7 +153,7 @@ function compareValues(keyword: string, from: unknown, to: unknown) {
     const isNumber = (value: unknown, types: unknown): boolean =>
       value === 'integer' && without('number', types).length === 0;
     [narrows, widens] = [lost.some((value) => !isNumber(value, to)), gained.some((value) => !isNumber(value, from))];
-    // A response may have more headers than described, not less.
+    // Clients may rely on a header.
     if (keyword === 'headers') widens = narrows;
   } else if (/^(?:exclusiveM|m)(?:in|ax)/.test(keyword)) {
     const isMaximum = keyword.toLowerCase().includes('max');
@@ -162,12 +162,12 @@ function compareValues(keyword: string, from: unknown, to: unknown) {
   } else if (typeof (to ?? from) === 'boolean') {
     [narrows, widens] = [to === true, from === true];
   }
-  // Programs must not rely on these.
+  // Clients must not rely on these keywords.
   if (['errors', 'messages', 'tags', 'version'].includes(keyword)) [narrows, widens] = [false, false];
   return { narrows, widens, change };
 }
 
-/** Lists the values that only the first of two lists has. */
+/** Lists the values of a list that another list lacks. */
 function without(list: unknown, other: unknown): unknown[] {
   return [list].flat().filter((value) => ![other].flat().some((same) => isDeepStrictEqual(value, same)));
 }

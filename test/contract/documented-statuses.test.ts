@@ -23,7 +23,7 @@ import {
 } from '../server/targets.ts';
 import { document, operationsOf } from './document.ts';
 
-/** Every described status of every operation, `operation status code`; the code is that of the example. */
+/** All documented statuses as `operation status code`, with the error code of the example. */
 const described = operationsOf(document).flatMap(({ operationId, responses }) =>
   Object.entries(responses).flatMap(([status, { content = {} }]) => {
     const codes = Object.values(content).flatMap(({ examples = {} }) => Object.keys(examples));
@@ -31,23 +31,23 @@ const described = operationsOf(document).flatMap(({ operationId, responses }) =>
   }),
 );
 
-/** What no test produces, and why. */
+/** Statuses that no test can produce, with the reason. */
 const unseen: Readonly<Record<string, string>> = {
-  'getHealth 500 internal_error': 'Its route cannot fail; every endpoint has the same error hook.',
+  'getHealth 500 internal_error': 'The route cannot fail; all endpoints share one error hook.',
   'getReady 500 internal_error': 'As getHealth.',
   'getInfo 500 internal_error': 'As getHealth.',
   'getStatus 500 internal_error': 'As getHealth: a failed source is 503.',
   'listDomainTlds 500 internal_error': 'As getHealth: a failed source is 502.',
   'searchDomain 500 internal_error': 'As getHealth: a failed source is 502.',
   'sendFeedback 500 internal_error': 'As getHealth: a failed chat is 502, and a failed store is logged.',
-  'sendFeedback 500 feedback_not_built': 'The message is built of checked text, so no request makes that fail.',
+  'sendFeedback 500 feedback_not_built': 'The message consists of validated text, so no request makes it fail.',
 };
 
 const seen = new Set<string>();
-/** The bodies that differ from the example of their code, for the message of a failure. */
+/** Bodies that match no example, for the failure message. */
 const otherBodies: string[] = [];
 
-/** Records an answer; the code of an error is that of the example with the same body. */
+/** Records a response, with the error code of the example with the same body. */
 function record(name: EndpointName, { status, text, headers }: Answer): number {
   const { path, method } = describeEndpoint(name);
   const operation = document.paths[path.replace('*}', '}')]![method === 'GET' ? 'get' : 'post']!;
@@ -79,7 +79,7 @@ const statusesOf = (names: readonly EndpointName[], run: (name: EndpointName) =>
   names.reduce<Promise<number[]>>(async (before, name) => [...(await before), await run(name)], Promise.resolve([]));
 const all = (names: readonly unknown[], status: number): number[] => names.map(() => status);
 
-test('200, 304 and 405', async () => {
+test('each endpoint responds with 200, 304 and 405', async () => {
   const app = await sharedApp();
   expect(await statusesOf(endpointNames, (name) => produce(app, name))).toEqual(all(endpointNames, 200));
   const unchanged = { headers: { 'If-None-Match': '*' } };
@@ -88,7 +88,7 @@ test('200, 304 and 405', async () => {
   expect(await statusesOf(endpointNames, (name) => produce(app, name, deleting))).toEqual(all(endpointNames, 405));
 });
 
-test('429', async () => {
+test('each limited endpoint responds with 429', async () => {
   stopClock();
   const app = await serveShared({ RATELIMIT_BURST: '1', RATELIMIT_RPS: '1' });
   const limited = endpointNames.filter((name) => isLimited(describeEndpoint(name).path));
@@ -96,7 +96,7 @@ test('429', async () => {
   expect(await statusesOf(limited, (name) => produce(app, name))).toEqual(all(limited, 429));
 });
 
-test('400, 401, 403, 404, 409 and 422 of endpoints with a key', async () => {
+test('endpoints with a key respond with 400, 401, 403, 404 and 422', async () => {
   const { app, world } = await serveHosting();
   const withKey = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
   const before = Date.now() - 1;
@@ -136,7 +136,7 @@ test('400, 401, 403, 404, 409 and 422 of endpoints with a key', async () => {
   await produce(app, 'sendGameCommand');
 });
 
-test('502 of endpoints with a key, and 409 while an action runs', async () => {
+test('endpoints with a key respond with 502, and with 409 while an action runs', async () => {
   const { app, world } = await serveHosting({ UPSTREAM_TIMEOUT_SECONDS: '60' });
   world.panel.fail({ status: 500 });
   world.hetzner.fail({ status: 500 });
@@ -149,18 +149,18 @@ test('502 of endpoints with a key, and 409 while an action runs', async () => {
 
   world.panel.fail('hang');
   world.hetzner.fail('hang');
-  // Whichever of two arrives later is answered first.
+  // The later of two requests gets the first response.
   const conflicts = await statusesOf(acting, async (name) => {
     const headers = { 'Idempotency-Key': `order-${name}` };
     const requests = [1, 2].map(() => askEndpoint(app, name, { headers }));
-    // The other one ends with the server.
+    // The other request ends with the server.
     for (const request of requests) request.catch(() => undefined);
     return record(name, await Promise.race(requests));
   });
   expect(conflicts).toEqual(all(acting, 409));
 });
 
-test('500 of files, and of endpoints with a key', async () => {
+test('files and endpoints with a key respond with 500', async () => {
   const root = await copyProject();
   const app = await serveShared({ DIST_DIR: join(root, 'dist'), RELEASE_CACHE_BYTES: '0' });
   for (const file of Object.keys(readManifest(root).files)) truncateSync(join(root, 'dist/current', file), 0);
@@ -174,7 +174,7 @@ test('500 of files, and of endpoints with a key', async () => {
   expect(await statusesOf(keyed, (name) => produce(hosting, name))).toEqual(all(keyed, 500));
 });
 
-test('400, 404, 415, 500, 502 and 503 of single endpoints', async () => {
+test('single endpoints respond with 202, 206, 400, 404, 415, 416 and 502', async () => {
   const app = await sharedApp();
   const article = '/v1/blog/article';
   const guide = '/v1/kb/article';
@@ -208,7 +208,7 @@ test('400, 404, 415, 500, 502 and 503 of single endpoints', async () => {
   expect(await produce(failing, 'sendFeedback')).toBe(502);
 });
 
-test('the states of the service that last', async () => {
+test('endpoints respond with 404, 500, 502 and 503 in lasting states of the service', async () => {
   const kuma = await createKumaUpstream();
   kuma.fail({ status: 500 });
   const app = await serveShared({ ...kuma.settings });
@@ -230,7 +230,7 @@ test('the states of the service that last', async () => {
   expect(await produce(empty, 'getSitemap')).toBe(404);
 });
 
-test('every described status was produced, with the body of its example, or has a reason why not', () => {
+test('every documented status was produced with the body of its example, except for listed reasons', () => {
   const missing = described.filter((one) => !seen.has(one) && !(one in unseen));
   expect(missing, `other bodies: ${[...new Set(otherBodies)].join('\n')}`).toEqual([]);
   expect(Object.keys(unseen).filter((one) => seen.has(one) || !described.includes(one))).toEqual([]);

@@ -4,10 +4,10 @@ import { ask } from '../server/ask.ts';
 import { operationsOf } from './document.ts';
 import { exampleRequest, serveSample } from './sample-app.ts';
 
-/** The operations whose examples the file has: a new one begins as `null`. */
+/** The operations with recorded examples; a new operation starts as `null`. */
 const recorded = Object.keys(recordedExamples);
 
-/** Cuts a body for an example: two entries of a list, two of a map of the catalog, one of a feed or sitemap. */
+/** Shortens a body for an example: two entries of a list or catalog map, one entry of a feed or sitemap. */
 function shorten(value: unknown): unknown {
   if (typeof value === 'string' && value.startsWith('<?xml')) return shortenXml(value);
   if (Array.isArray(value)) return value.slice(0, 2).map(shorten);
@@ -19,7 +19,7 @@ function shorten(value: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Keeps the first entry, with the beginning of its text. */
+/** Keeps the first entry, with the start of the text. */
 function shortenXml(xml: string): string {
   const entries = [...xml.matchAll(/<(entry|url)>.*?<\/\1>/gs)];
   const last = entries.at(-1)!;
@@ -30,11 +30,11 @@ function shortenXml(xml: string): string {
 const byMethod = (one: { method: string }, other: { method: string }): number =>
   one.method === other.method ? 0 : one.method < other.method ? -1 : 1;
 
-test('the example of each request gets the example of its response, from the sample content', async () => {
+test('each example request returns the example response from the sample content', async () => {
   const app = await serveSample();
   const { document } = app;
   const examples: Record<string, unknown> = {};
-  // Actions come last: after one, what was known of the state no longer counts.
+  // Actions come last, because an action invalidates the known state.
   for (const operation of operationsOf(document).toSorted(byMethod)) {
     const { path, method, operationId, responses } = operation;
     const { target, ...request } = exampleRequest(path, operation, app.key);
@@ -51,14 +51,14 @@ test('the example of each request gets the example of its response, from the sam
     } else if (operationId === 'openGameConsole') {
       expect(example).toEqual({ ...body, websocket: { ...(body['websocket'] as object), token: expect.any(String) } });
     } else if (operationId === 'getKey') {
-      // The key of the tests may do all, at any rate.
+      // The key of the tests has all scopes and no limits.
       const { scopes, limits, ...own } = example as Record<string, unknown>;
       expect({ ...body, scopes, limits }).toEqual({ ...own, scopes, limits });
     } else if (operationId.endsWith('State')) {
       expect(example).toEqual({ ...body, checked_at: expect.any(String) });
     } else expect({ operationId, body: shorten(example) }).toEqual({ operationId, body: shorten(body) });
   }
-  // `vitest -u` writes the file; the description has these examples from the next run on.
+  // `vitest -u` writes the file; the next run uses the new examples.
   const text = `${JSON.stringify(examples, null, 2)}\n`;
   await expect(text).toMatchFileSnapshot('../../generator/contract/examples.json');
 });

@@ -12,13 +12,13 @@ type JsonSchema = z.core.JSONSchema.JSONSchema;
 
 const operations = operationsOf(document);
 
-test('the document is deterministic, and has the expected versions', () => {
+test('the document is deterministic and has the expected versions', () => {
   expect(JSON.parse(JSON.stringify(renderOpenApi(files, presentation)))).toEqual(document);
   expect(document.openapi).toBe('3.1.1');
   expect(document.info.version).toBe('1.0.0');
 });
 
-test('the paths of the document are the endpoints of the contract, without the pages for people', () => {
+test('the document has all endpoints of the contract except human-facing pages', () => {
   const described = operations.map(({ path, method, operationId }) => [operationId, method.toUpperCase(), path]);
   const programs = Object.entries<Endpoint>(endpoints).filter(([, { isPage }]) => !isPage);
   const served = programs.map(([name, { method, path }]) => [name, method, path.replace('*}', '}')]);
@@ -27,7 +27,7 @@ test('the paths of the document are the endpoints of the contract, without the p
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
 });
 
-test('every object refuses unknown fields, and lists its required fields', () => {
+test('every object refuses unknown fields and lists required fields', () => {
   const open: string[] = [];
   const walk = (value: unknown, at: string): void => {
     if (typeof value !== 'object' || value === null) return;
@@ -58,7 +58,7 @@ test('every component and every property has a description', () => {
   expect(bare).toEqual([]);
 });
 
-test('the document says who answers questions, where the API is, and which resources it has', () => {
+test('the document has a contact, a server and the tags in use', () => {
   expect(document.info.contact).toEqual({ name: expect.any(String), url: expect.stringMatching(/^https:/) });
   expect(document.servers).toEqual([{ url: '/', description: expect.stringMatching(/\.$/) }]);
   for (const { description } of document.tags) expect(description).toMatch(/^[A-Z].+\.$/);
@@ -66,7 +66,7 @@ test('the document says who answers questions, where the API is, and which resou
   expect(new Set(used)).toEqual(new Set(document.tags.map(({ name }) => name)));
 });
 
-test('every answer has an example, scripts and files too', () => {
+test('every response has an example, including scripts and files', () => {
   const contents = operations.flatMap(({ operationId, responses }) =>
     Object.entries(responses).flatMap(([status, { content = {} }]) =>
       Object.values(content).map((one) => ({ name: `${operationId} ${status}`, ...one })),
@@ -80,7 +80,7 @@ describe.each(operations)('$operationId', (operation) => {
   const { operationId, summary, security, parameters, requestBody, responses } = operation;
   const endpoint: Endpoint = endpoints[operationId as keyof typeof endpoints];
 
-  test('has a summary, and says whether it needs a key', () => {
+  test('has a summary, a description and the required key', () => {
     expect(summary).toMatch(/^[A-Z].+[^.]$/);
     expect(security).toEqual(endpoint.access ? [{ apiKey: [] }] : []);
     expect(operation.tags).toHaveLength(1);
@@ -89,21 +89,21 @@ describe.each(operations)('$operationId', (operation) => {
     if (access) expect(operation.description).toContain(access === 'any_key' ? 'any valid key' : access.scope);
   });
 
-  test('describes its body, if it has one, by a component', () => {
+  test('describes the body with a component', () => {
     expect(requestBody?.required).toBe(endpoint.body?.required);
     const content = requestBody?.content['application/json'];
     expect(content?.schema).toEqual(endpoint.body && { $ref: expect.stringMatching(/^#\/components\/schemas\/\w+$/) });
     if (endpoint.body) expect(endpoint.body.schema.parse(content?.example)).toEqual(content?.example);
   });
 
-  test('describes each parameter, with a valid example', () => {
+  test('describes each parameter with a valid example', () => {
     for (const { description, example, schema } of parameters) {
       expect(description).toMatch(/\.$/);
       expect(z.fromJSONSchema(schema).parse(example)).toEqual(example);
     }
   });
 
-  test('shows an example of each error as it is sent', () => {
+  test('shows each error as sent', () => {
     const style = endpoint.errorStyle;
     const type = errorMediaTypes[style].split(';')[0]!;
     const errors = Object.entries(responses).filter(

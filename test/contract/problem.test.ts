@@ -5,7 +5,7 @@ import { document, operationsOf } from './document.ts';
 
 const codes = Object.keys(problems) as ProblemCode[];
 
-test('the codes that no operation describes have these statuses, and the contract pins the others', () => {
+test('errors outside of operations have the expected statuses', () => {
   const contents = operationsOf(document).flatMap(({ responses }) =>
     Object.values(responses).flatMap(({ content = {} }) => Object.values(content)),
   );
@@ -22,7 +22,7 @@ test('the codes that no operation describes have these statuses, and the contrac
 describe.each(codes)('%s', (code) => {
   const { message } = problems[code];
 
-  test('is one line of lower-case text', () => {
+  test('is one line that starts in lower case', () => {
     const text = renderProblem('text', code);
     expect(text).toBe(`${message[0]!.toLowerCase()}${message.slice(1)}\n`);
     expect(text).toMatch(/^[a-z][\x20-\x7e]{5,80}[^.\s]\n$/);

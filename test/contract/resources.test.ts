@@ -40,21 +40,21 @@ describe.each(Object.keys(staticFiles) as StaticFileName[])('%s', (name) => {
   const target = targetOf(name);
   const params = { category: 'the-category', slug: 'the-slug', path: 'some/path.svg', source: 'plans', version: '0a' };
 
-  test('matches the file that its own template produces', () => {
+  test('matches the file of its own template', () => {
     expect(matchFile(fillTemplate(file, params))).toEqual({ name, target: target && fillTemplate(target, params) });
   });
 
-  test('uses only template names in its target that its file has', () => {
+  test('uses only names of the file in its target', () => {
     expect(namesIn(file)).toEqual(expect.arrayContaining(namesIn(target ?? '')));
   });
 
-  test('has a schema if it is JSON, and a media type if it is not', () => {
+  test('has a schema if JSON, else a media type', () => {
     const isJson = file.endsWith('.json');
     expect([schema !== undefined, mediaType !== undefined]).toEqual([isJson, !isJson]);
   });
 });
 
-test('every endpoint that serves files has a file, and every target an endpoint', () => {
+test('every endpoint of stored files has a file, and every target has an endpoint', () => {
   const targets = (Object.keys(staticFiles) as StaticFileName[]).flatMap((name) => targetOf(name)?.split('?')[0] ?? []);
   const paths = Object.values(endpoints).flatMap(({ path, stored }) => (stored === 'file' ? [path] : []));
   expect([...new Set(targets)].toSorted()).toEqual(paths.toSorted());

@@ -7,16 +7,16 @@ import { temporaryFolder } from '../helpers/project.ts';
 import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 
-/** The server with the sample content, and the OpenAPI document of its release. */
+/** A server with the sample content, and the OpenAPI document of the release. */
 export type SampleApp = Awaited<ReturnType<typeof serveSample>>;
 
-/** Serves the sample content of this repository until the test ends, with the servers that the examples of the document name. */
+/** Serves the sample content until the test ends, with the servers from the examples of the document. */
 export async function serveSample() {
   const world = await createHostingWorld(temporaryFolder());
   const record = { provider: 'panel', ref: world.panel.wings.uuid, logFile: null } as const;
   await world.store.servers.put({ server: 'game:demo', ...record });
   await world.store.servers.put({ server: 'vps:demo', ...record, provider: 'cloud', ref: '42' });
-  // The cursors of the examples are those of this key.
+  // The cursors in the examples belong to this key.
   const { id, text: key, hash: secretHash } = generateApiKey({ id: 'AbCdEfGhIj01' });
   const createdAt = Date.parse('2026-03-01T12:00:00Z');
   const label = 'Control panel of Example Ltd';
@@ -38,7 +38,7 @@ export async function serveSample() {
   return { ...app, key, document };
 }
 
-/** Adds three actions; the example of a page is the second one alone. */
+/** Adds three actions; the example page has only the second action. */
 async function addExampleActions({ addAction }: HostingWorld, key: string): Promise<void> {
   const server = 'game:demo';
   const actions = [
@@ -51,7 +51,7 @@ async function addExampleActions({ addAction }: HostingWorld, key: string): Prom
   }
 }
 
-/** The request that an operation's description gives as its example. */
+/** Creates the example request of an operation. */
 export function exampleRequest(path: string, operation: Operation, key: string) {
   const { parameters, requestBody, security } = operation;
   const inQuery = new URLSearchParams();

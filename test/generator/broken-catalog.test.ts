@@ -5,7 +5,7 @@ import type { Problems } from './problems.ts';
 
 const gameFile = 'catalog/games/broken-#.yaml';
 
-/** A game with one plan; each field of the plan is on its own line, from line 5 on. */
+/** Creates a game with one plan, whose fields start on line 5, one per line. */
 function game(fields: Readonly<Record<string, string | undefined>> = {}, top?: string): string {
   const plan = {
     name: 'Small',
@@ -55,7 +55,7 @@ describe('a plan is refused', () => {
   });
 });
 
-describe('the message about a number says what to write', () => {
+describe('the message about a number suggests a correction', () => {
   const unit = 'write a number without a unit, with a dot before decimals';
   const testHints = (name: string, place: string, hints: Readonly<Record<string, string>>): void => {
     const toProblem = (hint: string) => `${place}  "plans[0].${name}" must be a number, not text (${hint})`;
@@ -124,7 +124,7 @@ describe('a game is refused', () => {
   });
 });
 
-describe('two plans of one name are a warning', () => {
+describe('two plans with the same name are a warning', () => {
   const plan = (name: string): string =>
     `  - { name: ${name}, ram: 1, storage: 1, price: 1, orderLink: "https://a.example/", soldOut: false }`;
   testProblems(gameFile, (names) => toGame(names.split(' ').map(plan).join('\n')), {
@@ -132,7 +132,7 @@ describe('two plans of one name are a warning', () => {
   });
 });
 
-describe('the key of a game is refused, with the name to use:', () => {
+describe('the key of a game is refused with a better name:', () => {
   const slug = 'the file name must contain only lower-case letters, digits and hyphens';
   const letter = 'the file name must contain at least one letter';
 
@@ -151,7 +151,7 @@ describe('the key of a game is refused, with the name to use:', () => {
   });
 });
 
-describe('a file is not part of the catalog if it is', () => {
+describe('a file is not part of the catalog:', () => {
   const all = 'the catalog consists of domains.yaml, status.yaml, services/<key>.yaml, games/<key>.yaml';
   const toReason = (hint: string): string => `this file is not part of the catalog (${hint})`;
 
@@ -240,7 +240,7 @@ describe('the entry of a TLD is refused', () => {
 
 const statusFile = 'catalog/status.yaml';
 
-/** A status.yaml with a maintenance; each of its fields is on its own line, from line 4 on. */
+/** Creates a status.yaml with a maintenance, whose fields start on line 4, one per line. */
 function toMaintenance(fields: string): string {
   const all = {
     title: 'Move',
@@ -290,7 +290,7 @@ describe('a monitor is refused', () => {
     'monitors:\n  - { name: A, url: "https://a.example" }\n  - { name: A, tcp: "a.example:1" }\nmaintenance: []\n':
       '3:13  two monitors are named "A" (rename one of them)',
     'maintenance: []\n': '1:1  missing field "monitors"',
-    // Maintenance may be missing.
+    // Maintenance is optional.
     'monitors:\n  - { name: Website, url: "https://www.example.com" }\n': [],
   });
 });
@@ -325,7 +325,7 @@ describe('maintenance is refused', () => {
   });
 });
 
-describe('the message about the start of a maintenance says what to write', () => {
+describe('the message about the start of a maintenance suggests a correction', () => {
   const start = '6:12  "maintenance[0].start" must be a local time of the form YYYY-MM-DDTHH:MM';
   const toStart = (fields: string): string => toMaintenance(`end: 2026-12-03T02:00; ${fields}`);
   testProblems(statusFile, toStart, {
@@ -334,7 +334,7 @@ describe('the message about the start of a maintenance says what to write', () =
   });
 });
 
-describe('a time of a maintenance that does not exist is a warning', () => {
+describe('a maintenance at a skipped local time is a warning', () => {
   const skipped = (field: string, time: string): string =>
     `"maintenance[0].${field}" does not exist in Europe/Berlin: the clocks go forward (write ${time})`;
 
@@ -349,7 +349,7 @@ describe('a time of a maintenance that does not exist is a warning', () => {
   });
 });
 
-/** A source with a URL in double quotes, as YAML escapes it, and where it is reported. */
+/** Sources with a URL in double quotes, escaped like YAML, and the reported location. */
 const sources: readonly (readonly [file: string, place: string, write: (url: string) => string])[] = [
   ['catalog/domains.yaml', '1:12  "order_url"', (url) => `order_url: "${url}{domain}"\ntlds: {}\n`],
   ['catalog/domains.yaml', '2:22  "tlds..com.order_url"', (url) => `tlds:\n  .com: { order_url: "${url}" }\n`],
@@ -383,7 +383,7 @@ const faults: readonly (readonly [url: string, message: string])[] = [
   ['https://example.com/\\"a', 'must not contain " (write %22)'],
 ];
 
-describe.each(sources)('in %s a URL at %s holds no character that would be lost or end it:', (file, place, write) => {
+describe.each(sources)('in %s, a URL at %s with an unsafe character is refused:', (file, place, write) => {
   const toMessage = (message: string): string =>
     write('').includes('{domain}') ? message.replace('.com/)', '.com/{domain})') : message;
   testProblems(
@@ -393,7 +393,7 @@ describe.each(sources)('in %s a URL at %s holds no character that would be lost 
   );
 });
 
-test.each(sources)('in %s a URL at %s may hold what those characters are written as', async (file, place, write) => {
+test.each(sources)('in %s, a URL at %s may have the escaped forms of unsafe characters', async (file, place, write) => {
   // The URL of an RDAP server has no query.
   const url = `https://example.com/%20%3Cb%3E%22/ü${place.includes('rdap') ? '' : '?a=1&b[]=2#c'}`;
   expect(await problemsOf(createProject({ [file.replace('#', '1')]: write(url) }))).toEqual([]);

@@ -55,7 +55,7 @@ describe('a field is refused', () => {
     'aliases: /blog/old': '7:10  "aliases" must be a list, not text (write [/blog/old])',
     'aliases: [/blog/old, /knowledgebase/old]': '7:22  "aliases[1]" must be a former path that starts with /blog/',
     'aliases: ["/blog/old news/a"]': noAlias,
-    // These leave their place.
+    // Paths that leave their folder.
     'aliases: [/blog/../../x]': noAlias,
     'aliases: [/blog/./x]': noAlias,
     'aliases: [/blog/news/..]': noAlias,
@@ -70,7 +70,7 @@ describe('a field is refused', () => {
   });
 });
 
-describe('the message about a value says what to write', () => {
+describe('the message about a value suggests a correction', () => {
   const testHints = (name: string, problem: string, hints: Readonly<Record<string, string | undefined>>): void => {
     const toProblem = (hint: string | undefined) => problem + (hint === undefined ? '' : ` (write ${hint})`);
     const rows = Object.entries(hints).map(([value, hint]) => [`${name}: ${value}`, toProblem(hint)]);
@@ -90,7 +90,7 @@ describe('the message about a value says what to write', () => {
     '2026-11-18T10:00': '2026-11-18',
     '2026-11-18 10:00:00 +01:00': '2026-11-18',
     '2026-11-18T10:00:00.000Z': '2026-11-18',
-    // Not certain.
+    // Ambiguous values.
     '31.02.2026': undefined,
     '18. November 2026': undefined,
     '2026-11': undefined,
@@ -158,7 +158,7 @@ describe('a text that YAML cuts off at a # is a warning', () => {
     'date: 2026-01-01 #fixed': [],
     'cover: /media/covers/cover.svg #old': [],
     'draft: false #todo': [],
-    // An error, as nothing is left.
+    // An error, because the value is empty.
     'title: #1 choice':
       '2:8  "title" must be text, not empty (the text after # is a comment in YAML; write "#1 choice")',
     'title: I am #1; date: soon': [`2:13  ${cut('title', '#1', '"I am #1"')}`, `4:7  "date" ${noDate}`],
@@ -200,7 +200,7 @@ describe('the fields updated and tags', () => {
   });
 });
 
-describe('invalid front matter hides no other problem:', () => {
+describe('invalid front matter does not hide other problems:', () => {
   const soon = (fields: Readonly<Record<string, string>>, body = 'Text.\n'): Files => ({
     [file]: article({ date: 'soon', ...fields }, body),
   });
@@ -226,7 +226,7 @@ describe('invalid front matter hides no other problem:', () => {
       `${file}:9:1  there is no article /blog/news/gone`,
     ],
     'no text': [soon({ cover: '/media/covers/gone.svg' }, ''), badDate, noCover, noText],
-    'a text that cannot be rendered hides no missing cover': [
+    'a text that cannot be rendered': [
       soon({ cover: '/media/covers/gone.svg', date: '2026-01-01' }, ''),
       noCover,
       noText,
@@ -263,7 +263,7 @@ describe('authors.yaml is refused with', () => {
   });
 });
 
-describe('what is probably mistyped or copied is a warning, with a form that is silent:', () => {
+describe('a probably mistyped or copied value is a warning, and the corrected value is not:', () => {
   const news = 'content/blog/news';
   const first = `${news}/first.md`;
   testProjects({

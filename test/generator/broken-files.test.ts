@@ -11,7 +11,7 @@ const valid = article({}, 'Text.\n');
 
 const slug = 'must contain only lower-case letters, digits and hyphens';
 
-describe('the name of an article is refused, with the name to use:', () => {
+describe('the name of an article is refused with a better name:', () => {
   testPaths(valid, {
     'content/blog/news/Upper.md': `"Upper" ${slug} (rename it to "upper.md")`,
     'content/blog/news/two words.md': `"two words" ${slug} (rename it to "two-words.md")`,
@@ -75,7 +75,7 @@ describe('a file in the wrong folder is refused:', () => {
   });
 });
 
-describe('a media file is refused, with the name to use:', () => {
+describe('a media file is refused with a better name:', () => {
   const types = 'avif, gif, jpeg, jpg, m4a, mp3, mp4, ogg, opus, pdf, png, svg, wav, webm, webp';
   const badPath = 'a media path may contain only letters, digits, dots, hyphens and underscores';
   testPaths(valid, {
@@ -104,7 +104,7 @@ describe('a media file is refused, with the name to use:', () => {
   });
 });
 
-describe('a file of the catalog is refused, with the name to use:', () => {
+describe('a catalog file is refused with a better name:', () => {
   testPaths(valid, {
     'catalog/games/rust.yml': 'catalog files must end in .yaml (rename it to "rust.yaml")',
     'catalog/games/Rust Server.yml': 'catalog files must end in .yaml (rename it to "rust-server.yaml")',
@@ -141,7 +141,7 @@ describe('a path that is not a regular file', () => {
     },
   );
 
-  test('is a folder even if it is named like an article', async () => {
+  test('may be a folder with the name of an article', async () => {
     const root = createProject();
     mkdirSync(join(root, 'content/blog/news/folder.md'));
     expect(await problemsOf(root)).toEqual([]);
@@ -153,7 +153,7 @@ describe('a path that is not a regular file', () => {
   });
 });
 
-describe('files of editors and file managers are no content:', () => {
+describe('files of editors and file managers are ignored:', () => {
   const names = '#x.md# x.md~ 4913 x.md.tmp x.md.orig Thumbs.db desktop.ini ~$x.docx sedX1y2Z3'.split(' ');
   const folders = ['content', 'content/blog/news', 'content/media/kb', 'catalog/games'];
   const files = folders.flatMap((folder) => names.map((name) => [`${folder}/${name}`, 'x'] as const));
@@ -176,7 +176,7 @@ test.each(['content', 'catalog'])(
 
 const broken = 'content/blog/news/broken.md';
 
-/** Ten valid lines, followed by bytes. */
+/** Creates ten valid lines, followed by bytes. */
 const withBytes = (...bytes: number[]): Files => ({
   [broken]: Buffer.concat([Buffer.from(article({}, 'Text.\n\n')), Buffer.from(bytes)]),
 });
@@ -196,11 +196,11 @@ describe('a text is refused with its line if', () => {
       { [broken]: Buffer.from(article({}, 'Text.\n\n\xF6\n').replaceAll('\n', '\r'), 'latin1') },
       latin,
     ],
-    'it is little-endian UTF-16': [{ [broken]: Buffer.from(`\uFEFF${valid}`, 'utf16le') }, utf16],
-    'it is big-endian UTF-16': [{ [broken]: Buffer.from(`\uFEFF${valid}`, 'utf16le').swap16() }, utf16],
-    'it holds a NUL': [{ [broken]: article({}, 'Text.\n\nTe\0xt.\n') }, `${broken}:11:3  ${nul}`],
-    'its front matter holds a NUL': [{ [broken]: article({ title: 'A\0B' }, 'Text.\n') }, `${broken}:2:9  ${nul}`],
-    'it is YAML with invalid bytes': [
+    'the text is little-endian UTF-16': [{ [broken]: Buffer.from(`\uFEFF${valid}`, 'utf16le') }, utf16],
+    'the text is big-endian UTF-16': [{ [broken]: Buffer.from(`\uFEFF${valid}`, 'utf16le').swap16() }, utf16],
+    'the text contains a NUL': [{ [broken]: article({}, 'Text.\n\nTe\0xt.\n') }, `${broken}:11:3  ${nul}`],
+    'the front matter contains a NUL': [{ [broken]: article({ title: 'A\0B' }, 'Text.\n') }, `${broken}:2:9  ${nul}`],
+    'a YAML file has invalid bytes': [
       {
         'catalog/domains.yaml': 'tlds: {}\n# \0\n',
         'catalog/services/web.yaml': Buffer.from('# Preise\nname: M\xFCller\n', 'latin1'),

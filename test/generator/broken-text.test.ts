@@ -6,7 +6,7 @@ import { problemsOf, testTexts, testProjects } from './problems.ts';
 const conflict =
   'unresolved merge conflict (keep one of the two texts, and delete the lines with <<<<<<<, ======= and >>>>>>>)';
 
-describe('an article that would take too long is refused:', () => {
+describe('an article that takes too long to render is refused:', () => {
   const nested = 'lists or quotes are nested more than 100 levels deep (flatten them)';
   const rows: [name: string, markdown: string, problem: string][] = [
     ['101 nested lists', `${'- '.repeat(101)}x\n`, `6:1  ${nested}`],
@@ -172,9 +172,9 @@ describe('a mistake in the text is reported at its line and column:', () => {
   });
 });
 
-describe('what readers would not see, or see as it was written, is reported with a form that is silent:', () => {
+describe('text that is lost or shown as markup is reported, and the corrected text is not:', () => {
   const rows: Readonly<Record<string, readonly [silent: string, ...problems: string[]]>> = {
-    // The parser does not say where the element ends that a list or a footnote ends.
+    // The parser gives no end to elements that a list or footnote closes.
     'One <b>two[^1]\n\n[^1]: Three <i>four\n': [
       'One <b>two</b>[^1]\n\n[^1]: Three <i>four</i>\n',
       '9:5  warning: <b> is not closed: it also applies to the following text (write </b> at the end)',
@@ -313,7 +313,7 @@ test('mistakes in drafts, scheduled and broken articles are reported', async () 
   );
 });
 
-test('warnings are reported again when an article comes from the cache, and are errors in a strict build', async () => {
+test('warnings about a cached article are reported again, and are errors in a strict build', async () => {
   const root = createProject({ 'content/blog/news/page.md': article({ title: 'We are #1' }, 'One.\n\n# Two\n') });
   const problems = [
     'content/blog/news/page.md:2:15  warning: "title" ends before #1, which is a comment in YAML (write "We are #1")',
@@ -322,7 +322,7 @@ test('warnings are reported again when an article comes from the cache, and are 
   const build = (options = {}): Promise<string[]> => problemsOf(root, { checkOnly: false, lenient: true, ...options });
   expect(await build()).toEqual(problems);
   expect(await build()).toEqual(problems);
-  // Now the article comes from the cache, since only another article changed.
+  // Only another article changed, so this article comes from the cache.
   writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nChanged.\n') });
   expect(await build()).toEqual(problems);
   expect(await build({ lenient: false, strict: true })).toEqual(problems.map((line) => line.replace('warning: ', '')));
@@ -373,12 +373,12 @@ describe('a link is an error if', () => {
     'content/blog/news/target.md': article(fields, 'Text.\n'),
   });
   testProjects({
-    'it leads to a draft': [linked({ draft: 'true' }), `${file}:9:7  the article /blog/news/target is a draft`],
-    'it leads to a scheduled article': [
+    'the target is a draft': [linked({ draft: 'true' }), `${file}:9:7  the article /blog/news/target is a draft`],
+    'the target is a scheduled article': [
       linked({ date: '2027-01-01' }),
       `${file}:9:7  the article /blog/news/target is not published before 2027-01-01`,
     ],
-    'its target does not exist; each such link is reported': [
+    'the target does not exist; each such link is reported': [
       { [file]: article({}, '[a](a1.md) and [b](b2.md)\n\n[a](a1.md)\n') },
       `${file}:9:1  there is no article /blog/news/a1`,
       `${file}:9:16  there is no article /blog/news/b2`,
@@ -429,17 +429,17 @@ describe('a link is not an error if', () => {
       `${file}:12:1  warning: there is no heading or anchor #detials in /blog/news/first (did you mean "details"?)`,
       `${file}:12:23  warning: there is no heading or anchor #nope in /blog/news/links (until it exists, leave it out)`,
     ],
-    'it is in a draft whose front matter has a mistake': [
+    'the article is a draft with a mistake in its front matter': [
       { [file]: article({ title: '"A', draft: 'true' }, '[x](none.md)\n') },
       `${file}:2:8  this quote is not closed (add " at the end of the text)`,
       `${file}:10:1  warning: there is no article /blog/news/none (until it exists, leave it out)`,
     ],
-    'it is in a draft that is written as "yes"': [
+    'the article is a draft by the value "yes"': [
       { [file]: article({ draft: 'yes' }, '[x](none.md)\n') },
       `${file}:7:8  "draft" must be true or false, not text (write true)`,
       `${file}:10:1  warning: there is no article /blog/news/none (until it exists, leave it out)`,
     ],
-    'a draft leads to another': [
+    'a draft links to another draft': [
       {
         [file]: article({ draft: 'true' }, '[x](target.md)\n'),
         'content/blog/news/target.md': article({ draft: 'true' }, 'Text.\n'),
@@ -456,7 +456,7 @@ describe('a link is not an error if', () => {
       'content/knowledgebase/dns/records.md:6:4  the article /knowledgebase/vps/ssh is a draft',
       'content/knowledgebase/vps/ssh.md:7:1  warning: there is no /media/kb/map.svg in content/ (until it exists, leave it out)',
     ],
-    'a scheduled article leads to another': [
+    'a scheduled article links to another scheduled article': [
       {
         [file]: article({ date: '2027-02-01' }, '[x](target.md)\n'),
         'content/blog/news/target.md': article({ date: '2027-01-01' }, 'Text.\n'),
@@ -487,7 +487,7 @@ describe('an alias is an error if', () => {
 
   testProjects({
     'an article has the path': [aliases('[/blog/news/first]'), taken('7:11', 'news/first', first)],
-    'it is the article itself': [aliases('[/blog/news/second]'), taken('7:11', 'news/second', second)],
+    'the article itself has the path': [aliases('[/blog/news/second]'), taken('7:11', 'news/second', second)],
     'another article has it too': [
       aliases('[/blog/a, /blog/old]', { aliases: '[/blog/old]' }),
       taken('7:20', 'old', first),

@@ -12,7 +12,7 @@ const noAlias =
 
 const problemsOfArticle = (text: string): Promise<string[]> => problemsOf(createProject({ [file]: text }));
 
-/** An article with this YAML as its front matter. */
+/** Creates an article with YAML as the front matter. */
 const withYaml = (yaml: string): string => `---\n${yaml}\n---\n\nText.\n`;
 
 /** Nested lists of aliases: ten lines that expand to a billion words. */
@@ -42,13 +42,13 @@ describe('YAML is refused with line and column', () => {
     '%YAML 1.1': '2:10  unexpected text (remove it, or put the whole text in quotes)',
   });
 
-  test('it has thousands of nested levels in one line', async () => {
+  test('with thousands of nested levels in one line', async () => {
     for (const yaml of [`title: ${'['.repeat(10_000)}`, '? '.repeat(5000), `${'- '.repeat(5000)}x`]) {
       expect(await problemsOfArticle(withYaml(yaml))).toEqual([`${file}:1:1  the YAML is nested too deeply`]);
     }
   });
 
-  test('aliases expand to a billion words; each alias is reported', async () => {
+  test('with aliases that expand to a billion words; each alias is reported', async () => {
     const problems = await problemsOfArticle(withYaml(billionLaughs()));
     expect(problems).toHaveLength(81);
     expect([problems[0], problems[80]]).toEqual([`${file}:3:8  ${noAlias}`, `${file}:11:40  ${noAlias}`]);
@@ -63,12 +63,12 @@ describe('YAML is accepted', () => {
       '7:1  unknown field "<<" (the fields are title, description, date, author, cover, category, draft, updated, tags, aliases)',
     // An anchor without an alias, and a comment.
     'title: &a A # a comment; author: "#1"': [],
-    // Control characters, which clients must escape.
+    // Control characters, which are escaped in JSON.
     'title: "a\\u001b[31mb"': [],
   });
 });
 
-test('a key that is a list prints no warning of a library', async () => {
+test('a list as a key causes no warning of a library', async () => {
   const root = createProject({ [file]: '---\n? [\u001Bcred]\n: x\n---\n\nText.\n' });
   const { stderr } = await runGenerator(['check'], { cwd: root });
   expect(stderr).not.toContain('Warning');
@@ -94,14 +94,14 @@ describe('wrong indentation is one problem, at the line:', () => {
   });
 });
 
-describe('a merge conflict is one problem, at its first line', () => {
+describe('a merge conflict is one problem at the first line', () => {
   const conflict =
     'unresolved merge conflict (keep one of the two texts, and delete the lines with <<<<<<<, ======= and >>>>>>>)';
 
   const one = '<<<<<<< HEAD\ntitle: A\n=======\ntitle: B\n>>>>>>> branch';
   testFrontMatter({
     'title: A\n<<<<<<< HEAD\ndate: 2026-01-01\n=======\ndate: 2026-01-02\n>>>>>>> branch\nauthor: M': `3:1  ${conflict}`,
-    // The style that shows the common ancestor.
+    // The diff3 style, with the common ancestor.
     'title: A\n<<<<<<< HEAD\nauthor: A\n||||||| 1234567\nauthor: B\n=======\nauthor: C\n>>>>>>> branch': `3:1  ${conflict}`,
     [`${one}\n${one}`]: [`2:1  ${conflict}`, `7:1  ${conflict}`],
     'title: A\n>>>>>>> branch': `3:1  ${conflict}`,
@@ -121,7 +121,7 @@ describe('a merge conflict is one problem, at its first line', () => {
   });
 });
 
-describe('a text that needs quotes is shown with them:', () => {
+describe('a text that needs quotes is suggested with quotes:', () => {
   const begins = (sign: string): string => `a text that starts with ${sign} must be in quotes`;
 
   testFrontMatter({
@@ -145,7 +145,7 @@ describe('a text that needs quotes is shown with them:', () => {
   });
 });
 
-describe('what is not closed is reported where it begins:', () => {
+describe('an unclosed quote or bracket is reported at its start:', () => {
   testFrontMatter({
     'title: "A\ndescription: B\ndate: C': '2:8  this quote is not closed (add " at the end of the text)',
     'title: "A\ndescription: "B"\ndate: C': '2:8  this quote is not closed (add " at the end of the text)',
@@ -178,7 +178,7 @@ describe('other mistakes in YAML are reported in plain words:', () => {
       '2:15  a comma is missing before this field',
   });
 
-  describe('also two that do not depend on each other', () => {
+  describe('and two independent mistakes are both reported', () => {
     testFrontMatter({
       'title: News: two\nauthor: @marit\ndescription: B': [
         '2:8  a text that contains ": " must be in quotes (write "News: two")',
@@ -233,7 +233,7 @@ test('code in front matter never runs', async () => {
   const texts = [
     ...languages.map((language) => `---${language}\n${code}\n---\n\nText.\n`),
     ...tags.map((tag) => article({ title: `${tag} ${JSON.stringify(code)}` }, 'Text.\n')),
-    // A second block is text.
+    // A second block is plain text.
     article({}, `---js\n${code}\n---\n`),
   ];
   const toFile = (at: number): string => `content/blog/news/code-${String(at).padStart(2, '0')}.md`;
@@ -245,7 +245,7 @@ test('code in front matter never runs', async () => {
   ]);
   expect(traces()).toEqual({ global: false, file: false });
 
-  // It runs if gray-matter parses the file without our checks.
+  // Without our checks, gray-matter would run the code.
   matter(texts[0]!);
   expect(traces()).toEqual({ global: true, file: true });
 });

@@ -126,7 +126,7 @@ test('check writes nothing', async () => {
   expect(readdirSync(root).toSorted()).toEqual(['catalog', 'content']);
 });
 
-test('check passes with a warning, and says that a pull request fails', async () => {
+test('check with a warning passes, and announces that a pull request fails', async () => {
   const root = createProject({ 'content/blog/news/first.md': article({}, '# One\n\n## Details\n') });
   const { status, stderr } = await runIn(root, 'check');
   expect(status).toBe(0);
@@ -166,7 +166,7 @@ describe('--lenient', () => {
     expect(strict.stderr.split('\n').slice(0, 3)).toEqual(problems.map((line) => line.replace('warning: ', '')));
   });
 
-  test('reports everything else as an error', async () => {
+  test('reports other problems as errors', async () => {
     const root = createProject({ ...broken, 'content/blog/news/first.md': article({ title: '5' }, '## Details\n') });
     const { status, stderr } = await runIn(root, 'build', '--lenient');
     expect(status).toBe(1);
@@ -182,7 +182,7 @@ describe('--lenient', () => {
   });
 });
 
-test('if the release cannot be written, the command prints one line and fails', async () => {
+test('a release that cannot be written fails with one line', async () => {
   const root = createProject({ 'dist/releases': 'a file where the folder should be' });
   const { stderr, status } = await runCommand('build', ...foldersOf(root), '--out', join(root, 'dist'));
   expect(stderr).toMatch(
@@ -191,7 +191,7 @@ test('if the release cannot be written, the command prints one line and fails', 
   expect(status).toBe(1);
 });
 
-test('if dist is a file, the command prints one line and fails', async () => {
+test('a dist that is a file fails with one line', async () => {
   expect(await runIn(createProject({ dist: 'x' }), 'build')).toEqual(
     refusal('DIST_DIR: the folder cannot be created (EEXIST)'),
   );
@@ -208,7 +208,7 @@ test('a terminal shows the progress of the build', async () => {
   expect(stderr).toContain('\r\u001B[Kok: 4 articles');
 });
 
-/** Files with problems of the catalog, of file names, of front matter, of YAML and of links. */
+/** Files with problems in the catalog, file names, front matter, YAML and links. */
 const broken: Files = {
   'catalog/games/7.yaml': 'name: Seven\nsoldOut: false\nsoldOutMessage: ""\nplans: []\n',
   'catalog/status.yaml': 'monitors: []\nmaintenance: soon\n',
@@ -240,7 +240,7 @@ async function createBroken(): Promise<string> {
 }
 
 describe('a build with problems in many files', () => {
-  test('reports all of them, ordered by file and line, ends with status 1, and leaves dist as it was', async () => {
+  test('reports all problems by file and line, exits with status 1, and leaves dist unchanged', async () => {
     const root = await createBroken();
     const before = readTree(join(root, 'dist'));
     const { status, stdout, stderr } = await runIn(root, 'build', '--no-cache');
@@ -252,7 +252,7 @@ describe('a build with problems in many files', () => {
     expect(readTree(join(root, 'dist'))).toEqual(before);
   });
 
-  test('reports the same in every working directory, with paths relative to it', async () => {
+  test('reports the same problems in every working directory, with relative paths', async () => {
     const root = await createBroken();
     const { stderr } = await runIn(join(root, 'dist'), 'check', ...foldersOf(root));
     expect(stderr.split('\n').slice(0, -2)).toEqual(problems.map((line) => `../${line}`));
@@ -309,7 +309,7 @@ describe('the text of a source file', () => {
     expect(stderr.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202E]/u);
   });
 
-  test('cannot end an annotation, begin another or change its file', async () => {
+  test('cannot end an annotation, start another or change its file', async () => {
     const { stdout } = await runIn(createProject(hostile), 'check', '--format', 'github');
     const [first, second, ...others] = stdout.split('\n').slice(0, -1);
     expect(first).toMatch(/^::error file=content\/blog\/news\/a\.md,line=7,col=1::/);
@@ -328,7 +328,7 @@ describe('the text of a source file', () => {
 
 afterEach(() => vi.unstubAllEnvs());
 
-/** Runs `build` on a project with the given environment. */
+/** Runs `build` on a project with an environment. */
 async function buildWith(root: string, environment: Record<string, string>) {
   for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
   return runCommand('build', ...foldersOf(root), '--out', join(root, 'dist'), '--now', '2026-11-20');
@@ -336,7 +336,7 @@ async function buildWith(root: string, environment: Record<string, string>) {
 
 const feedOf = (root: string): string => readReleased(root, 'public/v1/blog/feed.xml');
 
-test('build reads the addresses and the name of the service and the page for help from the environment', async () => {
+test('build reads addresses, name and support page of the service from the environment', async () => {
   const root = createProject();
   const urls = { SITE_URL: 'https://www.example.com/', PUBLIC_URL: 'https://API.example.com:443/v/' };
   await buildWith(root, { ...urls, SITE_NAME: 'Nord', SUPPORT_URL: 'https://nord.example/help' });
@@ -347,7 +347,7 @@ test('build reads the addresses and the name of the service and the page for hel
   );
 });
 
-test('build reads them from files that <NAME>_FILE names', async () => {
+test('build reads settings from the files in <NAME>_FILE', async () => {
   const root = createProject();
   const file = join(temporaryFolder(), 'url');
   writeFileSync(file, ' https://www.example.com\n');
@@ -355,12 +355,12 @@ test('build reads them from files that <NAME>_FILE names', async () => {
   expect(feedOf(root)).toContain('href="https://www.example.com/blog"');
 });
 
-describe('content in a repository of its own is', () => {
+describe('content in a separate repository is', () => {
   const settingsOf = (root: string) => ({
     CONTENT_DIR: join(root, 'site/content'),
     CATALOG_DIR: join(root, 'site/catalog'),
   });
-  /** Runs a command in the folder of the program, with the settings of content elsewhere. */
+  /** Runs a command in the folder of the program, with settings for content elsewhere. */
   const runElsewhere = (root: string, ...args: string[]) => {
     for (const [name, value] of Object.entries(settingsOf(root))) vi.stubEnv(name, value);
     return runIn(join(root, 'program'), ...args);
@@ -377,7 +377,7 @@ describe('content in a repository of its own is', () => {
     ).toContain('nothing:1:1  the folder does not exist');
   });
 
-  test('built, and added to by new', async () => {
+  test('built, and extended by new', async () => {
     const root = temporaryFolder();
     createProject({}, join(root, 'site'));
     expect((await runElsewhere(root, 'build')).stderr).toMatch(/^release [0-9a-f]{16} in dist: 4 articles, 0 warnings/);
@@ -403,7 +403,7 @@ describe('content in a repository of its own is', () => {
   });
 });
 
-describe('wrong addresses are refused by name, without their values, and nothing is built:', () => {
+describe('wrong addresses are refused by name without values, and nothing is built:', () => {
   const rule = 'must be an http or https URL without user, query and fragment';
 
   test.each<[string, Record<string, string>, string]>([

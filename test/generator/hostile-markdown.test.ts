@@ -9,7 +9,7 @@ import { publish, publishTable } from './render.ts';
 type Node = DefaultTreeAdapterTypes.Node;
 type Element = DefaultTreeAdapterTypes.Element;
 
-/** GitHub's list of elements and ours, written out so that a change in the list of the sanitiser fails a test. */
+/** The allowed elements, written out to detect changes in the sanitiser. */
 const elements = new Set(
   (
     'a abbr audio b blockquote br code dd del details div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr i img input ins kbd li mark ol p picture pre q ' +
@@ -26,19 +26,19 @@ const addresses: Readonly<Record<string, ReadonlySet<string>>> = {
   srcset: web,
   poster: web,
 };
-/** Own media: other sites could track readers. */
+/** Only media of this site: other sites could track readers. */
 const players = new Set(['audio', 'source', 'video']);
 const forbidden =
   /^(?:on.*|style|srcdoc|formaction|form|background|data|autoplay|crossorigin|data-lines|data-size|ping|target|download|http-equiv|content|manifest|is|slot|xmlns.*|xlink:.*|autofocus|contenteditable)$/i;
 
-/** Finds what a browser could run, load or misparse in HTML. It uses a parser that follows the HTML standard. */
+/** Finds HTML that a browser could run, load or misparse, with a parser that follows the HTML standard. */
 function findDangers(html: string): string[] {
   const dangers = new Set<string>();
   for (const scriptingEnabled of [true, false]) {
     visit(parseFragment(html, { scriptingEnabled }), (node) => {
       for (const danger of dangersOf(node)) dangers.add(danger);
     });
-    // In a page, the HTML must not close its parent element, nor include what follows.
+    // In a page, the HTML must not close the parent element or swallow the following text.
     const page = parse(`<!doctype html><main>${html}</main><footer></footer>`, { scriptingEnabled });
     const order: string[] = [];
     visit(page, (node) => {
@@ -48,7 +48,7 @@ function findDangers(html: string): string[] {
     });
     if (order.join(' ') !== 'main footer') dangers.add(`breaks out of its place: ${order.join(' ')}`);
   }
-  // Parsing and serialising again, as innerHTML does in a browser, must not change it.
+  // Parsing and serialising again, like innerHTML, must not change the HTML.
   const once = serialize(parseFragment(html));
   if (serialize(parseFragment(once)) !== once) dangers.add('means something else when it is written again');
   return [...dangers];
@@ -78,7 +78,7 @@ function dangersOf(node: Node): string[] {
 function dangersOfAttribute({ tagName }: Element, name: string, value: string): string[] {
   if (forbidden.test(name)) return [`${tagName} ${name}`];
   if (name === 'id' || name === 'name') {
-    // The generator makes the ids of headings; authors write all other ids, also those of raw headings.
+    // The generator creates the ids of Markdown headings; authors write all other ids, including raw headings.
     const own = value.startsWith('user-content-') || (/^h[1-6]$/.test(tagName) && name === 'id' && !clobbers(value));
     return own ? [] : [`${tagName} ${name}=${value}`];
   }
@@ -93,7 +93,7 @@ function dangersOfAttribute({ tagName }: Element, name: string, value: string): 
     .map((url) => `${tagName} ${name}=${url}`);
 }
 
-/** Whether an id hides a property of the document, of a form or of every object (DOM clobbering). */
+/** Checks whether an id shadows a property of documents, forms or objects (DOM clobbering). */
 function clobbers(id: string): boolean {
   const names =
     'location name cookie body forms images links scripts title domain history top self parent attributes nodename';
@@ -101,7 +101,7 @@ function clobbers(id: string): boolean {
 }
 
 const toText = (markdown: string) => `The text begins.\n\n${markdown}\n`;
-// The targets of their links do not exist, which is only a warning in a lenient build.
+// The link targets do not exist, which is only a warning in a lenient build.
 const pages = publishTable(Object.values(hostileMarkdown).map(toText), { lenient: true });
 
 test.each(Object.entries(hostileMarkdown))('the HTML is safe for %s', async (_, markdown) => {
@@ -142,11 +142,11 @@ test('safe HTML is unchanged', async () => {
   expect(findDangers(html)).toEqual([]);
 });
 
-test.each([...texts, ...Object.values(hostileMarkdown)])('a text is parsed as remark-gfm parses it: %j', (markdown) => {
+test.each([...texts, ...Object.values(hostileMarkdown)])('the text is parsed like remark-gfm: %j', (markdown) => {
   expect(parseMarkdown(markdown)).toEqual(reference.parse(markdown));
 });
 
-// test/slow/ compares ten times as many.
-test('random combinations of texts are parsed as remark-gfm parses them', () => {
+// test/slow/ compares ten times as many texts.
+test('random combinations of texts are parsed like remark-gfm', () => {
   expect(findDifferences(300, 1)).toEqual([]);
 });

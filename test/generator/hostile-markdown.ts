@@ -1,4 +1,4 @@
-/** Names and texts of Markdown that must not become HTML that runs, loads or hides anything. */
+/** Hostile Markdown by name; its HTML must not run, load or hide anything. */
 export const hostileMarkdown: Readonly<Record<string, string>> = {
   // Elements
   'a script': '<script>alert(1)</script>',
@@ -133,7 +133,7 @@ export const hostileMarkdown: Readonly<Record<string, string>> = {
   'an address in the text':
     'https://example.com/"onclick=alert(1) www.example.com/<script>alert(1)</script> a@b.c"onclick=x',
   'a task': '- [x] <input type=text autofocus onfocus=alert(1)>',
-  // HTML that changes its meaning when it is parsed again
+  // HTML that changes its meaning when parsed again
   'a comment that ends early': '<!--> <script>alert(1)</script> --> <!--!> <img src=x onerror=alert(1)> -->',
   'a comment that ends oddly': '<!-- --!><script>alert(1)</script><!-- -->',
   'an unclosed comment': '<!-- <b>x',

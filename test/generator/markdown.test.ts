@@ -38,7 +38,7 @@ describe('GitHub-flavoured Markdown', () => {
 });
 
 describe('footnotes', () => {
-  /** The ids of a page, and the ids that its links to the same page refer to. */
+  /** The ids of a page, and the ids in its internal links. */
   function anchorsOf(html: string) {
     const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id!);
     const targets = [...html.matchAll(/ href="#([^"]+)"/g)].map(([, target]) => target!);
@@ -79,14 +79,14 @@ describe('alerts', () => {
   const toBox = (title: string, html: string) =>
     `<div class="markdown-alert markdown-alert-${title.toLowerCase()}">\n<p class="markdown-alert-title">${title}</p>\n${html}</div>`;
 
-  describe('begin with', () => {
+  describe('start with', () => {
     testHtml(
       { NOTE: 'Note', TIP: 'Tip', IMPORTANT: 'Important', WARNING: 'Warning', CAUTION: 'Caution', note: 'Note' },
       { toMarkdown: (mark) => `> [!${mark}]\n> Text.\n`, toHtml: (title) => toBox(title, '<p>Text.</p>\n') },
     );
   });
 
-  describe('may begin their text with', () => {
+  describe('may start their text with', () => {
     testHtml(
       {
         '**Bold** text.': '<p><strong>Bold</strong> text.</p>',
@@ -152,7 +152,7 @@ describe('a block of code', () => {
   const [arrows, dashes] = ['>'.repeat(120), '- '.repeat(120)];
   const line = (text: string, names = ''): string => `<span class="line${names}">${text}\n</span>`;
 
-  // An article with raw HTML is parsed once more.
+  // Raw HTML makes the renderer parse the article again.
   describe.each([
     ['plain Markdown', '', ''],
     ['an article with raw HTML', '<kbd>x</kbd>\n\n', '<p><kbd>x</kbd></p>\n'],
@@ -168,7 +168,7 @@ describe('a block of code', () => {
         // An empty first line stays.
         '```\n\na\n\nb\n```\n': '<pre tabindex="0"><code>\na\n\nb\n</code></pre>',
         '```text\n\n\na\n```\n': toCode('\n\na', 'text'),
-        // These do not count as nesting.
+        // Markers in code do not count as nesting.
         [`\`\`\`\n${arrows}\n\`\`\`\n`]: `<pre tabindex="0"><code>${arrows}\n</code></pre>`,
         [`\`\`\`\n${dashes}\n\`\`\`\n`]: `<pre tabindex="0"><code>${dashes}\n</code></pre>`,
         '```text title="server.ts"\na\n```\n':
@@ -183,7 +183,7 @@ describe('a block of code', () => {
           `<pre tabindex="0"><code class="hljs language-js"><span class="line"><span class="hljs-comment">/* a\n</span></span>` +
           '<span class="line highlighted"><span class="hljs-comment">  b */</span> <span class="hljs-title function_">c</span>();\n' +
           '</span></code></pre>',
-        // The lines of a diff say what they change.
+        // A diff marks added and removed lines.
         '```diff title="x" {1}\n--- a\n-b\n+c\n d\n```\n':
           `<pre data-title="x" tabindex="0"><code class="hljs language-diff">` +
           line('<span class="hljs-comment">--- a</span>', ' highlighted') +
@@ -284,7 +284,7 @@ describe('a heading', () => {
     });
   });
 
-  describe('has a unique id, also if other headings have the same text', () => {
+  describe('has a unique id, even if other headings have the same text', () => {
     testHtml({
       '# A\n\n# A\n\n# A-1\n\n# A\n\n# Name\n\n# Name\n':
         '<h1 id="a">A</h1>\n<h1 id="a-1">A</h1>\n<h1 id="a-1-1">A-1</h1>\n<h1 id="a-2">A</h1>\n' +
@@ -306,7 +306,7 @@ describe('a link to a heading or an anchor', () => {
   const ofHeadings = ['name', 'gr%C3%B6%C3%9Fe', 'größe', '100-', 'user-content-mine'];
   const ofElements = ['mine', 'spot', 'place', 'fn-note'];
 
-  /** Whether the first link of an article leads to an anchor of a page. */
+  /** Checks whether the first link of an article points to an anchor of a page. */
   function hasAnchor(html: string, link: string): boolean {
     const [, hash = ''] = / href="[^"#]*#([^"]*)"/.exec(link)!;
     return [hash, decodeURIComponent(hash)].some((id) => html.includes(`id="${id}"`) || html.includes(`name="${id}"`));
@@ -324,7 +324,7 @@ describe('a link to a heading or an anchor', () => {
   const files = { 'content/knowledgebase/vps/target.md': guide('Target', target) };
   const others = publishTable([...ofHeadings, ...ofElements].map(toOther), { files, lenient: true });
 
-  // The sanitiser prefixes the ids of elements, so a link from another article would not find them.
+  // The sanitiser prefixes the ids of elements, so links from other articles would be dead.
   test.each([...ofHeadings, ...ofElements])('works in another article only for headings: #%s', async (anchor) => {
     const { html } = await others(toOther(anchor));
     expect(html).toMatch(/^<p><a href="\/knowledgebase\/vps\/target#/);

@@ -8,7 +8,7 @@ import { readTree } from './tree.ts';
 
 const today = new Date().toISOString().slice(0, 10);
 
-/** Creates a project with a picture for each of two dated articles. */
+/** Creates a project with two dated articles, each with a picture. */
 function createSite(changes: Files = {}): string {
   return createProject({
     'content/blog/news/second.md': article({ date: '2026-03-04', cover: '/media/covers/second.svg' }, 'Second.\n'),
@@ -17,7 +17,7 @@ function createSite(changes: Files = {}): string {
   });
 }
 
-/** Runs `new` in a project, for a user with this name in the configuration of git. */
+/** Runs `new` in a project, with a user name in the configuration of git. */
 function runNew(root: string, args: readonly string[], name = 'Aino Lehtinen'): Promise<CommandResult> {
   const config = join(temporaryFolder(), 'gitconfig');
   writeFileSync(config, name && `[user]\n\tname = ${name}\n`);
@@ -28,7 +28,7 @@ function runNew(root: string, args: readonly string[], name = 'Aino Lehtinen'): 
 
 const check = (root: string, ...args: string[]): Promise<CommandResult> => runIn(root, 'check', '--strict', ...args);
 
-test('a blog article gets an address, today, its author and a cover, and passes the check as a draft', async () => {
+test('a blog article gets address, date, author and cover, and passes the check as a draft', async () => {
   const root = createSite();
   const { status, stdout, stderr } = await runNew(root, [
     'blog',
@@ -66,7 +66,7 @@ test.each(['knowledgebase', 'kb'])('a %s article has no date, author or cover', 
   expect((await check(root)).status).toBe(0);
 });
 
-test('an article that is published with the description of the template is reported', async () => {
+test('publishing an article with the description of the template is reported', async () => {
   const root = createSite();
   const { stdout } = await runNew(root, ['kb', 'Reverse DNS', '--category', 'dns']);
   const file = join(root, stdout.trim());
@@ -86,7 +86,7 @@ test('a category without articles takes the cover of the newest blog article', a
   expect((await check(root)).status).toBe(0);
 });
 
-test('an author who is not in authors.yaml is named at once, with the line to add there', async () => {
+test('an author who is missing in authors.yaml is reported with the line to add', async () => {
   const root = createSite({ 'content/authors.yaml': 'Marit: {}\n' });
   const create = (title: string, name: string): Promise<CommandResult> =>
     runNew(root, ['blog', title, '--category', 'news'], name);
@@ -137,14 +137,14 @@ test.each(
 )('new %s is refused, and writes nothing', async (line, message) => {
   const root = createSite();
   const before = readTree(root);
-  // Names of options and their values, which may hold spaces.
+  // Names of options and their values, which may contain spaces.
   const args = line.split(/ (?=--)|(?<=^\w+|--\S+) /);
   const refused = await runNew(root, args, line.includes('nobody') ? '' : undefined);
   expect(refused).toEqual({ status: 1, stdout: '', stderr: `${message}\n` });
   expect(readTree(root)).toEqual(before);
 });
 
-test('the first article of a blog has any cover', async () => {
+test('the first article of a blog gets any cover', async () => {
   const root = createProject({
     'content/blog/news/first.md': undefined,
     'content/blog/news/second.md': undefined,
@@ -155,7 +155,7 @@ test('the first article of a blog has any cover', async () => {
   );
 });
 
-test('a blog without any cover is refused, as the article could not be checked', async () => {
+test('a blog without any cover is refused', async () => {
   const root = createProject({
     'content/blog/news/first.md': undefined,
     'content/blog/news/second.md': undefined,
@@ -172,7 +172,7 @@ test('a title needs no quotes', async () => {
   expect(stdout).toBe('content/blog/news/a-new-title.md\n');
 });
 
-test('a long title gives an address that ends with a whole word', async () => {
+test('the address from a long title ends with a whole word', async () => {
   const { stdout } = await runNew(createSite(), ['blog', 'Many words '.repeat(30), '--category', 'news']);
   expect(stdout).toMatch(/^content\/blog\/news\/many-words(?:-many-words)+(?:-many)?\.md\n$/);
   expect(stdout.length).toBeLessThan(110);

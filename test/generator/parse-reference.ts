@@ -4,10 +4,10 @@ import { unified } from 'unified';
 import { parseMarkdown } from '../../generator/markdown/parse.ts';
 import { createRandom } from '../bench/corpus.ts';
 
-/** The parser that ours must equal. */
+/** The reference parser. */
 export const reference = unified().use(remarkParse).use(remarkGfm).freeze();
 
-/** Texts in which our extensions of the parser could differ from it. */
+/** Texts that our extended parser could read differently. */
 export const texts = [
   'a@b.c',
   'a@.b.c x',
@@ -62,7 +62,7 @@ export const texts = [
   '\t- | -',
 ];
 
-/** The random combinations of these texts that the two parsers read differently. */
+/** Finds random combinations of texts that the two parsers read differently. */
 export function findDifferences(count: number, seed: number): string[] {
   const found: string[] = [];
   const random = createRandom(seed);

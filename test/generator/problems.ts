@@ -4,21 +4,21 @@ import { formatDiagnostic } from '../../generator/source/diagnostics.ts';
 import { article, buildProject, createProject } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 
-/** Checks a project; returns its problems, one a line as `check` prints them, with paths relative to the project. */
+/** Checks a project. Returns the problems as printed by `check`, with paths relative to the project. */
 export async function problemsOf(root: string, options: Parameters<typeof buildProject>[1] = {}): Promise<string[]> {
   const { diagnostics } = await buildProject(root, { checkOnly: true, ...options });
   const prefix = `${relative(process.cwd(), root)}/`;
   return diagnostics.map((diagnostic) => formatDiagnostic(diagnostic, 'text').replaceAll(prefix, ''));
 }
 
-/** A test for each project: with these files over those of the valid one, it has exactly these problems. */
+/** Creates a test per row: a valid project with changed files has exactly the given problems. */
 export function testProjects(rows: Readonly<Record<string, readonly [files: Files, ...problems: string[]]>>): void {
   test.each(Object.entries(rows))('%s', async (_, [files, ...problems]) => {
     expect(await problemsOf(createProject(files))).toEqual(problems);
   });
 }
 
-/** A test for each path of a file with this text: it has exactly this problem, at its beginning. */
+/** Creates a test per path: a file with the text has exactly the given problem, at its start. */
 export function testPaths(text: string, reasons: Readonly<Record<string, string>>, changes: Files = {}): void {
   testProjects(
     Object.fromEntries(
@@ -27,12 +27,12 @@ export function testPaths(text: string, reasons: Readonly<Record<string, string>
   );
 }
 
-/** Inputs, and the problems of each, without the name of the file. */
+/** Problems by input, without the file name. */
 export type Problems = Readonly<Record<string, string | readonly string[]>>;
 
 /**
- * A test for each input: a project in which `file` has the text of the input has exactly these problems. With a # in its
- * name, each input has a file of its own, and one check is for all of them.
+ * Creates a test per input: a project where `file` has the text of the input has exactly the given problems. With a # in
+ * the file name, each input gets a separate file, and all inputs share one check.
  */
 export function testProblems(file: string, toText: (input: string) => string, rows: Problems, more: Files = {}): void {
   const inputs = Object.keys(rows);
@@ -52,26 +52,26 @@ export function testProblems(file: string, toText: (input: string) => string, ro
   });
 }
 
-/** A test for each text of a blog article, which begins on line 9. */
+/** Creates a test per text of a blog article, which starts on line 9. */
 export const testTexts = (rows: Problems): void =>
   testProblems('content/blog/news/page-#.md', (markdown) => article({}, markdown), rows);
 
 /**
- * A test for each field of a blog article as in `title: A`; without a value, the article lacks it. An added field is on
+ * Creates a test per field of a blog article, such as `title: A`; a field without a value is removed. An added field is on
  * line 7.
  */
 export const testFields = (rows: Problems): void =>
   testProblems('content/blog/news/page-#.md', (field) => article(toFields(field), 'Text.\n'), rows);
 
-/** A test for each front matter of a blog article, which begins on line 2. */
+/** Creates a test per front matter of a blog article, which starts on line 2. */
 export const testFrontMatter = (rows: Problems): void =>
   testProblems('content/blog/news/page-#.md', (yaml) => `---\n${yaml}\n---\n\nText.\n`, rows);
 
-/** A game whose plans begin on line 5. */
+/** Creates a game whose plans start on line 5. */
 export const toGame = (plans: string, top = 'soldOutMessage: ""'): string =>
   `name: Broken\nsoldOut: false\n${top}\nplans:\n${plans}\n`;
 
-/** Fields that are written `name: value`, several with `; ` between them. */
+/** Parses fields, as in `name: value; other: value`. */
 export function toFields(text: string): Record<string, string | undefined> {
   return Object.fromEntries(
     text.split('; ').map((field) => {

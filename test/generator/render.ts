@@ -3,21 +3,21 @@ import { article, buildProject, createProject } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { readReleased } from './tree.ts';
 
-/** The fields of a published article that tests read. */
+/** The fields of a published article in tests. */
 export interface Published {
   readonly readTime: string;
   readonly body: string;
   readonly html: string;
 }
 
-/** Publishes one text, as {@link publishTable} does. */
+/** Publishes a text like {@link publishTable}. */
 export function publish(markdown: string, files: Files = {}): Promise<Published> {
   return publishTable([markdown], { files })(markdown);
 }
 
 /**
- * Publishes all texts of a table in one build, since a build for each takes most of a minute. Returns a function that
- * gets the article of a text; its first call runs the build.
+ * Publishes all texts of a table in one build, because one build per text would take most of a minute. Returns a function
+ * for the article of a text; the first call runs the build.
  */
 export function publishTable(
   markdowns: readonly string[],
@@ -34,7 +34,7 @@ export function publishTable(
   return async (markdown) => (await (published ??= publishAll())).get(markdown)!;
 }
 
-/** A test for each text: an article with its Markdown has this HTML. */
+/** Creates a test per text: the Markdown becomes the given HTML. */
 export function testHtml(
   rows: Readonly<Record<string, string>>,
   options: {
@@ -50,7 +50,7 @@ export function testHtml(
   });
 }
 
-/** An article of the current release of a project folder, by its site path. */
+/** Reads an article of the current release by site path. */
 export function readPublished(root: string, path: string): Published {
   const file = path.replace('/blog/', 'blog/article/').replace('/knowledgebase/', 'kb/article/');
   return JSON.parse(readReleased(root, `public/v1/${file}.json`)) as Published;

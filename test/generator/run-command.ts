@@ -3,7 +3,7 @@ import { vi } from 'vitest';
 import { runGenerator } from '../../generator/commands/index.ts';
 import type { CommandResult } from '../helpers/project.ts';
 
-/** Runs a generator command in this process: another process takes half a second to load the program. */
+/** Runs a generator command in this process, because a new process takes half a second to load the program. */
 export async function runCommand(...args: readonly string[]): Promise<CommandResult> {
   const written = { stdout: '', stderr: '' };
   const spies = (['stdout', 'stderr'] as const).map((name) =>
@@ -22,16 +22,16 @@ export async function runCommand(...args: readonly string[]): Promise<CommandRes
   }
 }
 
-/** Runs a generator command in this process as in a working directory. */
+/** Runs a generator command in this process as if in a working directory. */
 export async function runIn(root: string, ...args: readonly string[]): Promise<CommandResult> {
   const cwd = vi.spyOn(process, 'cwd').mockReturnValue(root);
   return runCommand(...args).finally(() => cwd.mockRestore());
 }
 
-/** The result of a command that is refused with a message. */
+/** Creates the result of a command that is refused with a message. */
 export const refusal = (message: string): CommandResult => ({ status: 1, stdout: '', stderr: `${message}\n` });
 
-/** The options that name the sources of a project. */
+/** Creates the options for the sources of a project. */
 export function foldersOf(root: string): string[] {
   return ['--content', join(root, 'content'), '--catalog', join(root, 'catalog')];
 }

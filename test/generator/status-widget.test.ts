@@ -11,7 +11,7 @@ import { readReleased } from './tree.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 
-test('a release has the widget under a plain and a versioned name, and the data to embed it', async () => {
+test('a release has the widget under a plain and a versioned name, with the data for embedding', async () => {
   const root = createProject();
   const { release } = await buildProject(root);
   const script = readReleased(root, 'public/v1/service-status.js');
@@ -29,13 +29,12 @@ test('the widget is one classic ASCII script of at most 3 KB gzipped that declar
   expect(script).toMatch(/^[\t\n -~]+$/);
   expect(gzipSync(script, { level: 6 }).length).toBeLessThanOrEqual(3 * 1024);
   const context = createContext({});
-  // Without a page the script fails at once, but its declarations exist before it runs.
+  // Without a page, the script fails immediately, but its declarations exist already.
   expect(() => runInContext(script, context) as unknown).toThrow('window is not defined');
   expect(Object.getOwnPropertyNames(context)).toEqual([]);
 });
 
-// In another time zone and language, the whole release is the same.
-test('the widget is the same to the byte in another folder', async () => {
+test('the widget has the same bytes in another folder', async () => {
   const folder = join(temporaryFolder(), 'élan');
   for (const name of ['generator', 'package.json']) {
     await cp(join(repository, name), join(folder, name), { recursive: true });

@@ -21,30 +21,30 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
-/** The values of an attribute in a page. */
+/** Lists the values of an attribute in a page. */
 function valuesOf(attribute: string, { text }: Answer): string[] {
   return [...text.matchAll(new RegExp(` ${attribute}="([^"]*)"`, 'g'))].map(([, value]) => value!);
 }
 
-/** The text of a page, without its elements. */
+/** Extracts the text of a page. */
 function wordsOf({ text }: Answer): string {
   const plain = text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
   return plain.replaceAll('&#39;', "'").replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&amp;', '&');
 }
 
-describe('the way to the pages', () => {
-  test('/ leads to /docs', async () => {
+describe('the addresses of the pages', () => {
+  test('/ redirects to /docs', async () => {
     const app = await sharedApp();
     for (const method of ['GET', 'HEAD']) {
       const answer = await ask(app, '/', { method });
       expect(answer).toMatchObject({ status: 302, text: '', headers: { location: '/docs', 'content-length': '0' } });
-      // The operator may put something else there, and clients would not see it for as long as they keep the answer.
+      // The operator may serve another page at /, which a cached redirect would hide.
       expect(answer.headers['cache-control']).toBe('no-cache');
       expect(answer.headers).toHaveProperty('x-request-id');
     }
   });
 
-  test('/docs/ is the page too, and no other path with a slash at its end', async () => {
+  test('/docs/ is the only path with a trailing slash', async () => {
     const app = await sharedApp();
     const [page, slash] = [await ask(app, '/docs'), await ask(app, '/docs/')];
     expect(slash).toMatchObject({ status: 200, text: page.text });
@@ -63,7 +63,7 @@ describe('the way to the pages', () => {
 });
 
 describe.each(pages)('%s', (target) => {
-  test('is HTML that loads nothing of others, and can be in no frame', async () => {
+  test('is HTML that loads nothing from other sites and refuses frames', async () => {
     const app = await sharedApp();
     const answer = await ask(app, target);
     expect(answer.status).toBe(200);
@@ -78,13 +78,13 @@ describe.each(pages)('%s', (target) => {
     parse(answer.text, { onParseError: ({ code, startLine }) => errors.push(`${startLine}: ${code}`) });
     expect(errors).toEqual([]);
     expect(answer.text).toMatch(/^<!doctype html>\s*<html lang="en">/);
-    // The policy allows neither scripts nor styles in the page.
+    // The policy forbids inline scripts and styles.
     expect(answer.text).not.toMatch(/<style|<script>| style=| on\w+=/);
     const loaded = [...valuesOf('src', answer), ...answer.text.matchAll(/<link [^>]*href="([^"]*)"/g)].map(String);
     expect(loaded.filter((address) => /https?:|="\/\//.test(address))).toEqual([]);
   });
 
-  test('answers 304 to its ETag, HEAD, and in each encoding', async () => {
+  test('supports ETag, HEAD and each encoding', async () => {
     const app = await sharedApp();
     const plain = await ask(app, target);
     const gzip = await ask(app, target, { headers: { 'Accept-Encoding': 'gzip' } });
@@ -121,14 +121,14 @@ describe.each(pages)('%s', (target) => {
 const withoutVersion = (name: string): string => name.replace(/[\d.a-f-]{6,}(?=\.\w+$)/, '-');
 const byName = (one: string, other: string): number => (withoutVersion(one) < withoutVersion(other) ? -1 : 1);
 
-describe('what comes with the pages', () => {
+describe('the scripts and style sheets', () => {
   const assetsOf = async (): Promise<string[]> => {
     const files = Object.keys(readManifest(await sharedProject()).files);
     const own = files.filter((file) => /^public\/docs\/.+\.(?:js|css|txt)$/.test(file));
     return own.map((file) => file.replace('public', '')).toSorted(byName);
   };
 
-  test('never changes under its name, and is compressed', async () => {
+  test('are immutable and compressed', async () => {
     const app = await sharedApp();
     const types: Record<string, string> = { js: 'text/javascript', css: 'text/css', txt: 'text/plain' };
     const assets = await assetsOf();
@@ -150,7 +150,7 @@ describe('what comes with the pages', () => {
     }
   });
 
-  test('is Swagger UI as it was published, with its licences', async () => {
+  test('include the published Swagger UI with its licences', async () => {
     const root = await sharedProject();
     const published = join(import.meta.dirname, '../../node_modules/swagger-ui-dist');
     const read = (file: string): string => readFileSync(join(published, file), 'utf8');
@@ -173,7 +173,7 @@ describe('what comes with the pages', () => {
     }
   });
 
-  test('is linked by the next release, and written once', async () => {
+  test('are written once and linked by the next release', async () => {
     const root = createProject();
     await buildProject(root);
     const assets = (await assetsOf()).map((name) => join('dist/current/public', name));
@@ -188,7 +188,7 @@ describe('what comes with the pages', () => {
 const read = async (target: string): Promise<string> => wordsOf(await ask(await sharedApp(), target));
 
 describe('the examples', () => {
-  test('name PUBLIC_URL, and without it the address that the script of the page replaces', async () => {
+  test('have PUBLIC_URL, else the address that the script of the page replaces', async () => {
     const root = createProject();
     const readPage = (page: string) => readFileSync(join(root, `dist/current/public/docs/${page}.html`), 'utf8');
     await buildProject(root, { urls: { site: undefined, service: undefined } });
@@ -200,7 +200,7 @@ describe('the examples', () => {
     for (const page of ['index', 'streams']) expect(readPage(page)).not.toMatch(/localhost|api\.example\.com/);
   });
 
-  test('are of a service with the name and the help of SITE_NAME and SUPPORT_URL, and else name none', async () => {
+  test('have SITE_NAME and SUPPORT_URL, if set', async () => {
     const root = createProject();
     const readPublic = (file: string) => readFileSync(join(root, 'dist/current/public', file), 'utf8');
     const infoOf = () => (JSON.parse(readPublic('v1/openapi.json')) as OpenApi).info;
@@ -218,7 +218,7 @@ describe('the examples', () => {
     expect(readPublic('v1/blog/feed.xml')).toContain('<title>Nord &amp; Co</title>');
   });
 
-  test('are each in curl, TypeScript and Python, without names of samples', async () => {
+  test('are in curl, TypeScript and Python, without names of samples', async () => {
     for (const target of pages) {
       const answer = await ask(await sharedApp(), target);
       const titles = valuesOf('data-title', answer).join(' ');
@@ -234,7 +234,7 @@ describe('the examples', () => {
 });
 
 describe('the tables', () => {
-  test('have every scope with what it opens', async () => {
+  test('have every scope with its operations', async () => {
     const words = await read('/docs/scopes.html');
     for (const scope of scopes) expect(words).toContain(scope);
     const keyed = Object.entries(description.paths).flatMap(([path, methods]) =>
@@ -244,7 +244,7 @@ describe('the tables', () => {
     );
     expect(keyed.length).toBeGreaterThan(9);
     for (const operation of keyed) expect(words).toContain(operation);
-    // A key that may write may also read.
+    // A write scope includes the read scope.
     const writing = words
       .split(/ (?=game-console:read_write )/)
       .at(-1)!
@@ -253,7 +253,7 @@ describe('the tables', () => {
     expect(words).not.toContain('GET /v1/plans');
   });
 
-  test('have every error with its status and what to do', async () => {
+  test('have every error with status and advice', async () => {
     const words = await read('/docs/errors.html');
     for (const [code, { status, message, advice }] of Object.entries(problems)) {
       expect(words).toContain(`${code} ${status} ${message}. ${advice}`);
@@ -278,7 +278,7 @@ describe('the tables', () => {
     }
   });
 
-  test('have every limit, with the defaults that the service applies', async () => {
+  test('have every limit with the default of the service', async () => {
     const words = await read('/docs/limits.html');
     for (const { requests, burst } of Object.values(rateLimits)) expect(words).toContain(`${requests} ${burst} `);
     expect(words).toContain('Votes on articles 1 1 in 30 seconds each client address');

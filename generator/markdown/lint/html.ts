@@ -46,7 +46,7 @@ const startTag = /<([a-z][^\s/>]*)(?:"[^"]*"|'[^']*'|[^'">])*>?/iy;
 export const curlyQuotes = 'curly quotes do not delimit attributes';
 const h1 = 'only the title may be a heading of level 1';
 
-/** Checks the elements of Markdown and raw HTML; `raw` is the raw HTML at the offsets of the source, padded with spaces. */
+/** Checks the elements of Markdown and raw HTML; `raw` is the raw HTML at its source offsets, padded with spaces. */
 export function checkElements(elements: Root, raw: string, { source, sourceOf, sitePath, warn }: Linted): void {
   let level: number | undefined;
   /** Unclosed elements by offset: the parser reopens some of them in the next paragraph. */

@@ -25,7 +25,7 @@ export function lint(tree: Root, elements: HtmlRoot, source: string, sitePath: s
   };
   const checkText = createTextCheck(article);
   const code: (readonly [from: number, to: number])[] = [];
-  // The raw HTML at the offsets of the source, padded with spaces; in lists and quotes it lacks indentation and markers.
+  // The raw HTML at its source offsets, padded with spaces; in lists and quotes, indentation and markers are missing.
   let raw = '';
   walk(tree, (node) => {
     if (node.type === 'paragraph' || node.type === 'heading' || node.type === 'tableCell') checkText(node);

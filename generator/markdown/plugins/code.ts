@@ -8,8 +8,8 @@ import type { Code } from 'mdast';
 const metaPart = /title=(?:"([^"]*)"|'([^']*)'|(\S*))|\{([^{}]*)\}|\S+/g;
 
 /**
- * Parses the options of a code block, as in ` ```ts title="server.ts" {2,4-6} `: title, marked lines (from 1), and mistakes
- * by offset. Ignores options of other programs.
+ * Parses the options of a code block, as in ` ```ts title="server.ts" {2,4-6} `: title, marked lines (from 1), and
+ * mistakes by offset. Ignores options of other programs.
  */
 export function parseFenceMeta({ meta, value }: Code) {
   let title = '';
@@ -52,9 +52,9 @@ export function keepFenceMeta(code: Code): void {
 }
 
 /**
- * Highlights the code in a `pre` with highlight.js class names, and moves the title to the `pre`. Wraps the lines of marked
- * code and diffs in elements with the class names of Shiki: `line`, `line highlighted`, `line diff add`, `line diff remove`.
- * Removes the attributes of {@link keepFenceMeta}.
+ * Highlights the code in a `pre` with highlight.js class names, and moves the title to the `pre`. Wraps the lines of
+ * marked code and diffs in elements with the class names of Shiki: `line`, `line highlighted`, `line diff add`, `line
+ * diff remove`. Removes the attributes of {@link keepFenceMeta}.
  */
 export function decorateCode(element: Element): void {
   if (element.tagName === 'code') takeMeta(element);

@@ -45,8 +45,9 @@ export function makeAlert(quote: Blockquote, markdown: string): void {
 const alertClasses = ['markdown-alert', ...Object.keys(alertTitles).map((kind) => `markdown-alert-${kind}`)];
 
 /**
- * The allowed HTML: GitHub's allow list, figures, marks, abbreviations, videos, sounds, and the classes of alerts. Other
- * elements are replaced by their content; elements in `strip`, whose text is not prose, are removed with their content.
+ * The allowed HTML: GitHub's allow list, figures, marks, abbreviations, videos, sounds, and the classes of alerts.
+ * Other elements are replaced by their content; elements in `strip`, whose text is not prose, are removed with their
+ * content.
  */
 export const safeHtml: Options = {
   ...defaultSchema,

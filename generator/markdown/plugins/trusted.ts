@@ -63,8 +63,8 @@ const urlAttributes: Readonly<Record<string, Readonly<Record<string, ReferenceUs
 
 /**
  * Adds trusted markup to the sanitised tree of an article: heading IDs like GitHub's, highlighted code, site paths, and
- * attributes for accessibility and loading. Removes videos and sounds outside of content/media/, which could track readers
- * or disappear.
+ * attributes for accessibility and loading. Removes videos and sounds outside of content/media/, which could track
+ * readers or disappear.
  */
 export function addTrusted(tree: Root, sitePath: string): Targets {
   const slugger = new GithubSlugger();
@@ -167,8 +167,8 @@ export function toSafeId(anchor: string): string {
 }
 
 /**
- * Resolves a URL of the article at a site path. Links to files (`../vps/backups.md`, `../../media/x.png`) become site paths,
- * and anchors in the same article become the matching IDs. The reference is the target in content/.
+ * Resolves a URL of the article at a site path. Links to files (`../vps/backups.md`, `../../media/x.png`) become site
+ * paths, and anchors in the same article become the matching IDs. The reference is the target in content/.
  */
 function resolveUrl(
   url: string,

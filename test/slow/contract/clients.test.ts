@@ -11,10 +11,10 @@ import { generateFunctions, generateTypes } from './clients/generate.ts';
 const run = promisify(execFile);
 const repository = resolve(import.meta.dirname, '../../..');
 
-/** An operation with its path and method. */
+/** An operation with path and method. */
 type Described = ReturnType<typeof operationsOf>[number];
 
-/** A generated client, and how a program calls it. */
+/** A generated client, and the code that calls it. */
 interface Client {
   readonly name: string;
   /** Generates the client for `openapi.json` of the folder. */
@@ -24,7 +24,7 @@ interface Client {
   readonly call: (operation: Described) => string;
 }
 
-/** The examples of the parameters in path and query, by place, and of the body, as properties of an object literal. */
+/** Renders the examples of parameters and body as properties of an object literal. */
 function examplesOf({ parameters, requestBody }: Described): { params: string; body: string } {
   const places = (['path', 'query'] as const).flatMap((place) => {
     const found = parameters.filter((parameter) => parameter.in === place);
@@ -65,7 +65,7 @@ const clients: readonly Client[] = [
   },
 ];
 
-/** Writes a program that calls every operation with its examples and exports the statuses. */
+/** Renders a program that calls all operations with their examples and exports the statuses. */
 function writeProgram(folder: string, client: Client, { document, url, key }: SampleApp): void {
   const operations = operationsOf(document);
   const calls = operations.map(
@@ -86,9 +86,9 @@ function writeProgram(folder: string, client: Client, { document, url, key }: Sa
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['program.ts'] }));
 }
 
-test.each(clients)('$name compiles under strict, and calls every operation', async (client) => {
+test.each(clients)('$name compiles in strict mode and calls every operation', async (client) => {
   const app = await serveSample();
-  // Inside the project, where imports resolve; TypeScript, the linter and git pass over it.
+  // Inside the project, where imports resolve; ignored by TypeScript, the linter and git.
   const generated = join(import.meta.dirname, 'clients/.generated');
   mkdirSync(generated, { recursive: true });
   const folder = mkdtempSync(join(generated, 'client-'));

@@ -4,13 +4,13 @@ import { pathToFileURL } from 'node:url';
 import { createClient } from '@hey-api/openapi-ts';
 import generate, { astToString } from 'openapi-typescript';
 
-/** Generates the types of `openapi.json` of a folder, for openapi-fetch. */
+/** Generates types for openapi-fetch from `openapi.json` in a folder. */
 export async function generateTypes(folder: string): Promise<void> {
   const types = await generate(pathToFileURL(join(folder, 'openapi.json')));
   writeFileSync(join(folder, 'schema.ts'), astToString(types));
 }
 
-/** Generates a function for each operation of `openapi.json` of a folder. */
+/** Generates a function per operation from `openapi.json` in a folder. */
 export async function generateFunctions(folder: string): Promise<void> {
   const output = { path: join(folder, 'client'), module: { extension: '.ts' } };
   await createClient({ input: join(folder, 'openapi.json'), output, logs: { level: 'silent', file: false } });
