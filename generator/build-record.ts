@@ -5,7 +5,7 @@ import type { Manifest } from '#contract/release.ts';
 import type { BuildOptions, BuildResult } from './compile.ts';
 import { createFolder, replaceFile } from './common/files.ts';
 import type { PreviousRelease } from './release/publish.ts';
-import type { SourceFolder, SourceFolders } from './source/load.ts';
+import type { SourceFolder, SourceSet } from './source/load.ts';
 
 /** The record on disk, which follows a line with its hash. */
 interface StoredRecord {
@@ -28,7 +28,7 @@ const listOf = ({ display, files }: SourceFolder) => [display, files.map(({ path
  * Opens the record of the last build, which lets this one skip work; without one that can be used, it has no `previous` release.
  * `unchanged` is the result of that build, unless a source, an option or the day has changed it.
  */
-export function openBuildRecord(options: BuildOptions, { content, catalog }: SourceFolders) {
+export function openBuildRecord(options: BuildOptions, { content, catalog }: SourceSet) {
   const { out, now, compression, lenient, strict, urls = {} } = options;
   const file = join(out, '.cache', 'build.record');
   const toolchain = `${fingerprint()} ${compression}`;

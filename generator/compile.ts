@@ -15,7 +15,7 @@ import { readCatalog } from './source/catalog.ts';
 import { plural } from './source/diagnostics.ts';
 import type { Diagnostic, Diagnostics, Strictness } from './source/diagnostics.ts';
 import { displayIn, readSource } from './source/load.ts';
-import type { SourceFolders } from './source/load.ts';
+import type { SourceSet } from './source/load.ts';
 import { readAuthors, readRemoved } from './source/yaml.ts';
 import type { StaticFilesRecord, StaticFilesWriter } from './static-files.ts';
 
@@ -57,7 +57,7 @@ export interface BuildResult {
 
 /** Options of {@link compile}. */
 export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'>, Pick<BuildOptions, 'urls' | 'allowEmpty'> {
-  readonly sources: SourceFolders;
+  readonly sources: SourceSet;
   /** What is online: its lists must not become empty, and its paths must not vanish. */
   readonly online?: Online | undefined;
   /** Starts the release after all checks; if left out, nothing is written. */
@@ -148,7 +148,7 @@ export async function compile(
 }
 
 /** Whether every article is in its place and could be read: else its path and the media that it uses are unknown. */
-function hasEveryArticle(articles: readonly Article[], { content: { files } }: SourceFolders): boolean {
+function hasEveryArticle(articles: readonly Article[], { content: { files } }: SourceSet): boolean {
   const written = files.filter(({ path }) => /\.md$/i.test(path) && path !== 'README.md');
   return written.length === articles.length && articles.every(({ state }) => state !== 'broken');
 }
@@ -166,7 +166,7 @@ const publicLists = [
 /** Reports lists online that would become empty, unless their sources have problems; returns whether there is one. */
 function checkEmptied(
   online: Online,
-  sources: SourceFolders,
+  sources: SourceSet,
   counts: Manifest['counts'],
   diagnostics: Diagnostics,
 ): boolean {

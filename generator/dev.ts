@@ -12,7 +12,7 @@ import type { PreviousRelease } from './release/publish.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
 import type { Diagnostics, Strictness } from './source/diagnostics.ts';
 import { loadFolder, reloadFiles } from './source/load.ts';
-import type { SourceFolders } from './source/load.ts';
+import type { SourceSet } from './source/load.ts';
 import { createStaticFilesWriter } from './static-files.ts';
 import { watchFolders } from './source/watch.ts';
 import type { Changes } from './source/watch.ts';
@@ -46,7 +46,7 @@ export function previewFolderOf(out: string): string {
   return join(out, '.dev');
 }
 
-const nothing: SourceFolders = { content: { display: '', files: [] }, catalog: { display: '', files: [] } };
+const nothing: SourceSet = { content: { display: '', files: [] }, catalog: { display: '', files: [] } };
 const anyway: Diagnostics = { ...createDiagnostics({}), failed: () => false };
 
 /** A server may still read a preview when the next one is current. */
@@ -70,13 +70,13 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
   let renderer = createRenderer();
   const cache = openArticleCache(articleCacheOf(out), { fingerprint: fingerprint() });
   const compressor = compressors.fast;
-  let sources: SourceFolders | undefined;
+  let sources: SourceSet | undefined;
   let previews: PreviousRelease[] = [];
   let previousFiles: BuildResult['staticFiles'];
   let shown: readonly Article[] = [];
   const writeStaticFiles = createStaticFilesWriter(maxTextLength);
 
-  const make = (from: SourceFolders, diagnostics: Diagnostics) =>
+  const make = (from: SourceSet, diagnostics: Diagnostics) =>
     compile({
       ...options,
       sources: from,

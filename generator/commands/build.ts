@@ -63,7 +63,6 @@ function createProgress() {
   return { show, clear };
 }
 
-/** Prints the problems and a summary of a build. */
 function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string): void {
   const { diagnostics, release, staticFiles, counts, drafts, scheduled, nextChangeAt } = result;
   // Loading the contract for the path would take a quarter of a build without changes.
@@ -85,7 +84,7 @@ function report(result: BuildResult, format: DiagnosticFormat, seconds: number, 
   const outcome = release ? `release ${release.id} in ${displayPath(out)}` : errors > 0 ? 'failed' : 'ok';
   const warnings = diagnostics.length - errors;
   const later =
-    outcome === 'ok' && warnings > 0 && `; a pull request (--strict) fails because of ${plural(warnings, 'warning')}`;
+    outcome === 'ok' && warnings > 0 && `; ${plural(warnings, 'warning')} would fail a pull request (--strict)`;
   process.stderr.write(`${outcome}: ${parts.join(', ')}, ${seconds.toFixed(1)} s${later || ''}\n`);
   if (widget) process.stderr.write(`status widget: ${widget.path} ${widget.integrity}\n`);
 }

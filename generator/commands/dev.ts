@@ -60,7 +60,6 @@ function createPrinter(): (build: PreviewBuild) => void {
   };
 }
 
-/** Names up to three changed files, and counts the others. */
 function describeChange(files: PreviewBuild['files']): string {
   if (files.size === 0) return '';
   const named = [...files].slice(0, 3).map(([file, change]) => `${change} ${escapeControls(displayPath(file))}`);

@@ -17,7 +17,6 @@ import { authorsFile, parseArticle, renderTemplate } from '../source/yaml.ts';
 import { resolveFolder } from './settings.ts';
 import type { NewFlags } from './settings.ts';
 
-/** The kinds of articles, by the names in the command line. */
 const kinds = new Map([
   ...collections.map((collection) => [collection.folder, collection] as const),
   ['kb', knowledgeBase],

@@ -5,7 +5,6 @@ import type { OutFlag } from './settings.ts';
 
 const print = (lines: readonly string[]): void => lines.forEach((line) => process.stdout.write(`${line}\n`));
 
-/** Runs `releases list`. */
 export async function runList({ out, json }: OutFlag & { json?: true }): Promise<void> {
   const releases = await listReleases(resolveFolder('DIST_DIR', out));
   if (json) return print([JSON.stringify(releases)]);
@@ -17,13 +16,11 @@ export async function runList({ out, json }: OutFlag & { json?: true }): Promise
   );
 }
 
-/** Runs `releases rollback`. */
 export async function runRollback(idPrefix: string | undefined, { out }: OutFlag): Promise<void> {
   const id = await rollback(resolveFolder('DIST_DIR', out), idPrefix);
   print([`release ${id} is current`]);
 }
 
-/** Runs `releases diff`. */
 export async function runDiff(from: string, to: string, { out, urls }: OutFlag & { urls?: true }): Promise<void> {
   const folder = resolveFolder('DIST_DIR', out);
   if (urls) return print(await diffUrls(folder, from, to));
@@ -33,7 +30,6 @@ export async function runDiff(from: string, to: string, { out, urls }: OutFlag &
   return print(changed.map((file) => `~ ${file}`));
 }
 
-/** Runs `releases prune`. */
 export async function runPrune({ out, ...flags }: OutFlag & { keep?: string }): Promise<void> {
   const keep = requireOption(flags.keep, '--keep');
   if (!/^[1-9][0-9]*$/.test(keep)) throw new CommandError('--keep must be a whole number, at least 1');

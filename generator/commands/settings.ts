@@ -10,13 +10,11 @@ import { createFolder } from '../common/files.ts';
 /** The flags of the options that a function adds to a command. */
 type FlagsOf<Add extends (command: Command) => { opts(): unknown }> = Readonly<ReturnType<ReturnType<Add>['opts']>>;
 
-/** Adds the option for the folder of releases. */
 export function addOut<Flags extends OptionValues>(command: Command<[], Flags>) {
   return command.option('--out <DIR>', 'the folder of releases; default: DIST_DIR or dist', notEmpty('a folder'));
 }
 export type OutFlag = Pick<CheckFlags, 'out'>;
 
-/** Adds the options for the source folders and for the strictness of checks. */
 function addSourceOptions(command: Command) {
   return addContent(command)
     .option('--catalog <DIR>', 'plans, domains and monitors; default: CATALOG_DIR or catalog', notEmpty('a folder'))
@@ -28,7 +26,6 @@ function addContent<Flags extends OptionValues>(command: Command<[], Flags>) {
   return command.option('--content <DIR>', 'Markdown and media; default: CONTENT_DIR or content', notEmpty('a folder'));
 }
 
-/** Adds the options of `check`. */
 export function addCheckOptions(command: Command) {
   const formats = new Option('--format <FORMAT>', 'output format of problems').choices(['text', 'json', 'github']);
   const options = addSourceOptions(command)
@@ -45,7 +42,6 @@ export function addCheckOptions(command: Command) {
 }
 type CheckFlags = FlagsOf<typeof addCheckOptions>;
 
-/** Adds the options of `build`. */
 export function addBuildOptions(command: Command) {
   return addCheckOptions(command)
     .option('--no-cache', 'render every article again')
@@ -55,7 +51,6 @@ export function addBuildOptions(command: Command) {
 }
 export type BuildFlags = CheckFlags & Partial<FlagsOf<typeof addBuildOptions>>;
 
-/** Adds the options of `dev`. */
 export function addDevOptions(command: Command) {
   return addOut(addSourceOptions(command))
     .option('--no-serve', 'build without starting a server')
@@ -64,7 +59,6 @@ export function addDevOptions(command: Command) {
 }
 export type DevFlags = FlagsOf<typeof addDevOptions>;
 
-/** Adds the options of `new`. */
 export function addNewOptions(command: Command) {
   const options = command
     .option('--category <NAME>', 'the folder of the category')
@@ -114,7 +108,6 @@ export function readUrls(): SiteUrls {
   }));
 }
 
-/** The default folders by setting. */
 const folders = { CONTENT_DIR: 'content', CATALOG_DIR: 'catalog', DIST_DIR: 'dist' };
 
 /** Resolves a folder: the option, else the setting from the environment or `.env`, else the default. */

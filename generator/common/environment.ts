@@ -1,7 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { escapeControls } from './terminal.ts';
 
-/** The environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Reads a setting, or the file in `<NAME>_FILE`. An empty variable counts as unset. Problems never quote the value. */

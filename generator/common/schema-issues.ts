@@ -2,7 +2,6 @@ import { parse, stringify } from 'yaml';
 import type { z } from 'zod';
 import { findSimilar, suggest } from './suggest.ts';
 
-/** A path of keys to a value. */
 export type Path = readonly PropertyKey[];
 
 /** A value or key (`atKey`) that does not match the schema. */

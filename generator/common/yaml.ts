@@ -85,8 +85,7 @@ export function parseYaml<Schema extends z.ZodType>(
     if (unreplaced.some((fault) => fault.offset === offset)) return [];
     // An apparently empty value may be a text that starts with `#`.
     const cut = cuts.find(({ kept, start }) => kept === '' && start === offset);
-    if (cut)
-      return [{ offset, message, hint: `the text after # is a comment in YAML; write ${quoteYaml(cut.comment)}` }];
+    if (cut) return [{ offset, message, hint: `YAML reads # as a comment; write ${quoteYaml(cut.comment)}` }];
     // In braces, `4,99` is 4 and an unknown field 99.
     const [, units] = (atKey && !hideSource && /\b(\d+),$/.exec(text.slice(0, offset))) || [];
     const decimals = String(path.at(-1));

@@ -11,7 +11,6 @@ export const scopes = [
   'game-logs:read',
 ] as const;
 
-/** One permission of an API key. */
 export const Scope = z.enum(scopes);
 export type Scope = z.infer<typeof Scope>;
 
@@ -29,7 +28,6 @@ export const serverActions = [
 ] as const;
 export type ServerAction = (typeof serverActions)[number];
 
-/** The kinds of servers. */
 export const serverKinds = ['vps', 'game'] as const;
 export type ServerKind = (typeof serverKinds)[number];
 
@@ -40,7 +38,6 @@ export const ServerName = z
   .transform((name) => name as `${ServerKind}:${string}`);
 export type ServerName = `${ServerKind}:${string}`;
 
-/** Returns the kind of a server. */
 export function kindOf(server: ServerName): ServerKind {
   return server.startsWith('vps:') ? 'vps' : 'game';
 }

@@ -5,7 +5,6 @@ import examples from '#contract/examples.json' with { type: 'json' };
 import { HttpsUrl, IsoDate, Line, MediaPath, Slug, named, object, success, text } from '#contract/primitives.ts';
 import { searchFiles } from '#contract/search.ts';
 
-/** The kinds of articles: path segments, names in texts, and examples. */
 const kinds = {
   blog: {
     root: 'blog',
@@ -35,16 +34,13 @@ type Kind = (typeof kinds)[keyof typeof kinds];
 const cover = MediaPath.describe('Path of the cover image, starting with /media/.');
 const tagList = z.array(Slug);
 
-/** Creates the front matter schema of a kind of article. */
 function frontMatterOf<Own extends z.ZodRawShape>({ root }: Kind, own: Own) {
   const former = new RegExp(String.raw`^/${root}(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._-]+)+$`);
   return z.strictObject({
     title: Line.describe('Title of the article.'),
     description: Line.describe('One or two sentences for lists and search engines.'),
     ...own,
-    category: Line.optional().describe(
-      'Display name of the category; all articles of the category must have the same name.',
-    ),
+    category: Line.optional().describe('Display name of the category; the same in all articles of the category.'),
     draft: z.boolean().optional().describe('true keeps the article out of every release.'),
     updated: IsoDate.optional().describe('Day of the last significant change, YYYY-MM-DD.'),
     tags: tagList.optional().describe('Tags, written in lower-case letters, digits and hyphens.'),
@@ -150,9 +146,7 @@ const indexItemOf = ({ id, name, path }: Kind) =>
     related: z
       .array(path)
       .max(5)
-      .describe(
-        'Paths of up to five related articles: most tags in common first, then neighbours in the category.',
-      ),
+      .describe('Paths of up to five related articles: most common tags first, then neighbours in the category.'),
     tags: tagList.describe('Tags of the article.'),
     updated: IsoDate.nullable().describe('Day of the last significant change, YYYY-MM-DD; null if there is none.'),
   });
@@ -168,7 +162,6 @@ export const AuthorItem = object('AuthorItem', 'An author of blog articles.', {
   count: z.int().min(1).describe('Number of articles.'),
 });
 
-/** Maps former article paths to current paths. */
 export const Aliases = named(
   'Redirects',
   'The current path of an article by each of its former paths.',
@@ -216,7 +209,6 @@ const categoryOf = ({ root, category }: Kind) =>
     example: category,
   });
 
-/** Creates the entry of the articles of a kind. */
 const articleOf = ({ folder, root, tag, name, article }: Kind) =>
   ({
     file: `public/v1/${folder}/article/{category}/{slug}.json`,

@@ -4,7 +4,6 @@ import { schemas } from '#contract/primitives.ts';
 import { keyProblems, problems } from '#contract/problem.ts';
 import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 
-/** The additional rate limits of single endpoints. */
 export type LimitName = 'domains' | 'feedback';
 
 /** The groups of operations, in the order of the OpenAPI document: servers of customers first. */
@@ -23,7 +22,6 @@ export const tags = {
   Domains: 'TLDs for sale with their prices, and the domain search.',
 } as const;
 
-/** An operation of the API. */
 export interface Endpoint {
   readonly method: 'GET' | 'POST';
   /** The path template: `{name}` is one segment, `{name*}` the rest of the path. */
@@ -62,7 +60,7 @@ export interface Endpoint {
   /** The required API key: any valid key, or a key with a scope for the server in the path. */
   readonly access?: 'any_key' | { readonly kind: ServerKind; readonly scope: Scope; readonly action: ServerAction };
   /** Successful responses by status. */
-  readonly replies: Readonly<Record<number, EndpointResponse>>;
+  readonly replies: Readonly<Record<number, ApiReply>>;
   /** Errors beyond 405, the 429 of {@link isLimited}, the 401 and 403 of {@link access}, and {@link failure}. */
   readonly problems: readonly ProblemCode[];
   /** Messages that replace the default message of a code. */
@@ -114,8 +112,7 @@ export function messageOfUnknown(endpoint: Endpoint, requestId: string): string 
   return endpoint.unknownOutcome?.replace('{request_id}', requestId) ?? messageOf(endpoint, 'provider_error');
 }
 
-/** A successful response of an endpoint. */
-export interface EndpointResponse {
+export interface ApiReply {
   readonly description: string;
   /** The schema of a JSON body. */
   readonly schema?: z.ZodType;
@@ -125,11 +122,7 @@ export interface EndpointResponse {
 }
 
 /** Creates a JSON response, by default with the example of the schema. */
-export const json = (
-  description: string,
-  schema: z.ZodType,
-  example = schemas.get(schema)?.example,
-): EndpointResponse => ({
+export const json = (description: string, schema: z.ZodType, example = schemas.get(schema)?.example): ApiReply => ({
   description,
   schema,
   mediaType: 'application/json',

@@ -33,17 +33,14 @@ export const endpoints = Object.fromEntries(
   Object.entries(having('path')).map(([name, entry]) => [name, 'file' in entry ? toEndpoint(entry) : entry]),
 ) as { readonly [Name in keyof Operations]: Operations[Name] extends Endpoint ? Operations[Name] : Endpoint };
 
-/** The operationId of an endpoint. */
 export type EndpointName = keyof typeof endpoints;
 
-/** All kinds of files in a release. */
 export const staticFiles = having('file');
 
 /** The name of a kind of file, and the operationId of its endpoint. */
 export type StaticFileName = keyof typeof staticFiles;
 
-/** The name of a kind of file with an endpoint. */
-export type FileEndpointName = StaticFileName & EndpointName;
+export type ServedFileName = StaticFileName & EndpointName;
 
 /** The schemas of source files in content/ and catalog/; each release has them as JSON Schemas for editors. */
 export const sources = {

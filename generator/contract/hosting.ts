@@ -164,9 +164,7 @@ export const HostingActionResponse = object(
         'The status. running: there is no outcome yet. accepted: the action was sent and accepted. failed: the action had no effect. unknown: the action may have had an effect.',
       ),
     requested_at: instant.describe('Time of the request.'),
-    finished_at: instant
-      .nullable()
-      .describe('Time when the action ended; null while it is running or if the end was not recorded.'),
+    finished_at: instant.nullable().describe('End of the action; null while running, or if the end was not recorded.'),
   },
   {
     success: true,
@@ -321,18 +319,10 @@ const confirmed = (endpoint: ReturnType<typeof vpsPower.act>, confirmation: NonN
 /** A cursor: 30 bytes in base64url. */
 const Cursor = z.string().regex(/^[A-Za-z0-9_-]{40}$/, 'must be the next of an earlier page of this key');
 
-/** A page length from 1 to 100. */
 const Limit = z
   .string()
   .refine((limit) => /^(?:100|[1-9]\d?)$/.test(limit), 'must be a whole number from 1 to 100')
-  .meta({
-    type: 'integer',
-    minimum: 1,
-    maximum: 100,
-    default: 20,
-    description: 'Maximum number of entries on a page.',
-    example: 1,
-  });
+  .meta({ type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'Entries per page.', example: 1 });
 
 /** Defaults of operations that need any valid key. */
 const keyed = { ...endpointDefaults, errorStyle: 'json', tag: 'Keys', access: 'any_key' } as const;
@@ -355,8 +345,7 @@ export const hostingEntries = {
     ...keyed,
     path: '/v1/key',
     summary: 'Permissions and limits of this API key',
-    description:
-      'Works with every key that is neither revoked nor expired, whatever its scopes. The response never contains the secret.',
+    description: 'Works with any scopes, for keys that are neither revoked nor expired. Never returns the secret.',
     replies: { 200: json('The API key of this request.', KeyResponse) },
   },
   getVpsState: vpsPower.state,
@@ -429,8 +418,7 @@ export const hostingEntries = {
     ...keyed,
     path: '/v1/hosting/servers',
     summary: 'The servers of this key, with permitted actions and paths',
-    description:
-      'Lists the servers in the order of the key. Get the state of a server from the path state of its links.',
+    description: 'Lists the servers in the order of the key, without their state: get it from the link state.',
     ...pageAfter('T6oU6yr6Vq-HrsCEedFLoSbCafWB0wf1m6MqnS4w'),
     replies: { 200: json('A page of servers.', HostingServersResponse) },
   },

@@ -20,7 +20,6 @@ interface ResponseObject {
   >;
 }
 
-/** An Operation Object of OpenAPI. */
 export type Operation = ReturnType<typeof renderOperation>;
 
 /** The OpenAPI document that this program writes. */
@@ -89,7 +88,6 @@ function renderOperation(operationId: string, endpoint: Endpoint, files: Generat
   };
 }
 
-/** Collects the codes of all errors of an endpoint. */
 function codesOf(endpoint: Endpoint): Set<ProblemCode> {
   const codes = new Set<ProblemCode>([...endpoint.problems, 'method_not_allowed']);
   if (endpoint.access) codes.add('unauthorized');
@@ -118,7 +116,6 @@ function toRef(schema: z.ZodType): { $ref: string } {
   return { $ref: `#/components/schemas/${schemas.get(schema)!.id}` };
 }
 
-/** Renders all named schemas, sorted by name. */
 function renderSchemas(): Record<string, JsonSchema> {
   const { schemas: shapes } = z.toJSONSchema(schemas, {
     uri: (id) => `#/components/schemas/${id}`,
@@ -184,7 +181,6 @@ function renderParameters(endpoint: Endpoint, widgetVersion: string) {
 const header = (description: string, schema = textSchema) => ({ description, required: true, schema });
 const optional = (description: string, schema = textSchema) => ({ description, required: false, schema });
 
-/** The headers of responses, by component name. */
 const headers = {
   'X-Request-Id': header('The ID of this request in the service logs.'),
   ETag: header('The version of this response, for If-None-Match.'),
@@ -193,22 +189,14 @@ const headers = {
   'RateLimit-Policy': header('The rate limit, as defined by the IETF draft draft-ietf-httpapi-ratelimit-headers.'),
   RateLimit: header('The remaining quota, as defined by the same draft.'),
   'Retry-After': header('Seconds to wait before the next request.', seconds),
-  'Store-Retry-After': optional(
-    'Seconds to wait before the next request; sent while the data store is unavailable.',
-    seconds,
-  ),
+  'Store-Retry-After': optional('Seconds to wait before the next request; sent if the data store fails.', seconds),
   'WWW-Authenticate': optional('The required authentication and scope, as defined by RFC 6750.'),
-  'Idempotent-Replayed': optional(
-    'true if this is the stored response of an earlier request with the same Idempotency-Key.',
-  ),
+  'Idempotent-Replayed': optional('true if this is the stored response of an earlier request.'),
   'Idempotent-Request-Id': optional('The X-Request-Id of the first request with this Idempotency-Key.'),
-  'Action-Outcome': optional(
-    'Outcome of a failed action: not_sent, or unknown if it may have been done. Every 502 has this header.',
-    {
-      ...textSchema,
-      enum: ['not_sent', 'unknown'],
-    },
-  ),
+  'Action-Outcome': optional('not_sent, or unknown if a failed action may have been done. Every 502 has this header.', {
+    ...textSchema,
+    enum: ['not_sent', 'unknown'],
+  }),
   'X-Domain-Unicode': optional(
     'The domain in Unicode (U-labels), as percent-encoded UTF-8; the field domain has the A-labels.',
   ),

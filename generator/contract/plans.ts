@@ -38,14 +38,10 @@ export type PlanCatalogResponse = z.infer<typeof PlanCatalogResponse>;
 /** The source of a service or game: `catalog/services/<key>.yaml`, `catalog/games/<key>.yaml`. */
 export const PlanFile = z.strictObject({
   ...catalogShape,
-  order: z
-    .int('must be a whole number')
-    .optional()
-    .describe('Position in the list; entries without a position come last.'),
+  order: z.int('must be a whole number').optional().describe('Position in the list; default: at the end.'),
 });
 export type PlanFile = z.infer<typeof PlanFile>;
 
-/** The static files of the plans. */
 export const planEntries = {
   getPlans: {
     file: 'public/v1/plans.json',

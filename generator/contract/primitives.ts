@@ -32,7 +32,6 @@ export function text(description: string, form?: RegExp, message?: string) {
   return (form ? z.string().regex(form, message) : z.string()).describe(description);
 }
 
-/** One segment of a content path. */
 export const Slug = z.string().regex(/^[a-z0-9-]+$/, 'must contain only lower-case letters, digits and hyphens');
 
 /** The key of a catalog entry; a letter is required because JavaScript orders integer keys first. */
@@ -90,10 +89,8 @@ function urlOf(scheme: string, message: string) {
     .meta({ format: 'uri' });
 }
 
-/** An http or https URL. */
 export const HttpUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]?', 'must be an http or https URL');
 
-/** An https URL for links. */
 export const HttpsUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]', 'must be a URL that starts with https://');
 
 /** An amount of money, with at most two decimals. */

@@ -115,7 +115,6 @@ export const problems = {
   feedback_not_delivered: problem(502, 'Feedback could not be delivered', 'No action needed: the vote was counted.'),
 };
 
-/** The machine code of an error. */
 export type ProblemCode = keyof typeof problems;
 
 /** The format of errors: a JSON ErrorResponse or one sentence of plain text. */
@@ -132,7 +131,6 @@ export const ErrorResponse = object(
 );
 export type ErrorResponse = z.infer<typeof ErrorResponse>;
 
-/** The Content-Type of each error style. */
 export const errorMediaTypes: Record<ErrorStyle, string> = {
   json: 'application/json',
   text: 'text/plain; charset=utf-8',

@@ -23,7 +23,6 @@ export const ManifestHead = z.strictObject({
 });
 export type ManifestHead = z.infer<typeof ManifestHead>;
 
-/** The size and hash of a file of a release. */
 export const ManifestFile = z.strictObject({ bytes: z.int(), sha256: z.string().regex(/^[0-9a-f]{64}$/) });
 export type ManifestFile = z.infer<typeof ManifestFile>;
 

@@ -21,9 +21,7 @@ export const KnowledgeBaseSearch = object(
   'A MiniSearch index of the knowledge base, with its options.',
   {
     minisearch: text('Version of MiniSearch that created the index.'),
-    hasText: z
-      .boolean()
-      .describe('Whether the index has the texts of articles; false if they would make the file too large.'),
+    hasText: z.boolean().describe('Whether the texts of articles are included; false if the file would be too large.'),
     processTerm: z
       .literal(processTerm)
       .describe(
@@ -56,7 +54,6 @@ export const KnowledgeBaseSearch = object(
 );
 export type KnowledgeBaseSearch = z.infer<typeof KnowledgeBaseSearch>;
 
-/** The static files of the search. */
 export const searchFiles = {
   getKnowledgeBaseSearch: {
     file: 'public/v1/kb/search.json',

@@ -38,9 +38,7 @@ export const ReadyResponse = object(
   {
     status: z
       .enum(['ready', 'draining', 'unready'])
-      .describe(
-        'State of the instance: ready, draining before a shutdown, or unready while the data store is unavailable.',
-      ),
+      .describe('The state: ready, draining before a shutdown, or unready while the data store is unavailable.'),
   },
   { status: 'ready' },
 );

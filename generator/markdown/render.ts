@@ -23,7 +23,6 @@ export interface Rendered extends Targets {
   readonly findings: readonly Finding[];
 }
 
-/** An article to render. */
 export type ArticleText = Readonly<Record<'markdown' | 'sitePath', string>>;
 
 /** The limit of CPU time for an article; a real article of 320 kB takes 0.3 s. */

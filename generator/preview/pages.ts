@@ -17,7 +17,6 @@ export interface PreviewState {
   readonly directory: string | undefined;
 }
 
-/** The problems of one file. */
 type Problems = Readonly<Record<'errors' | 'warnings', readonly Diagnostic[]>>;
 
 /** The fields of both kinds of articles; invalid front matter leaves only the path. */
@@ -67,7 +66,6 @@ function renderWhole(title: string, main: Markup, { build, diagnostics }: Previe
   return renderDocument({ title: `${title} - preview`, head, body });
 }
 
-/** Groups the problems by file. */
 function groupProblems(diagnostics: readonly Diagnostic[]): (article: Article) => Problems {
   const byFile = Map.groupBy(diagnostics, ({ file }) => file);
   return ({ file }) => {
@@ -77,7 +75,6 @@ function groupProblems(diagnostics: readonly Diagnostic[]): (article: Article) =
   };
 }
 
-/** Renders a problem with location, hint and source line. */
 function renderDiagnostic({ severity, file, line, column, message, hint }: Diagnostic): Markup {
   const source = readLine(file, line);
   const marker = ' '.repeat(Math.min(column, 500) - 1) + '^';
@@ -105,7 +102,6 @@ function readLine(file: string, line: number): string | undefined {
   }
 }
 
-/** Renders the state of an article, and the numbers of problems and warnings. */
 function renderMarks({ state, metadata }: Article, { errors, warnings }: Problems): Markup {
   return html`${state === 'draft' && html`<span class="mark draft">draft</span> `}
   ${state === 'scheduled' && html`<span class="mark scheduled">scheduled for ${metadata.due}</span> `}
@@ -116,7 +112,6 @@ function renderMarks({ state, metadata }: Article, { errors, warnings }: Problem
 /** The maximum number of rows on a page; the search finds other articles. */
 const maxRows = 200;
 
-/** The filters of the list by name. */
 const filters = new Map<string, (article: Article, problems: Problems) => boolean>([
   ['drafts', ({ state }) => state === 'draft'],
   ['scheduled', ({ state }) => state === 'scheduled'],
@@ -181,7 +176,6 @@ const renderOptions = (names: readonly string[], selected: string): Markup[] =>
 
 const renderLink = (article: Article): Markup => html`<a href="/preview${article.path}">${titleOf(article)}</a>`;
 
-/** Renders the page of an article, with the HTML from the API. */
 function renderArticle(article: Article, { articles, diagnostics, directory }: PreviewState): Markup {
   const { metadata, path, output, file } = article;
   const problems = groupProblems(diagnostics)(article);
@@ -241,7 +235,6 @@ function renderAnswer(
     <article class="markdown-body">${trusted(shown)}</article>`;
 }
 
-/** Renders the headings of an article as links. */
 function renderOutline(text: string): Markup[] {
   const headings = [...text.matchAll(/<h([2-4])[^>]*? id="([^"]*)"[^>]*>(.*?)<\/h\1>/gs)];
   return headings.map(([, level, id, title]) => {

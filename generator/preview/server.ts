@@ -9,7 +9,6 @@ import { build } from 'esbuild';
 import { renderPreview } from './pages.ts';
 import type { PreviewState } from './pages.ts';
 
-/** A running preview. */
 export type Preview = Awaited<ReturnType<typeof openPreview>>;
 
 const headers = {
@@ -68,7 +67,6 @@ export async function openPreview() {
   };
 }
 
-/** The response for a file or page. */
 interface PreviewResponse {
   readonly status?: number;
   readonly type: string;

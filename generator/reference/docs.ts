@@ -190,17 +190,13 @@ const tables = {
   codes: () =>
     toTable(
       ['Code', 'Meaning', 'What to do'],
-      describeStream().closeCodes.map(({ code, meaning, client }) => [
-        String(code),
-        escapeMarkdown(meaning),
-        escapeMarkdown(client),
-      ]),
+      describeStream().closeCodes.map(({ code, meaning, client }) => [String(code), escaped(meaning), escaped(client)]),
     ),
   example: () => `\`\`\`json\n${renderProblem('json', 'unauthorized').trim()}\n\`\`\``,
   errors() {
     const sorted = Object.entries(problems).toSorted(([, a], [, b]) => a.status - b.status);
     const rows = sorted.map(([code, { status, message, advice }]) => {
-      return [`\`${code}\``, String(status), escapeMarkdown(`${message}. ${advice}`)];
+      return [`\`${code}\``, String(status), escaped(`${message}. ${advice}`)];
     });
     return toTable(['Code', 'Status', 'Meaning, and what to do'], rows);
   },
@@ -226,7 +222,7 @@ function listOperations(isOpen: (access: NonNullable<Endpoint['access']>) => boo
     .filter(([, { access }]) => access && isOpen(access))
     .map(([operation, { method, path, summary, tag }]) => {
       const address = `/docs#/${encodeURIComponent(tag)}/${operation}`;
-      return `[\`${method} ${path}\`](${address}) ${escapeMarkdown(summary)}`;
+      return `[\`${method} ${path}\`](${address}) ${escaped(summary)}`;
     })
     .join('<br>');
 }
@@ -236,11 +232,11 @@ type Described = ReturnType<typeof describeStream>['events'][number];
 function toEventRow({ event, description: meaning, scope, args, example }: Described): string[] {
   const names = args.map(({ name, optional }) => ` \\[${name}${optional ? '?' : ''}\\]`).join('');
   const details = args.flatMap((argument) => [
-    `**${argument.name}**${argument.optional ? ', optional' : ''}: ${escapeMarkdown(argument.description)}`,
-    ...argument.values.map(({ value, meaning: text }) => `\`${value}\`: ${escapeMarkdown(text)}`),
-    ...argument.fields.map((field) => `\`${field.name}\`: ${escapeMarkdown(field.description)}`),
+    `**${argument.name}**${argument.optional ? ', optional' : ''}: ${escaped(argument.description)}`,
+    ...argument.values.map(({ value, meaning: text }) => `\`${value}\`: ${escaped(text)}`),
+    ...argument.fields.map((field) => `\`${field.name}\`: ${escaped(field.description)}`),
   ]);
-  const first = `${escapeMarkdown(meaning)}${scope === null ? '' : ` Requires the scope \`${scope}\`.`}`;
+  const first = `${escaped(meaning)}${scope === null ? '' : ` Requires the scope \`${scope}\`.`}`;
   const code = `\`${JSON.stringify({ event, args: example })}\``;
   return [`\`${event}\`${names}`, [first, ...details, code].join('<br>')];
 }
@@ -248,5 +244,4 @@ function toEventRow({ event, description: meaning, scope, args, example }: Descr
 const toTable = (columns: readonly string[], rows: readonly (readonly string[])[]): string =>
   [columns, columns.map(() => '-'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 
-/** Escapes a text of the contract for Markdown. */
-const escapeMarkdown = (text: string): string => text.replaceAll(/[\\`*_[\]<|]/g, String.raw`\$&`);
+const escaped = (text: string): string => text.replaceAll(/[\\`*_[\]<|]/g, String.raw`\$&`);

@@ -94,11 +94,7 @@ function checkDomains({ value: { order_url: url, tlds }, place }: SourceYaml<Dom
   }
   for (const [tld, { order_url: own }] of Object.entries(tlds)) {
     if (!own?.includes('{')) continue;
-    error(
-      place(['tlds', tld, 'order_url']),
-      '"order_url" of a TLD must not contain {domain}',
-      'remove the placeholder',
-    );
+    error(place(['tlds', tld, 'order_url']), '"order_url" of a TLD must not contain {domain}', 'remove {domain}');
   }
 }
 

@@ -23,13 +23,11 @@ export interface Strictness {
 /** The remedy for a problem; a function if slow to compute. */
 export type Hint = string | (() => string | undefined) | undefined;
 
-/** Reports a problem. */
 export type Report = (place: SourceLocation, message: string, hint?: Hint) => void;
 
 /** Collects all problems of a build. */
 export type Diagnostics = ReturnType<typeof createDiagnostics>;
 
-/** Creates an empty collection. */
 export function createDiagnostics({ lenient = false, strict = false }: Strictness) {
   const found: Diagnostic[] = [];
   const reportAs =

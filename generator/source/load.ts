@@ -16,8 +16,7 @@ export interface SourceFile {
   readonly sha256: string;
 }
 
-/** The source folders of a build. */
-export type SourceFolders = Readonly<Record<'content' | 'catalog', SourceFolder>>;
+export type SourceSet = Readonly<Record<'content' | 'catalog', SourceFolder>>;
 
 /** A source folder, with files ordered by path. */
 export interface SourceFolder {
@@ -78,7 +77,6 @@ export function reloadFiles(
   return { ...folder, files: files.filter((file) => file !== undefined) };
 }
 
-/** Hashes a file. Reports an unreadable or oversized file. */
 function loadFile(listed: Omit<SourceFile, 'bytes' | 'sha256'>, diagnostics: Diagnostics): SourceFile | undefined {
   const limit = /\.(?:md|yaml)$/.test(listed.path) ? maxTextBytes : maxMediaBytes;
   try {

@@ -65,17 +65,17 @@ export interface SourceArticle<FrontMatter> extends CheckedYaml<FrontMatter> {
 }
 
 /** By default gray-matter runs `---js` blocks as code, and looks up an engine by each spelling of a language. */
-const refuseEngine = (): never => {
+const refuse = (): never => {
   throw new Error('only YAML front matter is allowed');
 };
 const splitOnly = {
   engines: {
     yaml: () => ({}),
-    json: refuseEngine,
-    javascript: refuseEngine,
-    js: refuseEngine,
-    coffee: refuseEngine,
-    toml: refuseEngine,
+    json: refuse,
+    javascript: refuse,
+    js: refuse,
+    coffee: refuse,
+    toml: refuse,
   },
 };
 

@@ -1,4 +1,3 @@
-/** The platform status in the widget. */
 export interface WidgetStatus {
   readonly status: 'up' | 'maintenance' | 'disrupted';
   readonly maintenance: readonly string[];

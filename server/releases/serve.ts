@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FileEndpoint } from '#contract/endpoint.ts';
 import { staticFiles } from '#contract/endpoints.ts';
-import type { FileEndpointName } from '#contract/endpoints.ts';
+import type { ServedFileName } from '#contract/endpoints.ts';
 import { handle } from '../http/handle.ts';
 import type { Route } from '../http/handle.ts';
 import type { Requests } from '../http/request.ts';
@@ -49,7 +49,7 @@ export const cached = { headers: { 'Cache-Control': 'public, max-age=10' } };
 
 /** The routes that serve files of the release. */
 export function contentRoutes(releases: Releases) {
-  const toRoute = (name: FileEndpointName): Route => {
+  const toRoute = (name: ServedFileName): Route => {
     const { path, absent, isImmutable = false }: FileEndpoint = staticFiles[name];
     return handle(name, ({ query, rest }) => {
       const [parameter] = Object.entries<string>(query);
@@ -65,11 +65,9 @@ export function contentRoutes(releases: Releases) {
       throw new Problem(absent, undefined, isImmutable ? {} : cached);
     });
   };
-  const names = Object.entries(staticFiles).flatMap(([name, file]) =>
-    'path' in file ? [name as FileEndpointName] : [],
-  );
+  const names = Object.entries(staticFiles).flatMap(([name, file]) => ('path' in file ? [name as ServedFileName] : []));
   return {
-    ...(Object.fromEntries(names.map((name) => [name, toRoute(name)])) as Record<FileEndpointName, Route>),
+    ...(Object.fromEntries(names.map((name) => [name, toRoute(name)])) as Record<ServedFileName, Route>),
     getRoot: handle('getRoot', () => ({ to: '/docs' })),
   };
 }

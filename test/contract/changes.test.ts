@@ -35,36 +35,37 @@ const article = '/v1/kb/article';
 const reset = '/v1/hosting/cloud/vps-custom/{id}/reset';
 const shape = (d: Value, name: string): Value => d['components'].schemas[name];
 const field = (d: Value, name: string, of: string): Value => shape(d, of)['properties'][name];
-const parameter = (d: Value, path: string): Value => d['paths'][path].get.parameters[0];
+const endpoint = (d: Value, path: string): Value => d['paths'][path].get;
+const parameter = (d: Value, path: string): Value => endpoint(d, path)['parameters'][0];
 
 test.each<[change: string, Edit]>([
   ['removed GET /v1/article.css: breaking', (d) => delete d['paths']['/v1/article.css']],
   ['added GET /v1/new: compatible', (d) => (d['paths']['/v1/new'] = structuredClone(d['paths'][article]))],
   [
     `GET ${list}: operationId changed from "listBlogArticles" to "list": breaking`,
-    (d) => (d['paths'][list].get.operationId = 'list'),
+    (d) => (endpoint(d, list)['operationId'] = 'list'),
   ],
-  [`GET ${list}: tags lost "Blog", gained "Media": compatible`, (d) => (d['paths'][list].get.tags = ['Media'])],
+  [`GET ${list}: tags lost "Blog", gained "Media": compatible`, (d) => (endpoint(d, list)['tags'] = ['Media'])],
   [
     `GET ${list}: needsKey changed from nothing to true: breaking`,
-    (d) => (d['paths'][list].get.security = [{ apiKey: [] }]),
+    (d) => (endpoint(d, list)['security'] = [{ apiKey: [] }]),
   ],
   [`POST ${reset}: needsKey changed from true to nothing: compatible`, (d) => (d['paths'][reset].post.security = [])],
-  [`removed GET ${article} 404: breaking`, (d) => delete d['paths'][article].get.responses['404']],
-  [`added GET ${list} 404: compatible`, (d) => (d['paths'][list].get.responses['404'] = { headers: {} })],
-  [`GET ${list} 200: headers lost "ETag": breaking`, (d) => delete d['paths'][list].get.responses['200'].headers.ETag],
+  [`removed GET ${article} 404: breaking`, (d) => delete endpoint(d, article)['responses']['404']],
+  [`added GET ${list} 404: compatible`, (d) => (endpoint(d, list)['responses']['404'] = { headers: {} })],
+  [`GET ${list} 200: headers lost "ETag": breaking`, (d) => delete endpoint(d, list)['responses']['200'].headers.ETag],
   [
     `GET ${list} 200: headers gained "Allow": compatible`,
-    (d) => (d['paths'][list].get.responses['200'].headers.Allow = { $ref: '#/components/headers/Allow' }),
+    (d) => (endpoint(d, list)['responses']['200'].headers.Allow = { $ref: '#/components/headers/Allow' }),
   ],
   [
     `GET ${list} 304: application/json changed from nothing to "string": compatible`,
-    (d) => (d['paths'][list].get.responses['304'].content = { 'application/json': { schema: { type: 'string' } } }),
+    (d) => (endpoint(d, list)['responses']['304'].content = { 'application/json': { schema: { type: 'string' } } }),
   ],
   [
     `GET ${article} 404: errors gained "not_found": compatible`,
     (d) =>
-      (d['paths'][article].get.responses['404'].content['text/plain'].examples.not_found = {
+      (endpoint(d, article)['responses']['404'].content['text/plain'].examples.not_found = {
         value: 'endpoint not found',
       }),
   ],
@@ -81,14 +82,14 @@ test.each<[change: string, Edit]>([
       }
     },
   ],
-  [`removed GET ${article} query path: breaking`, (d) => (d['paths'][article].get.parameters = [])],
+  [`removed GET ${article} query path: breaking`, (d) => (endpoint(d, article)['parameters'] = [])],
   [
     `added GET ${list} query page: breaking`,
-    (d) => d['paths'][list].get.parameters.push({ name: 'page', in: 'query', required: true, schema: {} }),
+    (d) => endpoint(d, list)['parameters'].push({ name: 'page', in: 'query', required: true, schema: {} }),
   ],
   [
     `added GET ${list} query page: compatible`,
-    (d) => d['paths'][list].get.parameters.push({ name: 'page', in: 'query', required: false, schema: {} }),
+    (d) => endpoint(d, list)['parameters'].push({ name: 'page', in: 'query', required: false, schema: {} }),
   ],
   [
     'GET /v1/kb/list query category: required changed from false to true: breaking',

@@ -102,8 +102,8 @@ export function renderFacts(facts: Facts): string {
 }
 
 /**
- * Describes all changes between two contracts as compatible or breaking. Requests must not accept less. Responses must not
- * contain more: their shapes are closed, so an added field breaks clients that validate responses.
+ * Describes all changes between two contracts as compatible or breaking. Requests must not accept less. Responses must
+ * not contain more: their shapes are closed, so an added field breaks clients that validate responses.
  */
 export function findChanges(before: Facts, after: Facts): string[] {
   const removed = Object.keys(before).filter((name) => !(name in after));

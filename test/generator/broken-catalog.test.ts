@@ -224,7 +224,7 @@ describe('the entry of a TLD is refused', () => {
     '{ prices: { EUR: { 1: {register: 1, renew: 1, transfer: 1}, "1": {register: 2, renew: 2, transfer: 2} } } }':
       '2:69  "1" is given twice (keep one of the two)',
     '{ order_url: "https://example.com/{domain}" }':
-      '2:22  "order_url" of a TLD must not contain {domain} (remove the placeholder)',
+      '2:22  "order_url" of a TLD must not contain {domain} (remove {domain})',
     '{ order_url: "http://example.com/" }': '2:22  "tlds..com.order_url" must be a URL that starts with https://',
     '{ lookup: whois }': `2:19  "tlds..com.lookup" ${oneOf}`,
     '{ lookup: { whios: a.nl } }': `2:19  "tlds..com.lookup" ${oneOf}`,

@@ -159,8 +159,7 @@ describe('a text that YAML cuts off at a # is a warning', () => {
     'cover: /media/covers/cover.svg #old': [],
     'draft: false #todo': [],
     // An error, because the value is empty.
-    'title: #1 choice':
-      '2:8  "title" must be text, not empty (the text after # is a comment in YAML; write "#1 choice")',
+    'title: #1 choice': '2:8  "title" must be text, not empty (YAML reads # as a comment; write "#1 choice")',
     'title: I am #1; date: soon': [`2:13  ${cut('title', '#1', '"I am #1"')}`, `4:7  "date" ${noDate}`],
   });
   const plan = 'name: Plan #1\n    ram: 1\n    storage: 1\n    price: 1 #eur\n    soldOut: false';

@@ -163,7 +163,7 @@ describe('a mistake in the text is reported at its line and column:', () => {
       '9:5  warning: the link "https:/www.example.com/x" has no host (did you mean "https://www.example.com/x"?)',
     '[x](https://https://www.example.com/x)\n':
       '9:5  warning: the link "https://https://www.example.com/x" has two schemes (did you mean "https://www.example.com/x"?)',
-    'One [two]().\n': '9:11  warning: the link has no address (write an address between the parentheses)',
+    'One [two]().\n': '9:11  warning: the link has no address (write one between the parentheses)',
     '![two](<>)\n': '9:1  the picture has no address (write it between the parentheses)',
     'One [two](www.example.com/x).\n':
       '9:5  the link "www.example.com/x" has no scheme (write https://www.example.com/x)',
@@ -190,7 +190,7 @@ describe('text that is lost or shown as markup is reported, and the corrected te
     ],
     'One <input type="text"> two.\n': [
       'One\n\n- [ ] two\n',
-      '9:5  warning: <input> becomes a checkbox (write "- [ ] text" for a checkbox, else delete the tag)',
+      '9:5  warning: <input> becomes a checkbox (write "- [ ] text", or delete the tag)',
     ],
     '<details>\n<summary>One</summary>\n- **two**\n\n</details>\n': [
       '<details>\n<summary>One</summary>\n\n- **two**\n\n</details>\n',
@@ -239,12 +239,12 @@ describe('text that is lost or shown as markup is reported, and the corrected te
     ],
     '```mermaid\ngraph\n```\n': [
       '```text\ngraph\n```\n',
-      '9:4  warning: unknown code language "mermaid" (diagrams are not rendered: save a picture, or write "text")',
+      '9:4  warning: unknown code language "mermaid" (diagrams are not rendered: use a picture, or "text")',
     ],
     'It is $x^2$ of $\\frac{a}{b}$.\n': [
       'It is `$x^2$`, $5 or $10 in $HOME/$USER.\n',
-      '9:7  warning: "$x^2$" is shown as plain text: formulas are not rendered (write the formula in backticks, or in words)',
-      '9:16  warning: "$\\frac{a}{b}$" is shown as plain text: formulas are not rendered (write the formula in backticks, or in words)',
+      '9:7  warning: "$x^2$" is shown as plain text: formulas are not rendered (use backticks or words)',
+      '9:16  warning: "$\\frac{a}{b}$" is shown as plain text: formulas are not rendered (use backticks or words)',
     ],
     '!!! warning "One"\n    Two\n': [
       '> [!WARNING]\n> Two\n\n!!! stop\n',

@@ -31,8 +31,8 @@ export function testPaths(text: string, reasons: Readonly<Record<string, string>
 export type Problems = Readonly<Record<string, string | readonly string[]>>;
 
 /**
- * Creates a test per input: a project where `file` has the text of the input has exactly the given problems. With a # in
- * the file name, each input gets a separate file, and all inputs share one check.
+ * Creates a test per input: a project where `file` has the text of the input has exactly the given problems. With a #
+ * in the file name, each input gets a separate file, and all inputs share one check.
  */
 export function testProblems(file: string, toText: (input: string) => string, rows: Problems, more: Files = {}): void {
   const inputs = Object.keys(rows);
@@ -57,8 +57,8 @@ export const testTexts = (rows: Problems): void =>
   testProblems('content/blog/news/page-#.md', (markdown) => article({}, markdown), rows);
 
 /**
- * Creates a test per field of a blog article, such as `title: A`; a field without a value is removed. An added field is on
- * line 7.
+ * Creates a test per field of a blog article, such as `title: A`; a field without a value is removed. An added field is
+ * on line 7.
  */
 export const testFields = (rows: Problems): void =>
   testProblems('content/blog/news/page-#.md', (field) => article(toFields(field), 'Text.\n'), rows);

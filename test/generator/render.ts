@@ -16,8 +16,8 @@ export function publish(markdown: string, files: Files = {}): Promise<Published>
 }
 
 /**
- * Publishes all texts of a table in one build, because one build per text would take most of a minute. Returns a function
- * for the article of a text; the first call runs the build.
+ * Publishes all texts of a table in one build, because one build per text would take most of a minute. Returns a
+ * function for the article of a text; the first call runs the build.
  */
 export function publishTable(
   markdowns: readonly string[],

@@ -86,8 +86,7 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
     });
     const foreign = files.filter(({ url }) => !isOwnMedia(url, sitePath));
     if (files.some((file) => file.isPlayed && !foreign.includes(file))) {
-      for (const { url, at } of foreign)
-        warn(at, `"${url}" is removed: not a file in content/media/`, 'save the file there');
+      for (const { url, at } of foreign) warn(at, `"${url}" is removed`, 'save the file in content/media/');
       return;
     }
     const url = foreign.find(({ isPlayed }) => isPlayed)?.url;
@@ -131,8 +130,7 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
     if (isClosed) open.delete(offset);
     else if (hiding.has(name) || visible.has(name)) open.set(offset, node);
     if (/=\s*[“”„‘’]/.test(tag)) warn(node, curlyQuotes, 'write " around the value');
-    if (name === 'input')
-      warn(node, '<input> becomes a checkbox', 'write "- [ ] text" for a checkbox, else delete the tag');
+    if (name === 'input') warn(node, '<input> becomes a checkbox', 'write "- [ ] text", or delete the tag');
     if (name === 'video' || name === 'audio') checkPlayer(node);
     else if (removed.has(name)) {
       checkRemoved(node, isClosed);
@@ -200,8 +198,7 @@ type Warning = readonly [message: string, hint: string];
 
 function faultOf(url: string, isPicture: boolean): Warning | undefined {
   // A picture without an address is reported as a missing file.
-  if (url === '')
-    return isPicture ? undefined : ['the link has no address', 'write an address between the parentheses'];
+  if (url === '') return isPicture ? undefined : ['the link has no address', 'write one between the parentheses'];
   if (url.startsWith('/')) return faultOfPath(url);
   const [, scheme] = /^([a-z][a-z0-9+.-]*):/i.exec(url) ?? [];
   if (scheme === undefined) return undefined;
@@ -212,10 +209,8 @@ function faultOf(url: string, isPicture: boolean): Warning | undefined {
   const [again = ''] = /^https?:?\/\//i.exec(rest) ?? [];
   if (again) return [`the link "${url}" has two schemes`, suggestAddress(`https://${rest.slice(again.length)}`)];
   if (/^https?:\/\/[^/?#]/i.test(url)) return undefined;
-  return [
-    `the link "${url}" has no host`,
-    rest === '' ? 'write the full address' : suggestAddress(`${scheme}://${rest}`),
-  ];
+  const hint = rest === '' ? 'write the full address' : suggestAddress(`${scheme}://${rest}`);
+  return [`the link "${url}" has no host`, hint];
 }
 
 /** Valid schemes, which are not mistyped. */

@@ -135,8 +135,7 @@ function adviseLanguage(lang: string): string {
   const [lines = ''] = /\{[\d,\s-]+\}$/.exec(lang) ?? [];
   if (name !== lang && isKnown(name)) return `write "${name}${lines && ` ${lines}`}"`;
   if (name === 'math') return 'formulas are not rendered: write "text"';
-  if (/^(?:mermaid|plantuml|graphviz)$/i.test(name))
-    return 'diagrams are not rendered: save a picture, or write "text"';
+  if (/^(?:mermaid|plantuml|graphviz)$/i.test(name)) return 'diagrams are not rendered: use a picture, or "text"';
   if (/^(?:title=|\{)/.test(lang)) return 'write a language first, such as "text"';
   // Short names resemble too many others.
   const similar = lang.length > 3 ? suggest(lang.toLowerCase(), loadHighlighter().listLanguages()) : undefined;
@@ -320,11 +319,7 @@ const ofTexts: readonly TextCheck[] = [
   {
     // Only with TeX syntax between the dollar signs, which may also be prices or variables.
     pattern: /\$\$?(?=\S)(?=[^$\n]*\$)[^$\n]*?(?:\\[a-z]{2,}|[\w)}][\^_]\{|[a-z)]\^\d)[^$\n]*\$/gi,
-    explain: ([shown]) => [
-      0,
-      `"${shown}" ${asItIs}: formulas are not rendered`,
-      'write the formula in backticks, or in words',
-    ],
+    explain: ([shown]) => [0, `"${shown}" ${asItIs}: formulas are not rendered`, 'use backticks or words'],
   },
   {
     // A tag with curly quotes is HTML only if no value has a space.
@@ -354,7 +349,6 @@ function checkMarks(node: Text, { source, sourceOf, warn }: Linted): void {
   warn(startOf(node) + match.index + match[0].length - mark.length, `"${mark}" ${asItIs}`, hint);
 }
 
-/** Creates the text check of an article. */
 function createTextCheck({ source, sourceOf, warn }: Linted) {
   const inTexts = ofTexts.filter(({ pattern }) => source.search(pattern) >= 0);
   const inParagraphs = [...ofParagraphs.filter(({ pattern }) => source.search(pattern) >= 0), ...inTexts];

@@ -21,7 +21,6 @@ function createButton(text: string, onClick: (button: HTMLButtonElement) => void
   return button;
 }
 
-/** Shows only the examples of a client. */
 function chooseClient(name: string): void {
   for (const example of examples) example.hidden = (example.dataset['title'] ?? name) !== name;
   for (const button of document.querySelectorAll('.bar [aria-pressed]')) {
