@@ -9,7 +9,7 @@ const inline =
   'a [link](/blog/news/first), `code`, <kbd>Ctrl</kbd>, <mark>marked [link](/blog/news/first) `code`</mark>';
 const alerts = ['NOTE', 'TIP', 'IMPORTANT', 'WARNING', 'CAUTION'].map((kind) => `> [!${kind}]\n> Text, ${inline}.\n`);
 
-/** An article with everything that the style sheet has rules for. */
+/** An article that uses all rules of the style sheet. */
 const body = `
 Text, ${inline}, <abbr title="Domain Name System">DNS</abbr>, <del>old</del> <ins>new</ins> and a footnote[^1].
 
@@ -50,7 +50,7 @@ goes on */
 [^1]: The note, ${inline}.
 `;
 
-/** The code of each class of highlight.js in the style sheet, on each kind of line. */
+/** Code with each highlight.js class of the style sheet, on each kind of line. */
 function toCode(style: string): string {
   const names = [...new Set(style.match(/\bhljs-[\w-]+/g))];
   const spans = ['', ...names].map((name) => `<span class="${name}">${name || 'other'}</span>`).join(' ');
@@ -59,7 +59,7 @@ function toCode(style: string): string {
   return `<pre data-title="all"><code class="hljs">${lines}</code></pre>`;
 }
 
-/** Every text with its colour and the background on which it stands, and every edge that has a meaning. */
+/** Collects all texts and meaningful edges with their colour and background. */
 function readColours(page: Page): Promise<{ what: string; colours: [string, string]; least: number }[]> {
   return page.evaluate(() => {
     const canvas = matchMedia('(prefers-color-scheme: dark)').matches ? 'rgb(18, 18, 18)' : 'rgb(255, 255, 255)';
@@ -116,7 +116,7 @@ describeChromium((browser) => {
     const found = await readColours(page);
     expect(found.length).toBeGreaterThan(150);
     expect(found.filter(({ colours, least }) => contrastOf(...colours) < least)).toEqual([]);
-    // A marked line is as wide as its block, what is scrolled out of sight included.
+    // A marked line spans the block, including the scrolled part.
     const overlaps = await page.evaluate(() =>
       [...document.querySelectorAll('pre .line')].map(
         (line) => line.closest('pre')!.scrollWidth - Math.round(line.getBoundingClientRect().width),

@@ -18,7 +18,7 @@ import { describeChromium, expectNothingKept, findBarriers, newPage, openPage, s
 const pages = ['scopes', 'servers', 'streams', 'errors', 'limits', 'changes'].map((name) => `/docs/${name}.html`);
 pages.unshift('/docs');
 
-/** How the examples for each client are run. A command is accepted only once the server runs, which the call before waits for. */
+/** Runs the examples of each client. A command needs a running server; the previous call waits for that. */
 const clients = [
   { title: 'curl', file: 'calls.sh', program: 'bash', answer: '"state":"running"' },
   { title: 'TypeScript', file: 'calls.mts', program: process.execPath, answer: "status: 'sent'" },
@@ -27,7 +27,7 @@ const clients = [
 
 let built: Promise<string> | undefined;
 
-/** The demo on a release that was built as `npm start` does, without PUBLIC_URL: the pages show their own address. */
+/** The demo, built like `npm start` without PUBLIC_URL, so the pages show their own address. */
 async function startLocalDemo() {
   built ??= (async () => {
     const root = createProject({}, sharedFolder());
@@ -38,7 +38,7 @@ async function startLocalDemo() {
 }
 
 describeChromium((browser) => {
-  // A violation of the policy is a message of the console too; so is each 401, which some tests want.
+  // Policy violations are console messages, as are the 401s that some tests provoke.
   const open = (address: string, options: BrowserContextOptions = {}): Promise<Page> =>
     openPage(browser(), address, { expected: /status of 401/, ...options });
 
@@ -49,11 +49,11 @@ describeChromium((browser) => {
     return operation;
   };
 
-  /** Sends the request that is filled in, and returns the status and the body of the answer. */
+  /** Sends the request in the form, and returns status and body of the response. */
   const execute = async (operation: Locator): Promise<{ status: string; body: string }> => {
     const answer = operation.locator('.live-responses-table tbody');
     const clear = operation.locator('.btn-clear');
-    // The answer to the request before would still be there for a moment.
+    // The previous response would remain for a moment.
     if (await clear.isVisible()) await clear.click();
     await answer.waitFor({ state: 'detached' });
     await operation.locator('.execute').click();
@@ -76,7 +76,7 @@ describeChromium((browser) => {
   };
 
   describe('the reference', () => {
-    test('is where / leads, and shows every operation of the OpenAPI document', async () => {
+    test('opens at / and shows every operation of the OpenAPI document', async () => {
       const { url } = await startLocalDemo();
       const page = await open(url);
       expect(page.url()).toBe(`${url}/docs`);
@@ -89,17 +89,17 @@ describeChromium((browser) => {
       // Long paths have zero-width spaces.
       const texts = shown.map((text) => text.replaceAll('\u200B', '').replaceAll(/\s+/g, ' ').trim());
       expect(texts.toSorted()).toEqual(described.toSorted());
-      // Its own address is in the lines for a terminal.
+      // Curl examples have the address of the page.
       expect((await page.locator('.markdown-body pre').first().innerText()).trim()).toBe(`curl ${url}/v1/plans`);
     });
 
-    test('sends requests with a pasted key, which it keeps in memory alone', async () => {
+    test('sends requests with a pasted key, which stays in memory', async () => {
       const { url, key } = await startLocalDemo();
       const page = await open(url);
       const log = await openOperation(page, 'getLatestGameLog');
       const refused = await execute(log);
       expect(refused.status).toBe('401');
-      // As `npm start` prints it, with the words around it.
+      // Pasted as printed by `npm start`, with surrounding text.
       await authorize(page, `Authorization: Bearer ${key}`);
       const read = await execute(log);
       expect(read.status).toBe('200');
@@ -110,7 +110,7 @@ describeChromium((browser) => {
       expect((await execute(page.locator('.opblock.is-open'))).status).toBe('401');
     });
 
-    test('hides the key in its dialog and in curl lines, unless asked to show it there', async () => {
+    test('hides the key in the dialog, and in curl examples unless shown on request', async () => {
       const { url, key } = await startLocalDemo();
       const page = await open(url);
       const operation = await openOperation(page, 'getKey');
@@ -126,7 +126,7 @@ describeChromium((browser) => {
         'off',
       ]);
       await dialog.getByLabel('Show it in curl lines').check();
-      // The focus stays inside: a step back from the field leads to its last button, or to the browser.
+      // The focus stays inside: a step back from the field reaches the last button, or the browser.
       for (let step = 0; step < 8; step += 1) {
         await page.keyboard.press('Tab');
         expect(
@@ -152,7 +152,7 @@ describeChromium((browser) => {
       await authorize(page, key);
       const start = await openOperation(page, 'startGameServer');
       expect(JSON.parse((await execute(start)).body)).toMatchObject({ action: 'start', server_id: 'demo' });
-      // Both need force=true, in the query or in the body, or in both.
+      // Both actions require force=true in the query, the body or both.
       for (const operationId of ['killGameServer', 'resetVps']) {
         const operation = await openOperation(page, operationId);
         expect({ operationId, ...(await execute(operation)) }).toMatchObject({ operationId, status: '200' });
@@ -165,7 +165,7 @@ describeChromium((browser) => {
       expect((await answered).headers()).toMatchObject({ 'idempotent-replayed': 'true' });
     });
 
-    test('says why it cannot be shown', async () => {
+    test('shows the reason if it cannot be loaded', async () => {
       const { url } = await startLocalDemo();
       const page = await newPage(browser());
       await page.route('**/v1/openapi.json', (route) => route.fulfill({ status: 429, body: 'rate limit exceeded\n' }));
@@ -177,7 +177,7 @@ describeChromium((browser) => {
   });
 
   describe('every page', () => {
-    test('can be read without a script', async () => {
+    test('is readable without scripts', async () => {
       const { url } = await startLocalDemo();
       for (const path of pages) {
         const page = await open(url + path, { javaScriptEnabled: false });
@@ -186,7 +186,7 @@ describeChromium((browser) => {
       }
     });
 
-    test.each(screens)('is accessible, with an open operation too: %s', async (_, options) => {
+    test.each(screens)('is accessible, even with an open operation: %s', async (_, options) => {
       const { url } = await startLocalDemo();
       for (const path of pages) {
         // axe runs as a script of the page.
@@ -226,7 +226,7 @@ describeChromium((browser) => {
       expect(broken).toEqual([0]);
     });
 
-    test('can be used with the keyboard: the first stop leads to the content', async () => {
+    test('works with the keyboard: the first stop skips to the content', async () => {
       const { url } = await startLocalDemo();
       const page = await open(`${url}/docs/errors.html`);
       await page.keyboard.press('Tab');

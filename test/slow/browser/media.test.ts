@@ -10,10 +10,10 @@ import { describeChromium, newPage, servePage } from './chromium.ts';
 /** The length of a recorded video, with one frame a second. */
 const videoSeconds = 30;
 
-/** Each video is recorded once: encoding takes seconds. */
+/** Recorded videos; encoding takes seconds. */
 const videos: Record<string, Buffer> = {};
 
-/** Serves a recorded video at /media/clip.TYPE to no foreign script. */
+/** Serves a recorded video at /media/clip.TYPE, which scripts of other sites cannot read. */
 async function serveVideo(page: Page, type: 'mp4' | 'webm'): Promise<TestApp> {
   const root = createProject({ [`content/media/clip.${type}`]: (videos[type] ??= await recordVideo(page, type)) });
   await buildProject(root);
@@ -21,8 +21,8 @@ async function serveVideo(page: Page, type: 'mp4' | 'webm'): Promise<TestApp> {
 }
 
 /**
- * Records a video of noise, about 7 MB, so that a browser does not load all of it at once. The browser encodes it, in a page
- * of this machine: only these and https may.
+ * Records a video of noise of about 7 MB, which a browser does not load at once. Encoding needs a secure context, so the
+ * page is on a loopback address.
  */
 async function recordVideo(page: Page, type: 'mp4' | 'webm'): Promise<Buffer> {
   await page.goto(await servePage('<!doctype html><title>Recorder</title>'));
@@ -31,7 +31,7 @@ async function recordVideo(page: Page, type: 'mp4' | 'webm'): Promise<Buffer> {
   return Buffer.from(await page.evaluate(recordNoise, { type, seconds: videoSeconds }), 'base64');
 }
 
-/** Runs in the page: records one frame of noise for each second. */
+/** Runs in the page: records one frame of noise per second. */
 async function recordNoise({ type, seconds }: { type: 'mp4' | 'webm'; seconds: number }): Promise<string> {
   const media = (window as unknown as { Mediabunny: typeof Mediabunny }).Mediabunny;
   const [width, height] = [640, 360];
@@ -46,7 +46,7 @@ async function recordNoise({ type, seconds }: { type: 'mp4' | 'webm'; seconds: n
   await output.start();
   for (let second = 0; second < seconds; second += 1) {
     const image = context.createImageData(width, height);
-    // The longest that one call fills.
+    // The maximum length per call.
     for (let at = 0; at < image.data.length; at += 65_536) crypto.getRandomValues(image.data.subarray(at, at + 65_536));
     context.putImageData(image, 0, 0);
     await source.add(second, 1, { keyFrame: true });
@@ -95,7 +95,7 @@ describeChromium((browser) => {
       if (response.url().includes('/media/')) answers.push({ status: response.status(), start: Number(start) });
     });
     const url = `${app.url}/media/clip.${type}`;
-    // So slow that the browser has not loaded what it seeks to.
+    // Slow enough that the browser has not loaded the seek target yet.
     const session = await page.context().newCDPSession(page);
     const slow = { offline: false, latency: 0, downloadThroughput: 300_000, uploadThroughput: -1 };
     await session.send('Network.emulateNetworkConditions', slow);

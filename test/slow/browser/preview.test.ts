@@ -51,11 +51,11 @@ describeChromium((browser) => {
   const open = (address: string, options: BrowserContextOptions = {}): Promise<Page> =>
     openPage(browser(), address, options);
 
-  test('a page of another origin can read nothing of dev', async () => {
+  test('a page of another origin cannot read the preview', async () => {
     const { url } = await startPreview();
     const site = await servePage('Hi');
     const read = async (host: string): Promise<string[]> => {
-      // The name of the page resolves to this machine.
+      // The host name of the page resolves to this machine.
       const page = await openPage(browser(), site.replace('127.0.0.1', host), {
         origins: [url],
         expected: /CORS|ERR_FAILED|404/,
@@ -76,7 +76,7 @@ describeChromium((browser) => {
   });
 
   describe('the pages', () => {
-    test('are accessible in light and dark and on a phone, the overlay of problems included', async () => {
+    test('are accessible in light, in dark and on a phone, including the overlay', async () => {
       const { root, url } = await startPreview();
       for (const [screen, options] of screens) {
         // axe runs as a script of the page.
@@ -91,7 +91,7 @@ describeChromium((browser) => {
       }
     });
 
-    test('list all articles with their marks, and find them while somebody types', async () => {
+    test('list all articles with their state, and filter them while typing', async () => {
       const { url } = await startPreview(
         {
           'content/blog/news/second.md': article({ title: 'Later', date: '2100-01-02' }, 'Text.\n'),
@@ -124,7 +124,7 @@ describeChromium((browser) => {
       expect(await rows()).toHaveLength(2);
     });
 
-    test('show the html of the API, the cover, the outline, the front matter and the links out and in', async () => {
+    test('show the html of the API, cover, outline, front matter, and links to and from an article', async () => {
       const { url } = await startPreview({
         'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'After [the news](/blog/news/first#details).\n'),
       });
@@ -136,7 +136,7 @@ describeChromium((browser) => {
         element.innerHTML = html;
         return element.innerHTML;
       }, answer.html);
-      // Pictures have an address of their own in the preview.
+      // Pictures have a different address in the preview.
       expect(shown.trim().replaceAll(/\/preview(\/media\/[^"?]+)\?[\d.]+/g, '$1')).toBe(parsed.trim());
       expect(await page.locator('.cover').getAttribute('src')).toMatch(/^\/preview\/media\/covers\/cover\.svg\?/);
       expect(await page.locator('.facts').innerText()).toBe('News · 2026-01-01 · Marit · 2 min read');
@@ -150,7 +150,7 @@ describeChromium((browser) => {
   });
 
   describe('after a save', () => {
-    test('an open page shows the change without a reload, scrolled as before', async () => {
+    test('an open page shows the change without a reload, at the same scroll position', async () => {
       const { root, url, printed } = await startPreview();
       const page = await open(`${url}/preview/blog/news/first`, { viewport: { width: 800, height: 500 } });
       await page.evaluate(() => {
@@ -184,7 +184,7 @@ describeChromium((browser) => {
       await expect.poll(width).toBe(40);
     });
 
-    test('a problem covers the page with its place, hint and line, until it is fixed', async () => {
+    test('a problem covers the page with location, hint and line until fixed', async () => {
       const { root, url, printed } = await startPreview({ 'content/blog/news/second.md': article({}, 'Text.\n') });
       const page = await open(`${url}/preview/knowledgebase/vps/ssh`);
       const title = 'Auftragsverarbeitungsvertragsbestandteilsverzeichnis';
@@ -204,11 +204,11 @@ describeChromium((browser) => {
       expect(await small.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
       await page.keyboard.press('Escape');
       expect(await overlay.isVisible()).toBe(false);
-      // Another save with the same problem does not show it again, but the terminal says so again.
+      // After another save with the same problem, the overlay stays hidden; the terminal repeats the problem.
       writeFiles(root, { 'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'Other text.\n') });
       await expect.poll(printed).toMatch(/ssh\.md; not built, still content\/blog\/news\/first\.md:9:5 /);
       expect(await overlay.isVisible()).toBe(false);
-      // Another problem does.
+      // A new problem shows the overlay again.
       writeFiles(root, { [first]: broken.replace('secnd', 'thrd') });
       await overlay.getByText('/blog/news/thrd', { exact: false }).first().waitFor();
       writeFiles(root, { [first]: article({}, 'See [the rest](/blog/news/second).\n') });
@@ -216,7 +216,7 @@ describeChromium((browser) => {
       await page.getByText('Other text.').waitFor();
     });
 
-    test('a page says that it lost the connection', async () => {
+    test('a page reports a lost connection', async () => {
       const { url, end } = await startPreview();
       const page = await newPage(browser());
       await page.goto(`${url}/preview`);
@@ -246,7 +246,7 @@ describe('drafts and scheduled articles', () => {
     expect(existsSync(join(current, 'article/news/draft.json'))).toBe(false);
   });
 
-  test('can be left out, or be previewed as of another day', async () => {
+  test('can be left out or previewed for another day', async () => {
     const { read } = await startPreview(files, '--no-drafts', '--now', '2100-01-02');
     expect(read('public/v1/blog/list.json')).toContain('Later');
     expect(read('public/v1/blog/list.json')).not.toContain('A draft');

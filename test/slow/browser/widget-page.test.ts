@@ -27,7 +27,7 @@ describeChromium((browser) => {
     expect(await stage.inside('.box', (box) => getComputedStyle(box).position)).toBe('fixed');
   });
 
-  test('a page that includes the script twice gets one widget, and no global name', async () => {
+  test('a page with the script twice gets one widget and no global name', async () => {
     const stage = await createStage(browser());
     const names = () => stage.page.evaluate(() => [Object.getOwnPropertyNames(window), Object.keys(window)].flat());
     await stage.open('<!doctype html><title>Site</title>', { times: 0 });
@@ -60,12 +60,12 @@ describeChromium((browser) => {
       height - 20,
     ] as [number, number]);
     expect(hit).not.toBe('service-status');
-    // The observer does report a real layout shift.
+    // The observer reports a real layout shift.
     await stage.page.evaluate(() => document.body.prepend(document.createElement('hr')));
     await expect.poll(shifts).toHaveLength(1);
   });
 
-  test('the accessibility tree names the widget and its parts, also before there is text', async () => {
+  test('the accessibility tree names the widget and its parts, even before there is text', async () => {
     const stage = await openStage(browser(), embed('data-href="https://status.example.com/"'));
     const session = await stage.page.context().newCDPSession(stage.page);
     const named = async () => {

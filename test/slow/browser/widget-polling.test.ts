@@ -91,7 +91,7 @@ describeChromium((browser) => {
     await expectToast(stage, shown);
   });
 
-  test('the fallback is read while the API cannot be reached, but not if the API reports an error status', async () => {
+  test('the fallback is read while the API is unreachable, but not after an error status', async () => {
     const stage = await openStage(browser(), embed('data-fallback="/status.json"'), 'drop', { fallback: web });
     await expectToast(stage, shown);
     stage.answerFallback({ status: 'up' });
@@ -110,7 +110,7 @@ describeChromium((browser) => {
     expect(stage.requestCount()).toBe(0);
   });
 
-  test('a hidden tab sends no request for 30 s, and polls at once when it becomes visible again', async () => {
+  test('a hidden tab sends no request for 30 s, and polls immediately when visible again', async () => {
     const stage = await createStage(browser());
     // Pages of Playwright always report as visible, so these tabs are created without it. In the page, a second passes
     // in 10 ms. The page sends its visibility to the site.
@@ -127,7 +127,7 @@ describeChromium((browser) => {
     await expect.poll(stage.requestCount).toBeGreaterThan(3);
     const other = await session.send('Target.createTarget', { url: 'about:blank' });
     await expect.poll(visited).toContain('/hidden');
-    // A request that was under way arrives.
+    // A pending request arrives.
     await delay(1000);
     const requests = stage.requestCount();
     await delay(3000);

@@ -9,7 +9,7 @@ const both = { status: 'disrupted', disrupted: ['Web', 'Games'] };
 const trouble = 'Some services are disrupted';
 
 describeChromium((browser) => {
-  test('an incident is shown, and cleared when it is over', async () => {
+  test('an incident is shown until it is over', async () => {
     const stage = await openStage(browser(), embed());
     expect(await stage.toast()).toEqual({ text: '', box: expect.objectContaining({ width: 0, height: 0 }) as unknown });
     await stage.poll({ ...both, maintenance: ['Backups'] });
@@ -20,7 +20,7 @@ describeChromium((browser) => {
     await expectToast(stage, trouble);
     await stage.poll({ status: 'up' });
     await expectToast(stage, '');
-    // Without a dismissal nothing is stored.
+    // Nothing is stored without a dismissal.
     expect(await stage.page.evaluate(() => sessionStorage.length)).toBe(0);
   });
 
@@ -42,7 +42,7 @@ describeChromium((browser) => {
     await page.route('https://api.example.com/**', () => {});
     const body = `<!doctype html><head><title>Site</title>${line}</head><body><p>Text.</p></body>`;
     await page.route('https://site.example.com/', (route) => route.fulfill({ contentType: 'text/html', body }));
-    // The event does not come before the script with `defer`, or without an attribute.
+    // The event waits for a script with `defer` or without attributes.
     await page.goto('https://site.example.com/', { waitUntil: 'domcontentloaded' });
     expect(await page.locator('p').innerText()).toBe('Text.');
   });
@@ -87,7 +87,7 @@ describeChromium((browser) => {
     await expectToast(stage, `${trouble} Web Games`);
   });
 
-  test('the toast takes no focus; Escape dismisses it only from inside, and returns the focus', async () => {
+  test('the toast takes no focus, and Escape dismisses it only from inside', async () => {
     const stage = await openStage(browser(), embed('data-href="https://status.example.com/"'));
     const { page } = stage;
     await page.focus('#own');
