@@ -2,25 +2,30 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from '@commander-js/extra-typings';
 import pLimit from 'p-limit';
 import { CommandError } from '#common/command-line.ts';
-import type { Finding } from '../doctor/run.ts';
+import { createSilentLog, readRelease } from '../doctor/installation.ts';
+import { examineInstallation } from '../doctor/local.ts';
+import type { NamedResult } from '../doctor/run.ts';
+import { examine } from '../doctor/visit.ts';
+import { createPriceSource } from '../domains/prices/index.ts';
+import { openRegistries } from '../domains/service.ts';
 import { readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
 import { parseApiKey } from '../keys/authorize.ts';
 import { formatTable, parser } from './context.ts';
 import type { Context } from './context.ts';
 
-const explanation = `A look-up server must know a name that exists under its TLD: nic.<tld>, or the registry's own domain.
-Until an RDAP server has confirmed it, its 404s do not count, and a search is 502. Check the \`lookup\` of the TLD in
-catalog/domains.yaml; without one, the server of the list of IANA or of the built-in table is asked.`;
+const explanation = `A look-up server must find a name that exists under its TLD: nic.<tld> or the registry's own domain.
+Until an RDAP server has confirmed this name, its 404s do not count, and a search answers 502. Check the \`lookup\` of
+the TLD in catalog/domains.yaml; without \`lookup\`, the server comes from IANA's list or the built-in table.`;
 
-/** Adds `domains doctor` and `doctor`. What they look at is loaded for them alone. */
+/** Adds `domains doctor` and `doctor`. */
 export function addDoctorCommands(program: Command, { settings, installed, show }: Context): void {
   program
     .command('domains')
-    .description('What the domain search depends on.')
+    .description('Checks the sources of the domain search.')
     .command('doctor')
     .description(
-      "Asks for a name that must exist (nic.<tld>, or the registry's own) and one that must not, under each TLD.",
+      "Looks up a name that must exist (nic.<tld> or the registry's own) and a name that must not, under each TLD.",
     )
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
@@ -30,42 +35,36 @@ export function addDoctorCommands(program: Command, { settings, installed, show 
         const exists = `${existing.name} ${existing.availability}`;
         return [`.${tld}`, works ? 'yes' : 'NO', exists, missing.availability, String(Math.round(ms)), source];
       });
-      const table = formatTable(['TLD', 'WORKS', 'MUST EXIST', 'MUST NOT', 'MS', 'ASKED AT'], rows);
+      const table = formatTable(['TLD', 'WORKS', 'MUST EXIST', 'MUST NOT', 'MS', 'SOURCE'], rows);
       await show(json, found, isConfirmed ? table : `${table}\n\n${explanation}`);
       const broken = found.filter(({ works }) => !works).length;
-      if (broken > 0) throw new CommandError(`${broken} of ${found.length} TLDs would answer 502, or wrongly`);
+      if (broken > 0) throw new CommandError(`searches fail or are wrong for ${broken} of ${found.length} TLDs`);
     });
   program
     .command('doctor')
     .description(
-      'Looks at this installation for all that visitors would notice, or with --url at a service as its clients see it, ' +
-        'through all proxies. It changes nothing, and sends no action, command or vote.',
+      'Checks this installation, or with --url a running service as its clients see it, through all proxies. ' +
+        'Changes nothing, and sends no action, command or vote.',
     )
     .option('--url <url>', 'the public address, for instance https://api.example.com', parseBase)
-    .option('--key-file <path>', 'with --url, a file with an API key: also reads what the key may read')
-    .option('--running', 'a server that does not run is a fault')
-    .option('--before-start', 'it is none yet, nor is one of another version, in spite of --running')
+    .option('--key-file <path>', 'with --url: a file with an API key, to check keyed reads too')
+    .option('--running', 'report a stopped server as a fault')
+    .option('--before-start', 'accept a stopped server or another version, even with --running')
     .option('--json', 'print a JSON array')
     .action(async ({ url, keyFile, json, ...expected }) => {
       if (url === undefined && keyFile !== undefined) throw new CommandError('--key-file needs --url');
-      const key = keyFile === undefined ? undefined : await readKey(keyFile);
-      const look = async () => {
-        if (url) return (await import('../doctor/visit.ts')).examine(url, { key });
-        const { examineInstallation } = await import('../doctor/local.ts');
-        return examineInstallation(settings(), { installed, ...expected });
-      };
-      const findings = await look();
-      await show(json, findings, toText(findings));
-      const faults = findings.filter(({ state }) => state === 'fault').length;
-      if (faults > 0) throw new CommandError(`${faults} of ${findings.length} checks found a fault`);
+      const key = keyFile === undefined ? undefined : await readKeyFile(keyFile);
+      const results = url
+        ? await examine(url, { key })
+        : await examineInstallation(settings(), { installed, ...expected });
+      await show(json, results, formatResults(results));
+      const faults = results.filter(({ state }) => state === 'fault').length;
+      if (faults > 0) throw new CommandError(`${faults} of ${results.length} checks found a fault`);
     });
 }
 
-/** Checks two names under every TLD on sale. */
+/** Looks up two names under every TLD on sale. */
 async function diagnose(env: Env) {
-  const { createSilentLog, readRelease } = await import('../doctor/installation.ts');
-  const { createPriceSource } = await import('../domains/prices/index.ts');
-  const { openRegistries } = await import('../domains/service.ts');
   const { tlds: catalog } = (await readRelease(env.DIST_DIR)).domains;
   const registries = openRegistries(env, createSilentLog());
   const source = createPriceSource(env, createSilentLog());
@@ -89,8 +88,8 @@ const parseBase = parser('--url must be an address such as https://api.example.c
   return isBase ? url : undefined;
 });
 
-/** Reads a key from a file: as an argument, it would show in the list of processes. */
-async function readKey(path: string): Promise<string> {
+/** Reads a key from a file: arguments show in the process list. */
+async function readKeyFile(path: string): Promise<string> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(`${path} cannot be read: ${error.code}`);
   });
@@ -98,11 +97,11 @@ async function readKey(path: string): Promise<string> {
   throw new CommandError(`${path} must contain one API key, as \`keys create\` prints it`);
 }
 
-function toText(findings: readonly Finding[]): string {
-  const rows = findings.map(({ check, state, seen, advice }) => {
+function formatResults(results: readonly NamedResult[]): string {
+  const rows = results.map(({ check, state, seen, advice }) => {
     if (state === 'fault') return [check, 'FAULT', seen];
     return [check, state === 'ok' && advice !== undefined ? 'hint' : state, seen];
   });
-  const advices = findings.flatMap(({ check, advice }) => (advice === undefined ? [] : [`${check}: ${advice}`]));
-  return [formatTable(['CHECK', 'RESULT', 'SEEN'], rows), ...advices].join('\n\n');
+  const remedies = results.flatMap(({ check, advice }) => (advice === undefined ? [] : [`${check}: ${advice}`]));
+  return [formatTable(['CHECK', 'RESULT', 'SEEN'], rows), ...remedies].join('\n\n');
 }

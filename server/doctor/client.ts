@@ -7,7 +7,7 @@ import type { TLSSocket } from 'node:tls';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { WebSocket } from 'ws';
 import { fault, ok } from './run.ts';
-import type { Outcome } from './run.ts';
+import type { DoctorResult } from './run.ts';
 
 /** Sends one request and reads the answer; throws if there is none. */
 export type Visit = ReturnType<typeof createVisit>;
@@ -55,7 +55,7 @@ export function createVisit(base: URL, lookup?: LookupFunction, rejectUnauthoriz
 }
 
 /** The path of a target below a base, which may have a path of its own. */
-export const pathOf = (base: URL, target: string): string => base.pathname.replace(/\/$/, '') + target;
+const pathOf = (base: URL, target: string): string => base.pathname.replace(/\/$/, '') + target;
 
 async function readAnswer(response: IncomingMessage) {
   const { statusCode: status = 0, headersDistinct } = response;
@@ -128,14 +128,14 @@ export const maxSkewMs = 30_000;
 export const setClock = 'set the clock by NTP (timedatectl set-ntp true), and see that it starts with the machine';
 
 /** The outcome for a clock that is ahead of this one by some time. */
-export function judgeSkew(whose: string, skewMs: number, maximumMs: number): Outcome {
+export function judgeSkew(whose: string, skewMs: number, maximumMs: number): DoctorResult {
   if (Math.abs(skewMs) <= maximumMs) return ok(`agrees with ${whose} within ${Math.ceil(maximumMs / 1000)} s`);
   const seconds = Math.round(Math.abs(skewMs) / 1000);
   return fault(`${whose} is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} this machine`, setClock);
 }
 
 /** The outcome for the certificate of an answer, which may end soon. */
-export function judgeCertificate({ tls }: Seen): Outcome {
+export function judgeCertificate({ tls }: Seen): DoctorResult {
   if (!tls) return ok('it answers');
   const days = Math.floor((tls.end - Date.now()) / 86_400_000);
   // Certificates that renew themselves are renewed 30 days before their end.
@@ -144,7 +144,7 @@ export function judgeCertificate({ tls }: Seen): Outcome {
 }
 
 /** The outcome for a websocket that gets a token, and must answer with an event. */
-export async function judgeStream(address: URL, token: string, event: string, means: string): Promise<Outcome> {
+export async function judgeStream(address: URL, token: string, event: string, means: string): Promise<DoctorResult> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const socket = new WebSocket(address, { handshakeTimeout: 10_000 });
   const timer = setTimeout(() => resolve('does not answer within 15 s'), 15_000);

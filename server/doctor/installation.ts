@@ -15,55 +15,57 @@ import { toWindows } from '../status/platform.ts';
 import { StoreError } from '../store/database.ts';
 import type { Dialect, Query, StoreSettings } from '../store/database.ts';
 import { createApiKeyRecords, createServerRecords, sqliteFileIn } from '../store/index.ts';
-import { migrations, readVersion } from '../store/migrations.ts';
+import { migrations, readSchemaVersion } from '../store/migrations.ts';
 import { readSqlite, sqliteDialect } from '../store/sqlite.ts';
 import type { ApiKeyRecord, ServerRecord } from '../store/types.ts';
 import { codeOf, createVisit, judgeSkew } from './client.ts';
 import type { Seen, Visit } from './client.ts';
 import { fault, hint, ok, skipped } from './run.ts';
-import type { Outcome } from './run.ts';
+import type { DoctorResult } from './run.ts';
 
-/** What the checks of an installation look at. */
+/** An installation as the checks see it. */
 export type Installation = ReturnType<typeof openInstallation>;
 
-/** A part of an installation, unless it cannot be read, and what was seen of it. */
+/** A part of an installation, undefined if unreadable, with the results of reading it. */
 interface Fact<Value> {
   readonly value?: Value | undefined;
-  readonly outcomes: readonly Outcome[];
+  readonly results: readonly DoctorResult[];
 }
 
-const toFact = <Value>(value: Value, outcome: Outcome): Fact<Value> => ({ value, outcomes: [outcome] });
+const toFact = <Value>(value: Value, result: DoctorResult): Fact<Value> => ({ value, results: [result] });
 
-/** Whether a server that does not run is a fault, unless it is before the start of this version. */
+/** The expected state of the server. */
 export interface Expected {
+  /** A stopped server is a fault. */
   readonly running?: boolean | undefined;
+  /** The installed version has not started yet: a stopped server or another version is fine. */
   readonly beforeStart?: boolean | undefined;
 }
 
-/** Creates a log that writes nothing: what a check finds is its outcome. */
+/** Creates a log without output. */
 export const createSilentLog = () => createLog({ level: 'silent', format: 'json', destination: process.stdout });
 
-/** Opens an installation for looking. Each fact is read once, when the first check asks; clients close with `opened`. */
+/** Opens an installation read-only; each part is read once, at its first use. */
 export function openInstallation(
   env: Env,
   environment: Environment,
   options: Expected & { readonly opened: AsyncDisposableStack; readonly installed: string },
 ) {
   const { opened, installed } = options;
-  const release = once('run `npm run build`, or `npm run releases -- rollback` to the release before', async () => {
+  const release = readOnce('run `npm run build`, or go back with `npm run releases -- rollback`', async () => {
     const value = await readRelease(env.DIST_DIR);
-    return toFact(value, ok(`${value.id} is whole`));
+    return toFact(value, ok(`${value.id} is complete`));
   });
   const storeAdvice =
     env.DATABASE_URL === undefined
-      ? 'see who owns the file, and restore a backup if it is damaged: `npm run store -- restore FILE`'
-      : 'see that PostgreSQL runs, that this machine may connect, and the user and password of DATABASE_URL';
-  const store = once(storeAdvice, () => checkStore(env));
-  /** Whether our server answers on HOST and PORT. */
-  const server = once('', async () => findServer(env, options, (await store()).outcomes, (await release()).value));
-  const providers = once('correct the file; docs/reference.md has an example of each type', async () => {
+      ? 'check the owner of the file; if the file is damaged, restore a backup: `npm run store -- restore FILE`'
+      : 'check that PostgreSQL is running and allows this machine, and the user and password in DATABASE_URL';
+  const store = readOnce(storeAdvice, () => checkStore(env));
+  /** True if our server answers on HOST and PORT. */
+  const server = readOnce('', async () => findServer(env, options, (await store()).results, (await release()).value));
+  const providers = readOnce('correct PROVIDERS_FILE; docs/reference.md has an example of each type', async () => {
     const { PROVIDERS_FILE: file, DATA_DIR: dataDir, UPSTREAM_TIMEOUT_SECONDS: seconds } = env;
-    if (file === undefined) return { outcomes: [skipped('PROVIDERS_FILE is not set: there are no servers')] };
+    if (file === undefined) return { results: [skipped('PROVIDERS_FILE is not set: there are no servers')] };
     const config = loadProviders(file, environment);
     const created = createProviders(config, { dataDir, log: createSilentLog(), timeoutMs: seconds * 1000 });
     for (const provider of created.values()) opened.defer(() => provider.close());
@@ -72,24 +74,24 @@ export function openInstallation(
   return { env, environment, installed, now: () => Date.now(), release, store, server, providers };
 }
 
-/** Reads a fact once. If that fails with an error for people, `advice` says what to do. */
-function once<Value>(advice: string, read: () => Promise<Fact<Value>>): () => Promise<Fact<Value>> {
+/** Reads a fact once; an expected error becomes a fault with `advice`. */
+function readOnce<Value>(advice: string, read: () => Promise<Fact<Value>>): () => Promise<Fact<Value>> {
   const onError = (error: unknown): Fact<Value> => {
-    const isForPeople = [ReleaseError, StoreError, ProvidersError].some((kind) => error instanceof kind);
-    if (!isForPeople) return { outcomes: [toSkipped(error)] };
-    return { outcomes: (error as Error).message.split('\n').map((line) => fault(line, advice)) };
+    const isExpected = [ReleaseError, StoreError, ProvidersError].some((kind) => error instanceof kind);
+    if (!isExpected) return { results: [toSkipped(error)] };
+    return { results: (error as Error).message.split('\n').map((line) => fault(line, advice)) };
   };
   let fact: Promise<Fact<Value>> | undefined;
   return () => (fact ??= read().catch(onError));
 }
 
-/** Without the message of the error: it may hold a path, an address or a value. */
-export function toSkipped(error: unknown): Outcome {
+/** Omits the message of the error: it may contain a path, an address or a value. */
+export function toSkipped(error: unknown): DoctorResult {
   const { code, name } = error as NodeJS.ErrnoException;
   return skipped(`the check failed (${code ?? name})`);
 }
 
-/** Loads the current release as the server does, which verifies every file. Throws a ReleaseError. */
+/** Loads the current release and verifies every file, as the server does. Throws a ReleaseError. */
 export async function readRelease(dist: string): Promise<Release> {
   const releases = await openReleases({
     dist,
@@ -102,7 +104,7 @@ export async function readRelease(dist: string): Promise<Release> {
   return releases.current();
 }
 
-/** Checks the credentials of providers; the settings have the `url` of their upstreams. */
+/** Checks the credentials of providers; the settings contain the URLs of their upstreams. */
 export async function askProviders(
   providers: ReadonlyMap<string, Provider>,
   settings: Readonly<Record<string, object>> = {},
@@ -110,78 +112,78 @@ export async function askProviders(
   const reports = [...providers].map(async ([name, provider]) => {
     const { url } = (settings[name] ?? {}) as { readonly url?: string };
     const found = await provider.check();
-    const [lost, ...again] = found.filter((one) => one.level !== 'info' && one.isUnreachable);
-    // An upstream that is down is so for each of its credentials.
-    const outcomes = found
-      .filter((one) => !again.includes(one))
-      .map((one): Outcome => {
-        const outcome = one.level === 'info' ? ok(one.message) : fault(one.message, one.advice);
-        return { check: `provider ${name}`, ...outcome, ...(lost && url && { url }) };
+    // An unreachable upstream fails for each of its credentials: report the first.
+    const [lost, ...repeated] = found.filter((report) => report.level !== 'info' && report.isUnreachable);
+    const results = found
+      .filter((report) => !repeated.includes(report))
+      .map((report): DoctorResult => {
+        const result = report.level === 'info' ? ok(report.message) : fault(report.message, report.advice);
+        return { check: `provider ${name}`, ...result, ...(lost && url && { url }) };
       });
-    return { name, provider, url, outcomes, answers: !lost };
+    return { name, provider, url, results, answers: !lost };
   });
   const value = await Promise.all(reports);
-  return { value, outcomes: value.flatMap(({ outcomes }) => outcomes) };
+  return { value, results: value.flatMap(({ results }) => results) };
 }
 
-/** Creates the client of a port of this machine; a server on all addresses is reached by that of loopback. */
+/** Creates a client for a port of this machine; wildcard addresses become loopback. */
 export function visitHere(host: string, port: number): Visit {
   const reachable = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
   return createVisit(new URL(`http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`));
 }
 
-/** Whether a failed visit found no program that listens. */
+/** Returns true if a visit failed because nothing listens on the port. */
 export const isFree = (found: Seen | string): found is string =>
   typeof found === 'string' && /REFUSED|UNREACH|NOTAVAIL|NOTFOUND|EAI_AGAIN|ETIMEDOUT/.test(found);
 
-async function findServer(env: Env, expected: Expected, store: readonly Outcome[], release: Release | undefined) {
+async function findServer(env: Env, expected: Expected, store: readonly DoctorResult[], release: Release | undefined) {
   const { HOST, PORT: port, SERVICE_VERSION: version } = env;
-  if (port === 0) return toFact(false, skipped('PORT is 0, so its port is not known'));
+  if (port === 0) return toFact(false, skipped('PORT is 0: the port is unknown'));
   const visit = visitHere(HOST, port);
   const health = await visit('/health').catch(codeOf);
   if (isFree(health)) {
-    if (!expected.running || expected.beforeStart) return toFact(false, ok('it does not run; its port is free'));
-    const advice = `start it, and see why it ended: journalctl -u hosting-api@${port}`;
-    return toFact(false, fault('it does not run', advice));
+    if (!expected.running || expected.beforeStart) return toFact(false, ok('not running (port is free)'));
+    const advice = `start the server, and find out why it stopped: journalctl -u hosting-api@${port}`;
+    return toFact(false, fault('the server is not running', advice));
   }
   const { status, version: running } = typeof health === 'string' ? {} : health.fields;
   if (status !== 'healthy') {
-    const advice = 'set another PORT, or end the program: `ss -tlnp` names it';
-    return toFact(false, fault(`another program listens on port ${port}`, advice));
+    const advice = 'choose another PORT, or stop the program: `ss -tlnp` shows its name';
+    return toFact(false, fault(`PORT ${port} is in use by another program`, advice));
   }
   if (running === version) {
-    const gone = skipped('it stopped answering while it was looked at');
+    const gone = skipped('the server stopped answering during the check');
     return toFact(true, await checkServer(visit, version, store, release).catch(() => gone));
   }
-  if (expected.beforeStart) return toFact(true, ok(`it runs another version until it is restarted with ${version}`));
-  return toFact(true, fault(`it runs another version than ${version}, which is installed here`, 'restart it'));
+  if (expected.beforeStart) return toFact(true, ok(`another version is running until the restart with ${version}`));
+  return toFact(true, fault(`the server runs another version than the installed ${version}`, 'restart the server'));
 }
 
-/** Files that change with every release, but for one whose only change is a picture. */
+/** Files that differ in every release, unless only a picture changed. */
 const compared = ['/v1/blog/list', '/v1/kb/list', '/v1/plans', '/v1/kb/search.json', '/v1/openapi.json'];
 
 async function checkServer(
   visit: Visit,
   version: string,
-  store: readonly Outcome[],
+  store: readonly DoctorResult[],
   release?: Release,
-): Promise<Outcome> {
+): Promise<DoctorResult> {
   const differs = compared.map(async (target) => {
     const expected = release?.find(target)?.variants.identity.sha256;
     const { bytes, status } = await visit(target);
     return expected !== undefined && status === 200 && hash('sha256', bytes) !== expected;
   });
   if ((await Promise.all(differs)).includes(true)) {
-    const advice = 'see its log for "new release rejected", and whether it has the same DIST_DIR';
-    return fault('it serves another release than DIST_DIR/current', advice);
+    const advice = 'search the server log for "new release rejected", and check that the server has the same DIST_DIR';
+    return fault('the server serves another release than DIST_DIR/current', advice);
   }
   const { status } = await visit('/ready');
-  if (status === 200) return ok(`it runs with version ${version}${release ? ' and this release' : ''}`);
-  if (store.some(({ state }) => state !== 'ok')) return skipped(`/ready answers ${status}, as its store has a fault`);
-  return fault(`/ready answers ${status}`, 'its store does not answer, or it is being stopped: see its log');
+  if (status === 200) return ok(`version ${version} is running${release ? ' with this release' : ''}`);
+  if (store.some(({ state }) => state !== 'ok')) return skipped(`/ready answers ${status}: the store has a fault`);
+  return fault(`/ready answers ${status}`, 'the store does not answer, or the server is stopping: see the server log');
 }
 
-/** The records that other checks look at. */
+/** The records that other checks use. */
 interface Records {
   readonly servers: readonly ServerRecord[];
   readonly apiKeys: readonly ApiKeyRecord[];
@@ -189,13 +191,13 @@ interface Records {
 
 const noRecords: Records = { servers: [], apiKeys: [] };
 
-/** A WAL is emptied every half minute; beyond this size, something keeps it. */
+/** The server empties the WAL every 30 s; a larger WAL is in use by another program. */
 const maxWalBytes = 64 * 1024 * 1024;
 
 const ownerAdvice = (path: string): string =>
-  `run this as the user of the server; if it is, make the user own ${resolve(path)}, on a disk that is not read-only`;
+  `run the doctor as the server's user, who must own ${resolve(path)}; check that the disk is not read-only`;
 
-/** Whether this user may write to a file, or create files in a folder. */
+/** Checks that this user may write to a file, or create files in a folder. */
 export function isWritable(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);
@@ -205,72 +207,74 @@ export function isWritable(path: string): boolean {
   }
 }
 
-/** Finds the nearest folder that exists: one that is created later lies where it does. */
+/** Finds the nearest existing ancestor of a folder, which has the same file system. */
 export async function findExisting(folder: string): Promise<{ folder: string; device: number }> {
   const found = await stat(folder).catch(() => undefined);
   if (found || folder === dirname(folder)) return { folder, device: found?.dev ?? 0 };
   return findExisting(dirname(folder));
 }
 
-/** Checks the store without writing to it. It is opened for reading alone, and not migrated. Throws a StoreError. */
+/** Checks the store without writing to it or migrating it. Throws a StoreError. */
 export async function checkStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings): Promise<Fact<Records>> {
   await using opened = new AsyncDisposableStack();
   if (url !== undefined) {
     const { postgresDialect, readPostgres } = await import('../store/postgres.ts');
     const { query } = opened.adopt(await readPostgres(url), ({ close }) => close());
-    const outcomes = await examinePostgres(query);
-    const value = await readRecords(query, postgresDialect, outcomes);
-    outcomes.push({ check: 'rights in the store', ...(await checkPrivileges(query)) });
-    return { value, outcomes };
+    const results = await examinePostgres(query);
+    const value = await readRecords(query, postgresDialect, results);
+    results.push({ check: 'rights in the store', ...(await checkPrivileges(query)) });
+    return { value, results };
   }
   const file = sqliteFileIn(DATA_DIR);
   if (!existsSync(file)) {
     const { folder } = await findExisting(resolve(DATA_DIR));
-    const outcome = isWritable(folder)
-      ? ok('there is none yet: the first start creates it')
-      : fault(`this user can neither open nor create it in ${folder}`, ownerAdvice(folder));
-    return toFact(noRecords, outcome);
+    const result = isWritable(folder)
+      ? ok('no database yet: the first start creates it')
+      : fault(`this user can neither open nor create the database in ${folder}`, ownerAdvice(folder));
+    return toFact(noRecords, result);
   }
   const { query } = opened.adopt(readSqlite(file), ({ close }) => close());
-  const outcomes = await examineSqlite(query, file);
-  // What is left of a damaged file is not read.
-  if (outcomes[0]!.state === 'fault') return { outcomes };
-  return { value: await readRecords(query, sqliteDialect, outcomes), outcomes };
+  const results = await examineSqlite(query, file);
+  // Records of a damaged file may be wrong.
+  if (results[0]!.state === 'fault') return { results };
+  return { value: await readRecords(query, sqliteDialect, results), results };
 }
 
-async function examineSqlite(query: Query, file: string): Promise<Outcome[]> {
+async function examineSqlite(query: Query, file: string): Promise<DoctorResult[]> {
   const [first] = await query('PRAGMA quick_check(1)');
-  const outcomes = [
+  const results = [
     first?.quick_check === 'ok'
-      ? ok(`SQLite, whole; ${(await isWal(file)) ? 'WAL' : 'the next start switches to WAL'}`)
-      : fault('the database is damaged', 'stop the server, move the file away, and `npm run store -- restore FILE`'),
+      ? ok(`SQLite, intact; ${(await isWal(file)) ? 'WAL mode' : 'the next start switches to WAL mode'}`)
+      : fault('the database is damaged', 'stop the server, move the file away, run `npm run store -- restore FILE`'),
   ];
-  // On a disk that is read-only, none of them can be written: the first says so.
+  // On a read-only disk every path is unwritable: report the first.
   const paths = [dirname(file), file, `${file}-wal`, `${file}-shm`];
   const closed = paths.find((path) => existsSync(path) && !isWritable(path));
-  if (closed !== undefined) outcomes.push(fault(`this user cannot write ${closed}`, ownerAdvice(closed)));
+  if (closed !== undefined) results.push(fault(`this user cannot write to ${closed}`, ownerAdvice(closed)));
   const walBytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   if (walBytes > maxWalBytes) {
     const seen = `hosting.sqlite-wal has ${Math.round(walBytes / 1024 / 1024)} MiB`;
-    outcomes.push(fault(seen, 'end the program that keeps the database open: lsof names it'));
+    results.push(fault(seen, 'stop the program that keeps the database open: `lsof` shows its name'));
   }
-  return outcomes;
+  return results;
 }
 
-/** Whether the header of a database names the WAL: a connection that only reads may say something else. */
+/** Reads the journal mode from the header of a database: a read-only connection may report another. */
 async function isWal(file: string): Promise<boolean> {
   await using handle = await open(file);
   const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, 18);
   return buffer[0] === 2;
 }
 
-/** Compares a time that the database said with the middle of asking for it. Instances may differ by 2 s (docs/reference.md). */
-export function compareClocks(whose: string, asked: number, answered: number, theirs: number): Outcome {
+/** Compares the database clock with ours, corrected for half the round trip. */
+export function compareClocks(whose: string, asked: number, answered: number, theirs: number): DoctorResult {
+  // Clocks may differ by 2 s (docs/reference.md).
   return judgeSkew(whose, theirs - (asked + answered) / 2, 2000 + (answered - asked) / 2);
 }
 
-async function examinePostgres(query: Query): Promise<Outcome[]> {
+async function examinePostgres(query: Query): Promise<DoctorResult[]> {
   const asked = Date.now();
+  // Our own session is read-only, so ask for the default instead.
   const [facts = {}] = await query(
     `SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS standby,
       (SELECT reset_val FROM pg_settings WHERE name = 'default_transaction_read_only') AS read_only,
@@ -284,20 +288,19 @@ async function examinePostgres(query: Query): Promise<Outcome[]> {
   });
   const ms = Math.ceil(times.toSorted((a, b) => a - b)[2]!);
   const seen = `PostgreSQL ${String(facts.version).split(' ')[0]}, answers in ${ms} ms`;
-  const slow = 'move the instance nearer to its database, or see what loads it: pg_stat_activity';
-  const outcomes = [ms > waitMs ? fault(`${seen}: limits are counted by each instance alone`, slow) : ok(seen)];
+  const slow = 'move the instance closer to its database, or find the cause of the load in pg_stat_activity';
+  const results = [ms > waitMs ? fault(`${seen}: too slow for rate limits shared by instances`, slow) : ok(seen)];
   if (facts.standby === true)
-    outcomes.push(fault('it is a standby, which takes no writes', 'set DATABASE_URL to the primary'));
-  // This session is read-only itself.
+    results.push(fault('the database is a standby and takes no writes', 'set DATABASE_URL to the primary'));
   if (facts.read_only === 'on') {
     const advice =
-      'a managed database does this when its disk is full: give it room, then set default_transaction_read_only = off';
-    outcomes.push(fault('it takes no writes: default_transaction_read_only is on', advice));
+      'managed databases do this when the disk is full: add disk space, then set default_transaction_read_only = off';
+    results.push(fault('the database takes no writes: default_transaction_read_only is on', advice));
   }
-  return [...outcomes, { check: 'clock of the store', ...clock }];
+  return [...results, { check: 'clock of the store', ...clock }];
 }
 
-async function checkPrivileges(query: Query): Promise<Outcome> {
+async function checkPrivileges(query: Query): Promise<DoctorResult> {
   const [{ denied, creates } = {}] = await query(
     String.raw`SELECT has_schema_privilege(current_schema(), 'CREATE') AS creates,
       (SELECT string_agg(relname, ', ' ORDER BY relname) FROM pg_class WHERE relkind = 'r'
@@ -306,32 +309,32 @@ async function checkPrivileges(query: Query): Promise<Outcome> {
           AND has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE'))) AS denied`,
   );
   if (typeof denied === 'string') {
-    const advice = 'as the owner of the tables: GRANT SELECT, INSERT, UPDATE, DELETE on them to the user';
-    return fault(`the user of DATABASE_URL may not read and write ${denied}`, advice);
+    const advice = 'as the owner, GRANT SELECT, INSERT, UPDATE, DELETE ON these tables TO the user';
+    return fault(`the user of DATABASE_URL cannot read and write ${denied}`, advice);
   }
   if (creates === true) return ok('reads, writes, and creates tables');
-  const advice = 'before an update, run `npm run store -- migrate` as the owner, or GRANT CREATE ON SCHEMA to it';
+  const advice = 'before an update, run `npm run store -- migrate` as the owner, or GRANT CREATE ON SCHEMA to the user';
   return hint('reads and writes, but cannot create tables', advice);
 }
 
-/** Checks the version of the tables, and reads the records; undefined if they cannot be read. */
-async function readRecords(query: Query, dialect: Dialect, outcomes: Outcome[]): Promise<Records | undefined> {
-  const add = (outcome: Outcome): void => void outcomes.push({ check: 'tables', ...outcome });
+/** Checks the version of the tables and reads the records; undefined if unreadable. */
+async function readRecords(query: Query, dialect: Dialect, results: DoctorResult[]): Promise<Records | undefined> {
+  const add = (result: DoctorResult): void => void results.push({ check: 'tables', ...result });
   if ((await query(dialect.findMigrations)).length === 0) {
-    add(ok('there are none yet: the first start creates them'));
+    add(ok('no tables yet: the first start creates them'));
     return noRecords;
   }
   try {
-    const version = await readVersion(query);
+    const version = await readSchemaVersion(query);
     const latest = migrations.length;
     const seen = `version ${version}`;
-    const migrate = 'or before it: `npm run store -- migrate`';
-    if (version < latest) add(hint(`${seen} of ${latest}: the next start migrates them`, migrate));
-    else add(ok(version === latest ? seen : `${seen}, newer than this program, which can use it`));
+    const migrate = 'to migrate before the start, run `npm run store -- migrate`';
+    if (version < latest) add(hint(`${seen} of ${latest}: the next start migrates the tables`, migrate));
+    else add(ok(version === latest ? seen : `${seen}, newer than this program but compatible`));
     return { servers: await createServerRecords(query).list(), apiKeys: await createApiKeyRecords(query).list() };
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    add(fault(error.message, 'install the version of the program that wrote it, or replace what is corrupted'));
+    add(fault(error.message, 'install the version of the program that wrote the database, or replace the record'));
     return undefined;
   }
 }

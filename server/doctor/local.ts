@@ -34,47 +34,44 @@ import {
   visitHere,
 } from './installation.ts';
 import type { Expected, Installation } from './installation.ts';
-import { fault, hint, ok, runChecks, skipped } from './run.ts';
-import type { Checks, Finding, Outcome } from './run.ts';
+import { fault, hint, ok, countOf, runChecks, skipped } from './run.ts';
+import type { DoctorResult, Checks, NamedResult } from './run.ts';
 
-/**
- * Checks this installation for what visitors would notice, whether the server runs or not. It writes
- * no file, and sends no action or message.
- */
+/** Checks this installation, running or not, without writing a file or sending an action. */
 export async function examineInstallation(
   environment: Environment,
   options: Expected & Pick<Installation, 'installed'>,
-): Promise<readonly Finding[]> {
+): Promise<readonly NamedResult[]> {
   let env: Env;
   try {
     env = readEnv(environment);
   } catch (error) {
     if (!(error instanceof EnvError)) throw error;
-    const advice = 'correct it in the environment or in .env; docs/settings.md lists all settings';
+    const advice = 'correct the setting in the environment or in .env; docs/settings.md lists all settings';
     const problems = error.message.split('\n').map((line) => ({ check: 'settings', ...fault(line, advice) }));
-    return [...problems, { check: 'all others', ...skipped('the server does not start with these settings') }];
+    return [...problems, { check: 'other checks', ...skipped('the server cannot start with these settings') }];
   }
   await using opened = new AsyncDisposableStack();
   const installation = openInstallation(env, environment, { ...options, opened });
-  const findings = await runChecks(checks, () => installation, toSkipped);
-  return await Promise.all(findings.map((finding) => blameClock(finding, installation)));
+  const results = await runChecks(installationChecks, () => installation, toSkipped);
+  return await Promise.all(results.map((result) => blameClock(result, installation)));
 }
 
-/** A finding, unless it is only that a wrong clock, which is a fault of its own, refuses the certificate of an upstream. */
-async function blameClock({ url, ...finding }: Outcome & Finding, installation: Installation): Promise<Finding> {
-  if (finding.state !== 'fault' || !url?.startsWith('https:')) return finding;
+/** Skips a TLS failure that is only a symptom of a wrong clock, which is reported separately. */
+async function blameClock({ url, ...result }: NamedResult, installation: Installation): Promise<NamedResult> {
+  if (result.state !== 'fault' || !url?.startsWith('https:')) return result;
   const code = await createVisit(new URL(url))('/').then(() => '', codeOf);
-  if (!isDateError(code) || !(Math.abs((await readUpstreamSkew(installation)) ?? 0) > maxSkewMs)) return finding;
-  return { check: finding.check, ...skipped(`the clock is wrong (${code})`) };
+  if (!isDateError(code) || !(Math.abs((await readUpstreamSkew(installation)) ?? 0) > maxSkewMs)) return result;
+  return { check: result.check, ...skipped(`the clock is wrong (${code})`) };
 }
 
-/** How far an upstream is ahead of this machine, in milliseconds: NaN if none says it, undefined if none is configured. */
+/** Measures the clock skew of an upstream in ms; NaN if unknown, undefined without an upstream. */
 async function readUpstreamSkew({ env, providers }: Installation): Promise<number | undefined> {
   const { value: reports = [] } = await providers();
-  const heard = reports.filter(({ answers }) => answers);
+  const reachable = reports.filter(({ answers }) => answers);
   const silent = reports.filter(({ answers, url }) => !answers && url?.startsWith('https:'));
-  // Those that answer first: others may take their whole time.
-  const urls = [...heard, { url: env.UPTIME_KUMA_URL }, ...silent].flatMap(({ url }) => url ?? []);
+  // Silent upstreams last: each may take its full timeout.
+  const urls = [...reachable, { url: env.UPTIME_KUMA_URL }, ...silent].flatMap(({ url }) => url ?? []);
   for (const url of urls) {
     // oxlint-disable-next-line no-await-in-loop
     const skewMs = await askTime(new URL(url), '/');
@@ -86,78 +83,79 @@ async function readUpstreamSkew({ env, providers }: Installation): Promise<numbe
 const hourMs = 3_600_000;
 const gibibyte = 1024 ** 3;
 
-/** The most names in one finding. */
+/** The maximum number of names in one result. */
 const maxNames = 5;
 
-/** An expired key is kept, since its customer may ask why it is refused. */
+/** Keep expired keys this long: customers ask why a key is rejected. */
 const keptDays = 90;
 
-/** Names of variables that hold a secret: our own settings, and those that a PROVIDERS_FILE refers to. */
+/** Variables with a secret: our settings, and variables that a PROVIDERS_FILE refers to. */
 const secretName =
   /^(?:DATABASE_URL|PGPASSWORD|CHAT_FEEDBACK_WEBHOOK_URL|WHMCS_IDENTIFIER)$|(?:^|_)(?:TOKEN|SECRET|PASSWORD|KEY)$/;
 
 const secretField = /^(?:token|read_only_token|token_secret)$/;
 
-/** The path of Discord's webhooks; `/slack` at its end takes messages of Slack. */
+/** The path of a Discord webhook; a path with `/slack` at its end takes Slack messages. */
 const discordPath = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[^/]+(?!.*\/slack$)/;
 
-/** What visitors would notice of an installation. */
-export const checks = {
+/** The checks of an installation. */
+export const installationChecks = {
   settings({ env, environment }) {
     const { HOST: host, PUBLIC_URL: url, TRUSTED_PROXIES: trusted } = env;
-    const found = findMisspeltSettings(environment).map((one) =>
-      fault(describeMisspelt(one), `rename ${one.name}, or remove it`),
+    const found = findMisspeltSettings(environment).map((setting) =>
+      fault(describeMisspelt(setting), `rename or remove ${setting.name}`),
     );
-    // Clients open console streams there.
     if (url === undefined && (host === '0.0.0.0' || host === '::')) {
       const advice = 'set PUBLIC_URL to the address that clients use, such as https://api.example.com';
-      found.push(fault('PUBLIC_URL is not set: the console stream URL that clients get cannot be reached', advice));
+      found.push(fault('PUBLIC_URL is not set: clients cannot reach the URL of a console stream', advice));
     }
     if (isPublic(env) && !url!.startsWith('https:')) {
       const seen = 'PUBLIC_URL is not https: API keys and consoles travel in plain text';
-      found.push(fault(seen, 'serve it by https, and set that URL'));
+      found.push(fault(seen, 'serve the API over https, and set PUBLIC_URL to that address'));
     }
     const isLocal = isLoopback(host) || host === '::1';
     if (isLocal && !trusted.check('127.0.0.1') && !trusted.check('::1', 'ipv6')) {
       const advice = 'set TRUSTED_PROXIES=127.0.0.1,::1';
-      // A public service that listens on this machine alone is behind a proxy on it.
+      // A public service that listens on loopback must be behind a proxy on this machine.
       found.push(
         isPublic(env)
-          ? fault('TRUSTED_PROXIES lacks the proxy on this machine: all its visitors share one limit', advice)
-          : hint('behind a proxy on this machine, all visitors would share one limit', advice),
+          ? fault('TRUSTED_PROXIES lacks the proxy on this machine: all visitors share one rate limit', advice)
+          : hint('behind a proxy on this machine, all visitors would share one rate limit', advice),
       );
     }
-    // Documentation addresses (RFC 5737, RFC 3849), which are those of no proxy.
+    // Documentation addresses (RFC 5737, RFC 3849): no proxy has them.
     if (trusted.check('203.0.113.1') || trusted.check('2001:db8::1', 'ipv6')) {
-      const seen = 'TRUSTED_PROXIES trusts everybody: each client may choose the address it is counted by';
-      found.push(fault(seen, 'name the addresses of your proxies alone'));
+      const seen = 'TRUSTED_PROXIES trusts every address: clients can spoof their IP';
+      found.push(fault(seen, 'list only the addresses of your proxies in TRUSTED_PROXIES'));
     }
-    if (env.ALLOW_LOCAL_ORIGINS && isPublic(env))
-      found.push(hint('pages of localhost may use API keys', 'unset ALLOW_LOCAL_ORIGINS, which is for development'));
+    if (env.ALLOW_LOCAL_ORIGINS && isPublic(env)) {
+      const advice = 'unset ALLOW_LOCAL_ORIGINS, which is for development only';
+      found.push(hint('ALLOW_LOCAL_ORIGINS lets pages on localhost use API keys', advice));
+    }
     if (found.some(({ state }) => state === 'fault')) return found;
     return [ok(`valid; version ${env.SERVICE_VERSION}`), ...found];
   },
   async clock({ env, now }) {
-    // A machine without a battery starts in the past.
+    // A machine without a clock battery boots in the past.
     const built = await readBuildTime(env);
-    if (built === undefined) return skipped('there is no release whose time could be compared');
-    if (built - now() <= hourMs) return ok('after the release was built');
-    return fault(`it is ${Math.round((built - now()) / hourMs)} h before the release was built`, setClock);
+    if (built === undefined) return skipped('there is no release to compare the clock with');
+    if (built - now() <= hourMs) return ok('later than the build of the release');
+    return fault(`the clock is ${Math.round((built - now()) / hourMs)} h behind the build of the release`, setClock);
   },
   async 'clock of an upstream'(installation) {
-    const { outcomes } = await installation.store();
-    if (outcomes.some(({ check, state }) => check === 'clock of the store' && state === 'fault'))
-      return skipped('it differs from that of the store');
+    const { results } = await installation.store();
+    if (results.some(({ check, state }) => check === 'clock of the store' && state === 'fault'))
+      return skipped('the clock differs from the clock of the store already');
     const skewMs = await readUpstreamSkew(installation);
     if (skewMs === undefined) return skipped('no upstream is configured');
-    if (Number.isNaN(skewMs)) return skipped('no upstream answers with the time');
+    if (Number.isNaN(skewMs)) return skipped('no upstream sends the time');
     return judgeSkew('an upstream', skewMs, maxSkewMs);
   },
   disk: ({ env }) => checkDisks(env),
   async rights({ env: { DATA_DIR, PROVIDERS_FILE: providers }, environment, installed }) {
-    /** The names of files with a secret, by their paths. */
+    /** Names of files with a secret, by path. */
     const files = new Map<string, string>();
-    // systemd loads these for the service (LoadCredential=). Others may open by its name what they cannot list.
+    // systemd loads these for the service (LoadCredential=). Users who cannot list the folder can open a known name.
     const credentials = resolve(dirname(installed), 'credentials');
     const addCredential = (name: string) => files.set(join(credentials, name), join(credentials, name));
     for (const name of await readdir(credentials).catch(() => [])) addCredential(name);
@@ -166,124 +164,129 @@ export const checks = {
       addCredential(secret.toLowerCase().replaceAll('_', '-'));
       if (path && secret !== name && secretName.test(secret)) files.set(path, name);
     }
-    // Not the path of a secret, or how long one lasts.
+    // A path (PANEL_TOKEN_FILE) or a duration (CONSOLE_TOKEN_TTL_SECONDS) is not a secret and does not match.
     const dotenv = Object.entries(parseEnv(await readFile('.env', 'utf8').catch(() => '')));
     if (dotenv.some(([name, value]) => secretName.test(name) && value !== '')) files.set('.env', '.env');
     if (providers !== undefined && holdsSecret(providers)) files.set(providers, 'PROVIDERS_FILE');
     const folder = resolve(DATA_DIR);
     const found = await Promise.all([
-      checkClosed(folder, '700', `other users can look into DATA_DIR (${folder})`),
+      checkClosed(folder, '700', `other users can access DATA_DIR (${folder})`),
       ...[...files].map(([path, name]) =>
         checkClosed(path, '640', `every user can read ${name}, which holds a secret`),
       ),
     ]);
     const faults = found.flat();
-    return faults.length > 0 ? faults : ok('no other user of this machine can read what is secret');
+    return faults.length > 0 ? faults : ok('no other user of this machine can read a secret');
   },
-  store: async ({ store }) => (await store()).outcomes,
-  release: async ({ release }) => (await release()).outcomes,
+  store: async ({ store }) => (await store()).results,
+  release: async ({ release }) => (await release()).results,
   async 'release age'({ env, release, now }) {
     const { value: current } = await release();
     if (!current) return [];
     const { nextChangeAt: next } = current;
-    const advice = 'run `npm run build`, and see why the timer that builds after midnight UTC did not';
-    // A build on the day of a change begins at 00:01 UTC, and takes minutes.
+    const advice = 'run `npm run build`, and find out why the build timer (after midnight UTC) did not run';
+    // The nightly build starts at 00:01 UTC and takes minutes.
     if (next !== null && now() > Date.parse(next) + hourMs)
-      return fault(`an article of ${next} is not online: no release was built since`, advice);
-    // A build that changes nothing confirms the release.
+      return fault(`an article dated ${next} is not online: no release was built since then`, advice);
+    // A build without changes updates this time, too.
     const built = await readBuildTime(env);
     if (isPublic(env) && built !== undefined && now() - built > 25 * hourMs)
-      return fault('no build made or confirmed it for a day', advice);
-    return ok(next === null ? 'no article is scheduled' : `the next scheduled article is of ${next}`);
+      return fault('no build has succeeded for a day', advice);
+    return ok(next === null ? 'no article is scheduled' : `the next scheduled article is dated ${next}`);
   },
   async rollback({ env: { DIST_DIR: dist } }) {
     const link = await lstat(join(dist, 'current')).catch(() => undefined);
     if (link && !link.isSymbolicLink()) {
-      const advice = 'copy releases/ with its folder and then the link: rsync -a keeps it';
-      return fault('DIST_DIR/current is a folder, so that a release cannot be replaced at once', advice);
+      const advice = 'copy the folder releases/ and then the link current: `rsync -a` preserves links';
+      return fault('DIST_DIR/current is a folder, not a link: releases cannot be switched atomically', advice);
     }
     const names = await readdir(join(dist, 'releases')).catch(() => []);
     const others = names.filter((name) => /^[0-9a-f]{16}$/.test(name)).length - 1;
-    if (others > 0) return ok(`${others} earlier ${others === 1 ? 'release' : 'releases'} to go back to`);
-    const advice = 'keep some: `npm run releases -- prune --keep 3` leaves three';
-    return hint('there is no earlier release to go back to', advice);
+    if (others > 0) return ok(`${countOf(others, 'earlier release')} to roll back to`);
+    const advice = 'keep earlier releases: `npm run releases -- prune --keep 3` keeps three';
+    return hint('there is no earlier release to roll back to', advice);
   },
-  server: async ({ server }) => (await server()).outcomes,
+  server: async ({ server }) => (await server()).results,
   async PUBLIC_URL({ env: { PUBLIC_URL: url }, server }) {
     if (url === undefined) return [];
-    if (!(await server()).value) return skipped('the server does not run');
+    if (!(await server()).value) return skipped('the server is not running');
     try {
       const health = await createVisit(new URL(url))('/health');
       if (health.fields.status === 'healthy') return judgeCertificate(health);
-      const advice = 'set PUBLIC_URL to where clients reach this one, or its proxy right';
-      return fault('another service answers there', advice);
+      return fault('another service answers at PUBLIC_URL', 'correct PUBLIC_URL, or the proxy at that address');
     } catch (error) {
       const code = codeOf(error);
-      if (!isCertificateError(code)) return skipped(`this machine does not reach it (${code})`);
-      const renew = 'renew it, for this name and with its intermediate ones';
-      const advice = code === 'CERT_NOT_YET_VALID' ? `if it is not new, ${setClock}` : renew;
-      return { ...fault(`clients refuse its certificate (${code})`, advice), url };
+      if (!isCertificateError(code)) return skipped(`this machine cannot reach PUBLIC_URL (${code})`);
+      const renew = 'renew the certificate for this host name, with its intermediate certificates';
+      const advice = code === 'CERT_NOT_YET_VALID' ? `if the certificate is not new, ${setClock}` : renew;
+      return { ...fault(`clients reject the certificate (${code})`, advice), url };
     }
   },
   async metrics({ env: { METRICS_PORT: port, HOST: host }, server }) {
     if (port === undefined) return skipped('METRICS_PORT is not set');
-    if (port === 0) return skipped('METRICS_PORT is 0, so its port is not known');
+    if (port === 0) return skipped('METRICS_PORT is 0: the port is unknown');
     const { value: isRunning } = await server();
     const found = await visitHere(host, port)('/metrics').catch(codeOf);
-    if (isFree(found) && !isRunning) return ok('its port is free');
+    if (isFree(found) && !isRunning) return ok('not running (port is free)');
     if (isFree(found))
-      return fault(`the server has no metrics on port ${port}`, 'restart it, so that it reads METRICS_PORT');
-    if (isRunning && typeof found === 'object' && found.status === 200) return ok('the server answers with them');
-    return fault(`another program listens on METRICS_PORT ${port}`, 'set another METRICS_PORT, or end the program');
+      return fault(`the server does not serve metrics on port ${port}`, 'restart the server to apply METRICS_PORT');
+    if (isRunning && typeof found === 'object' && found.status === 200) return ok('the server serves metrics');
+    return fault(
+      `METRICS_PORT ${port} is in use by another program`,
+      'choose another METRICS_PORT, or stop the program',
+    );
   },
-  providers: async ({ providers }) => (await providers()).outcomes,
+  providers: async ({ providers }) => (await providers()).results,
   async servers({ env: { PROVIDERS_FILE: file }, store }) {
     const { value: records } = await store();
     if (!records) return skipped('the store cannot be read');
-    // The demo servers are those of `npm start` alone.
+    // Only `npm start` runs the demo servers.
     const real = records.servers.filter(({ provider }) => file !== undefined || provider !== 'demo');
-    if (real.length === 0) return ok('none is added');
+    if (real.length === 0) return ok('no servers');
     if (file === undefined) {
-      const seen = `PROVIDERS_FILE is not set, so no action reaches ${list(real.map(({ server }) => server))}`;
-      return fault(seen, 'set PROVIDERS_FILE, or remove them: `npm run servers -- remove game:ID`');
+      const seen = `PROVIDERS_FILE is not set: no action reaches ${joinNames(real.map(({ server }) => server))}`;
+      return fault(seen, 'set PROVIDERS_FILE, or remove the servers: `npm run servers -- remove game:ID`');
     }
     const written = readProviders(file);
     if (!written) return skipped('PROVIDERS_FILE cannot be read');
     const wrong = real.filter((record) => findRecordProblem(record, written) !== undefined);
-    if (wrong.length === 0) return ok(`each of ${real.length} has a provider`);
+    if (wrong.length === 0) return ok(`${countOf(real.length, 'server')} with a provider`);
     const more = wrong.length - maxNames;
     return wrong.slice(0, maxNames).map((record, at) => {
-      const others = more > 0 && at === maxNames - 1 ? `; ${more} more are wrong` : '';
-      const seen = `${record.server} leads nowhere: ${findRecordProblem(record, written)}${others}`;
-      return fault(seen, `correct it: \`npm run servers -- add ${record.server} --provider NAME --ref REF --replace\``);
+      const others = more > 0 && at === maxNames - 1 ? `; the same for ${more} more` : '';
+      const seen = `${record.server} cannot be reached: ${findRecordProblem(record, written)}${others}`;
+      const add = `npm run servers -- add ${record.server} --provider NAME --ref REF --replace`;
+      return fault(seen, `correct the record: \`${add}\``);
     });
   },
   async 'shared servers'({ store }) {
     const { servers = [] } = (await store()).value ?? {};
     const found = servers.flatMap(({ server, provider, ref, shared }) => {
-      const twin = servers.find((one) => one.server !== server && one.provider === provider && one.ref === ref);
+      const twin = servers.find((other) => other.server !== server && other.provider === provider && other.ref === ref);
       if (shared !== 'unconfirmed' || !twin) return [];
       const add = `\`npm run servers -- add ${server} --provider ${provider} --ref ${ref} --replace --shared\``;
-      return fault(`${server} is the server that ${twin.server} is`, `correct one of them, or confirm it: ${add}`);
+      const seen = `${server} and ${twin.server} have the same provider and ref`;
+      return fault(seen, `correct one of the two records, or confirm the duplicate: ${add}`);
     });
-    return found.length > 0 ? found : ok('none that was not confirmed');
+    return found.length > 0 ? found : ok('no unconfirmed duplicates');
   },
   async refs({ store, providers }) {
     const { servers = [] } = (await store()).value ?? {};
     const { value: reports = [] } = await providers();
-    const found = reports.map(async ({ name, provider, answers }): Promise<Outcome[]> => {
+    const found = reports.map(async ({ name, provider, answers }): Promise<DoctorResult[]> => {
       const own = servers.filter((record) => record.provider === name);
       if (own.length === 0 || !provider.listRefs) return [];
-      const named = (outcome: Outcome): Outcome[] => [{ ...outcome, check: `refs of ${name}` }];
-      if (!answers) return named(skipped('it does not answer'));
+      const named = (result: DoctorResult): DoctorResult[] => [{ ...result, check: `refs of ${name}` }];
+      if (!answers) return named(skipped('the provider does not answer'));
       const known = await provider.listRefs().catch(() => null);
-      if (known === null) return named(skipped('its servers cannot be listed'));
-      if (!known) return named(skipped('an administrator reaches servers that are in no list'));
-      // A panel lists the first digits of UUIDs.
+      if (known === null) return named(skipped('the servers of the provider cannot be listed'));
+      if (!known) return named(skipped("an administrator's token also reaches servers that are not listed"));
+      // Panels list only the first 8 digits of a UUID.
       const missing = own.filter(({ ref }) => !known.has(ref) && !known.has(ref.slice(0, 8).toLowerCase()));
-      if (missing.length === 0) return named(ok(`it knows each of ${own.length} servers`));
-      const seen = `it does not show ${list(missing.map(({ server }) => server))} to our credential`;
-      return named(fault(seen, 'see whether they were deleted there, and whether the user of the token may use them'));
+      if (missing.length === 0) return named(ok(`${countOf(own.length, 'server')} found`));
+      const seen = `the token cannot see ${joinNames(missing.map(({ server }) => server))}`;
+      const advice = 'check that the servers still exist, and that the user of the token may access them';
+      return named(fault(seen, advice));
     });
     return (await Promise.all(found)).flat();
   },
@@ -295,32 +298,33 @@ export const checks = {
     const lost = valid.filter(({ servers }) => servers.some((server) => !known.has(server))).map(({ id }) => id);
     const oldest = now() - keptDays * 86_400_000;
     const old = records.apiKeys.filter((key) => key.revokedAt === null && (key.expiresAt ?? oldest) < oldest);
-    const addThem = 'add the servers, or name others: `npm run keys -- update ID --server game:ID`';
-    const seen = `expired for more than ${keptDays} days: ${list(old.map(({ id }) => id))}`;
+    const update = 'add the servers, or change the keys: `npm run keys -- update ID --server game:ID`';
+    const seen = `expired for more than ${keptDays} days: ${joinNames(old.map(({ id }) => id))}`;
     return [
       lost.length > 0
-        ? fault(`servers that do not exist are named by ${list(lost)}`, addThem)
-        : ok(`${valid.length} are valid`),
-      ...(old.length > 0 ? [hint(seen, 'revoke what is not renewed: `npm run keys -- revoke ID`')] : []),
+        ? fault(`keys of servers that do not exist: ${joinNames(lost)}`, update)
+        : ok(`${countOf(valid.length, 'valid key')}`),
+      ...(old.length > 0 ? [hint(seen, 'revoke keys that will not be renewed: `npm run keys -- revoke ID`')] : []),
     ];
   },
   async 'status source'({ env: { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page }, release }) {
     if (url === undefined || page === undefined) {
       const { value: current } = await release();
-      if (!current) return skipped('there is no release, which has the monitors');
+      if (!current) return skipped('there is no release with monitors');
       const count = current.status.monitors.length;
-      if (count > 0) return ok(`${count} of catalog/status.yaml`);
-      const advice = 'add one to catalog/status.yaml and build, or set UPTIME_KUMA_URL and UPTIME_KUMA_STATUS_PAGE';
-      return fault('there is no monitor, so that /v1/status is 503', advice);
+      if (count > 0) return ok(`${countOf(count, 'monitor')} in catalog/status.yaml`);
+      const advice =
+        'add a monitor to catalog/status.yaml and build, or set UPTIME_KUMA_URL and UPTIME_KUMA_STATUS_PAGE';
+      return fault('there is no monitor: /v1/status answers 503', advice);
     }
-    // As long as visitors wait for it.
+    // Visitors wait this long, too.
     const kuma = createUptimeKuma({ url, page }, { timeoutMs: 5000 });
     try {
-      return ok(`Uptime Kuma says ${(await kuma.read()).status}`);
+      return ok(`Uptime Kuma reports ${(await kuma.read()).status}`);
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       const advice =
-        'see in a browser that the page is published and has monitors, and that this machine may connect to it';
+        'check that the status page is published and has monitors, and that this machine can reach the URL';
       return { ...fault(`Uptime Kuma: ${error.message}`, advice), url };
     } finally {
       await kuma.close();
@@ -330,111 +334,111 @@ export const checks = {
     if (file === undefined) return [];
     const folder = resolve(dirname(file));
     if (!isWritable(folder))
-      return fault(`this user cannot write to ${folder}`, 'create the folder, and let the user of the server own it');
+      return fault(`this user cannot write to ${folder}`, "create the folder, owned by the server's user");
     const { value: isRunning } = await server();
     const found = await stat(file).catch(() => undefined);
-    if (found && !found.isFile()) return fault('it is not a regular file', 'name a file, in a folder that exists');
-    const advice = 'see the log of the server for STATUS_FILE and for the status of the platform';
-    if (!found && !isRunning) return ok('the server writes it when it runs');
-    // It may have started just now: only the server knows since when it runs.
-    if (!found) return hint('the server has not written it yet', `if it stays so, ${advice}`);
+    if (found && !found.isFile())
+      return fault('STATUS_FILE is not a regular file', 'set STATUS_FILE to a file in an existing folder');
+    const advice = 'search the server log for STATUS_FILE and for the status of the platform';
+    if (!found && !isRunning) return ok('not written yet: the server is not running');
+    // The server may have started just now; its uptime is unknown here.
+    if (!found) return hint('the server has not written the file yet', `if the file stays missing, ${advice}`);
     const ageMs = now() - found.mtimeMs;
-    if (!isRunning || ageMs <= 120_000) return ok(`written ${Math.round(ageMs / 1000)} s ago`);
-    // A running server writes it every 15 s while it knows the status.
-    return fault(`the server wrote it ${Math.round(ageMs / 60_000)} minutes ago`, advice);
+    if (!isRunning || ageMs <= 120_000) return ok(`last written ${Math.round(ageMs / 1000)} s ago`);
+    // A running server writes the file every 15 s while the status is known.
+    return fault(`last written ${Math.round(ageMs / 60_000)} minutes ago`, advice);
   },
   async webhook({ env: { CHAT_FEEDBACK_WEBHOOK_URL: text, CHAT_FEEDBACK_WEBHOOK_KIND: kind } }) {
     if (text === undefined) return skipped('CHAT_FEEDBACK_WEBHOOK_URL is not set: votes are only counted');
     const { origin, pathname } = new URL(text);
     const isDiscord = discordPath.test(pathname);
     if (isDiscord !== (kind === 'discord')) {
-      const advice = 'set CHAT_FEEDBACK_WEBHOOK_KIND to the chat of the URL, or copy the URL once more';
-      return fault(`the URL is not one of a ${kind} webhook`, advice);
+      const advice = 'set CHAT_FEEDBACK_WEBHOOK_KIND to the chat of the URL, or copy the URL again';
+      return fault(`the URL is not a ${kind} webhook`, advice);
     }
     try {
-      // Discord answers a GET of a webhook with what it is; other chats have no request that posts nothing.
+      // Discord describes a webhook on GET; other chats have no request without a side effect.
       const { status } = await createVisit(new URL(origin))(isDiscord ? pathname : '/');
-      if (!isDiscord) return ok('its host can be reached; it is only tried by a vote');
-      if (status === 200) return ok('Discord has it');
+      if (!isDiscord) return ok('the host is reachable; only a vote tests the webhook');
+      if (status === 200) return ok('the webhook exists');
       if (status !== 401 && status !== 404) return skipped(`Discord answers ${status}`);
-      const advice = 'create a webhook in the settings of the channel, and set its URL as CHAT_FEEDBACK_WEBHOOK_URL';
-      return fault(`Discord does not have it: status ${status}`, advice);
+      const advice = 'create a webhook in the channel settings, and set CHAT_FEEDBACK_WEBHOOK_URL to its URL';
+      return fault(`the webhook does not exist: Discord answers ${status}`, advice);
     } catch (error) {
-      // Not the message of the error: it may hold the URL, which is a secret.
+      // Omit the message: it may contain the URL, which is a secret.
       const { code = 'no answer' } = error as NodeJS.ErrnoException;
-      const advice = 'see that this machine resolves its name and may connect to it';
-      return { ...fault(`the chat cannot be reached (${code})`, advice), url: origin };
+      const advice = 'check that this machine can resolve the host name and connect to the chat';
+      return { ...fault(`the chat is unreachable (${code})`, advice), url: origin };
     }
   },
   async 'domain prices'({ env }) {
     const source = createPriceSource(env, createSilentLog());
-    if (!source) return skipped('they are in catalog/domains.yaml');
-    const advice = `see that the ${env.DOMAIN_PRICES} settings are right, and that it allows the address of this machine`;
+    if (!source) return skipped('the prices are in catalog/domains.yaml');
+    const advice = `check the ${env.DOMAIN_PRICES} settings, and that the system allows the address of this machine`;
     try {
       const { size } = await source.read();
-      return size > 0 ? ok(`${size} TLDs`) : fault('no TLD has complete prices in EUR for one year', advice);
+      return size > 0 ? ok(countOf(size, 'TLD')) : fault('no TLD has complete prices in EUR for one year', advice);
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       const url = env.DOMAIN_PRICES === 'fossbilling' ? env.FOSSBILLING_URL : env.WHMCS_URL;
-      return { ...fault('the billing system does not answer as it should', advice), url: url! };
+      return { ...fault('the billing system does not send a valid answer', advice), url: url! };
     } finally {
       await source.close();
     }
   },
   async DNS({ env: { DNS_SERVERS: servers } }) {
     if (servers === 'off') return skipped('DNS_SERVERS is off');
-    // A TLD that is always there: a resolver that answers nothing for it makes searches fail.
+    // .com always exists: a resolver without an answer for .com fails every search.
     const signal = AbortSignal.timeout(10_000);
     if (await isDelegated('com', { servers, timeoutMs: 3000, signal })) return ok('a resolver answers');
-    return fault('no resolver answers, so that domain searches fail', 'correct DNS_SERVERS, or /etc/resolv.conf');
+    return fault('no resolver answers: domain searches fail', 'correct DNS_SERVERS, or /etc/resolv.conf');
   },
-  'domain look-ups': () => skipped('`npm run domains -- doctor` asks the registry of each TLD'),
+  'domain look-ups': () => skipped('run `npm run domains -- doctor` to query the registry of each TLD'),
 } satisfies Checks<Installation>;
 
-/** Checks what is left where folders are that are written or that grow: one outcome for each file system. */
-export async function checkDisks(env: Pick<Env, 'DATA_DIR' | 'DIST_DIR' | 'STATUS_FILE'>): Promise<Outcome[]> {
+/** Checks free disk space, once per file system. */
+export async function checkDisks(env: Pick<Env, 'DATA_DIR' | 'DIST_DIR' | 'STATUS_FILE'>): Promise<DoctorResult[]> {
   const { DATA_DIR, DIST_DIR, STATUS_FILE } = env;
   const folders = { DATA_DIR, DIST_DIR, ...(STATUS_FILE !== undefined && { STATUS_FILE: dirname(STATUS_FILE) }) };
   const found = await Promise.all(
     Object.entries(folders).map(async ([name, path]) => ({ name, ...(await findExisting(resolve(path))) })),
   );
   const disks = [...Map.groupBy(found, ({ device }) => device).values()].map(async (same) => {
-    // There are no inodes, free or not, on file systems that have no fixed number.
+    // File systems without a fixed number of inodes report 0 of 0.
     const { bavail, blocks, bsize, ffree: inodes, files: allInodes } = await statfs(same[0]!.folder);
     const check = `disk of ${same.map(({ name }) => name).join(', ')}`;
     const left = `${formatBytes(bavail * bsize)} of ${formatBytes(blocks * bsize)} left`;
     if (isScarce(bavail * bsize, blocks * bsize, gibibyte)) {
       const prune = '`npm run releases -- prune --keep 3` removes old releases';
-      return { check, ...fault(left, `make room: ${prune}; look for logs and backups too`) };
+      return { check, ...fault(left, `free some space: ${prune}; check logs and backups, too`) };
     }
     if (!isScarce(inodes, allInodes, 20_000)) return { check, ...ok(left) };
-    const advice = 'remove small files: old releases have most of them';
+    const advice = 'remove small files: most of them are in old releases';
     return { check, ...fault(`${inodes} of ${allInodes} inodes left`, advice) };
   });
   return await Promise.all(disks);
 }
 
-/** A file system is nearly full below both: a tenth of a large one is enough for long, and a small one may be meant so. */
+/** Scarce means less than 10 % and less than the absolute minimum: 10 % of a big disk is plenty. */
 const isScarce = (left: number, all: number, few: number): boolean => left < few && left < all * 0.1;
 
 const formatBytes = (bytes: number): string =>
   bytes < gibibyte ? `${Math.floor(bytes / 1024 ** 2)} MiB` : `${(bytes / gibibyte).toFixed(1)} GiB`;
 
-/** Whether clients reach the service from other machines. */
 const isPublic = ({ PUBLIC_URL: url }: Env): boolean => url !== undefined && !isLoopback(new URL(url).hostname);
 
 async function readBuildTime({ DIST_DIR: dist }: Env): Promise<number | undefined> {
   return (await stat(join(dist, 'current', 'manifest.json')).catch(() => undefined))?.mtimeMs;
 }
 
-/** Whether a PROVIDERS_FILE holds a secret itself, and not as "${NAME}". */
+/** Finds a literal secret in a PROVIDERS_FILE, as opposed to "${NAME}". */
 function holdsSecret(file: string): boolean {
   const fields = Object.values(readProviders(file) ?? {}).flatMap((provider) => Object.entries(Object(provider)));
   return fields.some(([name, value]) => secretField.test(name) && !/^\$\{\w+\}$/.test(String(value)));
 }
 
-/** The fault of a path that is open to other users. Its command leaves this one, who runs the service, what it may do now. */
-async function checkClosed(path: string, mode: '640' | '700', seen: string): Promise<Outcome[]> {
+/** Reports a path other users can read, with a chmod/chown command that keeps the service user's access. */
+async function checkClosed(path: string, mode: '640' | '700', seen: string): Promise<DoctorResult[]> {
   if (!(await isOpen(path, mode === '640' ? 0o004 : 0o007))) return [];
   const { uid, username } = userInfo();
   const isOwn = (await stat(path)).uid === uid;
@@ -443,14 +447,14 @@ async function checkClosed(path: string, mode: '640' | '700', seen: string): Pro
   return [fault(seen, isOwn ? `chmod o-rwx ${file}` : `chown root:$(id -gn ${username}) ${file} && chmod 640 ${file}`)];
 }
 
-/** Whether others have one of these rights on a path, and may enter all folders above it. False for a missing one. */
+/** Checks that other users have one of these rights on an existing path and can reach it. */
 async function isOpen(path: string, rights: number): Promise<boolean> {
   const target = path && (await realpath(path).catch(() => ''));
   if (target === '' || !((await stat(target)).mode & rights)) return false;
   return target === '/' || (await isOpen(dirname(target), 0o001));
 }
 
-function list(names: readonly string[]): string {
+function joinNames(names: readonly string[]): string {
   const more = names.length - maxNames;
   return `${names.slice(0, maxNames).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

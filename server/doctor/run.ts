@@ -1,48 +1,43 @@
 import pLimit from 'p-limit';
 
-/** What a check found. */
-export interface Finding {
-  /** What was checked, in a few words. */
-  readonly check: string;
+/** A result of a check. */
+export interface DoctorResult {
+  /** The name of the result; by default the name of its check. */
+  readonly check?: string;
   readonly state: 'ok' | 'fault' | 'skipped';
-  /** What was seen, or why nothing was checked. */
   readonly seen: string;
-  /** What to change: always if it is a fault, and else a hint. It does not change as long as the fault lasts. */
+  /** The remedy of a fault, or a hint. Constant while the fault lasts. */
   readonly advice?: string;
+  /** The URL that failed; used to tell a wrong clock from a TLS problem. */
+  readonly url?: string;
 }
 
-/** A finding that has the name of its check, unless it has one of its own. */
-export type Outcome = Omit<Finding, 'check'> & {
-  readonly check?: string;
-  /** What did not answer: a clock that is wrong may be the reason, as it refuses certificates. */
-  readonly url?: string;
-};
+/** A result with its name, as reported. */
+export type NamedResult = DoctorResult & { readonly check: string };
 
-/** The outcome of a check that found no fault, perhaps with something to consider. */
-export const ok = (seen: string): Outcome => ({ state: 'ok', seen });
-export const hint = (seen: string, advice: string): Outcome => ({ state: 'ok', seen, advice });
+export const ok = (seen: string): DoctorResult => ({ state: 'ok', seen });
+export const hint = (seen: string, advice: string): DoctorResult => ({ state: 'ok', seen, advice });
+export const fault = (seen: string, advice: string): DoctorResult => ({ state: 'fault', seen, advice });
+export const skipped = (seen: string): DoctorResult => ({ state: 'skipped', seen });
 
-/** The outcome of a check that found a fault. */
-export const fault = (seen: string, advice: string): Outcome => ({ state: 'fault', seen, advice });
+type Results = DoctorResult | readonly DoctorResult[];
 
-/** The outcome of a check that cannot be made. */
-export const skipped = (seen: string): Outcome => ({ state: 'skipped', seen });
+/** A table of checks by name. */
+export type Checks<Subject> = Readonly<Record<string, (subject: Subject) => Results | Promise<Results>>>;
 
-type Found = Outcome | readonly Outcome[];
-
-/** A table of checks, by the names that their findings have. */
-export type Checks<Subject> = Readonly<Record<string, (subject: Subject) => Found | Promise<Found>>>;
-
-/** Makes checks, `parallel` at a time, and returns all findings in order; one that throws has the one of `onError`. */
+/** Runs checks, `parallel` at a time, and returns their results in order; `onError` converts exceptions. */
 export async function runChecks<Subject>(
   checks: Checks<Subject>,
   toSubject: () => Subject,
-  onError: (error: unknown) => Outcome | Promise<Outcome>,
+  onError: (error: unknown) => DoctorResult | Promise<DoctorResult>,
   parallel = Infinity,
-) {
-  const findings = await pLimit(parallel).map(Object.entries(checks), async ([check, run]) => {
+): Promise<NamedResult[]> {
+  const results = await pLimit(parallel).map(Object.entries(checks), async ([check, run]) => {
     const found = await (async () => run(toSubject()))().catch(onError);
-    return [found].flat().map((outcome) => ({ check, ...outcome }));
+    return [found].flat().map((result) => ({ check, ...result }));
   });
-  return findings.flat();
+  return results.flat();
 }
+
+/** Formats a number with its noun, such as `1 server` or `2 servers`. */
+export const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

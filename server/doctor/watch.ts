@@ -8,11 +8,11 @@ import type { Store } from '../store/types.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { askProviders } from './installation.ts';
 import type { Installation } from './installation.ts';
-import { checks } from './local.ts';
+import { installationChecks } from './local.ts';
 import { runChecks, skipped } from './run.ts';
-import type { Finding } from './run.ts';
+import type { NamedResult } from './run.ts';
 
-/** What a running server is made of. */
+/** The parts of a running server that the checks need. */
 export interface Watched {
   readonly env: Env;
   readonly environment: Environment;
@@ -20,20 +20,18 @@ export interface Watched {
   readonly store: Pick<Store, 'servers'>;
   readonly releases: { readonly current: () => Release };
   readonly providers: ReadonlyMap<string, Provider>;
-  /** Whether `npm run dev` runs it, whose release is rebuilt at each save: then only the settings are checked, once. */
+  /** In `npm run dev`, check only the settings, and once: the release changes at each save. */
   readonly isPreview: boolean;
-  /** The time of day, and the time since the start, which no one sets, in milliseconds; the default is the machine's. */
+  /** Reads the time of day and a monotonic time in ms; by default from the machine. */
   readonly readClocks?: () => { readonly wall: number; readonly monotonic: number };
-  /** The pause between looks. */
+  /** The pause between rounds of checks. */
   readonly pauseMs?: number;
 }
 
-const lookMs = 5 * 60_000;
-
-/** While a fault lasts, it is logged again after this time. */
+/** Log a lasting fault again after this time. */
 const repeatMs = 24 * 3_600_000;
 
-const repeated = [
+const watchedChecks = [
   'settings',
   'clock',
   'disk',
@@ -44,84 +42,82 @@ const repeated = [
   'shared servers',
 ] as const;
 
-/** Logs each fault when it begins, once a day while it lasts, and when it ends; returns a function that stops this. */
+/** Logs each fault at its start, once a day and at its end; returns a function that stops watching. */
 export function watchInstallation(watched: Watched): () => void {
-  const { env, environment, log, store, releases, providers, isPreview, pauseMs = lookMs } = watched;
+  const { env, environment, log, store, releases, providers, isPreview, pauseMs = 5 * 60_000 } = watched;
   const { readClocks = () => ({ wall: Date.now(), monotonic: performance.now() }) } = watched;
-  const faults = new Map<string, { readonly finding: Finding; readonly since: number; readonly loggedAt: number }>();
-  let isStart = true;
+  const faults = new Map<string, { readonly fault: NamedResult; readonly since: number; readonly loggedAt: number }>();
+  let isFirstRound = true;
   let isStopped = false;
 
-  const here: Installation = {
+  const installation: Installation = {
     env,
     environment,
     installed: installedSettings,
     now: () => readClocks().wall,
-    release: async () => ({ value: releases.current(), outcomes: [] }),
-    store: async () => ({ value: { servers: await store.servers.list(), apiKeys: [] }, outcomes: [] }),
-    server: async () => ({ value: true, outcomes: [] }),
+    release: async () => ({ value: releases.current(), results: [] }),
+    store: async () => ({ value: { servers: await store.servers.list(), apiKeys: [] }, results: [] }),
+    server: async () => ({ value: true, results: [] }),
     async providers() {
-      const isFirst = isStart;
-      isStart = false;
       const { value: reports } = await askProviders(providers);
-      const outcomes = reports.flatMap((report) => {
-        // Later, an upstream that does not answer says nothing about its credential.
-        if (isFirst || report.answers) return report.outcomes;
-        return { check: `provider ${report.name}`, ...skipped('its upstream does not answer') };
+      const results = reports.flatMap((report) => {
+        // After the start, a silent upstream is no news about its credential.
+        if (isFirstRound || report.answers) return report.results;
+        return { check: `provider ${report.name}`, ...skipped('the upstream does not answer') };
       });
-      // What is right is logged once.
-      const good = isFirst && !isStopped ? outcomes.filter(({ state }) => state === 'ok') : [];
-      for (const { check, seen } of good) log.info({ check }, seen);
-      return { outcomes };
+      const accepted = isFirstRound && !isStopped ? results.filter(({ state }) => state === 'ok') : [];
+      for (const { check, seen } of accepted) log.info({ check }, seen);
+      return { results };
     },
   };
 
-  /** Logs what the findings change. A fault stays as it was if its check was not made, or found nothing out. */
-  const note = (findings: readonly Finding[]): void => {
-    // What a check finds after the stop is that the server closes what it uses.
+  /** Logs faults that begin, last or end; a skipped check changes nothing. */
+  const logChanges = (results: readonly NamedResult[]): void => {
+    // While the server closes its resources, checks fail.
     if (isStopped) return;
     const now = readClocks().monotonic;
     const toSeconds = (since: number): number => Math.round((now - since) / 1000);
-    const found = new Set<string>();
-    for (const finding of findings.filter(({ state }) => state === 'fault')) {
-      const { check, seen, advice } = finding;
-      // What is seen of a fault changes from look to look, what to do about it does not.
+    const current = new Set<string>();
+    for (const fault of results.filter(({ state }) => state === 'fault')) {
+      const { check, seen, advice } = fault;
+      // While a fault lasts, `seen` may change, `advice` does not.
       const id = `${check}: ${advice}`;
       const before = faults.get(id);
       const { since, loggedAt } = before ?? { since: now, loggedAt: -Infinity };
       const isDue = now - loggedAt >= repeatMs;
       if (isDue) log.warn({ check, ...(before && { seconds: toSeconds(since) }), advice }, seen);
-      faults.set(id, { finding, since, loggedAt: isDue ? now : loggedAt });
-      found.add(id);
+      faults.set(id, { fault, since, loggedAt: isDue ? now : loggedAt });
+      current.add(id);
     }
-    for (const [id, { finding, since }] of faults) {
-      const { check, seen } = finding;
-      const same = findings.filter((one) => one.check === check);
-      if (found.has(id) || same.length === 0 || same.some(({ state }) => state === 'skipped')) continue;
+    for (const [id, { fault, since }] of faults) {
+      const { check, seen } = fault;
+      const same = results.filter((result) => result.check === check);
+      if (current.has(id) || same.length === 0 || same.some(({ state }) => state === 'skipped')) continue;
       faults.delete(id);
       log.info({ check, seconds: toSeconds(since) }, `over: ${seen}`);
     }
   };
 
   const onError = (error: unknown) => {
-    // For instance while the store does not answer, which has its own line.
-    log.debug({ err: error }, 'a check of the installation could not be made');
+    // Only debug: the store, for instance, has its own log line while it does not answer.
+    log.debug({ err: error }, 'a check of the installation failed');
     return skipped('the check failed');
   };
   const poller = createPoller({
     async read() {
-      // Each by itself: a provider that does not answer must not delay what the others found.
-      const looks = (isPreview ? (['settings'] as const) : repeated).map((name) =>
-        runChecks({ [name]: checks[name] }, () => here, onError).then(note),
+      // Report each check separately: a silent provider must not delay the other results.
+      const rounds = (isPreview ? (['settings'] as const) : watchedChecks).map((name) =>
+        runChecks({ [name]: installationChecks[name] }, () => installation, onError).then(logChanges),
       );
-      await Promise.all(looks);
+      await Promise.all(rounds);
+      isFirstRound = false;
     },
     everyMs: () => pauseMs,
   });
   void (isPreview ? poller.poll() : poller.start());
   return () => {
     isStopped = true;
-    // Not awaited: an upstream that does not answer must not delay the end.
+    // Not awaited: a silent upstream must not delay the stop.
     void poller.stop();
   };
 }

@@ -10,7 +10,7 @@ import type { Environment } from '#common/environment.ts';
 import { createFolder } from '#common/files.ts';
 import { StoreError, reasonOf } from './database.ts';
 import type { Query } from './database.ts';
-import { inTransaction, migrate, migrations, readVersion } from './migrations.ts';
+import { inTransaction, migrate, migrations, readSchemaVersion } from './migrations.ts';
 import { openPostgres, postgresDialect, withConnection } from './postgres.ts';
 import { createOwnFile, openSqlite, runNow, sqliteDialect } from './sqlite.ts';
 
@@ -120,7 +120,7 @@ async function createWhole(to: string, write: (temporary: string) => Promise<voi
  * table with a name that is SQL, would run with the rights of the service. What a newer version added is not known.
  */
 async function assertOwnSchema(copy: Query): Promise<void> {
-  const version = await readVersion(copy);
+  const version = await readSchemaVersion(copy);
   if (version > migrations.length) return;
   using memory = new DatabaseSync(':memory:');
   const own = queryOf(memory);

@@ -139,7 +139,7 @@ export async function migrate(
 ): Promise<Database['versions']> {
   // Checked without a lock first: an up-to-date database then needs neither a write lock nor the CREATE privilege.
   const exists = (await query(dialect.findMigrations)).length > 0;
-  const from = exists ? await readVersion(query, list.length) : 0;
+  const from = exists ? await readSchemaVersion(query, list.length) : 0;
   let version = from;
   while (version < list.length) {
     version = await inTransaction(query, dialect, async () => {
@@ -149,7 +149,7 @@ export async function migrate(
           applied_at ${dialect.integer} NOT NULL
         )${dialect.tableEnd}`,
       );
-      const before = await readVersion(query, list.length);
+      const before = await readSchemaVersion(query, list.length);
       const next = list[before];
       // Another process has migrated the tables in the meantime.
       if (!next) return before;
@@ -178,7 +178,7 @@ export async function inTransaction<Result>(query: Query, dialect: Dialect, work
 }
 
 /** Reads the version of the tables; throws a {@link StoreError} if a program that supports `supported` cannot use it. */
-export async function readVersion(query: Query, supported: number = migrations.length): Promise<number> {
+export async function readSchemaVersion(query: Query, supported: number = migrations.length): Promise<number> {
   const [row] = await query('SELECT COALESCE(MAX(version), 0) AS version FROM hosting_migrations');
   const version = Number(row?.['version']);
   if (version <= supported) return version;

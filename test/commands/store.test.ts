@@ -14,7 +14,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Finding } from '../../server/doctor/run.ts';
+import type { NamedResult } from '../../server/doctor/run.ts';
 import { migrate, migrations } from '../../server/store/migrations.ts';
 import { connectSqlite, sqliteDialect } from '../../server/store/sqlite.ts';
 import type { Store } from '../../server/store/types.ts';
@@ -263,7 +263,7 @@ describe('migrate', () => {
     );
     const shared = async () => {
       const { stdout } = await runHere(['doctor', '--json'], { ...env, DIST_DIR: env.DATA_DIR });
-      return (JSON.parse(stdout) as Finding[]).filter(({ check }) => check === 'shared servers');
+      return (JSON.parse(stdout) as NamedResult[]).filter(({ check }) => check === 'shared servers');
     };
     const confirm = ['servers', 'add', 'vps:a', '--provider', 'fsn', '--ref', '1', '--replace', '--shared'];
     expect(await shared()).toMatchObject([

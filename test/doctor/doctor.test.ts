@@ -12,14 +12,14 @@ import { sharedApp } from '../server/shared.ts';
 
 const realTimeout = setTimeout;
 
-/** A file with a text. */
+/** Creates a file with a text. */
 function fileWith(text: string): string {
   const file = join(temporaryFolder(), 'key');
   writeFileSync(file, text);
   return file;
 }
 
-test('a service without a proxy has no fault, and the table says what was seen', async () => {
+test('a service without a proxy has no fault, and the table has a row for each check', async () => {
   const { url, key } = await sharedApp();
   const { status, stdout, stderr } = await runHere(['doctor', '--url', url, '--key-file', fileWith(`${key}\n`)], {});
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
@@ -30,7 +30,7 @@ test('a service without a proxy has no fault, and the table says what was seen',
   expect(stdout).not.toContain(key);
 });
 
-test('a service that is not there is one fault, with status 1', async () => {
+test('an unreachable service is a single fault, with exit status 1', async () => {
   const url = `http://127.0.0.1:${await findFreePort()}`;
   const { status, stdout, stderr } = await runHere(['doctor', '--url', url, '--json'], {});
   expect({ status, stderr }).toEqual({ status: 1, stderr: '1 of 1 checks found a fault\n' });
@@ -39,12 +39,12 @@ test('a service that is not there is one fault, with status 1', async () => {
       check: 'answers',
       state: 'fault',
       seen: 'the request failed: ECONNREFUSED',
-      advice: 'see that the proxy listens there and does not cut the connection, and read its error log',
+      advice: 'check that the proxy listens at this address and keeps the connection open; see its error log',
     },
   ]);
 });
 
-test('a service whose store does not answer is not ready', async () => {
+test('a service whose store does not answer is a fault', async () => {
   const upstream = await createUpstream(({ path }) =>
     path === '/health' ? { status: 200, body: '{"status":"healthy"}' } : { status: 503, body: '{"status":"unready"}' },
   );
@@ -53,21 +53,21 @@ test('a service whose store does not answer is not ready', async () => {
 });
 
 test.each([
-  ['another service', { status: 200, body: 'ok' }, '/health answers 200, not as this service does'],
+  ['another service', { status: 200, body: 'ok' }, '/health answers 200, but not like this service'],
   [
     'a redirect',
     { status: 301, headers: { location: 'https://www.example.com/health' } },
     '/health is redirected to https://www.example.com/health',
   ],
   ['a proxy without a service', { status: 502, body: '<h1>Bad Gateway</h1>' }, '/health answers 502'],
-])('%s in place of the service is the one fault', async (_, answer, seen) => {
+])('%s in place of the service is a single fault', async (_, answer, seen) => {
   const { url } = await createUpstream(() => answer);
   expect(await examine(new URL(url))).toEqual([
     { check: 'answers', state: 'fault', seen: expect.stringContaining(seen), advice: expect.stringMatching(/\w{3}/) },
   ]);
 });
 
-test('a service below a path is looked at there', async () => {
+test('a service below a path is checked at that path', async () => {
   const seen: string[] = [];
   const upstream = await createUpstream(({ path }) => {
     seen.push(path);
@@ -89,7 +89,7 @@ test.each([
   expect(await runHere(['doctor', option, value], {})).toEqual({ status: 1, stdout: '', stderr: `${message}\n` });
 });
 
-test('a key file that holds no key is refused, without its text', async () => {
+test('a key file without a key is refused, and its text is not printed', async () => {
   const file = fileWith('hk_secret');
   const use = (path: string) => runHere(['doctor', '--url', 'http://127.0.0.1:1', '--key-file', path], {});
   const stderr = `${file} must contain one API key, as \`keys create\` prints it\n`;
@@ -97,7 +97,7 @@ test('a key file that holds no key is refused, without its text', async () => {
   expect((await use(`${file}-x`)).stderr).toBe(`${file}-x cannot be read: ENOENT\n`);
 });
 
-/** What the doctor says of a service behind a proxy that changes its answers. */
+/** Checks a service behind a proxy that changes its responses. */
 async function examineBehind(change: (response: ServerResponse, text: string, request: IncomingMessage) => void) {
   const app = await sharedApp();
   const url = await serve((request, response) => {
@@ -117,7 +117,7 @@ async function examineBehind(change: (response: ServerResponse, text: string, re
   return (name: string) => findings.find(({ check }) => check === name);
 }
 
-test('a proxy that writes Allow in lower case, or adds a byte order mark, is named as such', async () => {
+test('a proxy that writes Allow in lower case, or adds a byte order mark, is a fault', async () => {
   const lower = await examineBehind((response, text) => {
     const allow = response.getHeader('allow');
     if (allow !== undefined) response.setHeader('Allow', String(allow).toLowerCase());
@@ -128,7 +128,7 @@ test('a proxy that writes Allow in lower case, or adds a byte order mark, is nam
   expect(marked('answers')).toMatchObject({ state: 'fault', seen: '/health begins with a byte order mark' });
 });
 
-test('a quota that grew again between two batches of requests is no forged address', async () => {
+test('a quota that refills between two bursts is not a forged address', async () => {
   let forged = 0;
   const find = await examineBehind((response, text, { headers }) => {
     const hasGrown = headers['x-forwarded-for'] !== undefined && (forged += 1) <= 20;
@@ -140,14 +140,14 @@ test('a quota that grew again between two batches of requests is no forged addre
   expect(forged).toBe(40);
 });
 
-test('an answer may have 16 MiB when it is decompressed', async () => {
+test('a response of more than 16 MiB when decompressed is a fault', async () => {
   const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
   const url = await serve((_, response) => response.setHeader('Content-Encoding', 'gzip').end(bomb));
   const [finding] = await examine(new URL(url));
   expect(finding).toMatchObject({ check: 'answers', state: 'fault', seen: expect.stringContaining('16 MiB') });
 });
 
-test('a service that sends a byte a second is given up after 30 s', async () => {
+test('a service that sends a byte a second times out after 30 s', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const url = await serve((_, response) => {

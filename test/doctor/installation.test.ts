@@ -20,12 +20,12 @@ import { findFreePort } from '../helpers/free-port.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
 import { createWhmcsUpstream, refusal, whmcsCredential } from '../helpers/upstream-whmcs.ts';
 import { createUpstream } from '../helpers/upstream.ts';
-import type { Finding } from '../../server/doctor/run.ts';
+import type { NamedResult } from '../../server/doctor/run.ts';
 import { createInstallation } from './installation.ts';
 import type { Installation } from './installation.ts';
 
-/** Everything below a folder: its path, kind, size, time and content. */
-function photograph(folder: string): string[] {
+/** Lists the files below a folder with mode, size, time and hash. */
+function takeSnapshot(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => {
       const path = join(folder, name);
@@ -36,18 +36,18 @@ function photograph(folder: string): string[] {
     .toSorted();
 }
 
-test('before the start of a new version, the server of the one before is no fault', async () => {
+test('with --before-start, a running server of the previous version is not a fault', async () => {
   const installation = await createInstallation();
   await installation.start();
   const settings = { ...installation.settings, SERVICE_VERSION: '1.2.4', STATUS_FILE: '' };
   const { status, stdout } = await runHere(['doctor', '--running', '--before-start'], settings);
   expect({ status, stdout }).toMatchObject({
     status: 0,
-    stdout: expect.stringContaining('until it is restarted with 1.2.4'),
+    stdout: expect.stringContaining('until the restart with 1.2.4'),
   });
 });
 
-test('an installation whose server runs has no fault, and the table says what was seen', async () => {
+test('an installation with a running server has no fault, and the table describes each check', async () => {
   const installation = await createInstallation();
   await installation.start();
   await expect.poll(() => existsSync(installation.settings['STATUS_FILE']!)).toBe(true);
@@ -55,61 +55,61 @@ test('an installation whose server runs has no fault, and the table says what wa
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(findings.map(({ check, state, seen }) => `${check}: ${state}: ${seen.replaceAll(/\d+/g, 'N')}`)).toEqual([
     'settings: ok: valid; version N.N.N',
-    'clock: ok: after the release was built',
+    'clock: ok: later than the build of the release',
     'clock of an upstream: ok: agrees with an upstream within N s',
     expect.stringMatching(/^disk of DATA_DIR, DIST_DIR, STATUS_FILE: ok: /),
-    'rights: ok: no other user of this machine can read what is secret',
-    'store: ok: SQLite, whole; WAL',
+    'rights: ok: no other user of this machine can read a secret',
+    'store: ok: SQLite, intact; WAL mode',
     'tables: ok: version N',
-    expect.stringMatching(/^release: ok: \w+ is whole$/),
+    expect.stringMatching(/^release: ok: \w+ is complete$/),
     'release age: ok: no article is scheduled',
-    'rollback: ok: there is no earlier release to go back to',
-    'server: ok: it runs with version N.N.N and this release',
-    expect.stringMatching(/^PUBLIC_URL: skipped: this machine does not reach it/),
-    'metrics: ok: the server answers with them',
+    'rollback: ok: there is no earlier release to roll back to',
+    'server: ok: version N.N.N is running with this release',
+    expect.stringMatching(/^PUBLIC_URL: skipped: this machine cannot reach PUBLIC_URL/),
+    'metrics: ok: the server serves metrics',
     'provider panel: ok: The token is accepted',
     'provider panel: ok: The read_only_token is accepted',
     'provider cloud: ok: The token is accepted; whether it may write cannot be seen',
-    'servers: ok: each of N has a provider',
-    'shared servers: ok: none that was not confirmed',
-    'refs of panel: ok: it knows each of N servers',
-    'refs of cloud: ok: it knows each of N servers',
-    'API keys: ok: N are valid',
-    'status source: ok: Uptime Kuma says up',
-    expect.stringMatching(/^STATUS_FILE: ok: written N s ago$/),
-    'webhook: ok: Discord has it',
-    'domain prices: skipped: they are in catalog/domains.yaml',
+    'servers: ok: N servers with a provider',
+    'shared servers: ok: no unconfirmed duplicates',
+    'refs of panel: ok: N servers found',
+    'refs of cloud: ok: N servers found',
+    'API keys: ok: N valid key',
+    'status source: ok: Uptime Kuma reports up',
+    expect.stringMatching(/^STATUS_FILE: ok: last written N s ago$/),
+    'webhook: ok: the webhook exists',
+    'domain prices: skipped: the prices are in catalog/domains.yaml',
     'DNS: skipped: DNS_SERVERS is off',
-    'domain look-ups: skipped: `npm run domains -- doctor` asks the registry of each TLD',
+    'domain look-ups: skipped: run `npm run domains -- doctor` to query the registry of each TLD',
   ]);
   const { stdout } = await runHere(['doctor'], installation.settings);
   expect(stdout).toMatch(/^CHECK +RESULT +SEEN\n/);
-  expect(stdout).toMatch(/\nrollback +hint +there is no earlier release to go back to\n/);
-  expect(stdout).toMatch(/\n\nrollback: keep some: `npm run releases -- prune --keep 3` leaves three\n$/);
+  expect(stdout).toMatch(/\nrollback +hint +there is no earlier release to roll back to\n/);
+  expect(stdout).toMatch(/\n\nrollback: keep earlier releases: `npm run releases -- prune --keep 3` keeps three\n$/);
 });
 
-test('the doctor writes nothing, whether the server runs or not, and posts nothing', async () => {
+test('the doctor writes no file and posts nothing', async () => {
   const installation = await createInstallation();
   await installation.world.store.close();
-  const before = photograph(installation.root);
+  const before = takeSnapshot(installation.root);
   expect((await installation.examine()).faults).toEqual([]);
-  expect(photograph(installation.root)).toEqual(before);
+  expect(takeSnapshot(installation.root)).toEqual(before);
   const { panel, hetzner } = installation.world;
   const seen = [panel, hetzner, installation.kuma, installation.chat].flatMap((upstream) => upstream.seen);
   expect(seen.length).toBeGreaterThan(5);
   expect(seen.filter(({ method }) => method !== 'GET')).toEqual([]);
 });
 
-test('before the first start there is no store, and none is created', async () => {
+test('before the first start the doctor creates no store', async () => {
   const installation = await createInstallation();
   const DATA_DIR = join(temporaryFolder(), 'a', 'b');
   const { faults, findings } = await installation.examine({ DATA_DIR, PROVIDERS_FILE: '' });
   expect(faults).toEqual([]);
-  expect(findings.find(({ check }) => check === 'store')?.seen).toBe('there is none yet: the first start creates it');
+  expect(findings.find(({ check }) => check === 'store')?.seen).toBe('no database yet: the first start creates it');
   expect(() => lstatSync(DATA_DIR)).toThrow('ENOENT');
 });
 
-test('wrong settings are a fault each, and nothing else is checked', async () => {
+test('each wrong setting is a fault, and the other checks are skipped', async () => {
   const installation = await createInstallation();
   const { status, findings } = await installation.examine({ RATELIMIT_RPS: 'hunter2', HOST: 'a b', PUBLICURL: 'x' });
   expect(status).toBe(1);
@@ -117,20 +117,20 @@ test('wrong settings are a fault each, and nothing else is checked', async () =>
     'settings: fault: HOST: must be an IP address or a host name',
     'settings: fault: RATELIMIT_RPS: must be a whole number',
     'settings: fault: PUBLICURL is not a setting and has no effect: did you mean PUBLIC_URL?',
-    'all others: skipped: the server does not start with these settings',
+    'other checks: skipped: the server cannot start with these settings',
   ]);
 });
 
-/** A fault: what is done to an installation, and what the doctor must then say. */
+/** A fault of an installation, and the expected result of the doctor. */
 interface Fault {
   /** Breaks the installation; returns settings to change. */
   readonly make: (installation: Installation) => Promise<Record<string, string> | void> | Record<string, string> | void;
   readonly finds: readonly [check: string, seen: string | RegExp, advice: string | RegExp];
-  /** Other checks that find a fault for the same reason. */
+  /** Other checks that fail for the same reason. */
   readonly also?: readonly string[];
 }
 
-/** Changes one record of a server in the store. */
+/** Changes the record of a server in the store. */
 const setServer =
   (server: string, change: string) =>
   ({ world }: Installation) =>
@@ -144,7 +144,7 @@ const faults: Readonly<Record<string, Fault>> = {
     finds: [
       'settings',
       'RATELIMIT_BRUST is not a setting and has no effect: did you mean RATELIMIT_BURST?',
-      'rename RATELIMIT_BRUST, or remove it',
+      'rename or remove RATELIMIT_BRUST',
     ],
   },
   'a public address without PUBLIC_URL': {
@@ -159,36 +159,36 @@ const faults: Readonly<Record<string, Fault>> = {
     make: () => ({ TRUSTED_PROXIES: '' }),
     finds: ['settings', /^TRUSTED_PROXIES lacks the proxy on this machine/, 'set TRUSTED_PROXIES=127.0.0.1,::1'],
   },
-  'proxies that are everybody': {
+  'a TRUSTED_PROXIES with every address': {
     make: () => ({ TRUSTED_PROXIES: '0.0.0.0/0' }),
-    finds: ['settings', /^TRUSTED_PROXIES trusts everybody/, 'name the addresses of your proxies alone'],
+    finds: ['settings', /^TRUSTED_PROXIES trusts every address/, /^list only the addresses of your proxies/],
   },
   'a PUBLIC_URL of another service': {
     async make(installation) {
       await installation.start();
       return { PUBLIC_URL: (await createUpstream(() => ({ status: 404 }))).url };
     },
-    finds: ['PUBLIC_URL', 'another service answers there', /^set PUBLIC_URL/],
+    finds: ['PUBLIC_URL', 'another service answers at PUBLIC_URL', /^correct PUBLIC_URL/],
   },
   'no build for a day': {
     make({ root }) {
       const before = new Date(Date.now() - 2 * day);
       utimesSync(join(root, 'dist/current/manifest.json'), before, before);
     },
-    finds: ['release age', 'no build made or confirmed it for a day', /timer/],
+    finds: ['release age', 'no build has succeeded for a day', /timer/],
   },
-  'a DNS that does not answer': {
+  'a DNS resolver that does not answer': {
     make: () => ({ DNS_SERVERS: '127.0.0.1:9' }),
-    finds: ['DNS', 'no resolver answers, so that domain searches fail', /DNS_SERVERS/],
+    finds: ['DNS', 'no resolver answers: domain searches fail', /DNS_SERVERS/],
   },
   'a clock in the past': {
     make({ root }) {
       const later = new Date(Date.now() + 3 * day);
       utimesSync(join(root, 'dist/current/manifest.json'), later, later);
     },
-    finds: ['clock', 'it is 72 h before the release was built', /NTP/],
+    finds: ['clock', 'the clock is 72 h behind the build of the release', /NTP/],
   },
-  'a clock that differs from that of an upstream': {
+  'a clock that differs from the clock of an upstream': {
     make({ world, kuma }) {
       const date = new Date(Date.now() + 3_600_000).toUTCString();
       for (const upstream of [world.panel, world.hetzner, kuma]) {
@@ -205,10 +205,10 @@ const faults: Readonly<Record<string, Fault>> = {
     },
     finds: ['store', /^the database (?:is damaged$|.* cannot be used: )/, /store -- restore FILE/],
   },
-  'a database of a newer program': {
+  'a database of a newer version': {
     make: ({ world }) =>
       world.change('INSERT INTO hosting_migrations (version, applied_at, min_version) VALUES (999, 1, 999)'),
-    finds: ['tables', /^a newer version of this program wrote the database/, /^install the version of the program/],
+    finds: ['tables', /^a newer version of this program wrote the database/, /^install the version/],
   },
   'a WAL that is never emptied': {
     make: ({ world }) =>
@@ -235,15 +235,15 @@ const faults: Readonly<Record<string, Fault>> = {
       writeFiles(root, { 'content/blog/news/third.md': article({ title: 'Third', date: '2026-02-01' }, 'Now.\n') });
       await buildProject(root, { now: '2026-01-15' });
     },
-    finds: ['release age', 'an article of 2026-02-01 is not online: no release was built since', /timer/],
+    finds: ['release age', 'an article dated 2026-02-01 is not online: no release was built since then', /timer/],
   },
   'another program on the port': {
     make: async () => ({ PORT: new URL((await createUpstream(() => ({ status: 404 }))).url).port }),
-    finds: ['server', /^another program listens on port \d+$/, /PORT/],
+    finds: ['server', /^PORT \d+ is in use by another program$/, /PORT/],
   },
   'a server that was not restarted': {
     make: (installation) => installation.start().then(() => ({ SERVICE_VERSION: '1.2.4' })),
-    finds: ['server', 'it runs another version than 1.2.4, which is installed here', 'restart it'],
+    finds: ['server', 'the server runs another version than the installed 1.2.4', 'restart the server'],
   },
   'a server with another release': {
     async make(installation) {
@@ -253,15 +253,15 @@ const faults: Readonly<Record<string, Fault>> = {
       await buildProject(other.root);
       return { DIST_DIR: join(other.root, 'dist') };
     },
-    finds: ['server', 'it serves another release than DIST_DIR/current', /new release rejected/],
+    finds: ['server', 'the server serves another release than DIST_DIR/current', /new release rejected/],
   },
   'another program on the port of the metrics': {
     make: async () => ({ METRICS_PORT: new URL((await createUpstream(() => ({ status: 200 }))).url).port }),
-    finds: ['metrics', /^another program listens on METRICS_PORT \d+$/, /METRICS_PORT/],
+    finds: ['metrics', /^METRICS_PORT \d+ is in use by another program$/, /METRICS_PORT/],
   },
-  'a server that runs without its metrics': {
+  'a running server without metrics': {
     make: (installation) => installation.start().then(() => ({ METRICS_PORT: '3' })),
-    finds: ['metrics', /^the server has no metrics on port \d+$/, /^restart it/],
+    finds: ['metrics', /^the server does not serve metrics on port \d+$/, /^restart the server/],
   },
   'a mistake in PROVIDERS_FILE': {
     make({ root }) {
@@ -288,20 +288,20 @@ const faults: Readonly<Record<string, Fault>> = {
     make: ({ world }) => world.hetzner.stop().then(() => ({})),
     finds: ['provider cloud', 'Hetzner Cloud cannot be reached', /connect/],
   },
-  'an upstream that takes the connection and never answers': {
+  'an upstream that accepts the connection but never answers': {
     make({ world }) {
       world.panel.fail('hang');
       return { UPSTREAM_TIMEOUT_SECONDS: '1' };
     },
     finds: ['provider panel', 'The panel cannot be reached with the token', /connect/],
-    // On a busy machine a second is too short for the others too.
+    // On a busy machine a second is too short for other checks, too.
     also: ['provider cloud', 'refs of cloud', 'refs of panel'],
   },
   'servers without providers': {
     make: () => ({ PROVIDERS_FILE: '' }),
     finds: [
       'servers',
-      'PROVIDERS_FILE is not set, so no action reaches game:mine, game:theirs, vps:mine, vps:theirs',
+      'PROVIDERS_FILE is not set: no action reaches game:mine, game:theirs, vps:mine, vps:theirs',
       /^set PROVIDERS_FILE/,
     ],
   },
@@ -309,30 +309,30 @@ const faults: Readonly<Record<string, Fault>> = {
     make: setServer('game:mine', "provider = 'panell'"),
     finds: [
       'servers',
-      'game:mine leads nowhere: PROVIDERS_FILE has no provider panell (did you mean "panel"?)',
+      'game:mine cannot be reached: PROVIDERS_FILE has no provider panell (did you mean "panel"?)',
       /servers -- add game:mine --provider NAME --ref REF --replace/,
     ],
   },
-  'a ref that is impossible': {
+  'an impossible ref': {
     make: setServer('vps:mine', "ref = 'x'"),
     finds: [
       'servers',
-      'vps:mine leads nowhere: a ref of hetzner is the number of a server of the project',
+      'vps:mine cannot be reached: a ref of hetzner is the number of a server of the project',
       /servers -- add vps:mine/,
     ],
     also: ['refs of cloud'],
   },
-  'a ref that the provider does not know': {
+  'a ref that the provider does not list': {
     make: setServer('vps:mine', "ref = '43'"),
-    finds: ['refs of cloud', 'it does not show vps:mine to our credential', /deleted there/],
+    finds: ['refs of cloud', 'the token cannot see vps:mine', /still exist/],
   },
-  'a game server that the panel does not know': {
+  'a game server that the panel does not list': {
     make: setServer('game:theirs', "ref = '0123abcd'"),
-    finds: ['refs of panel', 'it does not show game:theirs to our credential', /deleted there/],
+    finds: ['refs of panel', 'the token cannot see game:theirs', /still exist/],
   },
   'a key of a server that does not exist': {
     make: ({ world }) => world.issueKey({ servers: ['game:gone'] }).then(() => ({})),
-    finds: ['API keys', /^servers that do not exist are named by \w{12}$/, /keys -- update ID/],
+    finds: ['API keys', /^keys of servers that do not exist: \w{12}$/, /keys -- update ID/],
   },
   'an Uptime Kuma that fails': {
     make: ({ kuma }) => kuma.fail({ status: 500, body: 'hunter2' }),
@@ -348,13 +348,13 @@ const faults: Readonly<Record<string, Fault>> = {
       await buildProject(root, { allowEmpty: true });
       return { UPTIME_KUMA_URL: '', UPTIME_KUMA_STATUS_PAGE: '' };
     },
-    finds: ['status source', 'there is no monitor, so that /v1/status is 503', /catalog\/status\.yaml/],
+    finds: ['status source', 'there is no monitor: /v1/status answers 503', /catalog\/status\.yaml/],
   },
   'a STATUS_FILE in a folder that does not exist': {
     make: ({ root }) => ({ STATUS_FILE: join(root, 'none/status.json') }),
     finds: ['STATUS_FILE', /^this user cannot write to /, /create the folder/],
   },
-  'a STATUS_FILE that is not written': {
+  'an outdated STATUS_FILE': {
     async make(installation) {
       await installation.start();
       const old = join(installation.root, 'old.json');
@@ -362,24 +362,24 @@ const faults: Readonly<Record<string, Fault>> = {
       utimesSync(old, new Date(Date.now() - 600_000), new Date(Date.now() - 600_000));
       return { STATUS_FILE: old };
     },
-    finds: ['STATUS_FILE', 'the server wrote it 10 minutes ago', /log of the server/],
+    finds: ['STATUS_FILE', 'last written 10 minutes ago', /server log/],
   },
-  'a webhook that Discord does not have': {
+  'a webhook that does not exist': {
     make: ({ chat }) => chat.fail({ status: 404, body: 'hunter2' }),
-    finds: ['webhook', 'Discord does not have it: status 404', /create a webhook/],
+    finds: ['webhook', 'the webhook does not exist: Discord answers 404', /create a webhook/],
   },
   'a webhook of another kind': {
     make: () => ({ CHAT_FEEDBACK_WEBHOOK_KIND: 'mattermost' }),
-    finds: ['webhook', 'the URL is not one of a mattermost webhook', /CHAT_FEEDBACK_WEBHOOK_KIND/],
+    finds: ['webhook', 'the URL is not a mattermost webhook', /CHAT_FEEDBACK_WEBHOOK_KIND/],
   },
   'a webhook of a host that does not answer': {
     async make() {
       const url = `http://127.0.0.1:${await findFreePort()}/hooks/hunter2`;
       return { CHAT_FEEDBACK_WEBHOOK_KIND: 'mattermost', CHAT_FEEDBACK_WEBHOOK_URL: url };
     },
-    finds: ['webhook', 'the chat cannot be reached (ECONNREFUSED)', /connect/],
+    finds: ['webhook', 'the chat is unreachable (ECONNREFUSED)', /connect/],
   },
-  'a billing system that refuses us': {
+  'a billing system that refuses our address': {
     async make() {
       const { upstream } = await createWhmcsUpstream();
       upstream.fail(refusal('Invalid IP 10.0.0.1 hunter2', 403));
@@ -390,12 +390,12 @@ const faults: Readonly<Record<string, Fault>> = {
         WHMCS_SECRET: whmcsCredential.secret,
       };
     },
-    finds: ['domain prices', 'the billing system does not answer as it should', /whmcs settings/],
+    finds: ['domain prices', 'the billing system does not send a valid answer', /whmcs settings/],
   },
 };
 
 test.each(Object.entries(faults))(
-  '%s is found, with what to do',
+  '%s is found, with a remedy',
   async (_name, { make, finds: [check, seen, advice], also }) => {
     const installation = await createInstallation();
     const { status, faults: found, stderr, findings } = await installation.examine((await make(installation)) ?? {});
@@ -417,10 +417,10 @@ test('a panel that is down is one fault', async () => {
   await installation.world.panel.stop();
   const { faults: found, findings } = await installation.examine();
   expect(found).toMatchObject([{ check: 'provider panel', seen: 'The panel cannot be reached with the token' }]);
-  expect(findings).toContainEqual({ check: 'refs of panel', state: 'skipped', seen: 'it does not answer' });
+  expect(findings).toContainEqual({ check: 'refs of panel', state: 'skipped', seen: 'the provider does not answer' });
 });
 
-test('keys that expired long ago are a hint, and no fault', async () => {
+test('keys that expired long ago are a hint, not a fault', async () => {
   const installation = await createInstallation();
   const expired = await installation.world.issueKey({ expiresAt: Date.now() - 91 * day });
   const { status, findings } = await installation.examine();
@@ -429,17 +429,17 @@ test('keys that expired long ago are a hint, and no fault', async () => {
     check: 'API keys',
     state: 'ok',
     seen: `expired for more than 90 days: ${expired.split('_')[1]}`,
-    advice: 'revoke what is not renewed: `npm run keys -- revoke ID`',
+    advice: 'revoke keys that will not be renewed: `npm run keys -- revoke ID`',
   });
 });
 
 test('without a status page the monitors of the catalog are the source of the status', async () => {
   const installation = await createInstallation();
   const { findings } = await installation.examine({ UPTIME_KUMA_URL: '', UPTIME_KUMA_STATUS_PAGE: '' });
-  expect(findings).toContainEqual({ check: 'status source', state: 'ok', seen: '1 of catalog/status.yaml' });
+  expect(findings).toContainEqual({ check: 'status source', state: 'ok', seen: '1 monitor in catalog/status.yaml' });
 });
 
-/** Creates a folder that every user may enter, below that of temporary files. */
+/** Creates a temporary folder that every user may enter. */
 function createOpenFolder(): string {
   const created = temporaryFolder();
   for (let folder = created; folder.startsWith(tmpdir()) && folder !== tmpdir(); folder = dirname(folder)) {
@@ -448,13 +448,13 @@ function createOpenFolder(): string {
   return created;
 }
 
-/** What the doctor says of the rights, without a secret. */
-function toRights(stdout: string): Finding[] {
+/** Parses the results of the rights check, and asserts that no secret is printed. */
+function toRights(stdout: string): NamedResult[] {
   expect(stdout).not.toContain('hunter2');
-  return (JSON.parse(stdout) as Finding[]).filter(({ check }) => check === 'rights');
+  return (JSON.parse(stdout) as NamedResult[]).filter(({ check }) => check === 'rights');
 }
 
-/** What the doctor says of the rights, in a folder with this .env that every user can read. */
+/** Checks the rights in a folder with a world-readable .env. */
 async function examineRights(dotenv: string, env: Record<string, string>, context: TestContext) {
   const cwd = createOpenFolder();
   writeFiles(cwd, { '.env': `${dotenv}\n` });
@@ -467,26 +467,26 @@ async function examineRights(dotenv: string, env: Record<string, string>, contex
   return found;
 }
 
-test('an .env with a secret that every user can read is found', async (context) => {
+test('a world-readable .env with a secret is a fault', async (context) => {
   const installation = await createInstallation();
   for (const folder of [installation.settings['DATA_DIR']!, installation.root, join(installation.root, '..')]) {
     chmodSync(folder, 0o755);
   }
   const found = await examineRights('PANEL_TOKEN=hunter2', installation.settings, context);
   expect(found.map(({ seen, advice }) => `${seen}: ${advice}`)).toEqual([
-    expect.stringMatching(/^other users can look into DATA_DIR.*: chmod 700 /),
+    expect.stringMatching(/^other users can access DATA_DIR.*: chmod 700 /),
     expect.stringMatching(/^every user can read \.env, which holds a secret: chmod o-rwx .*\.env$/),
     expect.stringMatching(/^every user can read PROVIDERS_FILE, which holds a secret: chmod o-rwx .*providers\.yaml$/),
   ]);
 });
 
-test('the PROVIDERS_FILE that is shipped holds no secret, whatever its comments say', async (context) => {
+test('the example PROVIDERS_FILE counts as free of secrets, despite its comments', async (context) => {
   const PROVIDERS_FILE = resolve(import.meta.dirname, '../../examples/systemd/providers.yaml');
   const found = await examineRights('LOG_LEVEL=info', { PROVIDERS_FILE }, context);
   expect(found.map(({ state }) => state)).toEqual(['ok']);
 });
 
-test('the advice for a file of another owner leaves the service its right to read it', async (context) => {
+test('the advice for a file of another owner keeps the file readable for the service', async (context) => {
   if (process.getuid!() !== 0) context.skip('only root can give a file away');
   const file = join(temporaryFolder(), 'providers.yaml');
   writeFileSync(file, '# The token:\nproviders: { cloud: { type: hetzner, token: hunter2 } }\n', { mode: 0o644 });
@@ -499,18 +499,18 @@ test('the advice for a file of another owner leaves the service its right to rea
   });
 });
 
-test('an .env that every user can read holds no secret in a duration, a file name or an empty value', async (context) => {
+test('a duration, a file name or an empty value in a world-readable .env is not a secret', async (context) => {
   const lines = ['CONSOLE_TOKEN_TTL_SECONDS=60', 'PANEL_TOKEN_FILE=/run/secrets/panel', 'PANEL_TOKEN=', 'MONKEY=1'];
   expect(await examineRights(lines.join('\n'), {}, context)).toMatchObject([
-    { state: 'ok', seen: 'no other user of this machine can read what is secret' },
+    { state: 'ok', seen: 'no other user of this machine can read a secret' },
   ]);
 });
 
 test.each([
-  ['is found by its name', 0o755, 0o644],
-  ['is found in a folder that others may enter, and not list', 0o711, 0o644],
-  ['is no fault in a folder that only its owner may enter', 0o700, 0o644],
-  ['is no fault if it is closed itself', 0o755, 0o640],
+  ['is a fault if world-readable', 0o755, 0o644],
+  ['is a fault in a folder that others may enter but not list', 0o711, 0o644],
+  ['is fine in a folder that only its owner may enter', 0o700, 0o644],
+  ['is fine if other users cannot read the file', 0o755, 0o640],
 ])('a credential that systemd loads for the service %s', async (_name, folderMode, mode) => {
   const etc = createOpenFolder();
   writeFiles(etc, { 'settings.env': '', 'credentials/panel-token': 'hunter2\n', 'credentials/closed': 'hunter2\n' });
@@ -522,24 +522,24 @@ test.each([
   const { stdout } = await runHere(['doctor', '--json'], settings, { installed: join(etc, 'settings.env') });
   expect(toRights(stdout).map(({ seen, advice }) => [seen, advice])).toEqual([
     folderMode === 0o700 || mode === 0o640
-      ? ['no other user of this machine can read what is secret', undefined]
+      ? ['no other user of this machine can read a secret', undefined]
       : [`every user can read ${file}, which holds a secret`, `chmod o-rwx ${file}`],
   ]);
 });
 
-test('a server that has not written STATUS_FILE yet is a hint, and no fault', async () => {
+test('a STATUS_FILE that a running server has not written yet is a hint, not a fault', async () => {
   const installation = await createInstallation();
   await installation.start();
   const { findings } = await installation.examine({ STATUS_FILE: join(installation.root, 'later.json') });
   expect(findings.find(({ check }) => check === 'STATUS_FILE')).toEqual({
     check: 'STATUS_FILE',
     state: 'ok',
-    seen: 'the server has not written it yet',
-    advice: expect.stringMatching(/^if it stays so, see the log/),
+    seen: 'the server has not written the file yet',
+    advice: expect.stringMatching(/^if the file stays missing, search the server log/),
   });
 });
 
-test('a release that is a folder cannot be rolled back', async () => {
+test('a `current` that is a folder is a fault', async () => {
   const installation = await createInstallation();
   const dist = join(temporaryFolder(), 'dist');
   cpSync(realpathSync(join(installation.root, 'dist/current')), join(dist, 'current'), { recursive: true });

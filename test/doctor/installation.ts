@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Finding } from '../../server/doctor/run.ts';
+import type { NamedResult } from '../../server/doctor/run.ts';
 import { runHere } from '../commands/run-command.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
@@ -12,10 +12,10 @@ import { copyProject } from '../server/shared.ts';
 /** The secret part of the webhook. */
 const webhookToken = 'webhook-token-0123456789';
 
-/** An installation with everything, whose outside systems are stand-ins. */
+/** An installation with all features, whose external systems are simulated. */
 export type Installation = Awaited<ReturnType<typeof createInstallation>>;
 
-/** Creates an installation in which nothing is wrong. */
+/** Creates an installation without faults. */
 export async function createInstallation(databaseUrl?: string) {
   const root = await copyProject();
   const world = await createHostingWorld(root, { databaseUrl });
@@ -25,7 +25,7 @@ export async function createInstallation(databaseUrl?: string) {
   const settings: Record<string, string> = {
     ...world.settings,
     ...kuma.settings,
-    // Nothing listens there, and no other test gets them.
+    // Nothing listens on these ports, and no other test gets them.
     PORT: '2',
     METRICS_PORT: '3',
     DIST_DIR: join(root, 'dist'),
@@ -44,18 +44,18 @@ export async function createInstallation(databaseUrl?: string) {
     world,
     kuma,
     chat,
-    /** Starts its server on free ports, which the doctor then looks at. */
+    /** Starts the server on free ports, for the doctor to check. */
     async start() {
       const app = await createTestApp({ root, settings: { ...settings, PORT: '0', METRICS_PORT: '0' } });
       Object.assign(settings, { PORT: String(app.port), METRICS_PORT: String(app.metricsPort) });
       return app;
     },
-    /** Runs the doctor with changed settings, of which an empty one is not set; its output holds no secret. */
+    /** Runs the doctor with changed settings ('' unsets one), and checks the output for secrets. */
     async examine(changes: Readonly<Record<string, string>> = {}) {
       const { status, stdout, stderr } = await runHere(['doctor', '--json'], { ...settings, ...changes });
       const text = stdout + stderr;
       for (const secret of secrets) if (text.includes(secret)) throw new Error(`the doctor shows ${secret}`);
-      const findings = JSON.parse(stdout) as Finding[];
+      const findings = JSON.parse(stdout) as NamedResult[];
       return { status, stderr, findings, faults: findings.filter(({ state }) => state === 'fault') };
     },
   };

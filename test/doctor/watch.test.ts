@@ -14,7 +14,7 @@ import { createTestLog } from '../helpers/upstream.ts';
 import { recordConsole } from '../hosting/providers/console-recorder.ts';
 import { sharedProject } from '../server/shared.ts';
 
-/** Watches an installation with nothing wrong, but for the changes. */
+/** Watches an installation that has no faults except for the changes. */
 async function watch(changes: Partial<Watched>) {
   const settings = { DIST_DIR: join(await sharedProject(), 'dist'), DATA_DIR: temporaryFolder() };
   const { log, lines, written } = createTestLog();
@@ -30,7 +30,7 @@ async function watch(changes: Partial<Watched>) {
     ...changes,
   });
   onTestFinished(stop);
-  /** What is logged of faults, as `level check: text`. */
+  /** The logged faults as `level check: text`. */
   const faults = () =>
     (lines() as Record<string, string>[])
       .map(({ level, check, msg }) => `${level} ${check}: ${msg}`)
@@ -39,12 +39,12 @@ async function watch(changes: Partial<Watched>) {
   return { stop, lines, written, faults };
 }
 
-/** Watches a panel, to which something may happen before. */
+/** Watches a panel, prepared by `before`. */
 async function watchPanel(before: (panel: PanelUpstream) => void = () => undefined) {
   const panel = await createPanelUpstream();
   const { provider } = openProvider(panel.settings);
   const accounts = () => panel.seen.filter(({ path }) => path.endsWith('/account')).length;
-  /** Waits until checks that began from now on have ended. */
+  /** Waits until a check that starts after this call has ended. */
   const checked = async (): Promise<void> => {
     const began = accounts();
     await expect.poll(accounts).toBeGreaterThan(began + 4);
@@ -58,13 +58,13 @@ const refused = [
   'warn provider panel: The token is not accepted: status 401',
 ];
 
-/** The line that says that a fault is over. */
+/** The log line for the end of a fault. */
 const toOver = (line: string): string => line.replace('warn', 'info').replace(': ', ': over: ');
 
-test('a credential that a panel begins to refuse is logged once, and once when it is accepted again', async () => {
+test('a newly refused credential is logged once, and once more when accepted again', async () => {
   const { panel, checked, faults } = await watchPanel();
   await checked();
-  // Errors for a while are no line.
+  // Temporary errors are not logged.
   panel.fail({ status: 503 });
   await checked();
   panel.fail(undefined);
@@ -74,7 +74,7 @@ test('a credential that a panel begins to refuse is logged once, and once when i
   panel.users.clear();
   await expect.poll(faults).toEqual(refused);
   await checked();
-  // A panel that does not answer, or with an error, says nothing about the credential.
+  // A silent or failing panel is no news about the credential.
   for (const fault of ['drop', { status: 503 }, { status: 429 }, { status: 404 }] as const) {
     panel.fail(fault);
     await checked();
@@ -88,16 +88,16 @@ test('a credential that a panel begins to refuse is logged once, and once when i
   expect(faults().join()).not.toMatch(/ptlc_|127\.0\.0\.1/);
 });
 
-test('a credential that is refused from the start is one line, not two', async () => {
+test('a credential that is refused from the start is logged once', async () => {
   const { checked, faults } = await watchPanel(({ users }) => users.delete(panelKeys.write));
   await checked();
   await checked();
   expect(faults()).toEqual([refused[1]]);
 });
 
-test('a start logs that a panel cannot be reached, and that it is over', async () => {
-  const { panel, checked, faults } = await watchPanel((one) => one.fail('drop'));
-  // Once, and not for each of its credentials.
+test('a panel that is unreachable at the start is logged, and its return too', async () => {
+  const { panel, checked, faults } = await watchPanel((started) => started.fail('drop'));
+  // Once, not for each credential.
   const unreachable = 'warn provider panel: The panel cannot be reached with the token';
   await expect.poll(faults).toEqual([unreachable]);
   await checked();
@@ -106,7 +106,7 @@ test('a start logs that a panel cannot be reached, and that it is over', async (
   await expect.poll(faults).toEqual([toOver(unreachable), unreachable]);
 });
 
-test('a start logs once that a credential is accepted', async () => {
+test('an accepted credential is logged once, at the start', async () => {
   const { checked, written } = await watchPanel();
   await checked();
   await checked();
@@ -116,7 +116,7 @@ test('a start logs once that a credential is accepted', async () => {
   ]);
 });
 
-test('of two refused credentials, the one that is accepted again is over', async () => {
+test('of two refused credentials, only the end of the mended one is logged', async () => {
   const { panel, checked, faults } = await watchPanel();
   const user = panel.users.get(panelKeys.write)!;
   panel.users.clear();
@@ -127,7 +127,7 @@ test('of two refused credentials, the one that is accepted again is over', async
   expect(faults()).toHaveLength(3);
 });
 
-test('a read-only credential that may write is over only when consoles are open again', async () => {
+test('the end of a too powerful read-only credential is logged only when consoles work again', async () => {
   const { panel, provider, checked, faults } = await watchPanel();
   await checked();
   const user = panel.users.get(panelKeys.read)!;
@@ -136,7 +136,7 @@ test('a read-only credential that may write is over only when consoles are open 
   await expect.poll(faults).toEqual([tooMuch]);
   const game = provider.game!;
   expect(await recordConsole(game, panel.wings.uuid).ended()).toBe('console is not available');
-  // The account answers, but not what the credential may do.
+  // The account answers, but the permissions of the credential do not.
   panel.fail({ status: 503 }, ({ path }) => path.includes('/servers/'));
   await checked();
   expect(faults()).toEqual([tooMuch]);
@@ -151,74 +151,74 @@ test('a read-only credential that may write is over only when consoles are open 
 });
 
 test('a stop during a check logs nothing', async () => {
-  const { panel, provider, stop, written } = await watchPanel((one) => one.fail('hang'));
+  const { panel, provider, stop, written } = await watchPanel((started) => started.fail('hang'));
   await expect.poll(() => panel.seen.length).toBe(1);
   const before = written();
   stop();
   await provider.close();
-  // Each takes as long as the one that was running.
+  // Each takes as long as the interrupted check.
   for (const _ of [1, 2, 3]) await provider.check();
   expect(written()).toBe(before);
 });
 
-/** Clocks that the test sets, and an installation without a release, for which a clock in the past would be another fault. */
+/** Creates settable clocks, for an installation without a release: a clock before its build would be a fault. */
 function createClocks(at: string) {
   const now = { wall: Date.parse(at), monotonic: 0 };
-  let looks = 0;
+  let reads = 0;
   const readClocks = () => {
-    looks += 1;
+    reads += 1;
     return { ...now };
   };
   return {
     now,
     changes: { readClocks, env: readEnv({ DIST_DIR: temporaryFolder(), DATA_DIR: temporaryFolder() }) },
-    /** Waits until some looks that began from now on have ended. */
-    looked: async () => {
-      const before = looks;
-      await expect.poll(() => looks).toBeGreaterThan(before + 20);
+    /** Waits until rounds of checks that start after this call have ended. */
+    checked: async () => {
+      const before = reads;
+      await expect.poll(() => reads).toBeGreaterThan(before + 20);
     },
   };
 }
 
-test('a fault is logged when it begins, once a day while it lasts, when it ends, and when it begins again', async () => {
+test('a fault is logged at its start, once a day, at its end, and when the fault returns', async () => {
   const release = { nextChangeAt: '2026-11-20' as string | null };
   const releases = { current: () => release } as unknown as Watched['releases'];
   const clock = createClocks('2026-11-21T00:00:00Z');
   const { lines } = await watch({ releases, ...clock.changes });
   const expected: unknown[] = [];
   for (const [hours, nextChangeAt, line] of [
-    [0, '2026-11-20', ['warn', 'an article of 2026-11-', undefined]],
+    [0, '2026-11-20', ['warn', 'an article dated 2026-', undefined]],
     [23.9, '2026-11-20'],
-    [24, '2026-11-20', ['warn', 'an article of 2026-11-', 86_400]],
+    [24, '2026-11-20', ['warn', 'an article dated 2026-', 86_400]],
     [47.9, '2026-11-20'],
-    [49, '2026-11-20', ['warn', 'an article of 2026-11-', 49 * 3600]],
-    [49, null, ['info', 'over: an article of 20', 49 * 3600]],
-    [49, '2026-11-20', ['warn', 'an article of 2026-11-', undefined]],
+    [49, '2026-11-20', ['warn', 'an article dated 2026-', 49 * 3600]],
+    [49, null, ['info', 'over: an article dated', 49 * 3600]],
+    [49, '2026-11-20', ['warn', 'an article dated 2026-', undefined]],
   ] as const) {
     clock.now.monotonic = hours * 3_600_000;
     release.nextChangeAt = nextChangeAt;
-    await clock.looked();
+    await clock.checked();
     if (line) expected.push(line);
     expect(lines().map(({ level, msg, seconds }) => [level, String(msg).slice(0, 22), seconds])).toEqual(expected);
   }
 });
 
-test('a release whose scheduled change did not come is logged until another is served', async () => {
+test('a missing build of a scheduled article is logged, and its end when a new release is served', async () => {
   const release = { nextChangeAt: '2026-11-20' as string | null };
   const releases = { current: () => release } as unknown as Watched['releases'];
-  const { now, changes, looked } = createClocks('2026-11-19T23:59:00Z');
+  const { now, changes, checked } = createClocks('2026-11-19T23:59:00Z');
   const { faults } = await watch({ releases, ...changes });
   now.wall = Date.parse('2026-11-20T00:30:00Z');
-  await looked();
+  await checked();
   expect(faults()).toEqual([]);
   now.wall = Date.parse('2026-11-20T01:01:00Z');
-  const late = 'release age: an article of 2026-11-20 is not online: no release was built since';
+  const late = 'release age: an article dated 2026-11-20 is not online: no release was built since then';
   await expect.poll(faults).toEqual([`warn ${late}`]);
   release.nextChangeAt = null;
   await expect.poll(faults).toEqual([toOver(`warn ${late}`), `warn ${late}`]);
 });
 
-test('a start logs each fault of the installation once, in the words of the doctor', async () => {
+test('a start logs each fault of the installation once, with the text of the doctor', async () => {
   const root = createProject({
     'content/blog/news/third.md': article({ title: 'Third', date: '2026-02-01' }, 'Now.\n'),
   });
@@ -233,8 +233,8 @@ test('a start logs each fault of the installation once, in the words of the doct
   const read = () => app.log().filter(({ check, level }) => check !== undefined && level !== 'info');
   const expected = [
     'provider panel: The token is not accepted: status 401',
-    'release age: an article of 2026-02-01 is not online: no release was built since',
-    'servers: game:lost leads nowhere: PROVIDERS_FILE has no provider gone',
+    'release age: an article dated 2026-02-01 is not online: no release was built since then',
+    'servers: game:lost cannot be reached: PROVIDERS_FILE has no provider gone',
     'settings: PUBLIC_URL is not https: API keys and consoles travel in plain text',
   ];
   const warnings = () =>
@@ -247,7 +247,7 @@ test('a start logs each fault of the installation once, in the words of the doct
   expect(app.log().findIndex(({ check }) => check !== undefined)).toBeGreaterThan(listening);
 });
 
-test('a start with nothing wrong logs no warning', async () => {
+test('a start without faults logs no warning', async () => {
   const world = await createHostingWorld(temporaryFolder());
   chmodSync(world.settings['DATA_DIR']!, 0o700);
   const app = await createTestApp({ root: await sharedProject(), settings: world.settings });

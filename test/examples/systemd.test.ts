@@ -84,10 +84,10 @@ test('the command runs the doctor for each enabled instance, and one that does n
   expect(status).toBe(1);
   expect(stderr.match(/^hosting-api@.*/gm)).toEqual(['hosting-api@2:', 'hosting-api@3:']);
   expect(stdout.match(/^server: .*/gm)).toEqual([
-    'server: start it, and see why it ended: journalctl -u hosting-api@2',
-    'server: start it, and see why it ended: journalctl -u hosting-api@3',
+    'server: start the server, and find out why it stopped: journalctl -u hosting-api@2',
+    'server: start the server, and find out why it stopped: journalctl -u hosting-api@3',
   ]);
-  expect((await run('--before-start')).stdout).toContain('it does not run; its port is free');
+  expect((await run('--before-start')).stdout).toContain('not running (port is free)');
 });
 
 const age = { name: 'age', package: 'age', commands: ['age', 'age-keygen'], start: () => Promise.resolve() };

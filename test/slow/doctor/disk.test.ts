@@ -8,7 +8,7 @@ import { createTestApp } from '../../helpers/app.ts';
 import { mountSmall } from '../../helpers/permitted.ts';
 import { eventually, sharedProject } from '../../server/shared.ts';
 
-test('a disk that is nearly full is found, at the start too, and is fine once there is room', async (context) => {
+test('a nearly full disk is a fault for the doctor and at the start, until space is freed', async (context) => {
   const folder = mountSmall(context, 'size=16m');
   const ballast = join(folder, 'ballast');
   const installation = await createInstallation();
@@ -36,18 +36,18 @@ test('a disk that is nearly full is found, at the start too, and is fine once th
   expect((await installation.examine({ STATUS_FILE })).faults).toEqual([]);
 });
 
-test('a database on a read-only disk is one fault', async (context) => {
+test('a database on a read-only disk is a single fault', async (context) => {
   const DATA_DIR = mountSmall(context, 'size=16m');
   const installation = await createInstallation();
   cpSync(installation.settings['DATA_DIR']!, DATA_DIR, { recursive: true });
   expect((await installation.examine({ DATA_DIR })).faults).toEqual([]);
   execFileSync('mount', ['-o', 'remount,ro', DATA_DIR]);
   expect((await installation.examine({ DATA_DIR })).faults).toMatchObject([
-    { check: 'store', seen: `this user cannot write ${DATA_DIR}`, advice: expect.stringContaining('not read-only') },
+    { check: 'store', seen: `this user cannot write to ${DATA_DIR}`, advice: expect.stringContaining('not read-only') },
   ]);
 });
 
-test('a disk without inodes is found', async (context) => {
+test('a disk without free inodes is a fault', async (context) => {
   const folder = mountSmall(context, 'size=64m,nr_inodes=50');
   for (let file = 0; file < 47; file += 1) writeFileSync(join(folder, String(file)), '');
   const found = await checkDisks({ DATA_DIR: folder, DIST_DIR: folder, STATUS_FILE: undefined });

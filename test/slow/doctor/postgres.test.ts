@@ -5,7 +5,7 @@ import { createInstallation } from '../../doctor/installation.ts';
 import { listen } from '../../helpers/free-port.ts';
 import { describePostgres, setReadOnly, withClient } from '../../helpers/postgres.ts';
 
-/** A proxy of a database that delays its answers. */
+/** Starts a proxy that delays the answers of a database. */
 async function delayed(databaseUrl: string, ms: number): Promise<string> {
   const url = new URL(databaseUrl);
   const target = { host: url.hostname, port: Number(url.port) };
@@ -22,7 +22,7 @@ async function delayed(databaseUrl: string, ms: number): Promise<string> {
 }
 
 describePostgres((server) => {
-  test('an installation with PostgreSQL has no fault, before its first start and after it', async () => {
+  test('an installation with PostgreSQL has no fault, before and after its first start', async () => {
     const url = await server().createDatabase();
     const empty = await createInstallation();
     const early = await empty.examine({ DATABASE_URL: url });
@@ -30,7 +30,7 @@ describePostgres((server) => {
     expect(early.findings).toContainEqual({
       check: 'tables',
       state: 'ok',
-      seen: 'there are none yet: the first start creates them',
+      seen: 'no tables yet: the first start creates them',
     });
     const tables = await withClient(url, (client) =>
       client.query(`SELECT 1 FROM pg_tables WHERE tablename LIKE 'hosting%'`),
@@ -52,7 +52,7 @@ describePostgres((server) => {
     ]);
   });
 
-  test('a clock that is an hour back is one fault, though the store and an upstream show it', async () => {
+  test('a clock that is an hour behind is a single fault, although the store and an upstream show it', async () => {
     const installation = await createInstallation(await server().createDatabase());
     await installation.start();
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3_600_000 });
@@ -66,7 +66,7 @@ describePostgres((server) => {
     ]);
   });
 
-  test('a user who may not write is a fault, and one who may not create tables gets a hint', async () => {
+  test('a database user without the right to write is a fault; without the right to create tables, a hint', async () => {
     const url = await server().createDatabase();
     const installation = await createInstallation(url);
     const user = `limited_${Date.now()}`;
@@ -89,7 +89,7 @@ describePostgres((server) => {
     await withClient(url, (client) => client.query(`REVOKE INSERT ON hosting_audit FROM ${user}`));
     const refused = await installation.examine({ DATABASE_URL: limited.href });
     expect(refused.faults).toMatchObject([
-      { check: 'rights in the store', seen: 'the user of DATABASE_URL may not read and write hosting_audit' },
+      { check: 'rights in the store', seen: 'the user of DATABASE_URL cannot read and write hosting_audit' },
     ]);
     limited.password = 'hunter3';
     const wrong = await installation.examine({ DATABASE_URL: limited.href });
@@ -100,7 +100,7 @@ describePostgres((server) => {
     expect(JSON.stringify([hinted, refused, wrong])).not.toMatch(/hunter|correct-horse/);
   });
 
-  test('a database that takes no writes is one fault, which says why the server is not ready', async () => {
+  test('a database that takes no writes is a single fault, which explains an unready server', async () => {
     const url = await server().createDatabase();
     const installation = await createInstallation(url);
     const app = await installation.start();
@@ -109,19 +109,21 @@ describePostgres((server) => {
     const ready = async (): Promise<number> => (await fetch(`${app.url}/ready`)).status;
     await expect.poll(ready).toBe(503);
     const { faults, findings } = await installation.examine();
-    expect(faults).toMatchObject([{ check: 'store', seen: 'it takes no writes: default_transaction_read_only is on' }]);
-    const seen = '/ready answers 503, as its store has a fault';
+    expect(faults).toMatchObject([
+      { check: 'store', seen: 'the database takes no writes: default_transaction_read_only is on' },
+    ]);
+    const seen = '/ready answers 503: the store has a fault';
     expect(findings).toContainEqual({ check: 'server', state: 'skipped', seen });
   });
 
-  test('a database that is far away, and one that does not run, are faults', async () => {
+  test('a distant database and a stopped database are faults', async () => {
     const url = await server().createDatabase();
     const installation = await createInstallation(url);
     const slow = await installation.examine({ DATABASE_URL: await delayed(url, 250) });
     expect(slow.faults).toMatchObject([
       {
         check: 'store',
-        seen: expect.stringMatching(/^PostgreSQL \S+, answers in \d{3} ms: limits are counted by each instance alone$/),
+        seen: expect.stringMatching(/^PostgreSQL \S+, answers in \d{3} ms: too slow for rate limits shared/),
       },
     ]);
     const gone = new URL(url);

@@ -10,7 +10,7 @@ import { buildProject, writeFiles } from '../../helpers/project.ts';
 import { copyProject, serveShared } from '../../server/shared.ts';
 import type { SharedApp } from '../../server/shared.ts';
 
-/** The directives of a good proxy, by what they set. */
+/** The directives of a good proxy. */
 const good = {
   proxy_http_version: '1.1',
   'proxy_set_header Host': '$http_host',
@@ -26,27 +26,27 @@ interface Fault {
   readonly location?: Readonly<Record<string, string>>;
   /** Other settings of the service; `PORT` is the port of the proxy. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** The checks that find it. */
+  /** The checks that find the fault. */
   readonly found: readonly string[];
 }
 
 const cache = { proxy_cache: 'answers', proxy_cache_key: '$request_uri', add_header: 'X-Cache $upstream_cache_status' };
 
 const faults: Readonly<Record<string, Fault>> = {
-  'it does not pass on websockets': {
+  'no websockets': {
     location: { 'proxy_set_header Upgrade': '""', 'proxy_set_header Connection': '""' },
     found: ['console streams', 'address of streams'],
   },
-  'it passes on the X-Forwarded-For of its clients': {
+  'the X-Forwarded-For of clients is passed on': {
     location: { 'proxy_set_header X-Forwarded-For': '$http_x_forwarded_for' },
     found: ['forged X-Forwarded-For', 'addresses of clients'],
   },
-  'it does not say who its clients are': {
+  'no addresses of clients': {
     location: { 'proxy_set_header X-Forwarded-For': '""' },
     found: ['addresses of clients'],
   },
-  'it is no trusted proxy': { settings: { TRUSTED_PROXIES: '192.0.2.1' }, found: ['addresses of clients'] },
-  'it compresses by itself': {
+  'a proxy that is not trusted': { settings: { TRUSTED_PROXIES: '192.0.2.1' }, found: ['addresses of clients'] },
+  'compression by the proxy': {
     location: {
       'proxy_set_header Accept-Encoding': '""',
       gzip: 'on',
@@ -55,47 +55,50 @@ const faults: Readonly<Record<string, Fault>> = {
     },
     found: ['encodings'],
   },
-  'its cache ignores Vary': { location: { ...cache, proxy_ignore_headers: 'Vary' }, found: ['encodings'] },
-  'its cache ignores the query': { location: { ...cache, proxy_cache_key: '$uri' }, found: ['queries are kept apart'] },
-  'its cache keeps what must not be stored': {
+  'a cache that ignores Vary': { location: { ...cache, proxy_ignore_headers: 'Vary' }, found: ['encodings'] },
+  'a cache that ignores the query': {
+    location: { ...cache, proxy_cache_key: '$uri' },
+    found: ['queries are kept apart'],
+  },
+  'a cache that ignores no-store': {
     location: { ...cache, proxy_ignore_headers: 'Cache-Control', proxy_cache_valid: 'any 1m' },
     found: ['request ids', 'no-store is not cached', 'Authorization', 'API key'],
   },
-  'it has error pages of its own': {
+  'error pages of the proxy': {
     location: { proxy_intercept_errors: 'on', error_page: '404 =404 /page' },
     found: ['errors as described', 'nosniff'],
   },
-  'it removes the ETag': { location: { proxy_hide_header: 'ETag' }, found: ['ETag and 304'] },
-  'it does not pass on If-None-Match': {
+  'no ETag': { location: { proxy_hide_header: 'ETag' }, found: ['ETag and 304'] },
+  'no If-None-Match': {
     location: { 'proxy_set_header If-None-Match': '""' },
     found: ['ETag and 304'],
   },
-  'it adds CORS headers': { location: { add_header: 'Access-Control-Allow-Origin * always' }, found: ['CORS'] },
-  'it answers OPTIONS itself': {
+  'CORS headers of the proxy': { location: { add_header: 'Access-Control-Allow-Origin * always' }, found: ['CORS'] },
+  'OPTIONS answered by the proxy': {
     location: { 'if ($request_method = OPTIONS)': '{ return 200; }' },
     found: ['CORS preflight'],
   },
-  'it refuses methods': {
+  'refused methods': {
     location: { 'limit_except GET POST': '{ deny all; }' },
     found: ['CORS preflight', 'methods'],
   },
-  'it removes Authorization': {
+  'no Authorization': {
     location: { 'proxy_set_header Authorization': '""' },
     found: ['Authorization', 'API key'],
   },
-  'it removes Range': { location: { 'proxy_set_header Range': '""' }, found: ['ranges of media'] },
-  'it sends ids of its own': { location: { 'proxy_set_header X-Request-Id': '$request_id' }, found: ['request ids'] },
-  'it removes headers': { location: { proxy_hide_header: 'X-Content-Type-Options' }, found: ['nosniff'] },
-  'it refuses bodies': { location: { client_max_body_size: '1k' }, found: ['request bodies'] },
-  'it refuses encoded slashes': {
+  'no Range': { location: { 'proxy_set_header Range': '""' }, found: ['ranges of media'] },
+  'request ids of the proxy': { location: { 'proxy_set_header X-Request-Id': '$request_id' }, found: ['request ids'] },
+  'no nosniff header': { location: { proxy_hide_header: 'X-Content-Type-Options' }, found: ['nosniff'] },
+  'refused bodies': { location: { client_max_body_size: '1k' }, found: ['request bodies'] },
+  'refused encoded slashes': {
     location: { 'if ($request_uri ~* "%2F")': '{ return 404; }' },
     found: ['encoded slashes'],
   },
-  'it sends only some paths to the service': {
+  'paths that do not reach the service': {
     location: { 'if ($uri ~ "^/v1/(?:plans|domains)")': '{ return 404; }' },
     found: ['bodies as described', 'nosniff', 'ETag and 304', 'CORS', 'CORS preflight', 'methods'],
   },
-  'the service does not know its address': {
+  'a wrong PUBLIC_URL': {
     settings: { PUBLIC_URL: 'https://api.elsewhere.example' },
     found: ['address of streams'],
   },
@@ -106,11 +109,11 @@ describeNginx((run) => {
     const { url, key } = await startProxy(run(), { found: [] });
     const findings = await examine(new URL(url), { key, lookup: lookupLoopback });
     expect(findings.filter(({ state }) => state === 'fault')).toEqual([]);
-    // A loopback address needs no TLS; everything else was looked at.
+    // A loopback address needs no TLS; nothing else is skipped.
     expect(findings.filter(({ state }) => state === 'skipped').map(({ check }) => check)).toEqual(['TLS']);
   });
 
-  test.each(Object.entries(faults))('%s: found, with what to change', async (_, fault) => {
+  test.each(Object.entries(faults))('%s: found, with a remedy', async (_, fault) => {
     const { url, key } = await startProxy(run(), fault);
     const findings = await examine(new URL(url), { key, lookup: lookupLoopback });
     const found = findings.filter(({ state }) => state === 'fault');
@@ -118,7 +121,7 @@ describeNginx((run) => {
     for (const { advice } of found) expect(advice).toMatch(/\w{3}/);
   });
 
-  test('instances with different releases are found', async () => {
+  test('instances with different releases are a fault', async () => {
     const root = await copyProject();
     const other = await copyProject();
     const plans = readFileSync(join(other, 'catalog/services/web.yaml'), 'utf8');
@@ -134,11 +137,11 @@ describeNginx((run) => {
   });
 });
 
-/** Starts the service behind nginx, as a fault has them. */
+/** Starts the service behind an nginx with the fault. */
 async function startProxy(run: RunNginx, { location, settings }: Fault): Promise<SharedApp> {
   const reserved = await findFreePort();
   const app = await serveShared({
-    // Slow enough that what a busy machine needs for a burst of requests does not fill it again.
+    // Slow enough not to refill during a burst of requests on a busy machine.
     RATELIMIT_RPS: '5',
     RATELIMIT_BURST: '500',
     TRUSTED_PROXIES: '127.0.0.1,::1',

@@ -10,7 +10,7 @@ import { listen } from '../../helpers/free-port.ts';
 import { createCertificates, makeCertificates } from '../../helpers/upstream-tls.ts';
 import { sharedApp } from '../../server/shared.ts';
 
-/** Starts a TLS proxy in front of the service, whose clock may be behind; its certificate is valid for two days. */
+/** Starts a TLS proxy in front of the service; its clock may be behind, and its certificate lasts two days. */
 async function startTls(
   { ca, key, cert } = createCertificates(),
   behindMs = 0,
@@ -39,14 +39,14 @@ async function examine(url: string, env: Record<string, string>) {
   return { status, faults: findings.filter(({ state }) => state === 'fault') };
 }
 
-test('a certificate that clients refuse is found, and ends the checks', async () => {
+test('an untrusted certificate is a fault and ends the checks', async () => {
   const { url } = await startTls();
   const { status, faults } = await examine(url, {});
   expect({ status, checks: faults.map(({ check }) => check) }).toEqual({ status: 1, checks: ['answers'] });
-  expect(faults[0]!.advice).toMatch(/^clients refuse the certificate/);
+  expect(faults[0]!.advice).toMatch(/^install a certificate/);
 });
 
-test('a certificate that ends soon is found', async () => {
+test('a certificate that expires soon is a fault', async () => {
   const { url, ca } = await startTls();
   const { status, faults } = await examine(url, { NODE_EXTRA_CA_CERTS: ca });
   expect(status).toBe(1);
@@ -60,12 +60,12 @@ test('a certificate that ends soon is found', async () => {
 
 const day = 86_400_000;
 
-test('a clock that is wrong is the one fault, and not the certificate that it refuses', async () => {
-  // A machine two days ahead sees a certificate of two days that ended.
+test('a wrong clock is a single fault, without the certificate that seems expired', async () => {
+  // On a machine two days ahead, a certificate of two days has expired.
   const ended = makeCertificates(-1);
   const { url, ca } = await startTls(ended, 2 * day);
   const outside = await examine(url, { NODE_EXTRA_CA_CERTS: ca });
-  expect(outside.faults).toMatchObject([{ check: 'clock', seen: expect.stringMatching(/^it is -1728\d\d s off/) }]);
+  expect(outside.faults).toMatchObject([{ check: 'clock', seen: expect.stringMatching(/ is -1728\d\d s off$/) }]);
   const really = await startTls(ended);
   const { faults } = await examine(really.url, { NODE_EXTRA_CA_CERTS: really.ca });
   expect(faults).toMatchObject([{ check: 'answers', seen: 'the request failed: CERT_HAS_EXPIRED' }]);
@@ -74,7 +74,7 @@ test('a clock that is wrong is the one fault, and not the certificate that it re
 test.each([
   [2 * day, ['clock of an upstream']],
   [0, ['PUBLIC_URL', 'provider lost', 'status source']],
-])('an upstream whose clock is %d ms behind, and whose certificate ended: %j', async (behindMs, checks) => {
+])('an upstream with an expired certificate and a clock %d ms behind: faults %j', async (behindMs, checks) => {
   const installation = await createInstallation();
   const app = await installation.start();
   const ended = makeCertificates(-1);

@@ -94,8 +94,8 @@ describePostgres((server) => {
     advance(10_000);
     await expect.poll(() => askReady(app), eventually).toEqual(unready);
     expect(await app.metrics()).toContain('store_answers 0');
-    const { outcomes } = await checkStore({ DATA_DIR: '', DATABASE_URL: databaseUrl });
-    expect(outcomes.find(({ state }) => state === 'fault')?.seen).toContain('takes no writes');
+    const { results } = await checkStore({ DATA_DIR: '', DATABASE_URL: databaseUrl });
+    expect(results.find(({ state }) => state === 'fault')?.seen).toContain('takes no writes');
     for (const target of ['/health', '/v1/plans']) expect((await ask(app, target)).status).toBe(200);
     await setReadOnly(databaseUrl, 'off');
     await expect.poll(() => askReady(app), eventually).toEqual(ready);
