@@ -6,7 +6,7 @@ import { createSilentLog, readRelease } from '../doctor/installation.ts';
 import { examineInstallation } from '../doctor/local.ts';
 import type { NamedResult } from '../doctor/run.ts';
 import { examine } from '../doctor/visit.ts';
-import { createPriceSource } from '../domains/prices/index.ts';
+import { createPriceSource } from '../domains/prices.ts';
 import { openRegistries } from '../domains/service.ts';
 import { readEnv } from '../env.ts';
 import type { Env } from '../env.ts';

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { Environment } from '#common/environment.ts';
 import { isDelegated } from '../domains/lookup/dns.ts';
-import { createPriceSource } from '../domains/prices/index.ts';
+import { createPriceSource } from '../domains/prices.ts';
 import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
 import { findRecordProblem, readProviders } from '../hosting/records.ts';

@@ -11,8 +11,8 @@ import { createRegistries } from './lookup/registries.ts';
 import type { Registries } from './lookup/registries.ts';
 import { parseDomainName } from './names.ts';
 import type { DomainName } from './names.ts';
-import { openLivePrices } from './prices/index.ts';
-import type { LivePrices, PriceSettings } from './prices/index.ts';
+import { openLivePrices } from './prices.ts';
+import type { LivePrices, PriceSettings } from './prices.ts';
 import type { TldPrices } from './prices/source.ts';
 
 interface RegistrySettings {

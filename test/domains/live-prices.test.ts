@@ -6,11 +6,11 @@ import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import type { PriceSource, TldPrices } from '../../server/domains/prices/source.ts';
 import { createWhmcs } from '../../server/domains/prices/whmcs.ts';
-import type { LivePrices, LivePricesOptions } from '../../server/domains/prices/index.ts';
+import type { LivePrices, LivePricesOptions } from '../../server/domains/prices.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { createTestLog, until } from '../helpers/upstream.ts';
 import { createWhmcsUpstream, refusal, whmcsCredential } from '../helpers/upstream-whmcs.ts';
-import { createLivePrices } from '../../server/domains/prices/index.ts';
+import { createLivePrices } from '../../server/domains/prices.ts';
 
 /** One hour in milliseconds. */
 const hourMs = 3_600_000;
@@ -257,7 +257,7 @@ test('a stop between two reads ends them', async () => {
 
 test('the refresh timer does not keep a process alive', async () => {
   const program = `
-    import { createLivePrices } from './server/domains/prices/index.ts';
+    import { createLivePrices } from './server/domains/prices.ts';
     const source = { read: async () => new Map(), close: async () => {} };
     createLivePrices({ source, file: process.argv[1], onFailure: () => {} }).start();`;
   const file = join(temporaryFolder(), 'prices.json');

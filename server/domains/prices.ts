@@ -4,12 +4,12 @@ import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { createFolder, replaceFile } from '#common/files.ts';
-import type { Logger } from '../../log.ts';
-import { createPoller } from '../../upstream/poller.ts';
-import { createFossBilling } from './fossbilling.ts';
-import { TldPrices } from './source.ts';
-import type { PriceSource } from './source.ts';
-import { createWhmcs } from './whmcs.ts';
+import type { Logger } from '../log.ts';
+import { createPoller } from '../upstream/poller.ts';
+import { createFossBilling } from './prices/fossbilling.ts';
+import { TldPrices } from './prices/source.ts';
+import type { PriceSource } from './prices/source.ts';
+import { createWhmcs } from './prices/whmcs.ts';
 
 /** The settings of domain prices, by their source. */
 export type PriceSettings = { readonly UPSTREAM_TIMEOUT_SECONDS: number } & (
