@@ -1,33 +1,27 @@
 import idna from 'idn-hostname';
 import { getPublicSuffix } from 'tldts-icann';
 import { Problem } from '../problem.ts';
+import type { DomainName } from './lookup/query.ts';
 import table from './scripts.json' with { type: 'json' };
 
-/** A name with one label before its TLD, as A-labels in lower case, without a dot at either end. */
-export interface DomainName {
-  readonly name: string;
-  /** The TLD of the catalog, for instance `co.uk`. */
-  readonly tld: string;
-}
-
-/** A domain, and its name with U-labels, as people write it. */
+/** A domain, with its name in Unicode (U-labels) for display. */
 interface ParsedDomain extends DomainName {
   readonly unicode: string;
 }
 
-/** Longer inputs cannot become a valid name, and are not searched for the domain that was meant. */
+/** Longer inputs cannot become a valid name; no intended domain is suggested for them. */
 const maxInput = 1024;
 
-/** The full stop, and those that IDNA maps to it. */
+/** The full stop, and the characters that IDNA maps to a full stop. */
 const dot = /[.\u3002\uFF0E\uFF61]/u;
 
-/** All ASCII characters but letters, digits, hyphens and dots; spaces and control characters beyond ASCII. */
+/** ASCII except letters, digits, hyphens and dots; spaces and control characters beyond ASCII. */
 // oxlint-disable-next-line no-control-regex
 const foreign = /[\s\u0000-,/:-@[-`{-\u009F]/u;
 
 /**
- * Parses a visitor's input to a domain. Throws an `invalid_domain` that says what is wrong and, where it can be seen,
- * which domain was meant; a `tld_not_found` if it is under none of the TLDs.
+ * Parses a visitor's input to a domain. Throws `invalid_domain`, which names the fault and suggests the intended domain;
+ * throws `tld_not_found` for an unknown TLD.
  */
 export function parseDomainName(text: string, tlds: () => ReadonlySet<string>): ParsedDomain {
   const { fault, domain } = findDomain(text, tlds);
@@ -36,12 +30,12 @@ export function parseDomainName(text: string, tlds: () => ReadonlySet<string>): 
   throw new Problem('invalid_domain', meant ? `${fault}; search for ${meant.unicode}` : fault);
 }
 
-type Found =
+type ParsedName =
   | { readonly fault?: undefined; readonly domain: ParsedDomain }
   | { readonly fault: string; readonly domain?: ParsedDomain };
 
-/** Finds the domain that a name is, or what is wrong with the name and the domain that it is below. */
-function findDomain(text: string, tlds: () => ReadonlySet<string>): Found {
+/** Parses a name into a registrable domain, or explains why it is not one. */
+function findDomain(text: string, tlds: () => ReadonlySet<string>): ParsedName {
   const fault = findForeign(text);
   if (fault !== undefined) return { fault };
   const parsed = toIdnaName(dot.test(text.at(-1) ?? '') ? text.slice(0, -1) : text);
@@ -53,7 +47,7 @@ function findDomain(text: string, tlds: () => ReadonlySet<string>): Found {
   const at = labels.findIndex((_, index) => known.has(labels.slice(index).join('.')));
   if (at === -1) throw new Problem('tld_not_found');
   if (at === 0) return { fault: 'A name is missing in front of the TLD' };
-  // If only .uk is on sale, co.uk cannot be registered, and example.co.uk is under another TLD.
+  // If only .uk is on sale, co.uk cannot be registered, and example.co.uk belongs to another TLD.
   const name = labels.slice(at - 1).join('.');
   if (getPublicSuffix(name) === name) throw new Problem('tld_not_found');
   const unicode = parsed.unicode
@@ -64,7 +58,7 @@ function findDomain(text: string, tlds: () => ReadonlySet<string>): Found {
   return at === 1 ? { domain } : { domain, fault: 'Only a whole domain can be searched for, without a subdomain' };
 }
 
-/** The domain in a URL, an e-mail address or a name with too many dots or spaces. */
+/** Finds the intended domain in a URL, an e-mail address or a name with extra dots or spaces. */
 function findMeant(text: string, tlds: () => ReadonlySet<string>): ParsedDomain | undefined {
   if (text.length > maxInput) return undefined;
   const host = text
@@ -83,7 +77,7 @@ function findMeant(text: string, tlds: () => ReadonlySet<string>): ParsedDomain 
   }
 }
 
-/** Names the first character that no name may hold, before IDNA maps any of them. */
+/** Describes the first forbidden character, before IDNA maps characters. */
 function findForeign(text: string): string | undefined {
   if (text.trim() !== text) return 'The domain must not begin or end with a space';
   const [character] = foreign.exec(text) ?? [];
@@ -95,7 +89,7 @@ function findForeign(text: string): string | undefined {
   return `The domain must not contain ${isVisible ? character : `U+${code}`}`;
 }
 
-interface Fault {
+interface InvalidName {
   readonly fault: string;
 }
 
@@ -103,7 +97,7 @@ const outOfContext = 'The domain holds a character that is not allowed beside it
 const tooLong = 'A part of the domain is longer than 63 characters, or the whole is longer than 253';
 const malformed = 'A part of the domain is not a valid internationalised name';
 
-/** What is wrong, by the name of the library's error. */
+/** Messages by idn-hostname error name. */
 const faults: Readonly<Record<string, string>> = {
   IdnaUnicodeError: 'The domain holds a character that no domain may hold',
   IdnaContextJError: outOfContext,
@@ -112,11 +106,8 @@ const faults: Readonly<Record<string, string>> = {
   IdnaLengthError: tooLong,
 };
 
-/**
- * Maps a name by UTS #46 and checks it by IDNA2008 (RFC 5890 to 5893); no label may mix scripts. Returns it in lower
- * case with A-labels, as in DNS, and with U-labels, as people write it; or what is wrong with it.
- */
-export function toIdnaName(text: string): Fault | { readonly name: string; readonly unicode: string } {
+/** Converts a name to A-labels and U-labels (UTS #46, IDNA2008); rejects labels with mixed scripts. */
+export function toIdnaName(text: string): InvalidName | { readonly name: string; readonly unicode: string } {
   if (text.length > maxInput) return { fault: tooLong };
   const labels = text.split(dot);
   if (labels.includes('')) return { fault: 'The domain has an empty part' };
@@ -127,7 +118,7 @@ export function toIdnaName(text: string): Fault | { readonly name: string; reado
     if (!unicode.split('.').some((label: string) => mixesScripts(label))) return { name, unicode };
     return { fault: 'A part of the domain mixes letters of different scripts, which may look alike' };
   } catch (error) {
-    // It throws a RangeError for a part in which nothing is left, such as a soft hyphen alone.
+    // A RangeError means that mapping leaves an empty part, such as for a single soft hyphen.
     if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error;
     const [character] = /U\+[0-9A-F]{4,6}/.exec(error.message) ?? [];
     const fault = faults[error.name] ?? malformed;
@@ -136,8 +127,8 @@ export function toIdnaName(text: string): Fault | { readonly name: string; reado
 }
 
 /**
- * The scripts of letters, marks and digits by ranges of code points (Script_Extensions of Unicode 17), but for those of
- * all scripts. A table, since 170 regular expressions take 0.2 s; test/slow/domains/ compares it with them.
+ * The scripts of letters, marks and digits by range of code points (Script_Extensions of Unicode 17), without common
+ * characters. The equivalent 170 regular expressions take 0.2 s; test/slow/domains/ compares both.
  */
 const scripts = Object.entries(table)
   .flatMap(([codes, text]) => {
@@ -147,12 +138,12 @@ const scripts = Object.entries(table)
       return { from, to, of };
     });
   })
-  .toSorted((one, other) => one.from - other.from);
+  .toSorted((a, b) => a.from - b.from);
 
-/** Japanese, Chinese and Korean are written in several scripts, also together with Latin letters. */
+/** Japanese, Chinese and Korean use several scripts, and Latin letters beside them. */
 const together = ['Latn Hani Hira Kana', 'Latn Hani Bopo', 'Latn Hani Hang'].map((codes) => new Set(codes.split(' ')));
 
-/** Whether a label mixes scripts beyond "highly restrictive" of UTS #39, 5.2: it may look like another. */
+/** Finds mixed scripts beyond "highly restrictive" (UTS #39, 5.2): the label may look like another. */
 function mixesScripts(label: string): boolean {
   const written = Array.from(label).flatMap((character) => {
     const code = character.codePointAt(0)!;

@@ -6,11 +6,10 @@ import type { Logger } from '../log.ts';
 import { Problem } from '../problem.ts';
 import { withTimeout } from '../timeout.ts';
 import type { CreateBucket } from '../token-bucket.ts';
-import type { Availability } from './lookup/query.ts';
+import type { Availability, DomainName } from './lookup/query.ts';
 import { createRegistries } from './lookup/registries.ts';
 import type { Registries } from './lookup/registries.ts';
 import { parseDomainName } from './names.ts';
-import type { DomainName } from './names.ts';
 import { openLivePrices } from './prices.ts';
 import type { LivePrices, PriceSettings } from './prices.ts';
 import type { TldPrices } from './prices/source.ts';
@@ -22,13 +21,13 @@ interface RegistrySettings {
   readonly PUBLIC_URL?: string | undefined;
 }
 
-/** What the domain search needs of the server; the buckets pace the queries to registries. */
 interface DomainsBase extends Base<RegistrySettings & PriceSettings & { readonly DATA_DIR: string }> {
   readonly releases: { current(): { readonly domains: DomainCatalog } };
+  /** Creates the rate limits of queries to registries. */
   readonly createBucket: CreateBucket;
 }
 
-/** How long a request waits for the first prices. */
+/** The maximum time that a request waits for the first prices. */
 const firstReadMs = 5000;
 
 /** Opens the domain search, with live prices if a billing system is configured. */
@@ -48,7 +47,7 @@ export function openDomains({ env, log, opened, releases, createBucket }: Domain
   };
 }
 
-/** Opens the registries. The User-Agent has a contact URL for their operators. */
+/** Opens the registries, with a contact URL for their operators in the User-Agent. */
 export function openRegistries(env: RegistrySettings, log: Logger, createBucket?: CreateBucket): Registries {
   const { DNS_SERVERS: dnsServers, RDAP_BOOTSTRAP_URL: url, SERVICE_VERSION: version, PUBLIC_URL: contact } = env;
   const userAgent = `hosting-api/${version}${contact === undefined ? '' : ` (+${contact})`}`;
@@ -56,17 +55,17 @@ export function openRegistries(env: RegistrySettings, log: Logger, createBucket?
   return createRegistries({ dnsServers, bootstrapUrl, userAgent, log, createBucket });
 }
 
-/** How long a result is cached: a taken name seldom becomes free, a free one may be taken any moment. */
+/** Cache lifetimes: a taken name seldom becomes free, but a free name may be taken any moment. */
 const cacheMs = { taken: 600_000, free: 60_000 };
 
-/** Caches the results of the registries; concurrent checks of one name share one lookup. */
+/** Caches the results of registries; concurrent checks of the same name share a lookup. */
 export function createAvailability(
   registries: Pick<Registries, 'check'>,
   now: () => number = () => performance.now(),
 ): Pick<Registries, 'check'> {
   type Question = { readonly domain: DomainName; readonly lookup: DomainLookup | undefined };
   const cache = new LRUCache<string, Exclude<Availability, 'unknown'>, Question>({
-    // It grows with its entries; `max` would allocate all of them now.
+    // `max` would allocate all entries now.
     maxSize: 50_000,
     sizeCalculation: () => 1,
     ttl: cacheMs.free,
@@ -82,7 +81,7 @@ export function createAvailability(
   });
   return {
     async check(domain, lookup) {
-      // The key includes the lookup: after a release with another source, results of the former one are not used.
+      // With the lookup in the key, results of a former source are not used after a new release.
       const key = `${domain.name} ${JSON.stringify(lookup ?? null)}`;
       return (await cache.fetch(key, { context: { domain, lookup } })) ?? 'unknown';
     },
@@ -95,7 +94,7 @@ interface DomainsOptions {
   readonly availability: Pick<Registries, 'check'>;
 }
 
-/** Creates the domain service. Exactly the listed TLDs can be searched. */
+/** Creates the domain service; only the listed TLDs can be searched. */
 export function createDomains({ catalog, live, availability }: DomainsOptions) {
   let offers: ReturnType<typeof toOffers> | undefined;
 
@@ -108,9 +107,9 @@ export function createDomains({ catalog, live, availability }: DomainsOptions) {
     return offers;
   };
   return {
-    /** The TLDs on sale; the same object until they change. Throws a Problem without prices. */
+    /** Lists the TLDs on sale; the same object until prices or catalog change. Throws a Problem without prices. */
     list: () => read().listed,
-    /** Returns the reply, and the name with U-labels. Throws a Problem if there is no answer. */
+    /** Returns the reply and the name in Unicode. Throws a Problem without a result. */
     async search(text: string) {
       const domain = parseDomainName(text, () => read().tlds);
       const offer = read().offers.get(domain.tld);
@@ -131,10 +130,10 @@ export function createDomains({ catalog, live, availability }: DomainsOptions) {
   };
 }
 
-/** With live prices, the catalog only adds lookups and order URLs, or hides TLDs. */
+/** Joins catalog and prices; with live prices, the catalog only adds lookups and order URLs, or hides TLDs. */
 function toOffers(catalog: DomainCatalog, prices: ReadonlyMap<string, TldPrices> | undefined) {
   const entries = new Map(Object.entries(catalog.tlds).map(([tld, entry]) => [tld.slice(1), entry]));
-  // All of them, on sale or not: example.co.uk is never a name under .uk.
+  // TLDs that are not on sale count, too: example.co.uk is never a name under .uk.
   const tlds: ReadonlySet<string> = new Set([...entries.keys(), ...(prices?.keys() ?? [])]);
   type Listed = z.infer<typeof DomainTLD>;
   const offers = new Map<string, { readonly listed: Listed; readonly lookup: DomainLookup | undefined }>();
@@ -147,7 +146,7 @@ function toOffers(catalog: DomainCatalog, prices: ReadonlyMap<string, TldPrices>
     const listed = { tld: `.${tld}`, pricing, ...(orderUrl !== undefined && { order_url: orderUrl }) };
     offers.set(tld, { listed, lookup });
   }
-  // A billing system without any complete price is not set up; a catalog may have nothing on sale.
+  // A billing system without a complete price is not configured; a catalog may have nothing on sale.
   const lacksPrices = prices
     ? prices.size === 0
     : offers.size === 0 && entries.values().some(({ active }) => active !== false);

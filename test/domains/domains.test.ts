@@ -7,12 +7,11 @@ import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
 import { createWhmcsUpstream, whmcsCredential } from '../helpers/upstream-whmcs.ts';
 import { ask, askJson } from '../server/ask.ts';
 import { wrongNames } from '../server/wrong-names.ts';
-import type { Availability } from '../../server/domains/lookup/query.ts';
-import type { DomainName } from '../../server/domains/names.ts';
+import type { Availability, DomainName } from '../../server/domains/lookup/query.ts';
 import { createAvailability } from '../../server/domains/service.ts';
 
 const generous = { DOMAIN_RATELIMIT_BURST: '100000' };
-/** The prices of each TLD, as the API has them and as the catalog does. */
+/** The prices of each TLD, in the form of the API and of the catalog. */
 const pricing = { currency: 'EUR', term: 1, period: 'year', register: 10, renew: 12, transfer: 0 };
 const price = '{ EUR: { 1: { register: 10, renew: 12, transfer: 0 } } }';
 
@@ -98,10 +97,10 @@ test('a failing or unreachable registry is 502', async () => {
 
 test('an invalid name causes no lookup', async () => {
   const { app, rdap } = await serve();
-  // This catalog has other bare TLDs. An input that is not well-formed Unicode cannot be in a URL.
+  // This catalog has other TLDs without a name. A URL cannot contain malformed Unicode.
   const { 'in front of the TLD': _, ...wrong } = wrongNames;
   const names: string[] = Object.values(wrong).flat();
-  for (const name of names.filter((one) => one.isWellFormed())) {
+  for (const name of names.filter((text) => text.isWellFormed())) {
     const { status, body } = await search(app, name);
     const expected = body.error === 'tld_not_found' ? 404 : 400;
     expect({ name, status }).toEqual({ name, status: expected });
@@ -109,7 +108,7 @@ test('an invalid name causes no lookup', async () => {
   expect(rdap.queried()).toEqual([]);
 });
 
-test('a search without a name or with two is 400', async () => {
+test('a search with no name or two names is 400', async () => {
   const { app } = await serve();
   for (const query of ['', '?domain=a.com&domain=b.com', '?name=a.com']) {
     const { status, text } = await ask(app, `/v1/domains/search${query}`);
@@ -153,7 +152,7 @@ test('the list has an ETag and changes with the release', async () => {
 const { identifier: WHMCS_IDENTIFIER, secret: WHMCS_SECRET } = whmcsCredential;
 const whmcs = { DOMAIN_PRICES: 'whmcs', WHMCS_IDENTIFIER, WHMCS_SECRET };
 
-/** Starts a stand-in for WHMCS with these prices in EUR. */
+/** Simulates a WHMCS with these prices in EUR. */
 async function createWhmcs(prices: unknown) {
   const { upstream, shop } = await createWhmcsUpstream();
   shop.pricing['EUR'] = prices;
@@ -181,7 +180,7 @@ test('live prices come from WHMCS and stay available while it fails', async () =
   const { billing, settings } = await createWhmcs(sold);
   const { app, rdap } = await serve(settings);
   await expect.poll(async () => (await listed(app)).status).toBe(200);
-  // The catalog hides .eu, and has .co.uk alone.
+  // The catalog hides .eu, and only the catalog has .co.uk.
   expect((await listed(app)).tlds.map(({ tld }) => tld)).toEqual(['.com', '.de', '.xn--p1ai']);
   for (const name of ['a.eu', 'a.co.uk']) expect((await search(app, name)).status).toBe(404);
   expect((await search(app, 'free.com')).body).toMatchObject({ available: true, pricing: { register: 7, renew: 8 } });
@@ -202,7 +201,7 @@ test('live prices are 502 if never read, and 500 if none is complete', async () 
   expect(await search(empty.app, 'a.com')).toMatchObject({ status: 500, body: { error: 'pricing_unavailable' } });
 });
 
-/** An availability service with a fake registry; the test answers each check. */
+/** Creates an availability service with a fake registry; the test answers each check. */
 function createService() {
   const checks: { answer: (availability: Availability) => void; fail: (error: Error) => void }[] = [];
   let now = 1000;
@@ -277,7 +276,7 @@ test('the cache is bounded', async () => {
   expect(await service.check({ name: 'n50000.com', tld: 'com' }, undefined)).toBe('taken');
 });
 
-/** The messages of names that are no domains. Names to search for are given only where they were checked. */
+/** Messages for invalid names. Suggestions are valid names, also checked. */
 const messages: readonly (readonly [name: string, message: string])[] = [
   ['ex ample.com', 'The domain must not contain a space'],
   ['ex\tample.com', 'The domain must not contain U+0009'],
@@ -309,7 +308,7 @@ const messages: readonly (readonly [name: string, message: string])[] = [
   ['a..free.com', 'The domain has an empty part'],
 ];
 
-test('the message of an invalid name says what is wrong and which name to search for', async () => {
+test('the message for an invalid name has the fault and the name to search for', async () => {
   const { app } = await serve();
   for (const [name, message] of messages) {
     const body = { success: false, error: 'invalid_domain', message };

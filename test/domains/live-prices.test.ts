@@ -4,15 +4,13 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import type { PriceSource, TldPrices } from '../../server/domains/prices/source.ts';
-import { createWhmcs } from '../../server/domains/prices/whmcs.ts';
+import type { TldPrices } from '../../server/domains/prices/source.ts';
 import type { LivePrices, LivePricesOptions } from '../../server/domains/prices.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { createTestLog, until } from '../helpers/upstream.ts';
 import { createWhmcsUpstream, refusal, whmcsCredential } from '../helpers/upstream-whmcs.ts';
-import { createLivePrices } from '../../server/domains/prices.ts';
+import { createLivePrices, createPriceSource } from '../../server/domains/prices.ts';
 
-/** One hour in milliseconds. */
 const hourMs = 3_600_000;
 /** The prices of a TLD. */
 const com = { register: 11.49, renew: 13.49, transfer: 11.49 };
@@ -21,7 +19,7 @@ const sold = (tlds: Record<string, TldPrices> = { com }): Map<string, TldPrices>
 /** A failed read of a billing system. */
 const down = (): Promise<never> => Promise.reject(new Error('the billing system is down'));
 
-/** Creates a billing system with a given answer, which a test may change. */
+/** Creates a billing system whose answer a test may change. */
 function createSource(answer: () => Promise<ReadonlyMap<string, TldPrices>>) {
   let running = 0;
   const closing = Promise.withResolvers<never>();
@@ -55,13 +53,14 @@ function createWorld() {
     /** The reported failures, with the messages of their errors. */
     failures: [] as string[],
     /** Starts a run of the service. */
-    start: (source: PriceSource, options?: Partial<LivePricesOptions>): LivePrices => {
+    start: (source: LivePricesOptions['source'], options?: Partial<LivePricesOptions>): LivePrices => {
       const prices = createLivePrices({
         source,
         file: world.file,
         now: () => Date.parse('2026-11-20T00:00:00Z') + world.hours * hourMs,
         refreshMs: 5,
-        onFailure: (what, error) => world.failures.push(error instanceof Error ? `${what}: ${error.message}` : what),
+        onFailure: (message, error) =>
+          world.failures.push(error instanceof Error ? `${message}: ${error.message}` : message),
         ...options,
       });
       onTestFinished(() => prices.stop());
@@ -82,7 +81,7 @@ async function createWorldWithStoredPrices(prices: ReadonlyMap<string, TldPrices
   return world;
 }
 
-test('the first read starts at once, and the start does not wait for it', async () => {
+test('the first read starts at once, without delaying the start', async () => {
   const { start, failures } = createWorld();
   const source = createSource(() => new Promise(() => {}));
   const prices = start(source);
@@ -95,7 +94,7 @@ test('prices are served and stored in a file that only the owner can read', asyn
   const { start, file, failures } = createWorld();
   const prices = start(createSource(() => Promise.resolve(sold())));
   await until('prices are served', () => prices.current() !== undefined);
-  await until('they are on disk', () => existsSync(file));
+  await until('the prices are on disk', () => existsSync(file));
   expect(prices.current()).toEqual(sold());
   await prices.stop();
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ readAt: '2026-11-20T00:00:00.000Z', prices: { com } });
@@ -108,10 +107,10 @@ test('prices are read repeatedly, never concurrently', async () => {
   const { start } = createWorld();
   const source = createSource(() => sleep(10, sold()));
   const prices = start(source, { refreshMs: 1 });
-  await until('they were read five times', () => source.reads >= 5);
+  await until('prices were read five times', () => source.reads >= 5);
   expect(source.atOnce).toBe(1);
   source.answer = () => Promise.resolve(sold({ de: com }));
-  await until('the new ones are served', () => prices.current()?.has('de') === true);
+  await until('the new prices are served', () => prices.current()?.has('de') === true);
   expect(prices.current()!.has('com')).toBe(false);
 });
 
@@ -119,7 +118,7 @@ test('the last good prices are served while the billing system is down, for a da
   const world = createWorld();
   const source = createSource(() => Promise.resolve(sold()));
   const prices = world.start(source);
-  await until('they are served', () => prices.current() !== undefined);
+  await until('prices are served', () => prices.current() !== undefined);
   source.answer = down;
   await until('a read failed', () => world.failures.length > 0);
   expect(new Set(world.failures)).toEqual(new Set(['the domain prices cannot be read: the billing system is down']));
@@ -128,7 +127,7 @@ test('the last good prices are served while the billing system is down, for a da
   world.hours = 24.001;
   expect(prices.current()).toBeUndefined();
   source.answer = () => Promise.resolve(sold({ de: com }));
-  await until('it is back', () => prices.current() !== undefined);
+  await until('prices are served again', () => prices.current() !== undefined);
   expect(prices.current()).toEqual(sold({ de: com }));
 });
 
@@ -141,7 +140,7 @@ test('the age of a copy counts from the start of its read', async () => {
   );
   world.hours = 1;
   answer.resolve(sold());
-  await until('they are served', () => prices.current() !== undefined);
+  await until('prices are served', () => prices.current() !== undefined);
   world.hours = 24.001;
   expect(prices.current()).toBeUndefined();
 });
@@ -150,7 +149,7 @@ test('after a failed first read nothing is served, and the retry does not wait f
   const { start, failures } = createWorld();
   const source = createSource(down);
   const prices = start(source, { refreshMs: hourMs, retryMs: 5 });
-  await until('it was tried again', () => source.reads >= 3);
+  await until('two retries have started', () => source.reads >= 3);
   expect(prices.current()).toBeUndefined();
   expect(failures[0]).toBe('the domain prices cannot be read: the billing system is down');
   source.answer = () => Promise.resolve(sold());
@@ -164,10 +163,10 @@ test('an answer without complete prices replaces the previous one, also after a 
   const world = createWorld();
   const source = createSource(() => Promise.resolve(sold()));
   const prices = world.start(source);
-  await until('they are served', () => prices.current() !== undefined);
+  await until('prices are served', () => prices.current() !== undefined);
   source.answer = () => Promise.resolve(sold({}));
   await until('nothing is on sale', () => prices.current()!.size === 0);
-  expect(world.failures).toContain('no TLD of the billing system has all its prices for one year in EUR');
+  expect(world.failures).toContain('no TLD of the billing system has complete prices for one year in EUR');
   await prices.stop();
   expect(world.start(createSource(down)).current()).toEqual(new Map());
 });
@@ -199,7 +198,7 @@ test('a copy with a future date is served for a day', async () => {
 test.each([
   ['is empty', ''],
   ['is cut', '{"readAt":"2026-11-20T00:00:00.000Z","prices":{"com":{"register":11.4'],
-  ['is of another shape', '[]'],
+  ['has another shape', '[]'],
   ['has no time', JSON.stringify({ prices: { com } })],
   ['has an invalid time', JSON.stringify({ readAt: 'yesterday', prices: { com } })],
   [
@@ -215,7 +214,7 @@ test.each([
   const answer = Promise.withResolvers<Map<string, TldPrices>>();
   const prices = start(createSource(() => answer.promise));
   expect(prices.current()).toBeUndefined();
-  expect(failures).toEqual([expect.stringContaining('the stored domain prices are ignored')]);
+  expect(failures).toEqual([expect.stringContaining('the stored domain prices cannot be read')]);
   answer.resolve(sold());
   await until('prices are served', () => prices.current() !== undefined);
   expect(prices.current()).toEqual(sold());
@@ -227,8 +226,8 @@ test('an unreadable and unwritable file is reported, and prices are served from 
   const { start, file, failures } = createWorld();
   mkdirSync(join(file, 'in-the-way'), { recursive: true });
   const prices = start(createSource(() => Promise.resolve(sold())));
-  await until('it cannot be written', () => failures.length >= 2);
-  expect(failures[0]).toContain('the stored domain prices are ignored');
+  await until('the file cannot be written', () => failures.length >= 2);
+  expect(failures[0]).toContain('the stored domain prices cannot be read');
   expect(failures[1]).toContain('the domain prices cannot be stored');
   expect(prices.current()).toEqual(sold());
 });
@@ -244,11 +243,11 @@ test('a stop aborts the running read without a failure', async () => {
   expect(failures).toEqual([]);
 });
 
-test('a stop between two reads ends them', async () => {
+test('after a stop between two reads, no read starts', async () => {
   const { start, file } = createWorld();
   const source = createSource(() => Promise.resolve(sold()));
   const prices = start(source);
-  await until('it was read', () => existsSync(file));
+  await until('prices were read', () => existsSync(file));
   await prices.stop();
   const { reads } = source;
   await sleep(30);
@@ -266,14 +265,15 @@ test('the refresh timer does not keep a process alive', async () => {
   expect(existsSync(file)).toBe(true);
 });
 
-test('with WHMCS: read, refused, unreachable and after a restart, without its secret in the log or the file', async () => {
+test('the secret of WHMCS is in neither log nor file after a read, a refusal, an outage and a restart', async () => {
   const { upstream } = await createWhmcsUpstream();
   const { log, written } = createTestLog();
   const { start, file } = createWorld();
   const startWhmcs = (): LivePrices => {
-    const settings = { url: `${upstream.url}/clients`, ...whmcsCredential };
-    const source = createWhmcs(settings, { timeoutMs: 20_000, warn: (message) => log.warn(message) });
-    return start(source, { onFailure: (what, error) => log.error({ err: error }, what) });
+    const { identifier: WHMCS_IDENTIFIER, secret: WHMCS_SECRET } = whmcsCredential;
+    const credential = { WHMCS_URL: `${upstream.url}/clients`, WHMCS_IDENTIFIER, WHMCS_SECRET };
+    const source = createPriceSource({ DOMAIN_PRICES: 'whmcs', ...credential, UPSTREAM_TIMEOUT_SECONDS: 20 }, log)!;
+    return start(source, { onFailure: (message, error) => log.error({ err: error }, message) });
   };
   const { secret } = whmcsCredential;
   const first = startWhmcs();
@@ -285,7 +285,7 @@ test('with WHMCS: read, refused, unreachable and after a restart, without its se
   upstream.fail({ status: 200, body: `<pre>identifier=x&secret=${secret}</pre>` });
   await until('a page is in the log', () => written().includes('<pre>identifier=x&secret=[redacted]'));
   await upstream.stop();
-  await until('its absence is in the log', () => written().includes('ECONNREFUSED'));
+  await until('the outage is in the log', () => written().includes('ECONNREFUSED'));
   expect(first.current()).toBe(served);
   await first.stop();
 

@@ -76,7 +76,7 @@ test.each([
   expect((await refusalOf(text)).code).toBe('tld_not_found');
 });
 
-test('an error repeats nothing of the input but one character or a valid domain', async () => {
+test('an error repeats at most a character or a valid domain of the input', async () => {
   const errors: { text: string; message: string }[] = [];
   for (const text of Object.values(wrongNames).flat()) errors.push({ text, ...(await refusalOf(text)) });
   const [faults, meant] = [0, 1].map((at) => errors.map(({ message }) => message.split('; search for ')[at]));
@@ -85,7 +85,7 @@ test('an error repeats nothing of the input but one character or a valid domain'
   expect(domains.map(({ unicode }) => unicode)).toEqual(meant!.filter((name) => name !== undefined));
 });
 
-/** Serves .com, where every name is delegated, so that no registry is asked. */
+/** Serves .com with a delegation for every name: no registry is queried. */
 async function serveCom() {
   const dns = await createDnsUpstream((name) => ({ answers: [{ owner: name, type: 'NS', data: 'ns.example.net' }] }));
   return await serveShared({ DNS_SERVERS: dns.address });
@@ -105,8 +105,8 @@ const faults: Readonly<Record<string, string>> = {
 };
 
 /**
- * Names under .com that look like others: what is wrong with the label, or its A-label. One of a single script is valid
- * however it looks, also аррӏе in Cyrillic alone: its registry decides whether it may be registered.
+ * Names under .com that look like other names, with the fault of the label or its A-label. A label in a single script
+ * is valid, even аррӏе in Cyrillic: its registry decides about registration.
  */
 const lookAlikes: readonly (readonly [label: string, scripts: string, verdict: string])[] = [
   // Two scripts in one label.
@@ -159,13 +159,13 @@ const lookAlikes: readonly (readonly [label: string, scripts: string, verdict: s
   ['pay\u200Dpal', 'a zero-width joiner', 'context'],
   ['pay\u200Cpal', 'a zero-width non-joiner', 'context'],
   ['pay·pal', 'a middle dot', 'context'],
-  // One script, or what a browser maps to plain letters.
-  ['аррӏе', 'Cyrillic alone', 'xn--80ak6aa92e'],
-  ['сосо', 'Cyrillic alone', 'xn--n1aahb'],
-  ['ор', 'Cyrillic alone', 'xn--n1ae'],
-  ['ονο', 'Greek alone', 'xn--yxadb'],
-  ['օօօ', 'Armenian alone', 'xn--zbbaa'],
-  ['ɡooɡle', 'Latin alone, with script g', 'xn--oole-z7bc'],
+  // A single script, or characters that browsers map to plain letters.
+  ['аррӏе', 'only Cyrillic', 'xn--80ak6aa92e'],
+  ['сосо', 'only Cyrillic', 'xn--n1aahb'],
+  ['ор', 'only Cyrillic', 'xn--n1ae'],
+  ['ονο', 'only Greek', 'xn--yxadb'],
+  ['օօօ', 'only Armenian', 'xn--zbbaa'],
+  ['ɡooɡle', 'only Latin, with script g', 'xn--oole-z7bc'],
   ['googIe', 'a capital i for an l', 'googie'],
   ['paypa1', 'a digit for a letter', 'paypa1'],
   ['rnicrosoft', 'two letters for one', 'rnicrosoft'],
@@ -180,7 +180,7 @@ const lookAlikes: readonly (readonly [label: string, scripts: string, verdict: s
   ['ㄅ中abc', 'Bopomofo, Han and Latin', 'xn--abc-tt4bu60m'],
 ];
 
-test('of names that look like others, those that IDNA2008 does not allow or that mix scripts are 400', async () => {
+test('a look-alike name that mixes scripts or is not valid in IDNA2008 is 400', async () => {
   const app = await serveCom();
   const found: unknown[] = [];
   for (const [label] of lookAlikes) {
@@ -195,7 +195,7 @@ test('of names that look like others, those that IDNA2008 does not allow or that
   expect(found).toEqual(expected);
 });
 
-test('an internationalised name is answered with its other form in a header, which browsers may read', async () => {
+test('the response for an internationalised name has the Unicode form in a CORS-exposed header', async () => {
   const app = await serveCom();
   const answers = [];
   for (const name of ['Bücher.com', 'xn--bcher-kva.com.', '日本語.com', 'books.com']) {

@@ -6,26 +6,26 @@ import { RECURSION_DESIRED, decode, encode, streamEncode } from 'dns-packet';
 import type { Packet } from 'dns-packet';
 import { announceUpstream } from '../../upstream/client.ts';
 
-/** A resolver's answer on a delegation. `failed`: no usable answer; `truncated`: the full answer needs TCP. */
-type Reply = 'delegated' | 'not delegated' | 'failed' | 'truncated';
+/** A resolver's answer about a delegation. `failed`: no usable answer; `truncated`: the full answer needs TCP. */
+type DnsReply = 'delegated' | 'not delegated' | 'failed' | 'truncated';
 
-/** What each answer means for those who count. */
+/** Maps each answer to its metrics outcome. */
 const outcomes = { delegated: 'ok', truncated: 'ok', 'not delegated': 'not_found', failed: 'server_error' } as const;
 
 interface DelegationOptions {
-  /** Resolvers as `ip`, `ip:port` or `[ip]:port`; default the system's. */
+  /** Resolvers as `ip`, `ip:port` or `[ip]:port`; by default the resolvers of the system. */
   readonly servers: readonly string[] | undefined;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Whether DNS proves that a name is registered. False proves nothing: it may have no name servers. */
+/** Looks for a delegation, which proves registration. False proves nothing: a registered name may have no name servers. */
 export async function isDelegated(
   name: string,
   { servers = getServers(), timeoutMs, signal }: DelegationOptions,
 ): Promise<boolean> {
   const publish = announceUpstream('dns');
-  const ask = async (send: typeof queryUdp, server: string): Promise<Reply> => {
+  const ask = async (send: typeof queryUdp, server: string): Promise<DnsReply> => {
     const questions = [{ type: 'NS' as const, name }];
     const query: Packet = { type: 'query', id: randomInt(0x10000), flags: RECURSION_DESIRED, questions };
     const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
@@ -50,10 +50,10 @@ function toResolver(text: string) {
 }
 
 /**
- * Parses a reply; undefined if it is not of the query, throws if malformed. Only an NS record of exactly the name
- * counts: Node's own resolver does not tell it from one of its parent or alias.
+ * Parses a reply; undefined if it belongs to another query, throws if malformed. Node's own resolver does not
+ * distinguish an NS record of exactly this name from a record of its parent or alias.
  */
-function readReply(message: Buffer, query: Packet): Reply | undefined {
+function readReply(message: Buffer, query: Packet): DnsReply | undefined {
   if (message.length < 4 || message.readUInt16BE(0) !== query.id) return undefined;
   if (message[2]! & 2) return 'truncated';
   const { type, flags = 0, questions: [asked] = [], answers = [] } = decode(message);
@@ -61,21 +61,21 @@ function readReply(message: Buffer, query: Packet): Reply | undefined {
   const isOfName = (record: { readonly type: string; readonly name: string }): boolean =>
     record.type === 'NS' && record.name.toLowerCase() === name;
   if (type !== 'response' || !asked || !isOfName(asked)) return undefined;
-  // Without an error, or no such name.
+  // NOERROR and NXDOMAIN are usable.
   if (![0, 3].includes(flags & 15)) return 'failed';
   return answers.some(isOfName) ? 'delegated' : 'not delegated';
 }
 
-/** Queries over UDP. Each query has a new port, and the connected socket receives from this server only. */
-function queryUdp({ address, port }: Resolver, query: Packet, signal: AbortSignal): Promise<Reply> {
+/** Queries over UDP, each from a new port; the connected socket receives only from this server. */
+function queryUdp({ address, port }: Resolver, query: Packet, signal: AbortSignal): Promise<DnsReply> {
   const socket = createSocket({ type: isIPv6(address) ? 'udp6' : 'udp4', signal });
-  return new Promise<Reply>((resolve, reject) => {
+  return new Promise<DnsReply>((resolve, reject) => {
     socket.on('error', reject);
     socket.once('close', () => reject(new Error('no answer')));
     socket.on('message', (message) => {
       try {
         const reply = readReply(message, query);
-        // Other messages may be forged; the real reply may still arrive.
+        // Ignore other messages, which may be forged: the real reply may still arrive.
         if (reply) resolve(reply);
       } catch (error) {
         reject(error);
@@ -87,7 +87,7 @@ function queryUdp({ address, port }: Resolver, query: Packet, signal: AbortSigna
 }
 
 /** Queries over TCP, where each message has a length prefix (RFC 1035 §4.2.2). */
-async function queryTcp({ address, port }: Resolver, query: Packet, signal: AbortSignal): Promise<Reply> {
+async function queryTcp({ address, port }: Resolver, query: Packet, signal: AbortSignal): Promise<DnsReply> {
   const socket = connect({ host: address, port, signal });
   try {
     socket.write(streamEncode(query));

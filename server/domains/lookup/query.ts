@@ -4,7 +4,14 @@ import type { LimitFunction } from 'p-limit';
 import { createTokenBucket } from '../../token-bucket.ts';
 import type { CreateBucket, TokenBucket, TokenBucketOptions } from '../../token-bucket.ts';
 
-/** Whether a domain can be registered. `free` and `taken` are proved; all else is `unknown`. */
+/** A name with one label before its TLD, as A-labels in lower case, without a dot at either end. */
+export interface DomainName {
+  readonly name: string;
+  /** The TLD of the catalog, for instance `co.uk`. */
+  readonly tld: string;
+}
+
+/** The availability of a domain. `free` and `taken` are proven; everything else is `unknown`. */
 export type Availability = 'taken' | 'free' | 'unknown';
 
 /** The deadline of a lookup. */
@@ -18,41 +25,40 @@ export type Rate = Pick<TokenBucketOptions, 'rps' | 'burst'>;
 
 /** The default limits and timeouts of queries. */
 export const defaultLimits = {
-  /** For one query, from the connection to the last byte. */
+  /** For a query, from the connection to the last byte. */
   answerMs: 3000,
   lookupMs: 6000,
-  /** For one DNS query, and the number of concurrent ones. */
+  /** For a DNS query. */
   dnsMs: 800,
   dnsConcurrency: 64,
   concurrency: 4,
   rate: { rps: 5, burst: 5 } as Rate,
-  /** For servers that are neither in IANA's list nor in our table. */
+  /** For servers that neither IANA's list nor our table contains. */
   unlistedRate: { rps: 1, burst: 5 } as Rate,
   /** The pause after a refusal without Retry-After. */
   backOffMs: 10_000,
-  /** How long it counts that a server knew a name that exists, or denied one. */
+  /** The result of a canary check counts this long. */
   canaryMs: 60 * 60 * 1000,
   refreshMs: 24 * 60 * 60 * 1000,
   maxBytes: 256 * 1024,
 };
 
-/** The limits; tests may change them. */
 export type RegistryLimits = Readonly<typeof defaultLimits>;
 
-/** Dependencies of the queries to registries. */
+/** Dependencies of queries to registries. */
 export interface QueryContext {
   readonly limiter: ReturnType<typeof createHostLimiter>;
   readonly limits: RegistryLimits;
-  /** Called with what is wrong with a host, for the operator; never with the queried domain. */
+  /** Reports an abnormal host to the operator, never with the queried domain. */
   readonly onAnomaly: (host: string, description: string) => void;
 }
 
-/** Returned by work that should be retried once, since the host was unavailable. */
+/** Returned by work that should be retried once, because the host was unavailable. */
 export const retry = Symbol('retry');
 
 interface HostLimiterOptions {
   readonly concurrency: number;
-  /** The rate of a host; hosts with the same rate must get the same object. */
+  /** Returns the rate of a host; hosts with the same rate must get the same object. */
   readonly rateOf: (host: string) => Rate;
   readonly now: () => number;
   readonly createBucket?: CreateBucket | undefined;
@@ -65,12 +71,12 @@ interface HostState {
   waiting: AbortController;
 }
 
-/** A query with less time left is not started, since it would time out. */
+/** Do not start a query with less time left, which would time out. */
 const minRemainingMs = 50;
-/** From this many hosts on, idle ones are removed. */
+/** Beyond this many hosts, remove idle hosts. */
 const maxIdleHosts = 500;
 
-/** Creates what limits the queries to each host: one waits for a slot, and then for a token of the host's bucket. */
+/** Limits the queries to each host by concurrency slots and then by a token bucket. */
 export function createHostLimiter(options: HostLimiterOptions) {
   const { concurrency, rateOf, now, createBucket = (bucket) => createTokenBucket(bucket, now) } = options;
   const hosts = new Map<string, HostState>();
@@ -106,13 +112,13 @@ export function createHostLimiter(options: HostLimiterOptions) {
   };
   return {
     /**
-     * Runs some work within the limits of a host, and once more if it returns {@link retry}. Resolves to undefined if
-     * it cannot start before the deadline, the host is backed off, or both attempts fail.
+     * Runs work within the limits of a host, and again if the work returns {@link retry}. Resolves to undefined if both
+     * attempts fail, the host is backed off, or the work cannot start before the deadline.
      */
     async run<Result>(host: string, deadline: Deadline, work: () => Promise<Result | typeof retry>) {
       const state = stateOf(host);
       const attempt = async () => {
-        // No more queries wait than the rate lets start before the deadline.
+        // More waiting queries could not start before the deadline.
         const maxWaiting = (rateOf(host).rps * deadline.remainingMs()) / 1000;
         if (state.slots.pendingCount >= maxWaiting) return undefined;
         return await state.slots(async () => ((await consumeToken(host, state, deadline)) ? await work() : undefined));

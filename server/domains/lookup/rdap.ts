@@ -9,7 +9,7 @@ import { retry } from './query.ts';
 import type { Availability, Deadline, QueryContext } from './query.ts';
 import snapshot from './rdap-snapshot.json' with { type: 'json' };
 
-/** An availability; `denied` if the server answers 404 without an RDAP body, as it also does for a base that moved. */
+/** An availability; `denied` is a 404 without an RDAP body, which may also mean a moved base URL. */
 type RdapAnswer = Availability | 'denied';
 
 const maxRedirects = 3;
@@ -26,12 +26,11 @@ const Answer = z.object({
 });
 
 /**
- * Creates the RDAP query of a domain (RFC 9082 §3.1.3) at a base that ends with a slash. Only an object of exactly that
- * domain is `taken`, only a 404 of the queried host `free` or `denied`. The client must return redirects. Never
- * rejects.
+ * Creates RDAP queries (RFC 9082 §3.1.3) to a base URL with a slash at the end. `taken` needs an object of exactly the
+ * domain, `free` and `denied` need a 404 of the queried host. The client must return redirects. Never rejects.
  */
 export function createRdap(client: Client, { limiter, limits, onAnomaly }: QueryContext) {
-  /** Sends one request. It may be retried if nothing was sent or the server is unavailable, but never after a 429. */
+  /** Sends a request; a retry is allowed if nothing was sent or the server is unavailable, never after a 429. */
   const exchange = async (url: URL, signal: AbortSignal): Promise<Reply | typeof retry | undefined> => {
     try {
       const reply = await client.request('GET', url.href, { signal });
@@ -58,7 +57,7 @@ export function createRdap(client: Client, { limiter, limits, onAnomaly }: Query
       const at: URL = url;
       const reply = await limiter.run(at.host, deadline, () => exchange(at, deadline.signal));
       if (!reply) return 'unknown';
-      if (!redirects.includes(reply.status)) return toAvailability(reply, name, isRedirected);
+      if (!redirects.includes(reply.status)) return parseRdapReply(reply, name, isRedirected);
       const next = URL.parse(reply.headers.get('location') ?? '', at);
       if (!next || !isAllowedUrl(next, at)) {
         onAnomaly(at.host, 'redirects to a forbidden address');
@@ -72,19 +71,19 @@ export function createRdap(client: Client, { limiter, limits, onAnomaly }: Query
   };
 }
 
-function toAvailability({ status, text }: Reply, name: string, isRedirected: boolean): RdapAnswer {
+function parseRdapReply({ status, text }: Reply, name: string, isRedirected: boolean): RdapAnswer {
   const answer = parseJson(text, Answer);
   const isDomain = answer?.objectClassName === 'domain';
   // Verisign uses upper case; some servers add a trailing dot.
   const found = (answer?.ldhName ?? domainToASCII(answer?.unicodeName ?? '')).toLowerCase().replace(/\.$/, '');
   if (status === 200) return isDomain && answer.errorCode === undefined && found === name ? 'taken' : 'unknown';
-  // The body of a 404 may be missing or HTML (RFC 7480 §5.3), but it must not contradict the status.
+  // The body of a 404 may be missing or HTML (RFC 7480 §5.3), but must not contradict the status.
   const contradicts = isDomain || (answer?.errorCode ?? 404) !== 404;
   if (status !== 404 || isRedirected || contradicts) return 'unknown';
   return answer?.errorCode === 404 || Array.isArray(answer?.rdapConformance) ? 'free' : 'denied';
 }
 
-/** The back-off from Retry-After (seconds or a date, RFC 9110 §10.2.3), from 1 to 300 s. */
+/** Reads the back-off from Retry-After (seconds or a date, RFC 9110 §10.2.3), from 1 to 300 s. */
 function toBackOffMs(retryAfter: string | null, otherwiseMs: number): number {
   const text = retryAfter?.trim() ?? '';
   const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
@@ -92,8 +91,8 @@ function toBackOffMs(retryAfter: string | null, otherwiseMs: number): number {
 }
 
 /**
- * The RDAP server of each TLD until a newer list is read: IANA's (https://data.iana.org/rdap/dns.json) of 2026-02-13,
- * without three that have no https (.kg, .mg, .ng); .online, .site, .store and .tech are as of 2026-09-30.
+ * The RDAP server of each TLD until a newer list is read: IANA's list (https://data.iana.org/rdap/dns.json) of
+ * 2026-02-13, without .kg, .mg and .ng, which have no https; .online, .site, .store and .tech as of 2026-09-30.
  */
 export const listedBases: ReadonlyMap<string, string> = new Map(
   Object.entries(snapshot).flatMap(([base, tlds]) => tlds.split(' ').map((tld) => [tld, base] as const)),
@@ -109,11 +108,11 @@ interface BootstrapOptions {
   readonly log: Logger;
 }
 
-/** For one read; the first searches wait for it. */
+/** For a read of the list, for which the first searches wait. */
 const timeoutMs = 3000;
 /** The pause after a failed read. */
 const retryMs = 10 * 60 * 1000;
-/** How long a list counts: base URLs move, and old servers deny existing names. */
+/** A list counts this long: base URLs move, and old servers deny existing names. */
 const currentMs = 7 * 24 * 60 * 60 * 1000;
 /** A list with fewer services is truncated or wrong; observed were 591 to 607. */
 const minServices = 500;
@@ -122,7 +121,7 @@ const List = z.object({
   services: z.array(z.tuple([z.array(z.string()), z.array(z.string())]).rest(z.unknown())).min(minServices),
 });
 
-/** Creates IANA's list of the RDAP servers of TLDs (RFC 9224): the built-in one until the first read. */
+/** Reads IANA's list of RDAP servers (RFC 9224) regularly; before the first read, the built-in list counts. */
 export function createBootstrap(options: BootstrapOptions) {
   const { url, userAgent, refreshMs, now, log } = options;
   const client = createClient({
@@ -153,15 +152,15 @@ export function createBootstrap(options: BootstrapOptions) {
       readAt = now();
     },
     onFailure(error) {
-      // Without a stack: an offline machine logs this regularly, and it is no defect.
+      // Without a stack: on an offline machine this failure is regular, not a bug.
       const reason = String((error as Error).cause ?? error);
-      log.warn({ reason }, 'the list of RDAP servers could not be read; the previous one is still used');
+      log.warn({ reason }, 'the list of RDAP servers cannot be read; the previous list stays in use');
     },
     everyMs: () => refreshMs,
     retryMs,
   });
   return {
-    /** Finds the server of a TLD by the longest entry that is a suffix of it. */
+    /** Finds the server of a TLD by the longest entry that is a suffix of the TLD. */
     find(tld: string) {
       for (let entry = tld; entry !== ''; entry = entry.split('.').slice(1).join('.')) {
         const base = bases.get(entry);

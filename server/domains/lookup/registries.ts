@@ -7,10 +7,9 @@ import { withTimeout } from '../../timeout.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
 import { createClient } from '../../upstream/client.ts';
 import { lookupPublic } from '../../upstream/address.ts';
-import type { DomainName } from '../names.ts';
 import { isDelegated } from './dns.ts';
 import { createHostLimiter, defaultLimits } from './query.ts';
-import type { Availability, Deadline, QueryContext, Rate, RegistryLimits } from './query.ts';
+import type { Availability, Deadline, DomainName, QueryContext, Rate, RegistryLimits } from './query.ts';
 import { createBootstrap, createRdap } from './rdap.ts';
 import { createWhois } from './whois.ts';
 
@@ -22,8 +21,7 @@ type Source = Exclude<DomainLookup, 'none'>;
  * SWITCH (whoisit's overrides), Identity Digital for .io (caarlos0/domain_exporter PR 409; the server at nic.io denies
  * existing names). DAS: docs.dnsbelgium.be, EURid. WHOIS: rfc1036/whois 5.6.6 of 2026-02-16.
  *
- * There are no sources for .es and .gr, which have only a web form, and for .bg, .hr, .ie, .lv and .me, whose response
- * formats are unknown.
+ * .es and .gr have no source, only a web form; the response formats of .bg, .hr, .ie, .lv and .me are unknown.
  */
 const unlisted: ReadonlyMap<string, readonly Source[]> = new Map([
   ['at', [{ whois: 'whois.nic.at' }]],
@@ -48,15 +46,15 @@ const unlisted: ReadonlyMap<string, readonly Source[]> = new Map([
   ['sk', [{ whois: 'whois.sk-nic.sk' }]],
 ]);
 
-/** Suffixes of the registry of their TLD, and a name that exists there. Others may be private, as .uk.com. */
+/** Suffixes run by the registry of their TLD, with an existing name. Other suffixes may be private, such as .uk.com. */
 const zones: ReadonlyMap<string, { readonly of: string; readonly existing: string }> = new Map([
   ['co.uk', { of: 'uk', existing: 'bbc.co.uk' }],
   ['org.uk', { of: 'uk', existing: 'nominet.org.uk' }],
 ]);
 
 /**
- * Hosts with a known rate limit: Google allows about one query per second before its 429 (measured in 2026-03). The
- * others are published: .be 50 per minute, .eu DAS 120 and WHOIS 15 per minute, .nl one per second.
+ * Hosts with a known rate limit: Google sends 429 beyond about one query per second (measured in 2026-03). The other
+ * limits are published: .be 50 per minute, .eu DAS 120 and WHOIS 15 per minute, .nl one per second.
  */
 const hostRates: ReadonlyMap<string, Rate> = new Map([
   ['pubapi.registry.google', { rps: 1, burst: 5 }],
@@ -66,12 +64,10 @@ const hostRates: ReadonlyMap<string, Rate> = new Map([
   ['whois.domain-registry.nl', { rps: 1, burst: 1 }],
 ]);
 
-/** The domain registries. */
 export type Registries = ReturnType<typeof createRegistries>;
 
-/** Options of the registries. */
 export interface RegistriesOptions {
-  /** Resolvers as `ip:port`; `off` disables DNS. Default the system's. */
+  /** Resolvers as `ip:port`, by default the resolvers of the system; `off` disables DNS. */
   readonly dnsServers?: readonly string[] | 'off' | undefined;
   readonly bootstrapUrl?: string | undefined;
   readonly userAgent: string;
@@ -81,7 +77,7 @@ export interface RegistriesOptions {
   readonly createBucket?: CreateBucket | undefined;
 }
 
-/** Creates the registries. No request is sent before the first check or start. */
+/** Creates the registries without sending a request before the first check or start. */
 export function createRegistries(options: RegistriesOptions) {
   const { dnsServers, bootstrapUrl: url, userAgent, log, now = () => performance.now(), createBucket } = options;
   const limits = { ...defaultLimits, ...options.limits };
@@ -112,13 +108,13 @@ export function createRegistries(options: RegistriesOptions) {
   const running = new Set<AbortController>();
   let isClosed = false;
 
-  /** The result is `unknown` if the work fails or is too slow, and after the close. */
+  /** Runs work with a deadline; `unknown` if the work fails or is too slow, and after the close. */
   const within = async <Answer>(
     ms: number,
     work: (deadline: Deadline) => Promise<Answer>,
   ): Promise<Answer | 'unknown'> => {
     if (isClosed) return 'unknown';
-    // Not by AbortSignal.any, which would leave some memory at a signal that lives as long as the process.
+    // AbortSignal.any would leak memory at a signal that lives as long as the process.
     const controller = new AbortController();
     const { signal } = controller;
     const end = performance.now() + ms;
@@ -134,7 +130,7 @@ export function createRegistries(options: RegistriesOptions) {
     }
   };
 
-  /** It has the time of two queries, which leaves time for the registry. */
+  /** Checks DNS, with the time of two queries: enough time must remain for the registry. */
   const isSeenInDns = async (name: string): Promise<boolean> => {
     if (dnsServers === 'off') return false;
     const query = { servers: dnsServers, timeoutMs: limits.dnsMs };
@@ -144,7 +140,7 @@ export function createRegistries(options: RegistriesOptions) {
     return isSeen === true;
   };
 
-  /** Whether a server knows a name that must exist: a server of another TLD denies it, and so does one that moved. */
+  /** Results of canary checks: a moved server, or a server of another TLD, denies a name that must exist. */
   const canaries = new LRUCache<string, boolean, { readonly base: string; readonly tld: string }>({
     maxSize: 5000,
     sizeCalculation: () => 1,
@@ -165,14 +161,14 @@ export function createRegistries(options: RegistriesOptions) {
   const askServer = async (base: string, { name, tld }: DomainName, deadline: Deadline): Promise<Availability> => {
     const server = `${base} for .${tld}`;
     const listed = bootstrap.find(tld);
-    // By IANA's current list: the built-in one is not enough, as servers move.
+    // Only IANA's current list counts, not the built-in list: servers move.
     const isListed = bootstrap.isCurrent() && listed?.base === base && listed.entry === toRegistryTld(tld);
     if (!isListed && canaries.get(server) === false) return 'unknown';
     const answer = await askRdap(base, name, deadline);
-    // Any name confirms the server of the registry. Another, such as a registrar's, may have this name and no others.
+    // Any name confirms the server of the registry. A registrar's server, for instance, has only its own names.
     if (answer === 'taken' && isListed) canaries.set(server, true);
     if (answer === 'taken' || answer === 'unknown' || (answer === 'free' && isListed)) return answer;
-    // Another search may confirm the server first: then the fetch rejects, or its result is outdated.
+    // If another search confirms the server first, the fetch rejects or its result is outdated.
     await canaries.fetch(server, { context: { base, tld } }).catch(() => undefined);
     return canaries.get(server) ? 'free' : 'unknown';
   };
@@ -189,7 +185,7 @@ export function createRegistries(options: RegistriesOptions) {
     const { rdap } = source;
     return askServer(URL.parse(rdap.endsWith('/') ? rdap : `${rdap}/`)?.href ?? rdap, domain, deadline);
   };
-  /** Queries the sources of a TLD in turn, until one knows the availability. */
+  /** Queries the sources of a TLD in turn, until a source has a result. */
   const ask = async (domain: DomainName, lookup: DomainLookup | undefined, deadline: Deadline) => {
     for (const source of await findSources(domain.tld, lookup)) {
       const answer = await askSource(source, domain, deadline);
@@ -200,10 +196,10 @@ export function createRegistries(options: RegistriesOptions) {
 
   return {
     start: () => void bootstrap.start(),
-    /** Checks a name by DNS, which can only prove `taken`, then at the source of its TLD. Never rejects. */
+    /** Checks a name in DNS, which can only prove `taken`, then at the source of its TLD. Never rejects. */
     async check(domain: DomainName, lookup?: DomainLookup): Promise<Availability> {
       const { name, tld } = domain;
-      // The name becomes a part of lines and paths, so it is checked again.
+      // Check again: the name becomes part of lines and paths.
       if (!/^[a-z0-9-]{1,63}$/.test(name.slice(0, -tld.length - 1)) || !name.endsWith(`.${tld}`)) return 'unknown';
       return await within(lookupMs, async (deadline) =>
         (await isSeenInDns(name)) ? 'taken' : await ask(domain, lookup, deadline),
@@ -230,7 +226,7 @@ export function createRegistries(options: RegistriesOptions) {
   };
 }
 
-/** The TLD whose registry runs a suffix; mostly the suffix itself. */
+/** Returns the TLD whose registry runs a suffix, usually the suffix itself. */
 function toRegistryTld(tld: string): string {
   return zones.get(tld)?.of ?? tld;
 }
@@ -245,7 +241,7 @@ const tableHosts = new Set(
   [...unlisted.values()].flat().flatMap((source) => ('rdap' in source ? [] : toHostname(source))),
 );
 
-/** A name that must exist in a TLD: the registry's own domain if its host is under the TLD, else nic.<tld>. */
+/** Returns a name that must exist: the registry's own domain if its host is under the TLD, else nic.<tld>. */
 export function toExistingName(tld: string, source: Source | undefined): string {
   const zone = zones.get(tld);
   if (zone) return zone.existing;

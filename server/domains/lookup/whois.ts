@@ -3,13 +3,12 @@ import { connect } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { announceUpstream, collect } from '../../upstream/client.ts';
 import { isAllowedHost, lookupPublic } from '../../upstream/address.ts';
-import type { DomainName } from '../names.ts';
 import { retry } from './query.ts';
-import type { Availability, Deadline, QueryContext, RegistryLimits } from './query.ts';
+import type { Availability, Deadline, DomainName, QueryContext, RegistryLimits } from './query.ts';
 
 const ports = { whois: 43, das: 4343 };
 
-/** What each answer means for those who count, and what is wrong with the host. A free name is one that is not found. */
+/** Maps each answer to its metrics outcome and, if abnormal, a log message. */
 const meanings = {
   taken: { outcome: 'ok', anomaly: undefined },
   free: { outcome: 'not_found', anomaly: undefined },
@@ -20,8 +19,8 @@ const meanings = {
 } as const;
 
 /**
- * Creates the WHOIS (RFC 3912) and DAS query of a domain at `host` or `host:port`. There is no status code: the markers
- * of the TLD in the text determine the result, which is else `unknown`. Never rejects.
+ * Creates WHOIS (RFC 3912) and DAS queries to `host` or `host:port`. Without a status code in these protocols, the
+ * markers of the TLD in the text determine the result. Never rejects.
  */
 export function createWhois({ limiter, limits, onAnomaly }: QueryContext) {
   const publish = { whois: announceUpstream('whois'), das: announceUpstream('das') };
@@ -66,8 +65,8 @@ async function ask(
   try {
     socket.write(`${line}\r\n`);
     const bytes = await collect(socket, maxBytes);
-    // The protocol has no charset. The markers are ASCII; only displayed names are not.
-    return bytes ? toAvailability(bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1'), dialect, name, label) : failure;
+    // The protocol has no charset, but the markers are ASCII.
+    return bytes ? parseWhoisReply(bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1'), dialect, name, label) : failure;
   } catch {
     return failure;
   } finally {
@@ -75,78 +74,83 @@ async function ask(
   }
 }
 
-/** Refusals that several servers word alike. The one of .fr contains "No entries found" too. */
+/** Refusals common to several servers. The refusal of .fr also contains "No entries found". */
 const refusal = /too many (?:requests|queries)|(?:limit|quota) (?:has been )?exceeded|temporarily unavailable/i;
 
 /** Lines that name the subject of a response. */
 const subjects = /^domain(?: ?name|-ace)?:\s*(\S+)$|^no match for (?:domain )?"([^"\s]+)"/gim;
 
-/** Checks for refusals first, which may look like any response, then for `taken`, then for `free`. */
-function toAvailability(received: string, markers: Dialect, name: string, label: string): Availability | 'refused' {
+/** Parses a reply: refusals first, which may look like any reply, then `taken`, then `free`. */
+function parseWhoisReply(
+  received: string,
+  markers: WhoisDialect,
+  name: string,
+  label: string,
+): Availability | 'refused' {
   const lines = received.split(/\r?\n/).map((line) => line.replaceAll(/\s+/g, ' ').trim());
   const text = lines.join('\n');
   const find = ({ source }: RegExp): RegExpExecArray | null =>
     new RegExp(source.replaceAll('<name>', name.replaceAll('.', String.raw`\.`)), 'im').exec(text);
   if (refusal.test(text) || (markers.refused && find(markers.refused))) return 'refused';
-  const about = Array.from(text.matchAll(subjects), ([, domain, missed = '']) => toName(domain ?? missed));
+  const about = Array.from(text.matchAll(subjects), ([, domain, missed = '']) => toAsciiName(domain ?? missed));
   if (about.length > 0 && !about.includes(name) && !about.includes(label)) return 'unknown';
   if (find(markers.taken)) return 'taken';
   const free = find(markers.free);
   if (!free) return 'unknown';
-  // The last line may be truncated, so it counts only if the marker covers it.
+  // The last line may be truncated: the marker must cover all of it.
   const rest = text.slice(free.index + free[0].length);
   return rest === '' || rest.includes('\n') ? 'free' : 'unknown';
 }
 
-function toName(text: string): string {
+function toAsciiName(text: string): string {
   return domainToASCII(text).replace(/\.$/, '') || text.toLowerCase();
 }
 
-/** How a server is asked, and the markers of its lines in any case; `<name>` is the queried name. */
-interface Dialect {
-  /** The query line, in which `<label>` stands for the name without its TLD; default the name. */
+/** The query and the case-insensitive markers of a server; `<name>` stands for the queried name. */
+interface WhoisDialect {
+  /** The query line, by default the name; `<label>` stands for the name without its TLD. */
   readonly query?: string;
   readonly refused?: RegExp;
-  /** Registered, or not available either: reserved, blocked, in quarantine. */
+  /** Registered or otherwise not available: reserved, blocked, in quarantine. */
   readonly taken: RegExp;
   readonly free: RegExp;
 }
 
-const verisign: Dialect = {
+const verisign: WhoisDialect = {
   query: 'domain <name>',
   refused: /database is currently down/,
   taken: /^domain name: <name>$/,
   free: /^no match for (?:domain )?"<name>"\./,
 };
-const swiss: Dialect = {
+const swiss: WhoisDialect = {
   refused: /not permitted/,
   taken: /^domain name:/,
   free: /^(?:we )?do not have an entry in our database\b/,
 };
-const swedish: Dialect = { taken: /^state:/, free: /^(?:domain )?"<name>" not found\.$/ };
+const swedish: WhoisDialect = { taken: /^state:/, free: /^(?:domain )?"<name>" not found\.$/ };
 
 /** The line of the domain object, for TLDs without a specific marker. */
-const object = /^domain(?: ?name)?:\s(?:name: )?<name>$/;
+const domainObject = /^domain(?: ?name)?:\s(?:name: )?<name>$/;
 
-/** The dialect of generic TLDs, and of those that are not in the table below. */
-const generic: Dialect = {
+/** The dialect of generic TLDs, and the default. */
+const generic: WhoisDialect = {
   taken: /^domain name: <name>$|reserved by registry/,
   free: /^(?:domain )?not found\.?$|^(?:the queried )?object does not exist\b/,
 };
 
 /**
  * The WHOIS dialects by TLD, collected on 2026-11-20 from the fixtures of weppos/whois-parser (2009 to 2022) and code of
- * 2026. None was tested with its registry: `domains doctor` shows which are outdated.
+ * 2026, not tested with the registries: `domains doctor` shows outdated dialects.
  */
-const whois: Readonly<Record<string, Dialect>> = {
+const whois: Readonly<Record<string, WhoisDialect>> = {
   com: verisign,
   net: verisign,
   at: { taken: /^domain: <name>$/, free: /^% nothing found$/ },
   be: { refused: /^-[123]:/, taken: /^status: not (?:available$|allowed\b)/, free: /^status: available$/ },
   ch: swiss,
-  cz: { taken: object, free: /^(?:%error:101: )?no entries found\b/ },
+  cz: { taken: domainObject, free: /^(?:%error:101: )?no entries found\b/ },
   de: {
-    // Without these flags the response format differs, and names are not ASCII.
+    // Without these flags the format differs, and names are not ASCII.
     query: '-T dn,ace <name>',
     refused: /55000000002|access control limit/,
     taken: /^status: (?:connect|failed|redemptionperiod|invalid)$/,
@@ -156,33 +160,33 @@ const whois: Readonly<Record<string, Dialect>> = {
     taken: /^domain(?: ?name)?:\s(?:name: )?<name>$|^status: reserved$/,
     free: /^(?:# )?no entries found\b/,
   },
-  ee: { taken: object, free: /^domain not found\.?$/ },
+  ee: { taken: domainObject, free: /^domain not found\.?$/ },
   eu: {
     refused: /^-\d+:/,
     taken: /^(?:name servers|registrar):|^status: (?!available$)\S/,
     free: /^status: available$/,
   },
-  fi: { taken: object, free: /^domain not found\.?$/ },
+  fi: { taken: domainObject, free: /^domain not found\.?$/ },
   fr: { taken: /^domain: <name>$|^status: blocked$/, free: /^(?:%% ?)?(?:not found|no entries found)\b/ },
-  hu: { taken: object, free: /^(?:% ?)?no match\b/ },
+  hu: { taken: domainObject, free: /^(?:% ?)?no match\b/ },
   it: { taken: /^status: (?!available$)\S/, free: /^status: available$/ },
   li: swiss,
   lt: { taken: /^status: registered$/, free: /^status: available$/ },
-  lu: { taken: object, free: /^(?:% ?)?no such domain\b/ },
+  lu: { taken: domainObject, free: /^(?:% ?)?no such domain\b/ },
   nl: {
     query: 'is <name>',
     refused: /only 1 request per second|daily whois-limit|too busy/,
     taken: /^status: active\b|^<name> is active$|^(?:<name> is|status:) (?:in quarantine|excluded)\b/,
     free: /^<name> is free$/,
   },
-  no: { taken: object, free: /^(?:% ?)?no match\b/ },
+  no: { taken: domainObject, free: /^(?:% ?)?no match\b/ },
   nu: swedish,
   pl: { taken: /^domain name: <name>$/, free: /^no information available about domain name <name>(?: |\.?$)/ },
-  pt: { taken: object, free: /^(?:<name> - )?no match\b/ },
-  ro: { taken: object, free: /^(?:% ?)?no entries found\b/ },
+  pt: { taken: domainObject, free: /^(?:<name> - )?no match\b/ },
+  ro: { taken: domainObject, free: /^(?:% ?)?no entries found\b/ },
   se: swedish,
-  si: { taken: object, free: /^(?:% ?)?no entries found\b/ },
-  sk: { taken: object, free: /^(?:domain )?not found\.?$/ },
+  si: { taken: domainObject, free: /^(?:% ?)?no entries found\b/ },
+  sk: { taken: domainObject, free: /^(?:domain )?not found\.?$/ },
   uk: {
     refused: /query quota.*exceeded/,
     taken: /^registration status:|cannot be registered/,
@@ -191,7 +195,7 @@ const whois: Readonly<Record<string, Dialect>> = {
 };
 
 /** The DAS dialects by TLD, as of 2026-11-20: .be from docs.dnsbelgium.be, .eu from EURid's archived page. */
-const das: Readonly<Record<string, Dialect>> = {
+const das: Readonly<Record<string, WhoisDialect>> = {
   be: {
     refused: /^rc: -/,
     taken: /^status: not (?:available|allowed)$/,
@@ -204,14 +208,14 @@ const das: Readonly<Record<string, Dialect>> = {
     free: /^status: free$/,
   },
 };
-const genericDas: Dialect = {
+const genericDas: WhoisDialect = {
   refused: /^rc: -/,
   taken: /^status: (?:not available|registered|not allowed|reserved|blocked)$/,
   free: /^status: (?:available|free)$/,
 };
 
-/** Finds the dialect of a TLD. A suffix such as co.uk uses that of its country. */
-function findDialect(kind: 'whois' | 'das', tld: string): Dialect {
+/** Finds the dialect of a TLD; a suffix such as co.uk uses the dialect of its country. */
+function findDialect(kind: 'whois' | 'das', tld: string): WhoisDialect {
   const end = tld.slice(tld.lastIndexOf('.') + 1);
   const key = end.length === 2 ? end : tld;
   const [table, otherwise] = kind === 'das' ? [das, genericDas] : [whois, generic];

@@ -1,24 +1,24 @@
 import { z } from 'zod';
 import { createClient } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
-import { Amount, collectPrices, maxPriceBytes, parsePrices } from './source.ts';
+import { Amount, maxPriceBytes, parsePrices } from './source.ts';
 import type { PriceSource, PriceSourceOptions } from './source.ts';
 
-/** The two responses. In older versions an error has the status 200 and a non-null `error`. */
+/** The two responses. In older versions an error has status 200 and a non-null `error`. */
 const Currency = z.object({ error: z.null(), result: z.object({ code: z.string() }) });
 const Tlds = z.object({ error: z.null(), result: z.array(z.unknown()) });
 
-/** The database driver determines whether numbers and booleans are strings. */
+/** Depending on the database driver, numbers and booleans are strings. */
 const One = z.union([z.literal(true), z.literal([1, '1'])]);
 
-/** A TLD on sale for one year; with a longer minimum term there is no price for one year. */
-const Entry = z
+/** A TLD on sale for one year; a longer minimum term has no price for one year. */
+const FossBillingTld = z
   .object({
     tld: z.string(),
     active: One,
     allow_register: One,
     min_years: One,
-    // Newer versions may list the terms; one year must be among them.
+    // Newer versions may list the terms, which must include one year.
     periods: z.array(z.coerce.number()).nullish(),
     price_registration: Amount,
     price_renew: Amount,
@@ -29,7 +29,7 @@ const Entry = z
     return [tld, { register, renew, transfer }] as const;
   });
 
-/** Creates the source of prices from the guest API of FOSSBilling at a base URL. */
+/** Creates a price source from the guest API of FOSSBilling. */
 export function createFossBilling(
   { url: baseUrl }: { readonly url: string },
   { timeoutMs, warn }: PriceSourceOptions,
@@ -44,15 +44,14 @@ export function createFossBilling(
   };
   return {
     async read() {
-      // Without a code, the response is the default currency, which all prices have.
+      // Without a code, the response is the default currency, which applies to all prices.
       const currency = parsePrices(await call('currency/get'), Currency);
       if (currency.result.code !== 'EUR') {
         warn('the default currency of FOSSBilling is not EUR');
-        return new Map();
+        return [];
       }
       const { result } = parsePrices(await call('servicedomain/tlds'), Tlds);
-      const entries = result.map((entry) => Entry.safeParse(entry).data).filter((entry) => entry !== undefined);
-      return collectPrices(entries, warn);
+      return result.map((tld) => FossBillingTld.safeParse(tld).data).filter((entry) => entry !== undefined);
     },
     close: () => client.close(),
   };

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { createClient } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
-import { Amount, collectPrices, maxPriceBytes, parsePrices } from './source.ts';
+import { Amount, maxPriceBytes, parsePrices } from './source.ts';
 import type { PriceSource, PriceSourceOptions } from './source.ts';
 
 const Success = z.literal('success');
 
-/** The currencies; an installation has at least one. */
+/** The currencies; every installation has at least one. */
 const Currencies = z
   .looseObject({ result: Success })
   .transform(listCurrencies)
@@ -19,11 +19,11 @@ const Pricing = z.object({
   pricing: z.union([z.record(z.string(), z.unknown()), z.tuple([])]),
 });
 
-/** Prices by years; terms that are not sold are missing. */
+/** Prices by years, without the terms that are not sold. */
 const OneYear = z.object({ 1: Amount }).transform((years) => years[1]);
-const Entry = z.object({ register: OneYear, renew: OneYear, transfer: OneYear });
+const WhmcsPrices = z.object({ register: OneYear, renew: OneYear, transfer: OneYear });
 
-/** Creates the source of prices from WHMCS at a base URL, by its actions GetCurrencies and GetTLDPricing. */
+/** Creates a price source from the WHMCS actions GetCurrencies and GetTLDPricing. */
 export function createWhmcs(
   { url: baseUrl, identifier, secret }: Readonly<Record<'url' | 'identifier' | 'secret', string>>,
   { timeoutMs, warn }: PriceSourceOptions,
@@ -47,22 +47,21 @@ export function createWhmcs(
       const euro = currencies.find(({ code }) => code === 'EUR');
       if (!euro) {
         warn('WHMCS has no currency EUR');
-        return new Map();
+        return [];
       }
       const answer = parsePrices(await call({ action: 'GetTLDPricing', currencyid: String(euro.id) }), Pricing);
-      // The response for an unknown currency is undocumented. Prices are not converted: those in EUR are set by hand.
+      // The response for an unknown currency is undocumented. WHMCS does not convert prices.
       if (answer.currency.code !== 'EUR') {
         warn('WHMCS answers with prices in another currency than EUR');
-        return new Map();
+        return [];
       }
-      const entries = Object.entries(answer.pricing).map(([tld, entry]) => [tld, Entry.safeParse(entry).data] as const);
-      return collectPrices(entries, warn);
+      return Object.entries(answer.pricing).map(([tld, prices]) => [tld, WhmcsPrices.safeParse(prices).data] as const);
     },
     close: () => client.close(),
   };
 }
 
-/** The currencies of a response, which are nested in practice and flat in the documentation. */
+/** Lists the currencies of a response: nested in practice, flat in the documentation. */
 function listCurrencies(answer: Readonly<Record<string, unknown>>): unknown {
   const nested = z.object({ currency: z.unknown() }).safeParse(answer['currencies']);
   if (nested.success) return nested.data.currency;

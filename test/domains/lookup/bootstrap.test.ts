@@ -76,13 +76,13 @@ test('the list is requested again with its ETag, and a 304 keeps it current', as
 test.each<[string, Fault]>([
   ['an error', { status: 500 }],
   ['a redirect', { status: 302, headers: { location: '/elsewhere' } }],
-  ['a page for people', { status: 200, body: '<html></html>' }],
+  ['an HTML page', { status: 200, body: '<html></html>' }],
   ['JSON of another shape', { status: 200, body: '{"services":[["com"]]}' }],
   ['services of another shape', json(200, { services: Array.from({ length: 600 }, () => 'com') })],
   ['too small a list', { status: 200, body: toBootstrap({ com: 'https://rdap.wrong.example/' }, 400) }],
   ['a list with few allowed servers', { status: 200, body: toBootstrap({}).replaceAll('https:', 'http:') }],
-  ['too much', 'huge'],
-  ['half of it', 'cut'],
+  ['a huge response', 'huge'],
+  ['half of a response', 'cut'],
   ['another protocol', 'garbage'],
   ['a dropped connection', 'drop'],
 ])('%s leaves the list unchanged', async (_, fault) => {
@@ -91,7 +91,7 @@ test.each<[string, Fault]>([
   upstream.fail(fault);
   await bootstrap.refresh();
   expect(bootstrap.find('com')?.base).toBe('https://rdap.new.example/');
-  expect(written()).toContain('the previous one is still used');
+  expect(written()).toContain('the previous list stays in use');
   expect(bootstrap.isCurrent()).toBe(true);
   advance(8 * day);
   expect(bootstrap.isCurrent()).toBe(false);
@@ -108,7 +108,7 @@ test('if the list server is down, the built-in list is used and its servers need
 test('the list is refreshed automatically', async () => {
   const { upstream, bootstrap } = await prepare({}, 20);
   await bootstrap.start();
-  await until('it was read three times', () => upstream.seen.length >= 3);
+  await until('the list was read three times', () => upstream.seen.length >= 3);
   expect(upstream.seen[2]!.headers['if-none-match']).toBe('"1"');
 });
 
@@ -122,6 +122,6 @@ test('the first searches wait for the list, and a new list is used after a refre
   expect(await registries.check({ name: 'some-name.shop', tld: 'shop' })).toBe('free');
   list.fail({ status: 200, body: toBootstrap({ shop: `${moved.url}/` }) });
   const before = list.seen.length;
-  await until('it is read again', () => list.seen.length > before + 1);
+  await until('the list is read again', () => list.seen.length > before + 1);
   expect(await registries.check({ name: 'some-name.shop', tld: 'shop' })).toBe('taken');
 });

@@ -8,7 +8,7 @@ import { createListedRegistries, createTestRegistries, serveShop } from './harne
 const free = { name: 'some-name.io', tld: 'io' };
 const hour = 60 * 60 * 1000;
 
-test('a server that IANA does not list is trusted after its canary check: a name that must exist', async () => {
+test('a server that IANA does not list is trusted after its canary check', async () => {
   const upstream = await createRdapUpstream({ names: ['nic.io', 'taken.io'] });
   const registries = createTestRegistries();
   const lookup = { rdap: upstream.url };
@@ -61,8 +61,8 @@ test('a canary check counts for one TLD', async () => {
 
 test.each([
   ['nic.shop', 'its canary'],
-  ['taken.shop', 'a name that was searched'],
-])('a listed server that knew %s (%s) is confirmed for an hour', async (existing) => {
+  ['taken.shop', 'a searched name'],
+])('a listed server that found %s (%s) is confirmed for an hour', async (existing) => {
   const { upstream, registries, check } = await serveShop(({ path }) =>
     path.endsWith(`/${existing}`) ? json(200, toDomainObject(existing)) : { status: 404 },
   );
@@ -70,7 +70,7 @@ test.each([
   if (existing === 'taken.shop') expect(await check(existing)).toBe('taken');
   for (const name of ['one.shop', 'two.shop']) expect(await check(name)).toBe('free');
   const before = canaries();
-  // From now on it has no names, as if it had moved.
+  // From now on the server has no names, like a server that moved.
   upstream.fail({ status: 404 });
   registries.advance(hour - 60_000);
   expect(await check('three.shop')).toBe('free');
@@ -80,26 +80,26 @@ test.each([
   expect(canaries()).toBe(before + 1);
 });
 
-test('a listed server that denies its canary has no result, until it knows a name', async () => {
+test('a listed server that denies its canary has no result until it finds a name', async () => {
   const { upstream, registries, check } = await serveShop(({ path }) =>
     path.endsWith('/taken.shop') ? json(200, toDomainObject('taken.shop')) : { status: 404 },
   );
   expect([await check('one.shop'), await check('two.shop')]).toEqual(['unknown', 'unknown']);
   expect([await check('taken.shop'), await check('three.shop')]).toEqual(['taken', 'free']);
   const names = upstream.seen.map(({ path }) => path.slice('/rdap/domain/'.length, -'.shop'.length));
-  // One check of a name that must exist, which an hour of searches shares.
+  // Searches of an hour share one canary check.
   expect(names).toEqual(['one', 'nic', 'two', 'taken', 'three']);
   expect(registries.written()).toContain('denies a name that exists');
 });
 
-test('a name that a server knows does not confirm it, unless IANA lists it: a registrar knows its own only', async () => {
+test('an existing name does not confirm a server that IANA does not list', async () => {
   const upstream = await createRdapUpstream({ names: ['taken.io'] });
   const registries = createTestRegistries();
   expect(await registries.check({ name: 'taken.io', tld: 'io' }, { rdap: upstream.url })).toBe('taken');
   expect(await registries.check(free, { rdap: upstream.url })).toBe('unknown');
 });
 
-test('a server that IANA lists is trusted without a canary check, for its TLD alone', async () => {
+test('a server that IANA lists is trusted without a canary check, but only for its TLD', async () => {
   const upstream = await createRdapUpstream({ names: [] });
   const registries = await createListedRegistries({ com: `${upstream.url}/`, uk: `${upstream.url}/` });
   expect(await registries.check({ name: 'some-name.com', tld: 'com' })).toBe('free');
@@ -118,10 +118,10 @@ test('a suffix of two labels can pass a canary check', async () => {
 });
 
 test('an entry of two labels is preferred', async () => {
-  const [one, two] = [await createRdapUpstream({ names: [] }), await createRdapUpstream({ names: [] })];
-  const registries = await createListedRegistries({ pl: `${one.url}/`, 'com.pl': `${two.url}/` });
+  const [ofTld, ofSuffix] = [await createRdapUpstream({ names: [] }), await createRdapUpstream({ names: [] })];
+  const registries = await createListedRegistries({ pl: `${ofTld.url}/`, 'com.pl': `${ofSuffix.url}/` });
   expect(await registries.check({ name: 'some-name.com.pl', tld: 'com.pl' })).toBe('free');
-  expect([one.seen.length, two.seen.length]).toEqual([0, 1]);
+  expect([ofTld.seen.length, ofSuffix.seen.length]).toEqual([0, 1]);
 });
 
 test('a TLD without a lookup source is unknown', async () => {

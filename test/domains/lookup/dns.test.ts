@@ -44,8 +44,8 @@ test.each<[string, (over: 'udp' | 'tcp') => DnsAnswer]>([
   ['FORMERR', () => ({ code: 1 })],
   ['SERVFAIL', () => ({ code: 2 })],
   ['REFUSED', () => ({ code: 5 })],
-  ['an address, as of wildcards and rewriting resolvers', () => ({ answers: [a] })],
-  ['an alias alone', () => ({ answers: [alias] })],
+  ['an address, as from wildcards and rewriting resolvers', () => ({ answers: [a] })],
+  ['only an alias', () => ({ answers: [alias] })],
   ['the name servers of its alias target', () => ({ answers: [alias, { ...ns, owner: 'other.example.net' }] })],
   ['the name servers of the TLD', () => ({ answers: [{ ...ns, owner: 'shop' }] })],
   ['a referral', () => ({ authority: [ns] })],
@@ -83,7 +83,7 @@ test('the second resolver is used if the first does not answer', async () => {
   const registries = createTestRegistries({ dnsServers: [silent.address, dns.address], limits: { dnsMs: 60_000 } });
   const advance = stopTimeouts();
   const answer = registries.check(domain, 'none');
-  await until('the first is asked', () => silent.seen.length > 0);
+  await until('the first resolver is queried', () => silent.seen.length > 0);
   advance(60_000);
   expect(await answer).toBe('taken');
 });
@@ -100,8 +100,8 @@ test('concurrent names share a limit of DNS queries', async () => {
   const dns = await createDnsUpstream(() => 'silence');
   const registries = createTestRegistries({ dnsServers: [dns.address], limits: { dnsMs: 60_000, dnsConcurrency: 8 } });
   const names = Array.from({ length: 200 }, (_, index) => ({ name: `name${index}.shop`, tld: 'shop' }));
-  const answers = Promise.all(names.map((one) => registries.check(one, 'none')));
-  await until('the first are queried', () => dns.seen.length >= 8);
+  const answers = Promise.all(names.map((name) => registries.check(name, 'none')));
+  await until('the first names are queried', () => dns.seen.length >= 8);
   await sleep(100);
   expect(dns.seen).toHaveLength(8);
   await registries.close();

@@ -19,7 +19,7 @@ const statuses = [
 const rdapFaults: [string, Fault][] = [
   ...statuses.map((status): [string, Fault] => [`status ${status}`, { status }]),
   ['no answer', 'hang'],
-  ['half an answer, and then nothing', 'stall'],
+  ['half an answer, then silence', 'stall'],
   ['half an answer', 'cut'],
   ['a lost connection', 'drop'],
   ['another protocol', 'garbage'],
@@ -30,14 +30,14 @@ const rdapFaults: [string, Fault][] = [
   ['a 404 with another code', json(404, { errorCode: 500 })],
   ['a 404 with the object', json(404, toDomainObject(name))],
   ['an empty body', { status: 200, body: '' }],
-  ['a page for people', { status: 200, body: '<h1>404 Not Found</h1>' }],
+  ['an HTML page', { status: 200, body: '<h1>404 Not Found</h1>' }],
   ['half of the JSON', { status: 200, body: JSON.stringify(toDomainObject(name)).slice(0, -5) }],
   ['null', json(200, null)],
   ['an array', json(200, [toDomainObject(name)])],
   ['text', json(200, 'not found')],
   ['an error object', json(200, { errorCode: 404, title: 'Not Found', description: ['free'] })],
   ['another domain', json(200, toDomainObject('other.shop'))],
-  ['a name below it', json(200, toDomainObject(`www.${name}`))],
+  ['a subdomain', json(200, toDomainObject(`www.${name}`))],
   ['a name of another kind', json(200, toDomainObject(name, { ldhName: 5 }))],
   ['an entity', json(200, { objectClassName: 'entity', handle: name, ldhName: name })],
   ['a search result', json(200, { domainSearchResults: [] })],
@@ -59,7 +59,7 @@ test.each(rdapFaults)('RDAP: %s is not free', async (_, fault) => {
   expect(await createTestRegistries({ limits }).check(shop, { rdap: upstream.url })).toBe('unknown');
 });
 
-test('RDAP: an unreachable and a missing server are not free', async () => {
+test('RDAP: a name at an unreachable server is not free', async () => {
   const upstream = await createRdapUpstream({ names: [] });
   await upstream.stop();
   const registries = createTestRegistries({ limits });
@@ -89,10 +89,10 @@ const textFaults: [string, (text: string) => TextAnswer][] = [
   ['nothing', () => ''],
   ['blanks', () => '\r\n \r\n'],
   ['no end', () => () => undefined],
-  ['the answer, and no end', (text) => (socket) => socket.write(text)],
+  ['the answer without an end', (text) => (socket) => socket.write(text)],
   ['the answer, and a lost connection', (text) => (socket) => socket.write(text, () => socket.resetAndDestroy())],
   ['half of the answer', (text) => text.slice(0, text.length / 2)],
-  ['all but the end of the answer', (text) => text.slice(0, -4)],
+  ['the answer without its last characters', (text) => text.slice(0, -4)],
   ['too long an answer', (text) => Buffer.concat([Buffer.alloc(300 * 1024, '%\n'), Buffer.from(text)])],
   ['bytes', () => Buffer.from(Array.from({ length: 500 }, (_, index) => index % 256))],
   ['the answer for another name', (text) => text.replaceAll(/some-name/gi, 'other-name').replace('%% No', '%% Other')],
@@ -113,7 +113,7 @@ describe.each(Object.entries(free))('%s', (which, text) => {
     return createTestRegistries(options).check({ name: `some-name.${tld}`, tld }, lookup);
   };
 
-  test('its answer for a free name is free', async () => {
+  test('the answer for a free name is free', async () => {
     expect(await check(text)).toBe('free');
   });
 

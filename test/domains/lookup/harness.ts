@@ -7,7 +7,7 @@ import type { Answer, Seen } from '../../helpers/upstream.ts';
 
 const quick = { rps: 10_000, burst: 10_000 };
 
-/** Creates registries until the test ends: by default without rate limits, DNS and internet servers. */
+/** Creates registries until the test ends, by default without rate limits, DNS and internet servers. */
 export function createTestRegistries(options: Partial<RegistriesOptions> = {}) {
   const { log, written } = createTestLog();
   let elapsed = 0;
@@ -34,7 +34,7 @@ export async function createListedRegistries(
   return createTestRegistries({ bootstrapUrl: `${bootstrap.url}/rdap/dns.json`, ...options });
 }
 
-/** Creates registries whose list has a server for .shop, which answers so, and what checks a name there. */
+/** Creates registries with a listed server for .shop, and a function that checks a name at this server. */
 export async function serveShop(answer: (request: Seen) => Answer) {
   const upstream = await createUpstream(answer);
   const registries = await createListedRegistries({ shop: `${upstream.url}/rdap/` });

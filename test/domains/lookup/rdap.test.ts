@@ -14,16 +14,16 @@ test.each<[string, Answer, string]>([
   ['a name in capitals, as Verisign has it', json(200, toDomainObject('SOME-NAME.SHOP')), 'taken'],
   ['a name with a dot at its end', json(200, toDomainObject('some-name.shop.')), 'taken'],
   ['a name in redemption', json(200, toDomainObject(shop.name, { status: ['redemption period'] })), 'taken'],
-  ['the displayed name alone', json(200, { objectClassName: 'domain', unicodeName: 'Some-Name.shop' }), 'taken'],
+  ['only the Unicode name', json(200, { objectClassName: 'domain', unicodeName: 'Some-Name.shop' }), 'taken'],
   ['an object with an error in it', json(200, toDomainObject(shop.name, { errorCode: 404 })), 'unknown'],
   ['another kind of object', json(200, { objectClassName: 'ip network', ldhName: shop.name }), 'unknown'],
   ['a domain without a name', json(200, { objectClassName: 'domain' }), 'unknown'],
-  ['404 as RDAP has it', missing, 'free'],
-  ['404 with an RDAP version alone', json(404, { rdapConformance: ['rdap_level_0'] }), 'free'],
+  ['404 with an RDAP error body', missing, 'free'],
+  ['404 with only an RDAP version', json(404, { rdapConformance: ['rdap_level_0'] }), 'free'],
   ['404 without a body', { status: 404 }, 'unknown'],
-  ['404 as a page for people', { status: 404, body: '<html>Object not found</html>' }, 'unknown'],
+  ['404 with an HTML page', { status: 404, body: '<html>Object not found</html>' }, 'unknown'],
   ['404 with JSON of a gateway', json(404, { message: 'Not Found' }), 'unknown'],
-  ['404 with JSON that is no object', json(404, [404]), 'unknown'],
+  ['404 with JSON that is not an object', json(404, [404]), 'unknown'],
 ])('RDAP: %s', async (_, answer, expected) => {
   const { upstream, registries, check } = await serveShop(() => answer);
   expect(await check()).toBe(expected);
@@ -38,7 +38,7 @@ test.each<[string, Answer, string]>([
       },
     },
   ]);
-  // Searched names are private, so the log does not have them.
+  // Searched names are private and not logged.
   expect(registries.written()).not.toContain('some-name');
 });
 
@@ -103,7 +103,7 @@ test.each<[string, () => Answer['headers'], number]>([
   ['for the given seconds', () => ({ 'retry-after': '30' }), 30_000],
   ['until the given time', () => ({ 'retry-after': new Date(Date.now() + 60_000).toUTCString() }), 60_000],
   ['for 10 s without a Retry-After', () => ({}), 10_000],
-  ['for 10 s with an invalid one', () => ({ 'retry-after': 'later' }), 10_000],
+  ['for 10 s with an invalid Retry-After', () => ({ 'retry-after': 'later' }), 10_000],
   ['for at least a second', () => ({ 'retry-after': '0' }), 1000],
   ['for at most five minutes', () => ({ 'retry-after': '86400' }), 300_000],
 ])('after 429 a host gets no requests %s, others do', async (_, headers, ms) => {
@@ -115,7 +115,7 @@ test.each<[string, () => Answer['headers'], number]>([
   throttled.fail({ status: 429, headers: headers()! });
   expect(await registries.check(shop)).toBe('unknown');
   throttled.fail(undefined);
-  // A date has whole seconds, and this machine may need some to read it.
+  // A date has whole seconds, and a busy machine may take some seconds.
   time += Math.max(0, ms - 30_000);
   for (let count = 0; count < 5; count += 1) expect(await registries.check(shop)).toBe('unknown');
   expect(throttled.seen).toHaveLength(1);
@@ -138,7 +138,7 @@ test('1,000 concurrent names: four requests at a time per host, and the rest wai
   });
   const askAll = async (count: number, lookupMs: number) => {
     const limits = { rate: { rps: 1, burst: 20 }, lookupMs };
-    // Its clock stands still, so that no name is asked for but those of the burst.
+    // The clock stands still: only the names of the burst are queried.
     const registries = await createListedRegistries({ shop: `${upstream.url}/` }, { limits, now: () => 1 });
     const names = Array.from({ length: count }, (_, index) => ({ name: `name${index}.shop`, tld: 'shop' }));
     const answers = await Promise.all(names.map((domain) => registries.check(domain)));
@@ -167,9 +167,9 @@ test('slow answers block others, four at a time', async () => {
   upstream.fail('hang');
   const names = Array.from({ length: 50 }, (_, index) => ({ name: `name${index}.shop`, tld: 'shop' }));
   const answers = Promise.all(names.map((domain) => registries.check(domain)));
-  await until('four are requested', () => upstream.seen.length >= 4);
+  await until('four names are requested', () => upstream.seen.length >= 4);
   pass(800);
-  // The next four begin, if there is time left.
+  // The next four start if time is left.
   await sleep(50);
   pass(200);
   expect(new Set(await answers)).toEqual(new Set(['unknown']));
@@ -181,7 +181,7 @@ test('closed registries send no requests', async () => {
   const registries = createTestRegistries();
   upstream.fail('hang');
   const running = registries.check(shop, { rdap: upstream.url });
-  await until('it is requested', () => upstream.seen.length === 1);
+  await until('the name is requested', () => upstream.seen.length === 1);
   await registries.close();
   expect(await running).toBe('unknown');
   expect(await registries.check(shop, { rdap: upstream.url })).toBe('unknown');

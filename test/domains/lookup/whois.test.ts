@@ -4,7 +4,7 @@ import { createTextUpstream } from '../../helpers/upstream-registry.ts';
 import { until } from '../../helpers/upstream.ts';
 import { createTestRegistries } from './harness.ts';
 
-/** Checks a name at a text server with a given answer, with line ends as in the protocol. */
+/** Checks a name at a text server with a given answer; line ends become CRLF. */
 async function ask(kind: 'whois' | 'das', tld: string, text: string | Buffer) {
   const answer = typeof text === 'string' ? text.replaceAll('\n', '\r\n') : text;
   const upstream = await createTextUpstream(() => answer);
@@ -110,7 +110,7 @@ test.each([
   ['pl', 'request limit exceeded for 192.0.2.1\n'],
   ['uk', 'Your query quota for this period has been exceeded.\nThis domain name has not been registered.\n'],
   ['no', 'Too many requests\n% No match\n'],
-])('WHOIS .%s: a refusal has no result, and the server gets no requests for a while', async (tld, text) => {
+])('WHOIS .%s: a refusal has no result and pauses requests to the server', async (tld, text) => {
   const { availability, upstream, registries, lookup } = await ask('whois', tld, text);
   expect(availability).toBe('unknown');
   const again = () => registries.check({ name: `other-name.${tld}`, tld }, lookup);
@@ -173,7 +173,7 @@ test('an internationalised name is matched in its Unicode form', async () => {
   expect(await registries.check({ name: 'xn--mllr-hra.de', tld: 'de' }, lookup)).toBe('unknown');
 });
 
-test('an unreachable server is tried twice; addresses other than names and loopback never', async () => {
+test('an unreachable server is tried twice, a disallowed address never', async () => {
   const registries = createTestRegistries();
   const domain = { name: 'some-name.it', tld: 'it' };
   expect(await registries.check(domain, { whois: '127.0.0.1:1' })).toBe('unknown');
@@ -196,7 +196,7 @@ test('a text server also gets four requests at a time', async () => {
   });
   const registries = createTestRegistries();
   const names = Array.from({ length: 40 }, (_, index) => ({ name: `name${index}.nl`, tld: 'nl' }));
-  const answers = await Promise.all(names.map((one) => registries.check(one, { whois: upstream.address })));
+  const answers = await Promise.all(names.map((name) => registries.check(name, { whois: upstream.address })));
   expect(new Set(answers)).toEqual(new Set(['free']));
   expect(most).toBe(4);
 });
@@ -207,9 +207,9 @@ test('a connection ends with its search', async () => {
   const registries = createTestRegistries({ limits: { answerMs: 100 } });
   const advance = stopTimeouts();
   const search = registries.check({ name: 'some-name.it', tld: 'it' }, { whois: upstream.address });
-  await until('it is asked', () => upstream.seen.length > 0);
+  await until('the server is queried', () => upstream.seen.length > 0);
   expect(closed).toBe(false);
   advance(100);
   expect(await search).toBe('unknown');
-  await until('it is closed', () => closed);
+  await until('the connection is closed', () => closed);
 });

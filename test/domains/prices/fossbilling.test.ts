@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createFossBilling } from '../../../server/domains/prices/fossbilling.ts';
+import { createPriceSource } from '../../../server/domains/prices.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';
 import { testSource } from '../../helpers/source-suite.ts';
-import { createUpstream, json } from '../../helpers/upstream.ts';
+import { createTestLog, createUpstream, json } from '../../helpers/upstream.ts';
 import type { Answer, Seen } from '../../helpers/upstream.ts';
 
 /** A TLD as FOSSBilling returns it. */
@@ -23,17 +23,17 @@ function toTld(tld: string, changes: Readonly<Record<string, unknown>> = {}): ob
   };
 }
 
-/** An error in FOSSBilling's format; most have status 200. */
+/** An error in FOSSBilling's format; most errors have status 200. */
 const failure = (message: string, code: number, status = 200): Answer =>
   json(status, { result: null, error: { message, code } });
 
-/** A stand-in for the guest API of a FOSSBilling that is installed in `/billing`, and the source of its prices. */
+/** Simulates the guest API of a FOSSBilling in `/billing`, and creates a source of its prices. */
 async function prepare() {
   const shop = {
-    /** The default currency. All prices are in it. */
+    /** The default currency, which applies to all prices. */
     currency: 'EUR',
     tlds: [toTld('.com'), toTld('.co.uk', { price_transfer: '0.00' })] as unknown[],
-    /** The web server's answer for paths that are no files, if it does not rewrite URLs. */
+    /** The web server's answer for paths that are not files, without URL rewriting. */
     withoutRewriting: undefined as Answer | undefined,
   };
   const envelope = (result: unknown) => json(200, { result, error: null }, 'application/json; charset=utf-8');
@@ -46,11 +46,12 @@ async function prepare() {
     const format = { title: 'A currency', format: '{{price}}', price_format: '1' };
     return envelope({ code: shop.currency, conversion_rate: 1, default: true, ...format });
   });
-  const warnings: string[] = [];
-  const source = createFossBilling(
-    { url: `${upstream.url}/billing` },
-    { timeoutMs: 20_000, warn: (message) => warnings.push(message) },
-  );
+  const { log, lines } = createTestLog();
+  const warnings = () => lines().map(({ msg }) => msg as string);
+  const source = createPriceSource(
+    { DOMAIN_PRICES: 'fossbilling', FOSSBILLING_URL: `${upstream.url}/billing`, UPSTREAM_TIMEOUT_SECONDS: 20 },
+    log,
+  )!;
   onTestFinished(() => source.close());
   return { upstream, shop, source, warnings };
 }
@@ -73,7 +74,7 @@ test('prices are read without a credential', async () => {
     'GET /billing/api/guest/currency/get',
     'GET /billing/api/guest/servicedomain/tlds',
   ]);
-  expect(warnings).toEqual([]);
+  expect(warnings()).toEqual([]);
 });
 
 test.each([
@@ -112,7 +113,7 @@ test('without EUR as the default currency there are no prices, with a warning', 
   const { shop, source, warnings } = await prepare();
   shop.currency = 'USD';
   expect(await source.read()).toEqual(new Map());
-  expect(warnings).toEqual(['the default currency of FOSSBilling is not EUR']);
+  expect(warnings()).toEqual(['the default currency of FOSSBilling is not EUR']);
 });
 
 test('a shop without TLDs has no prices and no error', async () => {
@@ -126,10 +127,10 @@ test.each([
   ['is not active, by a number', { active: 0 }],
   ['is not active, by a string', { active: '0' }],
   ['cannot be registered', { allow_register: false }],
-  ['does not say whether it can be registered', { allow_register: null }],
+  ['has no allow_register', { allow_register: null }],
   ['is sold for two years at least', { min_years: 2 }],
   ['is sold for two years at least, by a string', { min_years: '2' }],
-  ['does not say for how long it is sold', { min_years: null }],
+  ['has no min_years', { min_years: null }],
   ['is not sold for one year', { periods: [2, 3] }],
   ['has no price to register', { price_registration: null }],
   ['has no price to renew', { price_renew: '' }],
@@ -154,25 +155,25 @@ test.each([
   expect((await source.read()).get('net')).toMatchObject({ register: 11.49, transfer: 11.49 });
 });
 
-test('TLDs are A-labels without a dot; invalid and duplicate ones are left out with a warning', async () => {
+test('TLDs are A-labels without a dot; invalid and duplicate TLDs are left out with a warning', async () => {
   const { shop, source, warnings } = await prepare();
   shop.tlds = ['.de', 'nl', '.РФ', 'de', '.a b'].map((tld) => toTld(tld));
   expect([...(await source.read()).keys()]).toEqual(['de', 'nl', 'xn--p1ai']);
-  expect(warnings).toEqual(['ignored entries that are no TLDs or duplicates: "de", ".a b"']);
+  expect(warnings()).toEqual(['ignored invalid or duplicate TLDs: "de", ".a b"']);
 });
 
 test('an inactive TLD does not hide an active duplicate', async () => {
   const { shop, source, warnings } = await prepare();
   shop.tlds = [toTld('.de', { active: false }), toTld('de')];
   expect([...(await source.read()).keys()]).toEqual(['de']);
-  expect(warnings).toEqual([]);
+  expect(warnings()).toEqual([]);
 });
 
 test.each([
   ['Unauthorized IP', 1002, 401],
   ['Invalid request. Make sure request origin is https://shop.example.com', 1004, 401],
   ['Domain module is not activated', 715, 200],
-])('%s is an error with any status, and only the log has it', async (message, code, status) => {
+])('%s is an error with any status, with details only in the log', async (message, code, status) => {
   const { upstream, source } = await prepare();
   upstream.fail(failure(message, code, status), requests.prices);
   const error = await failureOf(source.read());

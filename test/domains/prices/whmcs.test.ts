@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createWhmcs } from '../../../server/domains/prices/whmcs.ts';
+import { createPriceSource } from '../../../server/domains/prices.ts';
 import { createWhmcsUpstream, refusal, whmcsCredential, whmcsTld } from '../../helpers/upstream-whmcs.ts';
 import { failureOf } from '../../helpers/fault-suite.ts';
 import { testSource } from '../../helpers/source-suite.ts';
-import { json } from '../../helpers/upstream.ts';
+import { createTestLog, json } from '../../helpers/upstream.ts';
 
 const isAction =
   (action: string) =>
@@ -12,11 +12,19 @@ const isAction =
 
 async function prepare(credential: Partial<typeof whmcsCredential> = {}) {
   const { upstream, shop } = await createWhmcsUpstream();
-  const warnings: string[] = [];
-  const source = createWhmcs(
-    { url: `${upstream.url}/clients`, ...whmcsCredential, ...credential },
-    { timeoutMs: 20_000, warn: (message) => warnings.push(message) },
-  );
+  const { log, lines } = createTestLog();
+  const warnings = () => lines().map(({ msg }) => msg as string);
+  const { identifier, secret } = { ...whmcsCredential, ...credential };
+  const source = createPriceSource(
+    {
+      DOMAIN_PRICES: 'whmcs',
+      WHMCS_URL: `${upstream.url}/clients`,
+      WHMCS_IDENTIFIER: identifier,
+      WHMCS_SECRET: secret,
+      UPSTREAM_TIMEOUT_SECONDS: 20,
+    },
+    log,
+  )!;
   onTestFinished(() => source.close());
   return { upstream, shop, source, warnings };
 }
@@ -42,7 +50,7 @@ test('prices are in EUR for one year, and the credential is only in the body', a
     expect(path).toBe('/clients/includes/api.php');
     expect(JSON.stringify(headers)).not.toContain(whmcsCredential.secret);
   }
-  expect(warnings).toEqual([]);
+  expect(warnings()).toEqual([]);
 });
 
 test('flat currency keys are accepted', async () => {
@@ -52,7 +60,7 @@ test('flat currency keys are accepted', async () => {
   expect(new URLSearchParams(upstream.seen[1]!.body).get('currencyid')).toBe('3');
 });
 
-test('an id may be a string', async () => {
+test('the id of a currency may be a string', async () => {
   const { shop, source } = await prepare();
   shop.currencies = [{ id: '7', code: 'EUR' }];
   expect(await source.read()).toHaveProperty('size', 2);
@@ -63,7 +71,7 @@ test.each([
   ['an empty map', []],
   ['a list', ['1.00', '2.00']],
   ['nothing', null],
-  ['a price that disables it', { 1: '-1.00' }],
+  ['a price that disables the term', { 1: '-1.00' }],
   ['an empty price', { 1: '' }],
   ['an invalid price', { 1: 'NaN' }],
   ['a price with a thousands separator', { 1: '1,200.00' }],
@@ -84,7 +92,7 @@ test.each([
     de: whmcsTld('de', fine),
   };
   expect([...(await source.read()).keys()]).toEqual(['de']);
-  expect(warnings).toEqual([]);
+  expect(warnings()).toEqual([]);
 });
 
 test('an entry without an action and an invalid one are left out', async () => {
@@ -120,14 +128,14 @@ test('without a currency EUR there are no prices, with a warning', async () => {
   shop.currencies = [{ id: 1, code: 'USD' }];
   expect(await source.read()).toEqual(new Map());
   expect(upstream.seen).toHaveLength(1);
-  expect(warnings).toEqual(['WHMCS has no currency EUR']);
+  expect(warnings()).toEqual(['WHMCS has no currency EUR']);
 });
 
 test('prices in another currency are ignored with a warning', async () => {
   const { shop, source, warnings } = await prepare();
   delete shop.pricing['EUR'];
   expect(await source.read()).toEqual(new Map());
-  expect(warnings).toEqual(['WHMCS answers with prices in another currency than EUR']);
+  expect(warnings()).toEqual(['WHMCS answers with prices in another currency than EUR']);
 });
 
 test('TLDs are normalised to A-labels in lower case without a dot', async () => {
@@ -136,7 +144,7 @@ test('TLDs are normalised to A-labels in lower case without a dot', async () => 
   shop.pricing['EUR'] = Object.fromEntries(written.map((tld) => [tld, whmcsTld(tld, { 1: '5.00' })]));
   const tlds = ['de', 'nl', 'com', 'co.uk', 'xn--p1ai', 'xn--p1acf', 'com.xn--p1ai'];
   expect([...(await source.read()).keys()]).toEqual(tlds);
-  expect(warnings).toEqual([]);
+  expect(warnings()).toEqual([]);
 });
 
 test.each([
@@ -161,13 +169,13 @@ test.each([
   'ab--cd',
   'x'.repeat(64),
   '__proto__',
-])('%j is no TLD and is left out with a warning', async (tld) => {
+])('%j is not a TLD and is left out with a warning', async (tld) => {
   const { shop, source, warnings } = await prepare();
   const entry = whmcsTld(tld, { 1: '5.00' });
   shop.pricing['EUR'] = { [tld]: entry, de: entry };
   expect([...(await source.read()).keys()]).toEqual(['de']);
   if (tld !== '__proto__') {
-    expect(warnings).toEqual([`ignored entries that are no TLDs or duplicates: ${JSON.stringify(tld)}`]);
+    expect(warnings()).toEqual([`ignored invalid or duplicate TLDs: ${JSON.stringify(tld)}`]);
   }
 });
 
@@ -179,10 +187,10 @@ test('the first of two spellings of a TLD counts, with a short warning', async (
     ...Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`-${index}`, whmcsTld('', { 1: '1.00' })])),
   };
   expect(Object.fromEntries(await source.read())).toEqual({ de: { register: 5, renew: 5, transfer: 5 } });
-  expect(warnings).toHaveLength(1);
-  expect(warnings[0]).toContain('".DE", "-0"');
-  expect(warnings[0]).toContain('and 491 more');
-  expect(warnings[0]!.length).toBeLessThan(200);
+  expect(warnings()).toHaveLength(1);
+  expect(warnings()[0]).toContain('".DE", "-0"');
+  expect(warnings()[0]).toContain('and 491 more');
+  expect(warnings()[0]!.length).toBeLessThan(200);
 });
 
 test('2,000 TLDs with ten years each are read', async () => {
@@ -199,7 +207,7 @@ test.each([
   'Invalid Permissions: API action "GetTLDPricing" is not allowed',
   'Command Not Found',
   `Invalid secret ${whmcsCredential.secret}`,
-])('%s is an error with any status, and only the log has it', async (message) => {
+])('%s is an error with any status, with details only in the log', async (message) => {
   const { upstream, source } = await prepare();
   for (const status of [200, 403]) {
     upstream.fail(refusal(message, status), isAction('GetTLDPricing'));

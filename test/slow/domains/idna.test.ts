@@ -7,12 +7,12 @@ import { createTestApp } from '../../helpers/app.ts';
 import { describeInstalled } from '../../helpers/installed.ts';
 import { ask } from '../../server/ask.ts';
 
-/** Texts of characters that IDNA2008 allows, also some only beside certain others (RFC 5892, 2: PVALID, CONTEXTJ, CONTEXTO). */
+/** Texts of characters that IDNA2008 allows, at least in some contexts (RFC 5892, 2: PVALID, CONTEXTJ, CONTEXTO). */
 const allowed =
   // oxlint-disable-next-line no-misleading-character-class
   /^[[[\p{Ll}\p{Lu}\p{Lo}\p{Nd}\p{Lm}\p{Mn}\p{Mc}]--[\p{CWKCF}\p{DI}\p{White_Space}\p{NChar}\u1100-\u11FF\u20D0-\u20FF\uA960-\uA97C\uD7B0-\uD7FB\u{1D100}-\u{1D24F}\u0640\u07FA\u302E\u302F\u3031-\u3035\u303B]][a-z0-9.\-\u00B7ßς\u0375\u05F3\u05F4\u06FD\u06FE\u0F0B\u200C\u200D\u3007\u30FB]]*$/v;
 
-/** All scripts of this Node's Unicode, as in ISO 15924; without Common, Inherited and Unknown. */
+/** Lists the scripts of this Node's Unicode by ISO 15924 code, without Common, Inherited and Unknown. */
 function* scripts(): Generator<string> {
   const letters = 'abcdefghijklmnopqrstuvwxyz';
   for (const one of letters.toUpperCase())
@@ -33,7 +33,7 @@ function isScript(code: string): boolean {
   }
 }
 
-/** Renders `scripts.json`: the ranges of allowed characters with the same scripts (Script_Extensions), by these scripts. */
+/** Renders `scripts.json`: ranges of allowed characters by their scripts (Script_Extensions). */
 function renderScripts(): string {
   const characters = Array.from({ length: 0x11_00_00 }, (_, code) => code)
     .filter((code) => code < 0xd8_00 || code > 0xdf_ff)
@@ -61,7 +61,7 @@ function renderScripts(): string {
   return `${JSON.stringify(table, null, 2)}\n`;
 }
 
-/** A line of the file: a name, and whether UTS #46 with all its checks accepts it. */
+/** A line of the file: a name, and the verdict of UTS #46 with all checks. */
 interface Line {
   readonly source: string;
   /** The result of toUnicode. */
@@ -81,7 +81,7 @@ const testFile = {
   stop: () => undefined,
 };
 
-/** Characters that 13.0 disallows, and that later versions map, ignore or assign. */
+/** Characters that 13.0 disallows but later versions map, ignore or assign. */
 const allowedSince = /[\u04C0\u10A0-\u10C5\u115F\u2132\u3164\u{32931}]/u;
 
 describeInstalled(testFile, (lines) => {
@@ -93,11 +93,11 @@ describeInstalled(testFile, (lines) => {
     const refused: { unicode: string; message: string }[] = [];
     let same = 0;
     for (const { source, unicode, name: aLabels, valid } of lines()) {
-      // No TLD is on sale here, so that a valid name is 404. With one more label, a bare one is a name too.
+      // No TLD is on sale here: a valid name is 404. Another label makes a name of a single label.
       const name = `${source.replace(/[.\u3002\uFF0E\uFF61]$/u, '')}.test`;
       const { status, text } = await ask(app, `/v1/domains/search?domain=${encodeURIComponent(name)}`, { agent });
       expect([400, 404]).toContain(status);
-      // The value, for which a TLD would have to be on sale.
+      // The value, which a search returns only for a TLD on sale.
       if (valid && status === 404)
         expect(toIdnaName(name)).toEqual({
           name: `${aLabels.replace(/\.$/, '')}.test`,
@@ -127,7 +127,7 @@ function toLines(text: string): Line[] {
       .split(';')
       .map(unescape);
     if (line.trim() === '' || line.startsWith('#') || !source.isWellFormed()) return [];
-    // With one more label they are too long.
+    // Another label would make these names too long.
     if (ascii.length > 253 - '.test'.length || source.length > 253 - '.test'.length) return [];
     const whole = unicode || source;
     return [{ source, unicode: whole, name: ascii || whole, valid: ['', '[]'].includes(asciiStatus || status) }];
@@ -140,6 +140,6 @@ function unescape(column: string): string {
   return column.trim().replace(/\\u([0-9A-F]{4})|\\x\{([0-9A-F]+)\}/gi, toCharacter);
 }
 
-test('the table of scripts is that of this version of Node; vitest -u writes it', async () => {
+test('the table of scripts matches this version of Node; vitest -u writes the table', async () => {
   await expect(renderScripts()).toMatchFileSnapshot('../../../server/domains/scripts.json');
 });
