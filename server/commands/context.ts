@@ -18,16 +18,15 @@ import type { Store } from '../store/types.ts';
 export interface ProcessContext {
   readonly out: Writable;
   readonly err: Writable;
-  /** Called only by commands that need a setting, so that --help works with invalid ones. */
+  /** Reads the settings. Not called for --help, which must work with invalid settings. */
   readonly settings: () => Environment;
-  /** The settings of the installation of this machine, if there is one; default those of examples/systemd. */
+  /** The settings file of an installation on this machine; by default the path of examples/systemd. */
   readonly installed?: string;
 }
 
-/** The context of every command. */
 export type Context = ReturnType<typeof createContext>;
 
-/** The result cannot be written: the pipe is closed, or the disk is full. */
+/** The result cannot be written, for instance to a closed pipe or a full disk. */
 export class OutputError extends Error {
   override readonly name = 'OutputError';
   readonly code: string | undefined;
@@ -37,18 +36,18 @@ export class OutputError extends Error {
   }
 }
 
-/** Creates the context of one command, whose name is needed to say how it is run. */
+/** Creates the context of a command. */
 export function createContext(command: string, processContext: ProcessContext) {
   const { out, err, installed = installedSettings } = processContext;
   const isInstalled = existsSync(installed);
-  /** Throws where the settings of an installation are not those of this process: it would act on a store of its own. */
+  /** Throws if this process lacks the settings of the installation: the command would create a second store. */
   const settings = (): Environment => {
     const environment = processContext.settings();
     const names = ['DATA_DIR', 'DATABASE_URL', 'DATA_DIR_FILE', 'DATABASE_URL_FILE'];
     if (!isInstalled || names.some((name) => environment[name])) return environment;
     throw new EnvError(
-      `neither DATA_DIR nor DATABASE_URL is set here, and this machine has an installation: run ` +
-        `\`hosting-api ${command} ...\`, which has the settings of ${installed}`,
+      `neither DATA_DIR nor DATABASE_URL is set, but this machine has an installation: run ` +
+        `\`hosting-api ${command} ...\`, which uses the settings in ${installed}`,
     );
   };
   /** Names commands as the operators of an installation run them. */
@@ -57,24 +56,24 @@ export function createContext(command: string, processContext: ProcessContext) {
   const printNote = (line: string): void => void err.write(`${toText(line)}\n`);
   const print = (text: string): Promise<void> =>
     new Promise((done, fail) => {
-      // Names and labels may come from outside; JSON may hold characters that a terminal acts on.
+      // Names and labels may come from outside; JSON may contain control characters of terminals.
       out.write(`${toText(text)}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
     });
   const onFailure = (error: unknown): void =>
-    printNote(`warning: the end of this change is not in the audit log: ${(error as Error).message}`);
+    printNote(`warning: the outcome of this change is missing in the audit log: ${(error as Error).message}`);
   return {
     settings,
     installed,
     /** Writes a line to stderr, apart from the result. */
     printNote,
-    /** Writes lines of the result to stdout, and waits until they are written; throws an {@link OutputError}. */
+    /** Writes lines of the result to stdout and waits for the write; throws an {@link OutputError}. */
     print,
-    /** Prints a result as JSON, or else its text for people. */
+    /** Prints a result as JSON or as text. */
     show: (json: boolean | undefined, result: unknown, text: string) => print(json ? JSON.stringify(result) : text),
-    /** Makes a change of a key or a server, which is audited; returns whether it was made. */
+    /** Makes an audited change of a key or server; returns false if nothing changed. */
     change: ({ audit }: Store, change: Change, apply: () => Promise<boolean | void | 'exists'>): Promise<boolean> =>
       createAuditedChange({ audit, actor: 'command line', onFailure })(change, apply),
-    /** Opens the configured store, runs some work, and closes the store. Only a command that adds something creates one. */
+    /** Runs work on the configured store; `mayCreate` allows creating a store. */
     withStore: async <Result>(work: (store: Store) => Promise<Result>, mayCreate = false): Promise<Result> => {
       const where = readSettings(StoreSettings, settings());
       const file = resolve(sqliteFileIn(where.DATA_DIR));
@@ -85,7 +84,7 @@ export function createContext(command: string, processContext: ProcessContext) {
         if (!(error instanceof EnvError && error.message.endsWith('(EACCES)'))) throw error;
         throw new EnvError(`${error.message}; run the command as the user who owns ${resolve(where.DATA_DIR)}`);
       });
-      // A new store may mean a wrong folder or user, which otherwise shows only when the server rejects the key.
+      // A new store may mean a wrong folder or user, noticed only later when the server rejects the key.
       const advice = 'the server must use the same DATA_DIR, and run as the user who ran this command';
       if (isNew) printNote(`note: ${file} is new; ${advice}`);
       try {
@@ -97,7 +96,7 @@ export function createContext(command: string, processContext: ProcessContext) {
   };
 }
 
-/** Whether a file does not exist for sure: one in a folder of another user may. */
+/** Returns true if a file surely does not exist; in the folder of another user, a file may exist. */
 function isAbsent(file: string): boolean {
   try {
     return !statSync(file, { throwIfNoEntry: false });
@@ -106,10 +105,10 @@ function isAbsent(file: string): boolean {
   }
 }
 
-/** Redacts the secrets of API keys: a mistyped command must not leave one in a log or on a shared screen. */
+/** Redacts the secrets of API keys: a mistyped command must not leave a secret in a log or on a screen. */
 export const redactKeys = (text: string): string => text.replaceAll(/(hk_[A-Za-z0-9]{12})_[A-Za-z0-9]+/g, '$1_***');
 
-/** Escapes and redacts text from outside, so that it is safe to print. */
+/** Escapes and redacts text from outside for printing. */
 export const toPrintable = (text: string): string => escapeControls(redactKeys(text));
 
 /** Formats rows as columns under a heading. */
@@ -120,18 +119,18 @@ export function formatTable(heading: readonly string[], cells: readonly (readonl
   return lines.map((line) => line.trimEnd()).join('\n');
 }
 
-/** A time in ISO format; null stays null. */
+/** Formats a time in ISO format; null stays null. */
 export const toIso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 
-/** Describes a server that does not exist, with the nearest name; undefined if it exists. */
+/** Describes a missing server, with the nearest name; undefined if the server exists. */
 export async function describeUnknownServer(store: Store, server: ServerName): Promise<string | undefined> {
   if (await store.servers.find(server)) return undefined;
-  // Without a hint if another record is damaged.
+  // No hint if another record is damaged.
   const names = (await store.servers.list().catch(() => [])).map((record) => record.server);
   return `there is no server ${server}${didYouMean(server, names)}`;
 }
 
-/** Creates the parser of an argument; it throws a {@link CommandError} for what `read` returns as undefined. */
+/** Creates a parser of an argument, which throws a {@link CommandError} if `read` returns undefined. */
 export function parser<Value>(message: string, read: (text: string) => Value | undefined): (text: string) => Value {
   return (text) => {
     const value = read(text);
@@ -153,12 +152,12 @@ export function parseServer(text: string): ServerName {
 export function parseScope(text: string): Scope {
   const result = Scope.safeParse(text);
   if (result.success) return result.data;
-  // By edit distance, "write" is nearer to "read" than to "read_write", which it means.
+  // By edit distance, "write" is nearer to "read" than to the intended "read_write".
   const near = text.includes('write') ? scopes.filter((scope) => scope.endsWith('_write')) : scopes;
   throw new CommandError(`unknown scope ${text}${didYouMean(text, near)}; the scopes are ${scopes.join(', ')}`);
 }
 
-/** Parses an id or a whole key, since of a leaked key only the text may be at hand. The secret is not printed. */
+/** Parses an id, or the whole text of a leaked key, without printing the secret. */
 export const parseKeyId = parser(
   'ID must be the 12 letters and digits that keys list shows',
   (text) => /^(?:hk_)?([A-Za-z0-9]{12})(?:_[A-Za-z0-9]*)?$/.exec(text)?.[1],
@@ -167,7 +166,7 @@ export const parseKeyId = parser(
 const Day = z.iso.date();
 const LocalTime = z.iso.datetime({ local: true });
 
-/** Parses a day (its start in UTC) or an ISO time (in UTC if it names no zone) to milliseconds. */
+/** Parses a day (its start in UTC) or an ISO time (default UTC) to milliseconds. */
 export function parseTime(text: string): number | undefined {
   const full = Day.safeParse(text).success ? `${text}T00:00` : text;
   // zod accepts a zone only after seconds.
@@ -183,23 +182,23 @@ export function parseDuration(text: string): number | undefined {
   return digits === undefined ? undefined : Number(digits) * unitMs[unit]!;
 }
 
-/** Parses a time like {@link parseTime}, or a duration before now, to milliseconds. */
+/** Parses a time or a duration before now to milliseconds. */
 export function parsePastTime(text: string): number | undefined {
   const ago = parseDuration(text);
   return ago === undefined ? parseTime(text) : Date.now() - ago;
 }
 
-/** Creates the parser of a repeatable option: its values in order, without duplicates. */
+/** Creates a parser of a repeatable option that collects the values in order, without duplicates. */
 export function repeatable<Value>(parse: (text: string) => Value): (text: string, previous?: Value[]) => Value[] {
   return (text, previous = []) => [...new Set([...previous, parse(text)])];
 }
 
-/** Creates the parser of a one-line text of limited length, for instance a label. */
+/** Creates a parser of a one-line text of limited length, for instance a label. */
 export function textOption(option: string, maximum: number, minimum = 1): (text: string) => string {
   const message = `${option} must have ${minimum} to ${maximum} characters, and no control characters`;
   return parser(message, (text) => {
     if (redactKeys(text) !== text)
-      throw new CommandError(`${option} must not hold an API key, as it is kept and listed`);
+      throw new CommandError(`${option} must not contain an API key: the text is stored and listed`);
     return text.length >= minimum && text.length <= maximum && escapeControls(text) === text ? text : undefined;
   });
 }

@@ -12,66 +12,69 @@ import {
 } from './context.ts';
 import type { Context } from './context.ts';
 
-/** Adds `audit`, which prints the audit log, and `feedback report`. */
+/** Adds `audit` and `feedback report`. */
 export function addReportCommands(program: Command, { withStore, show, printNote }: Context): void {
   program
     .command('audit')
-    .description('Prints the audit log, changes of keys and servers included, the newest last.')
-    .option('--server <game:ID>', 'only of this server', parseServer)
-    .option('--key <ID>', 'only of this API key', parseKeyId)
+    .description('Prints the audit log of actions and of changes to keys and servers, newest last.')
+    .option('--server <game:ID>', 'only entries of this server', parseServer)
+    .option('--key <ID>', 'only entries of this API key', parseKeyId)
     .option(
       '--since <T>',
-      'only from this time on: YYYY-MM-DD, an ISO time, or 24h for the last 24 hours',
+      'only entries from this time on: YYYY-MM-DD, an ISO time, or 24h for the last 24 hours',
       moment('--since'),
     )
-    .option('--until <T>', 'only before this time', moment('--until'))
-    .option('--json', 'print a JSON object a line')
+    .option('--until <T>', 'only entries before this time', moment('--until'))
+    .option('--json', 'print a JSON object per line')
     .action(async ({ json, ...filter }) => {
       await withStore(async (store) => {
         let found = false;
         for await (const entry of store.audit.entries(filter)) {
           found = true;
-          // One by one: a log may be larger than memory, and a pipe slower than the store.
-          await show(json, { ...entry, at: toIso(entry.at) }, render(entry));
+          // One by one: the log may be larger than memory, and a pipe slower than the store.
+          await show(json, { ...entry, at: toIso(entry.at) }, formatEntry(entry));
         }
         if (found || filter.server === undefined) return;
-        // Only a warning, since the log outlives its servers.
+        // Only a warning: the log outlives its servers.
         const warning = await describeUnknownServer(store, filter.server);
         if (warning !== undefined) printNote(`warning: ${warning}`);
       });
     });
   program
     .command('feedback')
-    .description('What readers say of knowledge base articles.')
+    .description('Votes of readers on knowledge base articles.')
     .command('report')
-    .description('Shows which knowledge base articles help least.')
-    .option('--since <T>', 'only votes from this day on: YYYY-MM-DD, or 30d', parseDay)
+    .description('Lists knowledge base articles by votes, least helpful first.')
+    .option('--since <T>', 'only votes from this day on: YYYY-MM-DD, or 30d for the last 30 days', parseDay)
     .option('--json', 'print a JSON array')
     .action(async ({ since, json }) => {
       const votes = await withStore((store) => store.feedback.report({ since }));
-      const sorted = votes.toSorted((one, other) => share(one) - share(other) || other.unhelpful - one.unhelpful);
-      const rows = sorted.map((one) => [
-        `${Math.round(share(one) * 100)} %`,
-        String(one.helpful),
-        String(one.unhelpful),
-        one.path || '(no article of the knowledge base)',
+      const sorted = votes.toSorted((a, b) => share(a) - share(b) || b.unhelpful - a.unhelpful);
+      const rows = sorted.map((article) => [
+        `${Math.round(share(article) * 100)} %`,
+        String(article.helpful),
+        String(article.unhelpful),
+        article.path || '(no article of the knowledge base)',
       ]);
       await show(json, sorted, formatTable(['HELPED', 'YES', 'NO', 'ARTICLE'], rows));
     });
 }
 
 const moment = (option: string) =>
-  parser(`${option} must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or 24h`, (text) => {
-    const time = parsePastTime(text);
-    return time === undefined ? undefined : Math.max(time, 0);
-  });
+  parser(
+    `${option} must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or a duration such as 24h`,
+    (text) => {
+      const time = parsePastTime(text);
+      return time === undefined ? undefined : Math.max(time, 0);
+    },
+  );
 
-const parseDay = parser('--since must be a date (YYYY-MM-DD), or a time such as 30d', (text) => {
+const parseDay = parser('--since must be a date (YYYY-MM-DD), or a duration such as 30d', (text) => {
   const time = parsePastTime(text);
   return time === undefined ? undefined : toIso(time)!.slice(0, 10);
 });
 
-function render({ at, phase, action, server, ms, detail, ...entry }: AuditEntry): string {
+function formatEntry({ at, phase, action, server, ms, detail, ...entry }: AuditEntry): string {
   const { actor: by, keyId: key, ip, requestId: request, outcome } = entry;
   const named = Object.entries({ by, key, ip, request, outcome }).filter(([, value]) => value !== null);
   const parts = [toIso(at), phase, action, server, ...named.map(([name, value]) => `${name}=${value}`)];

@@ -11,10 +11,7 @@ import { addReportCommands } from './reports.ts';
 import { addServersCommands } from './servers.ts';
 import { addStoreCommands } from './store.ts';
 
-/**
- * Runs an operator command; returns the exit status. An error that the operator can fix prints its message and returns 1;
- * any other is thrown.
- */
+/** Runs an operator command and returns the exit status: 1 after a printed error. Throws unexpected errors. */
 export async function runCommandLine(args: readonly string[], processContext: ProcessContext): Promise<number> {
   const { out, err } = processContext;
   // Without a listener, a failed write would end the process before the command reports its outcome.
@@ -22,7 +19,7 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
   const context = createContext(args[0] ?? '', processContext);
   const program = createProgram(
     'operator',
-    'API keys, servers, the audit log, what readers say, the store, the domain search, and what is wrong with the installation.',
+    'Manages API keys, servers and the store; shows the audit log and votes; checks the domain search and the installation.',
     { writeOut: (text) => void out.write(text), writeErr: (text) => void err.write(redactKeys(text)) },
   );
   for (const add of [addKeysCommands, addServersCommands, addReportCommands, addStoreCommands, addDoctorCommands])
@@ -30,7 +27,7 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
   try {
     return await runProgram(program, args);
   } catch (error) {
-    // A closed pipe is no failure: its reader may have read enough.
+    // A closed pipe is not a failure: its reader may have read enough.
     if (error instanceof OutputError && error.code === 'EPIPE') return 0;
     const expected = [OutputError, StoreError, EnvError, ReleaseError, ProviderError];
     if (!expected.some((kind) => error instanceof kind)) throw error;

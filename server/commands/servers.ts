@@ -13,16 +13,20 @@ import type { Context } from './context.ts';
 /** Adds `servers add | list | suspend | resume | remove`. */
 export function addServersCommands(program: Command, context: Context): void {
   const { settings, withStore, change, show, printNote } = context;
-  const servers = program.command('servers').description('Which provider runs a server, and its name there.');
+  const servers = program.command('servers').description('Servers of customers, and their providers.');
   servers
     .command('add')
-    .description('Adds a server, if PROVIDERS_FILE has its provider and the ref is one of that provider.')
+    .description('Adds a server, after checking its provider and ref against PROVIDERS_FILE.')
     .argument('<server>', 'game:ID or vps:ID', parseServer)
-    .option('--provider <NAME>', 'a name of PROVIDERS_FILE', textOption('--provider', 100))
-    .option('--ref <REF>', 'what the provider calls the server', textOption('--ref', 255))
-    .option('--log-file <PATH>', 'its newest log, if not logs/latest.log', textOption('--log-file', 1000))
-    .option('--replace', 'replace the record of a server that exists')
-    .option('--shared', 'allow that other servers have the same provider and ref')
+    .option('--provider <NAME>', 'the name of the provider in PROVIDERS_FILE', textOption('--provider', 100))
+    .option('--ref <REF>', 'the identifier of the server at the provider', textOption('--ref', 255))
+    .option(
+      '--log-file <PATH>',
+      'the latest log of the server; default logs/latest.log',
+      textOption('--log-file', 1000),
+    )
+    .option('--replace', 'replace an existing record')
+    .option('--shared', 'allow other servers with the same provider and ref')
     .option('--json', 'print a JSON object')
     .action(async (server, { logFile = null, replace = false, shared, json, ...flags }) => {
       const provider = requireOption(flags.provider, '--provider');
@@ -31,9 +35,9 @@ export function addServersCommands(program: Command, context: Context): void {
       const record = { server, provider, ref, logFile, ...(shared && { shared: 'yes' as const }) };
       const isChecked = checkRecord(record, settings());
       const outcome = await withStore((store) => put(store, record, replace, change), true);
-      // Not refused: a server may be added on a machine that has only the database.
+      // Only a warning: a server may be added on a machine that has only the database.
       if (!isChecked)
-        printNote(`warning: PROVIDERS_FILE is not set here, so the provider ${provider} and the ref are not checked`);
+        printNote(`warning: PROVIDERS_FILE is not set: the provider ${provider} and the ref are not checked`);
       await show(json, record, `${server} ${outcome}`);
     });
   servers
@@ -45,11 +49,13 @@ export function addServersCommands(program: Command, context: Context): void {
         return { ...record, ...(shared !== 'no' && { shared }), suspended: toIso(suspendedAt) };
       });
       const heading = ['SERVER', 'PROVIDER', 'REF', 'LOG FILE', 'SUSPENDED'];
-      const rows = records.map((one) => [one.server, one.provider, one.ref, one.logFile ?? '', one.suspended ?? '']);
+      const rows = records.map(({ server, provider, ref, logFile, suspended }) => {
+        return [server, provider, ref, logFile ?? '', suspended ?? ''];
+      });
       await show(json, records, formatTable(heading, rows));
     });
   type Apply = (records: Store['servers'], server: ServerName) => Promise<boolean>;
-  /** Adds a command that changes an existing server; `apply` returns false if there is none. */
+  /** Adds a command that changes an existing server; `apply` returns false for a missing server. */
   const addChange = (name: string, done: string, description: string, apply: Apply) =>
     servers
       .command(name)
@@ -63,15 +69,14 @@ export function addServersCommands(program: Command, context: Context): void {
         });
         await show(json, { server }, `${server} is ${done}`);
       });
-  const suspends =
-    'Refuses the keys of a server, for instance an unpaid one, and ends its streams, until it is resumed.';
+  const suspends = 'Suspends a server, for instance an unpaid server: its keys get 403, and its streams end.';
   addChange('suspend', 'suspended', suspends, (records, server) => records.suspend(server, Date.now()));
   addChange('resume', 'resumed', 'Ends the suspension of a server.', (records, server) => records.resume(server));
-  const removes = 'Removes a server; its keys and its audit log stay.';
+  const removes = 'Removes a server, but keeps its keys and audit log.';
   addChange('remove', 'removed', removes, (records, server) => records.remove(server));
 }
 
-/** Throws if the provider or the ref of a record cannot be right. Returns false if PROVIDERS_FILE is not set. */
+/** Throws for an impossible provider or ref of a record. Returns false if PROVIDERS_FILE is not set. */
 function checkRecord(record: NewServer, settings: Environment): boolean {
   const { PROVIDERS_FILE: file } = readSettings(z.object({ PROVIDERS_FILE: z.string().optional() }), settings);
   if (file === undefined) return false;
@@ -82,28 +87,29 @@ function checkRecord(record: NewServer, settings: Environment): boolean {
   return true;
 }
 
-/** Adds a record, or replaces the one that exists if that is allowed. Returns what happened, for people. */
+/** Adds a record, or replaces an existing record if allowed. Returns a description of the change. */
 async function put(store: Store, record: NewServer, mayReplace: boolean, change: Context['change']): Promise<string> {
   const { server, provider, ref, logFile, shared } = record;
-  // A damaged record can be replaced too: there is no other way to repair it.
+  // Replacing a damaged record is the only way to repair it.
   const found = await store.servers.find(server).catch((error: Error) => error);
   if (found instanceof StoreUnreachableError) throw found;
   const existing = found instanceof Error ? undefined : found;
   const isSame = existing?.provider === provider && existing.ref === ref && existing.logFile === logFile;
-  if (isSame && (shared === undefined || shared === existing.shared)) return 'is added already';
+  if (isSame && (shared === undefined || shared === existing.shared)) return 'is already added';
   if (found && !mayReplace) {
-    const reason = existing ? `${server} exists: it is ${describe(existing)}` : (found as Error).message;
-    throw new CommandError(`${reason}; --replace replaces it`);
+    const reason = existing ? `${server} exists with ${describeRecord(existing)}` : (found as Error).message;
+    throw new CommandError(`${reason}; pass --replace to replace the record`);
   }
   const twin = shared === undefined ? await store.servers.findTwin(record) : undefined;
-  if (twin) throw new CommandError(`${describe(twin)} is ${twin.server}; --shared allows it`);
+  if (twin)
+    throw new CommandError(`${twin.server} has ${describeRecord(twin)}; pass --shared to allow a second server`);
   const values = { provider, ref, log_file: logFile, ...(shared && { shared }) };
   await change(store, { action: 'servers add', server, values }, () => store.servers.put(record));
   if (!found) return 'is added';
-  return existing ? `is changed: it was ${describe(existing)}` : 'is changed';
+  return existing ? `is changed from ${describeRecord(existing)}` : 'is changed';
 }
 
-function describe({ provider, ref, logFile }: NewServer): string {
-  const log = logFile === null ? '' : `, with the log file ${logFile}`;
-  return toPrintable(`${ref} of the provider ${provider}${log}`);
+function describeRecord({ provider, ref, logFile }: NewServer): string {
+  const log = logFile === null ? '' : ` and log file ${logFile}`;
+  return toPrintable(`ref ${ref} of provider ${provider}${log}`);
 }

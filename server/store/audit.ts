@@ -6,31 +6,31 @@ import { Time, openTable } from './database.ts';
 import type { Query } from './database.ts';
 
 const pageSize = 1000;
-/** After this time, an entry after an action is written once more. */
+/** Retry writing the entry after an action once, after this time. */
 const retryMs = 2000;
 
 const maxTime = Number.MAX_SAFE_INTEGER;
 
-/** Null is stored as an empty text: these columns were NOT NULL before changes were audited. */
+/** Null is stored as an empty text: these columns were NOT NULL in early versions. */
 const OptionalText = z.string().transform((text) => text || null);
 
-const Entry = z.object({
+const StoredEntry = z.object({
   id: z.int().positive(),
   loggedAt: Time,
-  /** The same in both entries of an action or change; null in entries of versions before. */
+  /** The same in both entries of an action or change; null in entries of early versions. */
   actionId: z.string().nullable(),
   phase: z.enum(['requested', 'finished']),
-  /** Who made a change of a key or a server, for instance `command line`; null for an action of an API key. */
+  /** The author of a change of a key or server, such as `command line`; null for an action of an API key. */
   actor: z.string().nullable(),
-  /** The API key that acted, or that was changed; null for a change of a server. */
+  /** The API key that acted or was changed; null for a change of a server. */
   keyId: OptionalText,
   action: z.string(),
   /** Null for a change of an API key. */
   server: OptionalText.pipe(ServerName.nullable()),
-  /** Null for a change, as is the address. */
+  /** Null for a change, like the address. */
   requestId: OptionalText,
   ip: OptionalText,
-  /** `ok`, a problem code, or `unknown`. Of `requested`: null, or `unknown` if its process ended before. */
+  /** `ok`, a problem code or `unknown`. Of a `requested` entry: null, or `unknown` if the process crashed. */
   outcome: z.string().nullable(),
   ms: Time.nullable(),
   /** The first 64 characters of a console command, or the new values of a change. */
@@ -38,7 +38,7 @@ const Entry = z.object({
 });
 
 /** An entry of the audit log. */
-export type AuditEntry = Readonly<Omit<z.output<typeof Entry>, 'id' | 'loggedAt'> & { at: number }>;
+export type AuditEntry = Readonly<Omit<z.output<typeof StoredEntry>, 'id' | 'loggedAt'> & { at: number }>;
 
 const Action = z.object({
   actionId: z.string(),
@@ -46,35 +46,34 @@ const Action = z.object({
   action: z.string(),
   server: ServerName,
   requestedAt: Time,
-  /** Null without an entry after the action, as is the outcome. */
+  /** Null without an entry after the action, like the outcome. */
   finishedAt: Time.nullable(),
   outcome: z.string().nullable(),
 });
 
-/** An action of an API key: the entry before it, with the time and outcome of the one after it. */
+/** An action of an API key: the entry before the action, with time and outcome of the entry after it. */
 export type ActionRecord = Readonly<z.output<typeof Action>>;
 
 /** A position in the actions of a key. */
 export type ActionPosition = Pick<ActionRecord, 'requestedAt' | 'actionId'>;
 
-/** Which entries are read: of a server, of an API key, from a time on, and before a time. */
 interface AuditFilter {
   readonly server?: ServerName;
   readonly key?: string;
   readonly since?: number;
   readonly until?: number;
-  /** The time from which the age of unfinished actions is counted; default now. */
+  /** The time at which the age of unfinished actions is measured; default now. */
   readonly asOf?: number;
 }
 
-/** An action without an end after this time was lost with its process: more than UPSTREAM_TIMEOUT_SECONDS may be. */
+/** After this time, which exceeds the maximum of UPSTREAM_TIMEOUT_SECONDS, an unfinished action was lost in a crash. */
 const lostAfterMs = 15 * 60_000;
 
-/** Whether an entry has no counterpart, although the action must have ended. */
+/** Matches entries of actions that were lost in a crash. */
 const isLostSql = `entry.phase = 'requested' AND entry.action_id IS NOT NULL AND entry.logged_at < $5 AND NOT EXISTS (
   SELECT 1 FROM hosting_audit AS ended WHERE ended.action_id = entry.action_id AND ended.phase = 'finished')`;
 
-/** Selects the actions of the key $1. Older entries without an action id cannot be joined, and are left out. */
+/** Selects the actions of the key $1, without early entries, which have no action id to join by. */
 const actionsOfKeySql = `SELECT entry.action_id, entry.request_id, entry.action, entry.server,
     entry.logged_at AS requested_at, ended.logged_at AS finished_at, ended.outcome
   FROM hosting_audit AS entry
@@ -85,7 +84,7 @@ const newestFirstSql = 'ORDER BY entry.logged_at DESC, entry.action_id DESC';
 
 /** The audit log, over an open database. */
 export function createAuditRecords(query: Query) {
-  const log = openTable(query, 'hosting_audit', ['id'], Entry);
+  const log = openTable(query, 'hosting_audit', ['id'], StoredEntry);
   const actions = openTable(query, 'hosting_audit', ['action_id'], Action);
   const append = async ({ at, ms, ...entry }: AuditEntry): Promise<void> => {
     const { keyId, server, requestId, ip } = entry;
@@ -94,7 +93,7 @@ export function createAuditRecords(query: Query) {
   };
   return {
     append,
-    /** Writes the entry before an action; returns what writes the one after it, which never rejects. */
+    /** Writes the entry before an action; returns a function that writes the entry after it and never rejects. */
     async begin(
       fields: Omit<AuditEntry, 'actionId' | 'at' | 'phase' | 'outcome' | 'ms'>,
       onFailure: (error: unknown) => void,
@@ -106,15 +105,16 @@ export function createAuditRecords(query: Query) {
         const now = Date.now();
         const write = () => append({ ...entry, at: now, phase: 'finished', outcome, ms: now - started });
         const writeAgain = async (): Promise<void> => {
-          // A restart of PostgreSQL takes about a second. The answer to the first try may be all that was lost.
+          // A restart of PostgreSQL takes about a second.
           await sleep(retryMs);
+          // The first attempt may have succeeded and only its reply was lost.
           const sql = `SELECT 1 FROM hosting_audit WHERE action_id = $1 AND phase = 'finished'`;
           if ((await query(sql, [entry.actionId])).length === 0) await write();
         };
         await write().catch(writeAgain).catch(onFailure);
       };
     },
-    /** When the last entry of a power action on a server was written, if that was after a time. */
+    /** Returns the time of the last entry of a power action on a server, if later than a time. */
     async lastPowerAction(server: ServerName, after: number): Promise<number | undefined> {
       const [row] = await query(
         `SELECT MAX(logged_at) AS last FROM hosting_audit
@@ -123,7 +123,7 @@ export function createAuditRecords(query: Query) {
       );
       return Time.nullish().parse(row?.['last']) ?? undefined;
     },
-    /** Streams the entries that match a filter, the newest last. Only one page is in memory. */
+    /** Streams the entries that match a filter, newest last, with one page in memory. */
     async *entries({ server, key, since = 0, until = maxTime, asOf = Date.now() }: AuditFilter) {
       const filters = Object.entries({ server, key_id: key }).filter(([, value]) => value !== undefined);
       const conditions = filters.map(([column], index) => `AND ${column} = $${index + 6}`).join(' ');
@@ -149,7 +149,7 @@ export function createAuditRecords(query: Query) {
       const [row] = await query(sql, [keyId, requestId]);
       return row && actions.parse(row);
     },
-    /** Reads actions of a key, newest first, that are older than a position. */
+    /** Reads actions of a key before a position, newest first. */
     async actionsOf(
       keyId: string,
       limit: number,
@@ -158,7 +158,7 @@ export function createAuditRecords(query: Query) {
       const sql = `${actionsOfKeySql} AND (entry.logged_at, entry.action_id) < ($2, $3) ${newestFirstSql} LIMIT $4`;
       return (await query(sql, [keyId, requestedAt, actionId, limit])).map(actions.parse);
     },
-    /** Removes the entries before a time, a page at a time, so that other writes do not wait long. */
+    /** Removes the entries before a time in pages, to keep other writes from waiting. */
     async purge(before: number): Promise<void> {
       let removed;
       do {
@@ -167,7 +167,7 @@ export function createAuditRecords(query: Query) {
             SELECT id FROM hosting_audit WHERE logged_at < $1 ORDER BY logged_at, id LIMIT ${pageSize}) RETURNING id`,
           [before],
         );
-        // A page of SQLite takes milliseconds of the event loop.
+        // With SQLite, a page blocks the event loop for milliseconds.
         await nextTurn();
       } while (removed.length === pageSize);
     },

@@ -15,7 +15,7 @@ export interface Connection {
   readonly close: () => Promise<void>;
 }
 
-/** An open database with the tables of this version, or of a later one that only added to them. */
+/** An open database with the tables of this version, or of a compatible later version. */
 export interface Database extends Connection {
   /** The versions of the tables before and after the start. */
   readonly versions: { readonly from: number; readonly to: number };
@@ -35,15 +35,15 @@ export interface Dialect {
   readonly beginMigration: readonly string[];
 }
 
-/** The store cannot be used. The message is for operators, and holds no secret and no record. */
+/** The store cannot be used. The message is for operators, without secrets and records. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
 }
 
-/** The database does not answer, or refuses a statement. The health of the store reports it, not each caller. */
+/** The database is unreachable or refuses a statement. The health of the store logs this error, not each caller. */
 export class StoreUnreachableError extends StoreError {
   constructor(message: string) {
-    // The message names the cause. A stack for each failed call would fill the log.
+    // The message is enough: a stack for each failed call would fill the log.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message);
@@ -51,17 +51,17 @@ export class StoreUnreachableError extends StoreError {
   }
 }
 
-/** An integer of a database as a number, if it is exact. */
+/** Converts an integer of a database to a number, if exact. */
 export const toSafeNumber = (integer: bigint | string): bigint | string | number =>
   Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
 
-/** A short reason for an operator: the code of a failed system call, or the message of a library. */
+/** Returns a short reason for operators: the code of a system call, or the message of a library. */
 export function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return code === undefined || code.startsWith('ERR_') ? message : code;
 }
 
-/** The settings of the store, named as their environment variables. */
+/** The settings of the store, named like their environment variables. */
 export const StoreSettings = z.object({
   DATA_DIR: z.string().default('.data').describe('Where SQLite and the logs of local servers are kept.'),
   DATABASE_URL: z
@@ -78,7 +78,7 @@ export type StoreSettings = z.infer<typeof StoreSettings>;
 /** Milliseconds since 1970. */
 export const Time = z.int().nonnegative();
 
-/** Opens a table: fields in snake case, lists as JSON. An invalid record is a {@link StoreError} with its `key`. */
+/** Opens a table: columns in snake case, lists as JSON. An invalid record is a {@link StoreError} with its `key`. */
 export function openTable<Schema extends z.ZodType>(
   query: Query,
   name: string,
@@ -105,7 +105,7 @@ export function openTable<Schema extends z.ZodType>(
   };
   return {
     parse,
-    /** Selects records; `rest` follows the table name in the SELECT statement. */
+    /** Selects records; `rest` follows the name of the table. */
     async select(rest: string, values: readonly Value[] = []): Promise<z.output<Schema>[]> {
       return (await query(`SELECT * FROM ${name} ${rest}`, values)).map(parse);
     },
@@ -113,11 +113,11 @@ export function openTable<Schema extends z.ZodType>(
       const [row] = await query(`SELECT * FROM ${name} ${rest} LIMIT 1`, values);
       return row && parse(row);
     },
-    /** Runs a statement; false if it changes nothing. */
+    /** Runs a statement; returns whether a record changed. */
     change,
-    /** Adds a record; false if the clause for a conflict leaves it out. */
+    /** Adds a record; returns false on a conflict that `onConflict` ignores. */
     insert,
-    /** Adds a record, or changes these fields of the one with its key; false if a condition on that one is not met. */
+    /** Adds a record or updates these fields of an existing record; returns false if that record fails the condition. */
     put(fields: Parameters<typeof insert>[0], condition = 'true'): Promise<boolean> {
       const set = Object.keys(fields).map((field) => `${toColumn(field)} = excluded.${toColumn(field)}`);
       return insert(fields, `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${set.join(', ')} WHERE ${condition}`);

@@ -5,15 +5,15 @@ import type { StoreSettings } from './database.ts';
 import { openStore } from './index.ts';
 
 const everyMs = 1000;
-/** A store that has not answered a check after this time counts as unreachable. */
+/** The time limit of a check. */
 const checkMs = 3000;
 const repeatMs = 30_000;
-/** An outage ends after this time without a failure: most checks only read, and may be answered while writes fail. */
+/** An outage ends after this time without a failure: most checks only read and may pass while writes fail. */
 const quietMs = 5000;
 
 const secondsSince = (since: number): number => Math.round((Date.now() - since) / 1000);
 
-/** Creates the health of a store. Failures are logged once for all calls: at first, every 30 s, and at their end. */
+/** Tracks the health of a store; logs an outage at its start, every 30 s and at its end. */
 export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
   let answers = true;
   let outage: { since: number; failures: number; lastFailureAt: number; loggedAt: number } | undefined;
@@ -64,7 +64,7 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
   };
 }
 
-/** Opens the store of a server, and its health, which is not watched yet; both are closed with the server. */
+/** Opens the store of a server and its health, without watching yet; both close with the server. */
 export async function openWatchedStore(base: { env: StoreSettings; log: Logger; opened: AsyncDisposableStack }) {
   const { env, log, opened } = base;
   const health = createStoreHealth(log);
@@ -74,11 +74,11 @@ export async function openWatchedStore(base: { env: StoreSettings; log: Logger; 
   return { store, answers: health.answers, watch: () => health.watch(() => store.check()) };
 }
 
-/** Logs a failure, except a store that does not answer: its health logs that once for all calls. */
+/** Logs a failure, except an unreachable store, which the health of the store logs. */
 export const reportTo = (log: Logger) => (message: string) => (error: unknown) => {
   if (!(error instanceof StoreUnreachableError)) log.error({ err: error }, message);
 };
 
-/** Logs the loss of the outcome of an action, also while the store does not answer. */
+/** Logs the lost outcome of an action, even while the store is unreachable. */
 export const reportLoss = (log: Logger) => (message: string) => (error: unknown) =>
   log.error(error instanceof StoreUnreachableError ? { reason: error.message } : { err: error }, message);

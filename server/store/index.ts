@@ -10,12 +10,12 @@ import { StoreError, StoreUnreachableError, Time, openTable } from './database.t
 import type { Query, Row, StoreSettings, Value } from './database.ts';
 import { openSqlite } from './sqlite.ts';
 
-/** The state that instances share: each operation is atomic, and seen by the next call. Throws if it cannot be read. */
+/** The state shared by instances; each operation is atomic and visible to the next call. */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
 const writeEveryMs = 10_000;
 
-/** The calls of the database: the text of the statement, which holds no values, and why it failed, if it did. */
+/** Database calls: the statement, without values, and the error of a failed call. */
 export const endedQueries = createEvent<{
   readonly sql: string;
   readonly ms: number;
@@ -27,7 +27,7 @@ export const sqliteFileIn = (dataDir: string): string => join(dataDir, 'hosting.
 
 const ignore = (): void => undefined;
 
-/** Opens and migrates the store; throws a StoreError or EnvError. `onUnreachable` gets each error of the connection. */
+/** Opens and migrates the store; `onUnreachable` gets connection errors. Throws a StoreError or EnvError. */
 export async function openStore(
   { DATA_DIR, DATABASE_URL: url }: StoreSettings,
   onUnreachable: (error: StoreUnreachableError) => void = ignore,
@@ -60,12 +60,12 @@ export async function openStore(
     audit: createAuditRecords(query),
     feedback: createFeedbackRecords(query),
     streamTokens: createStreamTokenRecords(query),
-    /** The limits that all instances share; undefined with SQLite, which has one instance. */
+    /** The rate limits shared by all instances; undefined with SQLite, which has one instance. */
     limits: postgres?.createLimits(query, url!),
-    /** Reads a row; every 10 s, and after a failure, writes one, which a database may refuse. Throws then. */
+    /** Reads a row, or writes a row every 10 s and after a failure: a database may refuse writes. */
     async check(): Promise<void> {
       const read = 'SELECT version FROM hosting_migrations LIMIT 1';
-      // The caller counts the failures of checks.
+      // The caller counts failed checks.
       if (performance.now() < nextWriteAt) return void (await run(read, [], ignore));
       const write = `INSERT INTO hosting_health (id, written_at) VALUES (1, $1)
         ON CONFLICT (id) DO UPDATE SET written_at = excluded.written_at`;
@@ -107,7 +107,7 @@ type ApiKeyChange = {
   readonly [Field in 'label' | 'servers' | 'scopes' | 'expiresAt']: ApiKeyRecord[Field] | undefined;
 };
 
-/** Whether a key is neither revoked nor expired at the time $2; `isActive` of the keys says the same of a record. */
+/** SQL twin of `isActive` ($2 = now). */
 const isActiveSql = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)';
 
 const minuteMs = 60 * 1000;
@@ -120,23 +120,23 @@ export function createApiKeyRecords(query: Query) {
   const findActive = (label: string, now: number) =>
     keys.find(`WHERE label = $1 AND ${isActiveSql} ORDER BY created_at, id`, [label, now]);
   return {
-    /** Finds the oldest key with a label that is neither revoked nor expired. */
+    /** Finds the oldest active key with a label. */
     findActive,
     create: (key: ApiKeyRecord) => keys.insert(key),
-    /** Finds a key by id and, if given, the hash of a secret: an unknown id and a wrong secret take the same time. */
+    /** Finds a key by id and, optionally, the hash of a secret, in the same time for an unknown id and a wrong secret. */
     find: (id: string, secretHash?: string) =>
       secretHash === undefined
         ? keys.find('WHERE id = $1', [id])
         : keys.find('WHERE id = $1 AND $2 IN (secret_hash, previous_hash)', [id, secretHash]),
     list: () => keys.select('ORDER BY created_at, id'),
-    /** Creates a key unless an active one has its label, which is returned. Of several callers, one creates it. */
+    /** Creates a key, or returns the active key with the same label. Of several callers, one creates a key. */
     async createIfAbsent(key: ApiKeyRecord): Promise<ApiKeyRecord | undefined> {
       const { label, createdAt: now } = key;
-      // The key that exists may end between the statements, but hardly ten times.
+      // The existing key may end between the statements, but hardly ten times.
       for (let attempt = 0; attempt < 10; attempt += 1) {
         const existing = await findActive(label, now);
         if (existing) return existing;
-        // A key that has ended, or that has another label by now, gives up its claim.
+        // Release the claim of a key that has ended or has another label by now.
         await query(
           `UPDATE hosting_api_keys SET claimed_label = NULL
             WHERE claimed_label = $1 AND NOT (label = $1 AND ${isActiveSql})`,
@@ -145,9 +145,9 @@ export function createApiKeyRecords(query: Query) {
         const claim = { ...key, claimedLabel: label };
         if (await keys.insert(claim, 'ON CONFLICT (claimed_label) DO NOTHING')) return undefined;
       }
-      throw new StoreError('a key with this label is created and ended again and again');
+      throw new StoreError('could not claim the label after 10 attempts: it keeps being created and revoked');
     },
-    /** Changes a key; false if there is none with this id that is not revoked. */
+    /** Changes a key; returns false if the key is missing or revoked. */
     async update(id: string, { label, servers, scopes, expiresAt }: ApiKeyChange): Promise<boolean> {
       const columns = {
         label,
@@ -160,16 +160,16 @@ export function createApiKeyRecords(query: Query) {
       const sql = `UPDATE hosting_api_keys SET ${set} WHERE id = $1 AND revoked_at IS NULL`;
       return await keys.change(sql, [id, ...changed.map(([, value]) => value!)]);
     },
-    /** Gives a key a new secret, and keeps the old one until `previousUntil`; false if there is no such key. */
+    /** Gives a key a new secret and keeps the old secret until `previousUntil`; returns false if the key is missing. */
     rotate: (id: string, secretHash: string, previousUntil: number) =>
       keys.change(
         `UPDATE hosting_api_keys SET previous_hash = secret_hash, previous_until = $3, secret_hash = $2 WHERE id = $1`,
         [id, secretHash, previousUntil],
       ),
-    /** Revokes a key for good; false if there is no such key, true even if it was already revoked. */
+    /** Revokes a key for good, also repeatedly; returns false if the key is missing. */
     revoke: (id: string, at: number) =>
       keys.change('UPDATE hosting_api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1', [id, at]),
-    /** Stores the last use of a key once a minute. It waits at most 200 ms; later failures are not reported. */
+    /** Stores the last use of a key once a minute. Waits at most 200 ms; later failures are ignored. */
     async touch(id: string, at: number): Promise<void> {
       const minute = Math.floor(at / minuteMs) * minuteMs;
       if ((touched.get(id) ?? -1) >= minute) return;
@@ -192,55 +192,55 @@ const Server = z.object({
   ref: z.string().min(1),
   /** The path of the newest log of a game server; null for the provider's default. */
   logFile: z.string().min(1).nullable(),
-  /** Since when its keys are refused, for instance because it is not paid for. */
+  /** While suspended, for instance unpaid, the keys of the server are rejected. */
   suspendedAt: Time.nullable(),
-  /** Whether other servers may have the same provider and ref; `unconfirmed` if a migration found that they have. */
+  /** `yes` if other servers may have the same provider and ref; `unconfirmed` if a migration found such servers. */
   shared: z.enum(['no', 'yes', 'unconfirmed']).default('no'),
 });
 
 /** The provider of a customer's server, and the server's identifier there. */
 export type ServerRecord = Readonly<z.output<typeof Server>>;
 
-/** A server that is to be added. */
+/** A server to add. */
 export type NewServer = Omit<ServerRecord, 'suspendedAt' | 'shared'> & Partial<Pick<ServerRecord, 'shared'>>;
 
 /** The customers' servers, over an open database. */
 export function createServerRecords(query: Query) {
   const servers = openTable(query, 'hosting_servers', ['server'], Server);
   return {
-    /** Adds or replaces a server. A suspended one stays so. Throws if another that is not shared is the same one. */
+    /** Adds or replaces a server, but keeps a suspension. Throws if another unshared server has the same ref. */
     put: ({ server, provider, ref, logFile, shared = 'no' }: NewServer) =>
       servers.put({ server, provider, ref, logFile, shared }),
     findTwin: ({ server, provider, ref }: Pick<ServerRecord, 'server' | 'provider' | 'ref'>) =>
       servers.find('WHERE provider = $1 AND ref = $2 AND server <> $3 ORDER BY server', [provider, ref, server]),
     find: (server: ServerName) => servers.find('WHERE server = $1', [server]),
-    /** Finds which of some servers exist and are not suspended. */
+    /** Finds the servers that exist and are not suspended. */
     async findOpen(names: readonly ServerName[]): Promise<ReadonlySet<string>> {
       const marks = ['NULL', ...names.map((_, at) => `$${at + 1}`)].join(', ');
       const open = await servers.select(`WHERE suspended_at IS NULL AND server IN (${marks})`, names);
       return new Set(open.map(({ server }) => server));
     },
     list: () => servers.select('ORDER BY server'),
-    /** Suspends a server; false if there is none, true even if it was already suspended. */
+    /** Suspends a server, also repeatedly; returns false if the server is missing. */
     suspend: (server: ServerName, at: number) =>
       servers.change('UPDATE hosting_servers SET suspended_at = COALESCE(suspended_at, $2) WHERE server = $1', [
         server,
         at,
       ]),
-    /** Ends the suspension of a server; false if there is no such server. */
+    /** Ends the suspension of a server; returns false if the server is missing. */
     resume: (server: ServerName) =>
       servers.change('UPDATE hosting_servers SET suspended_at = NULL WHERE server = $1', [server]),
     remove: (server: ServerName) => servers.change('DELETE FROM hosting_servers WHERE server = $1', [server]),
   };
 }
 
-/** The valid tokens that a key may have; a further one ends the oldest. */
+/** The maximum number of valid tokens of a key; another token ends the oldest. */
 const maxLiveTokens = 200;
 
 const StreamToken = z.object({
   tokenHash: Hash,
   keyId: z.string().min(1),
-  /** The hash of the key's secret that requested it. The token ends with that secret. */
+  /** The hash of the requesting secret of the key; the token ends with that secret. */
   secretHash: Hash,
   server: ServerName,
   mode: z.enum(['read', 'read_write']),
@@ -254,7 +254,7 @@ export type StreamTokenRecord = Readonly<z.output<typeof StreamToken>>;
 function createStreamTokenRecords(query: Query) {
   const tokens = openTable(query, 'hosting_stream_tokens', ['id'], StreamToken);
   return {
-    /** Adds a token. Beyond 200 valid ones of its key, the oldest are removed. */
+    /** Adds a token, and removes the oldest valid tokens of the key beyond 200. */
     async add(token: StreamTokenRecord): Promise<void> {
       await tokens.insert(token);
       await query(
@@ -264,7 +264,7 @@ function createStreamTokenRecords(query: Query) {
         [token.keyId, token.issuedAt],
       );
     },
-    /** Finds a token by its hash, also an expired one that is not purged yet. */
+    /** Finds a token by its hash, even if expired and not yet purged. */
     find: (tokenHash: string) => tokens.find('WHERE token_hash = $1', [tokenHash]),
     async purge(before: number): Promise<void> {
       await query('DELETE FROM hosting_stream_tokens WHERE expires_at < $1', [before]);
@@ -274,13 +274,13 @@ function createStreamTokenRecords(query: Query) {
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** The response to a request with an Idempotency-Key; its body is as sent. */
+/** The response to a request with an Idempotency-Key. */
 export interface IdempotentAnswer {
   readonly status: number;
   readonly body: string;
 }
 
-/** The first request with an Idempotency-Key; its times are in milliseconds since 1970. */
+/** The first request with an Idempotency-Key. */
 export interface IdempotentClaim {
   readonly apiKeyId: string;
   readonly key: string;
@@ -293,9 +293,9 @@ export interface IdempotentClaim {
 const State = z
   .object({
     fingerprint: z.string(),
-    /** Of the first request; null if an earlier version of the program stored it. */
+    /** The id of the first request; null in records of early versions. */
     requestId: z.string().nullable(),
-    /** After it, a request without an answer has crashed with an unknown outcome. */
+    /** A request without an answer at this time has crashed, with an unknown outcome. */
     deadline: Time,
     status: z.int().min(100).max(599).nullable(),
     body: z.string().nullable(),
@@ -312,7 +312,7 @@ function createIdempotencyRecords(query: Query) {
   const states = openTable(query, 'hosting_idempotency', ['api_key_id', 'idempotency_key'], State);
   const unanswered = 'WHERE api_key_id = $1 AND idempotency_key = $2 AND status IS NULL';
   return {
-    /** Claims a key: exactly one of several callers gets `begun`, and runs. Records older than 24 h are ignored. */
+    /** Claims a key; exactly one of several callers gets `begun`. Records older than 24 h are ignored. */
     async begin({ apiKeyId, key, fingerprint, requestId, now, deadline }: IdempotentClaim) {
       // The record may be released between the two statements, but hardly ten times.
       for (let attempt = 0; attempt < 10; attempt += 1) {
@@ -324,9 +324,9 @@ function createIdempotencyRecords(query: Query) {
         const state = await states.find('WHERE api_key_id = $1 AND idempotency_key = $2', [apiKeyId, key]);
         if (state) return state;
       }
-      throw new StoreError('an Idempotency-Key is claimed and released again and again');
+      throw new StoreError('could not claim the Idempotency-Key after 10 attempts: it keeps being released');
     },
-    /** Stores the response to replay. The first one is never overwritten, since a client may have received it. */
+    /** Stores the response to replay, never overwriting a response that a client may have received. */
     async finish(apiKeyId: string, key: string, { status, body }: IdempotentAnswer): Promise<void> {
       const sql = `UPDATE hosting_idempotency SET status = $3, body = $4 ${unanswered}`;
       await query(sql, [apiKeyId, key, status, body]);
@@ -348,7 +348,7 @@ export type ArticleVotes = Readonly<z.output<typeof Votes>>;
 function createFeedbackRecords(query: Query) {
   const votes = openTable(query, 'hosting_feedback', ['path'], Votes);
   return {
-    /** Counts a vote anonymously: for the path of an article, empty if it names none, on a day in UTC (YYYY-MM-DD). */
+    /** Counts an anonymous vote by path (or '') and day in UTC (YYYY-MM-DD). */
     async count({ path, day, helpful }: { path: string; day: string; helpful: boolean }): Promise<void> {
       await query(
         `INSERT INTO hosting_feedback (path, day, helpful, unhelpful) VALUES ($1, $2, $3, $4)
@@ -358,7 +358,7 @@ function createFeedbackRecords(query: Query) {
         [path, day, helpful ? 1 : 0, helpful ? 0 : 1],
       );
     },
-    /** The votes on each article, from a day on or all. */
+    /** Sums the votes on each article, optionally from a day on. */
     async report({ since = '' }: { since?: string | undefined }): Promise<ArticleVotes[]> {
       const rows = await query(
         `SELECT path, CAST(SUM(helpful) AS BIGINT) AS helpful, CAST(SUM(unhelpful) AS BIGINT) AS unhelpful

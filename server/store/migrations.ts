@@ -3,17 +3,17 @@ import { StoreError } from './database.ts';
 
 /** The statements that migrate the tables to the next version. */
 export type Migration = ((dialect: Dialect) => readonly string[]) & {
-  /** The first version of the program that can use the result; by default only those that have the migration. */
+  /** The oldest version of the program that can use the result; by default the version with this migration. */
   readonly minVersion?: number;
 };
 
-/** Declares that programs from a version on can use the result of a migration: it only adds what they can ignore. */
+/** Declares that older programs can use the result of a migration, from `minVersion` on. */
 const usableFrom = (minVersion: number, migration: Migration): Migration => Object.assign(migration, { minVersion });
 
-/** The condition of the entries before an action of an API key; those of changes have an actor. */
+/** Matches entries before an action of an API key; entries of changes have an actor. */
 const isActionSql = `phase = 'requested' AND actor IS NULL AND action_id IS NOT NULL`;
 
-/** All migrations in order, from version 1. Never change a released one: add another. */
+/** All migrations in order, from version 1. Never change a released migration; add another. */
 export const migrations: readonly Migration[] = [
   ({ text, integer, sequence, tableEnd }) => [
     `CREATE TABLE hosting_api_keys (
@@ -88,12 +88,12 @@ export const migrations: readonly Migration[] = [
       expires_at ${integer} NOT NULL
     )${tableEnd}`,
     'CREATE INDEX hosting_stream_tokens_key ON hosting_stream_tokens (key_id, expires_at)',
-    // The signing secret of earlier stream tokens: a backup must hold nothing that opens anything.
+    // The signing secret of early stream tokens: a backup must not grant access.
     'DROP TABLE hosting_secrets',
     `ALTER TABLE hosting_servers ADD COLUMN suspended_at ${integer}`,
     `ALTER TABLE hosting_audit ADD COLUMN actor ${text}`,
   ],
-  // Only PostgreSQL uses it: with SQLite there is one instance, which counts in memory.
+  // Used only with PostgreSQL: with SQLite, a single instance counts in memory.
   usableFrom(4, ({ text, integer, createUnlogged, tableEnd }) => [
     `${createUnlogged} hosting_limits (
       name ${text} NOT NULL,
@@ -107,11 +107,11 @@ export const migrations: readonly Migration[] = [
     'CREATE INDEX hosting_audit_action ON hosting_audit (action_id)',
   ]),
   usableFrom(4, ({ text }) => [
-    // What became of an action, and the actions of a key, newest first: audit.ts has the same conditions.
+    // Action status, and the actions of a key, newest first: audit.ts has the same conditions.
     `CREATE INDEX hosting_audit_activity ON hosting_audit (key_id, logged_at, action_id) WHERE ${isActionSql}`,
     `CREATE INDEX hosting_audit_request ON hosting_audit (key_id, request_id, logged_at, action_id) WHERE ${isActionSql}`,
     `ALTER TABLE hosting_idempotency ADD COLUMN request_id ${text}`,
-    // The label of a key that was created if no other had it; of two at the same time, one is refused.
+    // The label of a key created with --if-absent; of two concurrent keys, one is refused.
     `ALTER TABLE hosting_api_keys ADD COLUMN claimed_label ${text}`,
     'CREATE UNIQUE INDEX hosting_api_keys_claimed_label ON hosting_api_keys (claimed_label)',
   ]),
@@ -121,7 +121,7 @@ export const migrations: readonly Migration[] = [
       written_at ${integer} NOT NULL
     )${tableEnd}`,
   ]),
-  // Two servers with the same provider and ref were possible: an operator confirms or corrects those that exist.
+  // Early versions allowed servers with the same provider and ref: an operator confirms or corrects existing twins.
   usableFrom(4, ({ text }) => [
     `ALTER TABLE hosting_servers ADD COLUMN shared ${text} NOT NULL DEFAULT 'no'`,
     `UPDATE hosting_servers SET shared = 'unconfirmed' WHERE (provider, ref) IN (
@@ -130,14 +130,14 @@ export const migrations: readonly Migration[] = [
   ]),
 ];
 
-/** Migrates the tables over one exclusive connection; several processes may at once. Throws a {@link StoreError}. */
+/** Migrates the tables over an exclusive connection, safely in several processes at once. Throws a {@link StoreError}. */
 export async function migrate(
   query: Query,
   dialect: Dialect,
   list: readonly Migration[] = migrations,
   now: () => number = Date.now,
 ): Promise<Database['versions']> {
-  // Checked without a lock first: an up-to-date database then needs neither a write lock nor the CREATE privilege.
+  // Check without a lock first: an up-to-date database needs neither a write lock nor the CREATE privilege.
   const exists = (await query(dialect.findMigrations)).length > 0;
   const from = exists ? await readSchemaVersion(query, list.length) : 0;
   let version = from;
@@ -164,7 +164,7 @@ export async function migrate(
   return { from, to: version };
 }
 
-/** Runs work in a transaction, which waits for others of its kind; it is rolled back if the work fails. */
+/** Runs work in a transaction, one at a time; rolls back if the work fails. */
 export async function inTransaction<Result>(query: Query, dialect: Dialect, work: () => Promise<Result>) {
   for (const statement of dialect.beginMigration) await query(statement);
   try {
@@ -177,7 +177,7 @@ export async function inTransaction<Result>(query: Query, dialect: Dialect, work
   }
 }
 
-/** Reads the version of the tables; throws a {@link StoreError} if a program that supports `supported` cannot use it. */
+/** Reads the version of the tables; throws a {@link StoreError} if a program of version `supported` cannot use them. */
 export async function readSchemaVersion(query: Query, supported: number = migrations.length): Promise<number> {
   const [row] = await query('SELECT COALESCE(MAX(version), 0) AS version FROM hosting_migrations');
   const version = Number(row?.['version']);
@@ -185,7 +185,7 @@ export async function readSchemaVersion(query: Query, supported: number = migrat
   const [newest] = await query('SELECT MAX(COALESCE(min_version, version)) AS needed FROM hosting_migrations');
   if (Number(newest?.['needed']) <= supported) return version;
   throw new StoreError(
-    `a newer version of this program wrote the database (its tables have version ${version}, this program supports ` +
-      `${supported}): update the program, or restore the backup from before the update`,
+    `a newer version of this program wrote the database (tables of version ${version}, supported up to ${supported}): ` +
+      'update the program, or restore the backup from before the update',
   );
 }

@@ -10,37 +10,37 @@ const connections = 8;
 const connectMs = 5000;
 const statementMs = 5000;
 const migrationMs = 60_000;
-/** The server aborts slow statements; after this additional time, the connection counts as lost. */
+/** After this time beyond the timeout of a statement, the connection counts as lost. */
 const networkMs = 2000;
 
 /** The SQL dialect of PostgreSQL. */
 export const postgresDialect: Dialect = {
   integer: 'BIGINT',
-  // The same order of text on all databases, independent of their locale.
+  // The same order of text in all databases, independent of their locale.
   text: 'TEXT COLLATE "C"',
   sequence: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
   createUnlogged: 'CREATE UNLOGGED TABLE',
   tableEnd: '',
   findMigrations: `SELECT 1 WHERE to_regclass('hosting_migrations') IS NOT NULL`,
-  // An arbitrary number that no other program should use in the same database: "hosting" in ASCII.
+  // An arbitrary lock number, unlikely in other programs: "hosting" in ASCII.
   beginMigration: ['BEGIN ISOLATION LEVEL READ COMMITTED', 'SELECT pg_advisory_xact_lock(29395939242896999)'],
 };
 
-/** Opens a PostgreSQL database for any number of instances. Throws a {@link StoreError} without any part of the URL. */
+/** Opens a PostgreSQL database for any number of instances. Throws a {@link StoreError} without parts of the URL. */
 export async function openPostgres(url: string): Promise<Database> {
-  // Over a separate connection, since its transaction may wait long for another instance.
+  // On a separate connection: the transaction may wait long for another instance.
   const versions = await withConnection(url, (query) => migrate(query, postgresDialect));
   const pool = new Pool({ ...settings(url, statementMs), max: connections, idleTimeoutMillis: 60_000 });
-  // An idle connection was lost: the next statement opens another.
+  // Ignore a lost idle connection: the next statement opens another.
   pool.on('error', () => undefined);
   let closed: Promise<void> | undefined;
-  return { query: createQuery(pool), versions, close: () => (closed ??= pool.end()) };
+  return { query: createPostgresQuery(pool), versions, close: () => (closed ??= pool.end()) };
 }
 
-/** Connects to a database for reading alone. Throws a {@link StoreError}. */
+/** Opens a read-only connection to a database. Throws a {@link StoreError}. */
 export async function readPostgres(url: string): Promise<Connection> {
   const client = await connect(url, statementMs);
-  const query = createQuery(client);
+  const query = createPostgresQuery(client);
   try {
     await query('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY');
   } catch (error) {
@@ -50,11 +50,11 @@ export async function readPostgres(url: string): Promise<Connection> {
   return { query, close: () => client.end() };
 }
 
-/** Runs work that may take long over a connection of its own, which transactions need. */
+/** Runs long work on a dedicated connection, which transactions need. */
 export async function withConnection<Result>(url: string, work: (query: Query) => Promise<Result>): Promise<Result> {
   const client = await connect(url, migrationMs);
   try {
-    return await work(createQuery(client));
+    return await work(createPostgresQuery(client));
   } finally {
     await client.end().catch(() => undefined);
   }
@@ -67,7 +67,7 @@ async function connect(url: string, timeoutMs: number): Promise<Client> {
     await client.connect();
     return client;
   } catch (error) {
-    throw toStoreError(error);
+    throw toPostgresError(error);
   }
 }
 
@@ -83,48 +83,48 @@ function settings(url: string, timeoutMs: number): ClientConfig {
   };
 }
 
-/** The parsers of `pg`, except for BIGINT, which `pg` returns as text. */
+/** Parses BIGINT as a number, which `pg` returns as text. */
 const getTypeParser: typeof types.getTypeParser = (...[id, format]: Parameters<typeof types.getTypeParser>) =>
   id === types.builtins.INT8 ? toSafeNumber : types.getTypeParser(id, format);
 
-function createQuery(connection: Pick<Client, 'query'>): Query {
+function createPostgresQuery(connection: Pick<Client, 'query'>): Query {
   return async (sql, values = []) => {
     try {
       return (await connection.query<Record<string, unknown>>(sql, [...values])).rows;
     } catch (error) {
-      throw toStoreError(error);
+      throw toPostgresError(error);
     }
   };
 }
 
-/** SQLSTATE classes whose messages describe statements and the server; others may quote values, users or hosts. */
+/** SQLSTATE classes with safe messages; other messages may quote values, users or hosts. */
 const safeClasses = /^(?:25|40|42|53|54|55|57)/;
 
-/** SQLSTATE classes of statements that do not fit the tables: the database works. */
+/** SQLSTATE classes of invalid statements: the database itself works. */
 const statementClasses = /^(?:22|23|42)/;
 
-function toStoreError(error: unknown): StoreError {
+function toPostgresError(error: unknown): StoreError {
   const { code, message } = error as NodeJS.ErrnoException;
   let reason = safeClasses.test(code ?? '') ? `${message} (${code})` : `error ${code}`;
-  // Errors of the client are fixed texts, but they must never quote the URL.
-  if (code === undefined) reason = /[/@]/.test(message) ? 'it cannot be reached' : message;
-  else if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(code)) reason = `it cannot be reached (${code})`;
+  // Errors of the client are constant texts, but must never quote the URL.
+  if (code === undefined) reason = /[/@]/.test(message) ? 'the server cannot be reached' : message;
+  else if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(code)) reason = `the server cannot be reached (${code})`;
   else if (code.startsWith('28')) reason = `the server refuses the user or the password (${code})`;
-  else if (code.startsWith('3D')) reason = `the server does not have it (${code})`;
+  else if (code.startsWith('3D')) reason = `the server does not have this database (${code})`;
   const Kind = statementClasses.test(code ?? '') ? StoreError : StoreUnreachableError;
   return new Kind(`the PostgreSQL database cannot be used: ${reason}`);
 }
 
-/** Slow on purpose: a known address and its hash must not help to guess the password. */
+/** Slow on purpose: a known address and its hash must not help in guessing the password. */
 const deriveKey = promisify(scrypt);
 
-/** The database's clock: read again where it is used, since a statement may wait for the row. */
+/** The clock of the database, read at each use: a statement may wait for the row. */
 const nowUs = 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)';
 
-/** A bucket that is this much further from full than its capacity is of a clock that was set back: it starts over. */
+/** A bucket further from full than its capacity and this time is a relic of a clock that was set back. */
 const maxSkewUs = 60_000_000;
 
-/** One statement on one row (generic cell rate algorithm): all instances count in turn. A refusal changes nothing. */
+/** Generic cell rate algorithm in a statement on one row: instances count in turn. A refusal changes nothing. */
 const consumeSql = `
   WITH consumed AS (
     INSERT INTO hosting_limits AS bucket (name, key_hash, full_at)
@@ -143,20 +143,20 @@ const consumeSql = `
     WHERE name = $1 AND key_hash = $2 AND NOT EXISTS (SELECT FROM consumed)`;
 
 /**
- * The token buckets of all instances, over the open PostgreSQL database of a URL. The keys, some of which are addresses
- * of clients, are stored as hashes. Their secret comes from the password of the URL, since one in the database would
- * give the addresses to anyone who reads it. So all instances must have the same password.
+ * Creates token buckets shared by all instances. Keys, such as addresses of clients, are stored as hashes. The secret of
+ * the hash comes from the password of the URL, not from the database, whose readers could reveal the addresses. All
+ * instances must have the same password.
  */
 export function createLimits(query: Query, url: string) {
   const secret = deriveKey(URL.parse(url)?.password || url, 'hosting_limits', 32) as Promise<Buffer>;
   return {
-    /** Consumes a token. `fullUs` is the time until the bucket is full again; all times are in microseconds. */
+    /** Consumes a token. `fullUs` is the time in microseconds until the bucket is full. */
     async consume(name: string, key: string, { tokenUs, capacityUs }: { tokenUs: number; capacityUs: number }) {
       const keyHash = createHmac('sha256', await secret)
         .update(key)
         .digest('base64url');
       const [row] = await query(consumeSql, [name, keyHash, tokenUs, capacityUs]);
-      // Another instance inserted the row first, and its burst is used up.
+      // Another instance inserted the row first and used up the burst.
       if (!row) return { allowed: false, fullUs: capacityUs };
       return { allowed: row['allowed'] === true, fullUs: Number(row['full_us']) };
     },

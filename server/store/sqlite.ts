@@ -10,11 +10,11 @@ import type { Connection, Database, Dialect, Query, Row, Value } from './databas
 import { StoreError, StoreUnreachableError, reasonOf, toSafeNumber } from './database.ts';
 import { migrate } from './migrations.ts';
 
-/** How long a call waits for a lock of another process, with the wait for the calls before it. */
-const waitMs = 10_000;
-/** How often the WAL is written back: a copy of the file alone then lacks at most this much. */
+/** The maximum wait of a call for the lock of another process, including the calls before it. */
+const lockWaitMs = 10_000;
+/** The interval of checkpoints: a copy without the WAL lacks at most this much. */
 const checkpointMs = 30_000;
-/** Calls beyond this number fail at once, so that a lock that is never released does not fill the memory. */
+/** Fail further calls at once: a lock that is never released must not fill the memory. */
 const maxWaiting = 1000;
 
 /** The SQL dialect of SQLite. */
@@ -28,7 +28,7 @@ export const sqliteDialect: Dialect = {
   beginMigration: ['BEGIN IMMEDIATE'],
 };
 
-/** Opens a file, which processes may share; a new one is for its owner only. Throws a {@link StoreError}. */
+/** Opens a file, which processes may share; a new file is for its owner only. Throws a {@link StoreError}. */
 export async function openSqlite(file: string): Promise<Database> {
   const database = await connectSqlite(file);
   try {
@@ -39,21 +39,21 @@ export async function openSqlite(file: string): Promise<Database> {
   }
 }
 
-/** Opens a file without migrating it; throws a {@link StoreError}. */
+/** Opens a file without migrating it. Throws a {@link StoreError}. */
 export async function connectSqlite(file: string): Promise<Connection> {
-  const connection = open(file);
+  const connection = openFile(file);
   let identity: string | undefined;
   const assertSame = (): void => {
     if (!connection.isOpen || identity === undefined || readIdentity(file) === identity) return;
-    throw new Error('it was deleted or replaced while it was open; put it back, or restart');
+    throw new Error('the file was deleted or replaced while open; restore the file, or restart');
   };
-  const query = createQuery(connection, file, assertSame);
+  const query = createSqliteQuery(connection, file, assertSame);
   const checkpoint = (): void => {
     try {
       assertSame();
       connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     } catch {
-      // Another process reads or writes: the next time is soon enough. The next call reports all else.
+      // Another process reads or writes: the next checkpoint is soon enough. Other errors recur at the next call.
     }
   };
   const timer = setInterval(checkpoint, checkpointMs).unref();
@@ -64,7 +64,7 @@ export async function connectSqlite(file: string): Promise<Connection> {
   try {
     await query('PRAGMA journal_mode = WAL');
     await query('PRAGMA synchronous = FULL');
-    // The first read opens the -wal and -shm files, which then stay as long as the connection.
+    // The first read opens the -wal and -shm files, which exist as long as the connection.
     await query('SELECT COUNT(*) FROM sqlite_schema');
     identity = readIdentity(file);
   } catch (error) {
@@ -74,44 +74,44 @@ export async function connectSqlite(file: string): Promise<Connection> {
   return { query, close };
 }
 
-/** Opens an existing file for reading alone, without leaving -wal and -shm files. Throws a {@link StoreError}. */
+/** Opens an existing file read-only, without leaving -wal and -shm files. Throws a {@link StoreError}. */
 export function readSqlite(file: string): Connection {
   const url = pathToFileURL(file);
-  // Without a WAL, no other process has it open.
+  // Without a WAL, no other process has the file open.
   if (!existsSync(`${file}-wal`)) url.searchParams.set('immutable', '1');
   try {
     const connection = new DatabaseSync(url, { readOnly: true, readBigInts: true, timeout: 0 });
-    return { query: createQuery(connection, file), close: async () => connection.close() };
+    return { query: createSqliteQuery(connection, file), close: async () => connection.close() };
   } catch (error) {
-    throw toStoreError(error, file);
+    throw toSqliteError(error, file);
   }
 }
 
-/** The inodes of the database: once it is replaced, a revocation by another process would have no effect here. */
+/** If the file is replaced while open, we would keep reading the old inode and miss revocations. */
 function readIdentity(file: string): string {
   return ['', '-wal', '-shm']
-    .map((end) => statSync(file + end, { throwIfNoEntry: false }))
+    .map((suffix) => statSync(file + suffix, { throwIfNoEntry: false }))
     .map((found) => (found ? `${found.dev}:${found.ino}` : 'none'))
     .join(' ');
 }
 
-function open(file: string): DatabaseSync {
+function openFile(file: string): DatabaseSync {
   try {
     createFolder(dirname(file), 0o700);
     createOwnFile(file);
     return new DatabaseSync(file, {
-      // SQLite would block the event loop while it waits for a lock.
+      // SQLite would block the event loop while waiting for a lock.
       timeout: 0,
       enableForeignKeyConstraints: true,
-      // Otherwise a number above 2^53 throws an error that quotes it, and does not name the record.
+      // Otherwise a number above 2^53 throws an error that quotes the number and omits the record.
       readBigInts: true,
     });
   } catch (error) {
-    throw toStoreError(error, file);
+    throw toSqliteError(error, file);
   }
 }
 
-/** Creates a file with mode 600, which -wal and -shm files inherit; SQLite would use the umask. */
+/** Creates a file with mode 600, inherited by its -wal and -shm files; SQLite would use the umask. */
 export function createOwnFile(file: string): void {
   const isNew = !existsSync(file);
   const descriptor = openSync(file, 'a', 0o600);
@@ -123,7 +123,7 @@ export function createOwnFile(file: string): void {
   closeSync(descriptor);
 }
 
-function createQuery(connection: DatabaseSync, file: string, assertSame?: () => void): Query {
+function createSqliteQuery(connection: DatabaseSync, file: string, assertSame?: () => void): Query {
   const statements = new Map<string, StatementSync>();
   /** Runs a statement; undefined while another connection holds the lock. */
   const attempt = (sql: string, values: readonly Value[]): Row[] | undefined => {
@@ -139,42 +139,42 @@ function createQuery(connection: DatabaseSync, file: string, assertSame?: () => 
       const { errcode = 0 } = error as { errcode?: number };
       // SQLITE_BUSY or SQLITE_LOCKED, the low byte of the extended code.
       if ([5, 6].includes(errcode & 0xff)) return undefined;
-      throw toStoreError(error, file);
+      throw toSqliteError(error, file);
     }
   };
   const runWhenFree = async (sql: string, values: readonly Value[], deadline: number): Promise<Row[]> => {
     for (;;) {
       const rows = attempt(sql, values);
       if (rows) return rows;
-      if (performance.now() > deadline) throw toStoreError(new Error('database is locked'), file);
-      // Random, so that waiting processes do not retry at the same time.
+      if (performance.now() > deadline) throw toSqliteError(new Error('database is locked'), file);
+      // Random: waiting processes must not retry at the same time.
       await delay(5 + Math.random() * 20);
     }
   };
-  // Only the first waiting call tries again, so the cost does not grow with their number.
+  // Only the first waiting call retries: the cost does not grow with the number of calls.
   const queue = pLimit(1);
   return async (sql, values = []) => {
-    const deadline = performance.now() + waitMs;
+    const deadline = performance.now() + lockWaitMs;
     // In WAL mode a read does not wait for writes.
     const rows = sql.startsWith('SELECT ') ? attempt(sql, values) : undefined;
     if (rows) return rows;
-    if (queue.pendingCount >= maxWaiting) throw toStoreError(new Error('too many calls wait for its lock'), file);
+    if (queue.pendingCount >= maxWaiting) throw toSqliteError(new Error('too many calls wait for the lock'), file);
     return queue(runWhenFree, sql, values, deadline);
   };
 }
 
 const toValue = (value: unknown): unknown => (typeof value === 'bigint' ? toSafeNumber(value) : value);
 
-/** Runs a statement, in which `$1` is the name of a parameter. Throws the error of SQLite. */
+/** Runs a statement with parameters `$1`, `$2`. Throws the error of SQLite. */
 export function runNow(statement: StatementSync, values: readonly Value[] = []): Row[] {
   const rows = statement.all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value])));
   return rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toValue(value)])));
 }
 
-/** SQLite's messages name tables and columns, never what is in them. */
-function toStoreError(error: unknown, file: string): StoreError {
+/** Converts an error of SQLite, whose messages contain names of tables and columns, never values. */
+function toSqliteError(error: unknown, file: string): StoreError {
   const { errcode = 0 } = error as { errcode?: number };
   const text = `the database ${file} cannot be used: ${reasonOf(error)}`;
-  // SQLITE_ERROR, _CONSTRAINT, _MISMATCH and _RANGE: the database works, but the statement does not fit its tables.
+  // SQLITE_ERROR, _CONSTRAINT, _MISMATCH and _RANGE: the statement is invalid, but the database works.
   return [1, 19, 20, 25].includes(errcode & 0xff) ? new StoreError(text) : new StoreUnreachableError(text);
 }

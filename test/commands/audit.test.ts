@@ -20,7 +20,7 @@ async function createLog(): Promise<CommandLine> {
   return line;
 }
 
-test('--json prints one object a line, with ISO times', async () => {
+test('--json prints an object per line, with ISO times', async () => {
   const line = await createLog();
   expect(await readAudit(line)).toEqual([
     { ...auditEntry(), at: '2026-11-20T12:00:00.000Z' },
@@ -75,8 +75,14 @@ test('--since accepts a duration before now', async () => {
 });
 
 test.each([
-  [['--since', 'yesterday'], '--since must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or 24h\n'],
-  [['--until', 'now'], '--until must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or 24h\n'],
+  [
+    ['--since', 'yesterday'],
+    '--since must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or a duration such as 24h\n',
+  ],
+  [
+    ['--until', 'now'],
+    '--until must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or a duration such as 24h\n',
+  ],
   [['--key', 'one'], 'ID must be the 12 letters and digits that keys list shows\n'],
   [['--server', 'survival'], 'malformed server survival: it must be game:<id> or vps:<id>\n'],
   [['--sinec', '24h'], "unknown option '--sinec' (Did you mean --since?)\n"],

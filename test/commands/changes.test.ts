@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { create, createCommandLine, createKey, damage, readAudit } from './run-command.ts';
 
-/** The entries of the audit log without their times. */
+/** Reads the entries of the audit log, without times. */
 async function readChanges(...args: Parameters<typeof readAudit>): Promise<Record<string, unknown>[]> {
   return (await readAudit(...args)).map(({ at, ms, actionId, ...entry }) => {
     expect(actionId).toMatch(/^[\da-f-]{36}$/);
@@ -13,7 +13,7 @@ async function readChanges(...args: Parameters<typeof readAudit>): Promise<Recor
 
 const byOperator = { actor: 'command line', requestId: null, ip: null };
 
-/** The two entries of a change: before and after it. */
+/** The entries before and after a change. */
 function changed(action: string, fields: Record<string, unknown>, outcome = 'ok'): Record<string, unknown>[] {
   const entry = { ...byOperator, keyId: null, server: null, detail: null, action, ...fields };
   return [
@@ -37,7 +37,7 @@ test('every change of a key is audited before and after', async () => {
   ]);
 });
 
-test('a changed key is audited with what was given, and a key that exists is no change', async () => {
+test('a change of a key is audited with the given values, and --if-absent for an existing key is not', async () => {
   const line = await createCommandLine();
   const { id: keyId } = await createKey(line, '--label', 'a');
   await createKey(line, '--label', 'a', '--if-absent');
@@ -66,7 +66,7 @@ test('every change of a server is audited before and after', async () => {
   expect(await readChanges(line, '--server', server)).toEqual(expected);
 });
 
-test('a change that fails is audited too, and nothing is changed if the log cannot be written', async () => {
+test('a failed change is audited too, and without a writable log nothing changes', async () => {
   const line = await createCommandLine();
   const { id: keyId } = await createKey(line);
   await line.run('keys', 'revoke', 'AbCdEfGhIj01');
@@ -88,7 +88,7 @@ test('a change that fails is audited too, and nothing is changed if the log cann
   expect(await line.store.servers.list()).toEqual([]);
 });
 
-test('the text of the log names who made a change', async () => {
+test('the text of the log names the author of a change', async () => {
   const line = await createCommandLine();
   await line.run('servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r');
   const [requested, finished] = (await line.run('audit')).stdout.split('\n');
@@ -96,7 +96,7 @@ test('the text of the log names who made a change', async () => {
   expect(finished).toMatch(/finished {2}servers add {2}game:a {2}by=command line {2}outcome=ok {2}\d+ms {2}"provider/);
 });
 
-test('no change puts a secret of a key into the log', async () => {
+test('the log contains no secret of a key', async () => {
   const line = await createCommandLine();
   const { id, key } = await createKey(line);
   const { stdout } = await line.run('keys', 'rotate', id);

@@ -5,7 +5,7 @@ import { createCommandLine, createKey, damage } from './run-command.ts';
 const evil = 'x\u009B2J\u0085\u007F\u202E\u2028\n\u001B[31my';
 const escaped = String.raw`x\u009b2J\u0085\u007f\u202e\u2028\u000a\u001b[31my`;
 
-/** A store with a key, a server, an audit entry and a vote whose texts were changed to act on a terminal. */
+/** Creates a store with control characters in a key, a server, an audit entry and a vote. */
 async function createEvil() {
   const line = await createCommandLine();
   await createKey(line, '--label', 'label');
@@ -20,7 +20,7 @@ async function createEvil() {
 }
 
 test.each([[['keys', 'list']], [['servers', 'list']], [['audit']], [['feedback', 'report']]])(
-  '%j prints no character that acts on the terminal, neither in a table nor as JSON',
+  '%j prints no control character, neither in a table nor as JSON',
   async (args) => {
     const line = await createEvil();
     const table = await line.run(...args);
@@ -40,7 +40,7 @@ test.each([[['keys', 'list']], [['servers', 'list']], [['audit']], [['feedback',
   },
 );
 
-test('an error does not act on the terminal either', async () => {
+test('an error prints no control character', async () => {
   const line = await createEvil();
   const replaced = await line.run('servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r');
   expect(replaced.stderr).toContain(escaped);

@@ -40,7 +40,7 @@ test('an invalid --since is refused', async () => {
   const { run } = await createVotes();
   const { stderr, status } = await run('feedback', 'report', '--since', 'yesterday');
   expect({ stderr, status }).toEqual({
-    stderr: '--since must be a date (YYYY-MM-DD), or a time such as 30d\n',
+    stderr: '--since must be a date (YYYY-MM-DD), or a duration such as 30d\n',
     status: 1,
   });
 });

@@ -25,7 +25,7 @@ test('agrees with the server about every endpoint, key and server', async () => 
   ];
   const wrong: unknown[] = [];
   let compared = 0;
-  // The reads of all keys come first: after an action, a read of a state waits.
+  // Reads of all keys come first: after an action, a read of a state waits.
   for (const name of endpointNames) {
     for (const key of keys) {
       const record = await world.store.apiKeys.find(key.split('_')[1]!);
@@ -34,7 +34,7 @@ test('agrees with the server about every endpoint, key and server', async () => 
         ? ['mine', 'paused', 'gone', 'theirs'].map((server) => target.replace('/mine/', `/${server}/`))
         : [target];
       const other = methodsOf(name).includes('POST') ? 'GET' : 'POST';
-      const questions = [...targets.map((one) => [method, one] as const), [other, targets[0]!] as const];
+      const questions = [...targets.map((path) => [method, path] as const), [other, targets[0]!] as const];
       for (const [asked, path] of questions) {
         const answer = await ask(app, path, { ...usual, method: asked, headers });
         const explained = await explain(world.store, record!, { method: asked, path });
@@ -42,7 +42,7 @@ test('agrees with the server about every endpoint, key and server', async () => 
         const { error = 'allowed' } = (answer.status < 400 || !isJson ? {} : JSON.parse(answer.text)) as {
           error?: string;
         };
-        // The key has no action with the id of the target: the handler itself says so, which is not asked here.
+        // The 404 for an unknown action comes from the handler, which does not run here.
         const ownAnswer = name === 'getAction' && answer.status === 404;
         const expected = ownAnswer ? 200 : answer.status;
         const code = ownAnswer ? 'allowed' : isJson ? error : explained.code;
@@ -107,7 +107,7 @@ describe('the reason', () => {
     expect({ status, stderr }).toEqual({ status: expected.startsWith('200') ? 0 : 1, stderr: '' });
   });
 
-  test('of a key that has ended is when and how', async () => {
+  test('of an expired or revoked key has the time', async () => {
     const line = await createCommandLine();
     const { id, key } = await createKey(line);
     const explained = async () => (await line.run('keys', 'explain', key, 'GET', '/v1/hosting/activity')).stdout;
@@ -120,7 +120,7 @@ describe('the reason', () => {
   });
 });
 
-test('changes nothing, and sends nothing', async () => {
+test('changes and sends nothing', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const key = await world.issueKey();
   const id = key.split('_')[1]!;
@@ -133,7 +133,7 @@ test('changes nothing, and sends nothing', async () => {
   expect(await world.store.apiKeys.find(id)).toEqual(before);
 });
 
-test('a store that cannot be read is an error, not an answer', async () => {
+test('an unreadable store is an error, not an answer', async () => {
   const line = await createCommandLine();
   const { id } = await createKey(line);
   damage(line, `UPDATE hosting_api_keys SET scopes = 'damaged'`);
@@ -146,9 +146,9 @@ test.each([
   [['missing00000', 'GET', '/v1/plans'], 'no API key has the id missing00000\n'],
   [['short', 'GET', '/v1/plans'], 'ID must be the 12 letters and digits that keys list shows\n'],
   [['missing00000', 'START', '/v1/plans'], 'METHOD must be one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\n'],
-  [['missing00000', 'GET', 'v1/plans'], 'PATH must begin with /, and hold neither spaces nor characters beyond ASCII'],
-  [['missing00000', 'GET', '/v1/a b'], 'PATH must begin with /, and hold neither spaces nor characters beyond ASCII'],
-  [['missing00000', 'GET', '/v1/\r\nX: y'], 'PATH must begin with /, and hold neither spaces nor characters'],
+  [['missing00000', 'GET', 'v1/plans'], 'PATH must begin with /, without spaces and characters beyond ASCII'],
+  [['missing00000', 'GET', '/v1/a b'], 'PATH must begin with /, without spaces and characters beyond ASCII'],
+  [['missing00000', 'GET', '/v1/\r\nX: y'], 'PATH must begin with /, without spaces and characters'],
   [['missing00000', 'GET'], "missing required argument 'path'\n"],
 ])('%j is refused in one line', async (args, message) => {
   const line = await createCommandLine();

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { create, createCommandLine, createKey, onlyKey, refused, succeeded } from './run-command.ts';
 
 describe('keys update', () => {
-  test('replaces what is given, and keeps all else, the secret included', async () => {
+  test('replaces the given values and keeps the others, including the secret', async () => {
     const line = await createCommandLine();
     await line.store.servers.put({ server: 'vps:1', provider: 'p', ref: 'r', logFile: null });
     const { id } = await createKey(line, '--label', 'one');
@@ -20,37 +20,37 @@ describe('keys update', () => {
     expect(await onlyKey(line)).toEqual({ ...after, label: '' });
   });
 
-  test('warns of what has no effect, only if it is what is changed', async () => {
+  test('warns of changed servers and scopes without effect', async () => {
     const line = await createCommandLine();
     const { id } = await createKey(line);
     expect((await line.run('keys', 'update', id, '--label', 'x')).stderr).toBe('');
     expect((await line.run('keys', 'update', id, '--server', 'vps:9')).stderr.split('\n')).toEqual([
-      'warning: game-power:read has no effect, as the key has no game:<id> server',
+      'warning: game-power:read has no effect: the key has no game:<id> server',
       'warning: there is no server vps:9; add it with servers add',
       '',
     ]);
     expect((await line.run('keys', 'update', id, '--scope', 'game-logs:read')).stderr).toBe(
-      'warning: game-logs:read has no effect, as the key has no game:<id> server\n',
+      'warning: game-logs:read has no effect: the key has no game:<id> server\n',
     );
   });
 
-  test('gives an expired key another end, and warns if it stays expired', async () => {
+  test('extends an expired key, and warns if the key stays expired', async () => {
     const line = await createCommandLine();
     const { id } = await createKey(line);
     await line.store.apiKeys.update(id, { ...unchanged, expiresAt: 1000 });
     expect(await line.run('keys', 'update', id, '--label', 'x')).toMatchObject({
       status: 0,
-      stderr: `warning: API key ${id} has expired; --expires gives it another end\n`,
+      stderr: `warning: API key ${id} has expired; pass --expires to extend it\n`,
     });
     expect((await line.run('keys', 'update', id, '--expires', '2999-12-31')).stderr).toBe('');
     expect((await onlyKey(line)).expiresAt).toBe(Date.parse('2999-12-31'));
   });
 
-  test('refuses a revoked or unknown key, and a change of nothing', async () => {
+  test('refuses a revoked or unknown key, and a command without changes', async () => {
     const line = await createCommandLine();
     const { id } = await createKey(line);
     expect((await line.run('keys', 'update', id)).stderr).toBe(
-      'nothing to change: give --server, --scope, --label or --expires\n',
+      'nothing to change: pass --server, --scope, --label or --expires\n',
     );
     const near = `${id.slice(0, -1)}${id.endsWith('x') ? 'y' : 'x'}`;
     expect((await line.run('keys', 'update', near, '--label', 'x')).stderr).toBe(
@@ -68,7 +68,7 @@ describe('keys update', () => {
     await line.run('keys', 'revoke', id);
     const before = await onlyKey(line);
     expect(await line.run('keys', 'update', id, '--label', 'x')).toMatchObject(
-      refused(`API key ${id} is revoked: create a new one\n`),
+      refused(`API key ${id} is revoked: create a new key\n`),
     );
     expect(await onlyKey(line)).toEqual(before);
   });
@@ -77,7 +77,7 @@ describe('keys update', () => {
 describe('keys create --if-absent', () => {
   const args = ['--label', 'service 4711', '--if-absent'];
 
-  test('creates a key once, and then says that it exists, without its text', async () => {
+  test('creates a key once, then reports the existing key without its text', async () => {
     const line = await createCommandLine();
     const first = await line.run(...create, ...args);
     expect(first.stdout).toMatch(/^hk_\w+\n$/);
@@ -85,13 +85,13 @@ describe('keys create --if-absent', () => {
     for (let time = 0; time < 3; time += 1) {
       const { status, stdout, stderr } = await line.run(...create, ...args);
       expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
-      expect(stderr).toContain(`API key ${id} with the label "service 4711" exists, so none is created\n`);
-      expect(stderr).not.toContain('its servers');
+      expect(stderr).toContain(`API key ${id} with the label "service 4711" exists: no key is created\n`);
+      expect(stderr).not.toContain('other servers');
     }
     expect((await onlyKey(line)).id).toBe(id);
   });
 
-  test('says so in JSON, with the key as it is, and how to change it', async () => {
+  test('prints the existing key as JSON, with a warning if its values differ', async () => {
     const line = await createCommandLine();
     const shown = { label: 'service 4711', servers: ['game:a'], scopes: ['game-power:read'], expires: null };
     const first = await createKey(line, ...args);
@@ -100,10 +100,11 @@ describe('keys create --if-absent', () => {
     const other = ['keys', 'create', '--server', 'game:a', '--scope', 'game-logs:read', ...args, '--json'];
     const { stdout, stderr } = await line.run(...other);
     expect(JSON.parse(stdout)).toEqual({ id: first.id, key: null, created: false, ...shown });
-    expect(stderr).toContain(`warning: its servers, scopes or end are others: keys update ${first.id} changes them\n`);
+    const warning = 'this key has other servers, scopes or expiry; to change them, run keys update';
+    expect(stderr).toContain(`warning: ${warning} ${first.id}\n`);
   });
 
-  test('creates a new key after the old one is revoked or has expired', async () => {
+  test('creates a new key after the old key is revoked or has expired', async () => {
     const line = await createCommandLine();
     const ids = [];
     ids.push((await createKey(line, ...args)).id);
@@ -115,7 +116,7 @@ describe('keys create --if-absent', () => {
     expect(await createKey(line, ...args)).toMatchObject({ id: ids[2], created: false });
   });
 
-  test('of several at the same time creates one', async () => {
+  test('creates a single key in concurrent commands', async () => {
     const line = await createCommandLine();
     const shown = await Promise.all(Array.from({ length: 8 }, () => createKey(line, ...args)));
     expect(new Set(shown.map(({ id }) => id)).size).toBe(1);
@@ -127,7 +128,7 @@ describe('keys create --if-absent', () => {
     const line = await createCommandLine();
     for (const label of [[], ['--label=']]) {
       expect(await line.run(...create, '--if-absent', ...label)).toEqual(
-        refused('--label is missing: --if-absent looks for it\n'),
+        refused('--label is required with --if-absent\n'),
       );
     }
     expect(await line.store.apiKeys.list()).toEqual([]);

@@ -61,17 +61,19 @@ describe('keys list', () => {
     await line.store.apiKeys.create({ ...(await onlyKey(line)), id: 'expired00000', expiresAt: 1_000 });
     expect((await line.run('keys', 'list')).stdout).toContain('expired00000  expired 1970-01-01T00:00:01.000Z');
     const rotated = await line.run('keys', 'rotate', 'expired00000');
-    expect(rotated).toMatchObject(refused('API key expired00000 has expired: create a new one\n'));
+    expect(rotated).toMatchObject(refused('API key expired00000 has expired: create a new key\n'));
   });
 });
 
 describe('keys rotate', () => {
-  test('creates a new secret, and the old one ends at once', async () => {
+  test('creates a new secret, and ends the old secret at once', async () => {
     const line = await createCommandLine();
     const { id, key } = await createKey(line, '--label', 'x');
     const { status, stdout, stderr } = await line.run('keys', 'rotate', id);
     expect(status).toBe(0);
-    expect(stderr).toContain(`API key ${id} has a new secret; the old one is no longer valid; it never expires.`);
+    expect(stderr).toContain(
+      `API key ${id} has a new secret; the old secret is no longer valid; the key never expires.`,
+    );
     expect(stdout).not.toBe(`${key}\n`);
     const record = await onlyKey(line);
     expect(parseApiKey(stdout.trim())).toEqual({ id, secretHash: record.secretHash });
@@ -98,7 +100,7 @@ describe('keys rotate', () => {
     expect(previousUntil).toBeLessThanOrEqual(after + ms);
   });
 
-  test('warns that the overlap ends an older secret, and does not exceed the expiry of the key', async () => {
+  test('warns if a second rotation ends an older secret, and limits the overlap to the expiry of the key', async () => {
     const line = await createCommandLine();
     const { id } = await createKey(line, '--expires', new Date(Date.now() + 48 * hour).toISOString());
     const first = await line.run('keys', 'rotate', id, '--overlap', '24h');
@@ -106,8 +108,8 @@ describe('keys rotate', () => {
     const { previousUntil, expiresAt } = await onlyKey(line);
     const second = await line.run('keys', 'rotate', id, '--overlap', '7d');
     expect(second.stderr.split('\n')).toEqual([
-      `warning: the secret before the last rotation was valid until ${new Date(previousUntil!).toISOString()}, and ends now`,
-      expect.stringContaining(`the old one is valid until ${new Date(expiresAt!).toISOString()};`),
+      `warning: the secret before the last rotation was valid until ${new Date(previousUntil!).toISOString()} and ends now`,
+      expect.stringContaining(`the old secret is valid until ${new Date(expiresAt!).toISOString()};`),
       '',
     ]);
   });
@@ -117,7 +119,7 @@ describe('keys rotate', () => {
     const { id } = await createKey(line);
     for (const overlap of ['24', '1w', '-1h', '1.5h', 'h', '']) {
       expect(await line.run('keys', 'rotate', id, `--overlap=${overlap}`)).toMatchObject(
-        refused('--overlap must be a time such as 90s, 15m, 24h or 7d\n'),
+        refused('--overlap must be a duration such as 90s, 15m, 24h or 7d\n'),
       );
     }
     const near = `${id.slice(0, -1)}${id.endsWith('x') ? 'y' : 'x'}`;
@@ -125,22 +127,22 @@ describe('keys rotate', () => {
       refused(`no API key has the id ${near} (did you mean "${id}"?)\n`),
     );
     await line.run('keys', 'revoke', id);
-    expect(await line.run('keys', 'rotate', id)).toMatchObject(refused(`API key ${id} is revoked: create a new one\n`));
+    expect(await line.run('keys', 'rotate', id)).toMatchObject(refused(`API key ${id} is revoked: create a new key\n`));
   });
 });
 
 describe('keys revoke', () => {
-  test('revokes a key by its id, or by a full leaked key, which it does not print', async () => {
+  test('revokes a key by its id or by its leaked text, without printing the text', async () => {
     const line = await createCommandLine();
-    const [one, other] = [await createKey(line), await createKey(line)];
-    expect(await line.run('keys', 'revoke', one.id)).toEqual(succeeded(`API key ${one.id} is revoked\n`));
+    const [first, other] = [await createKey(line), await createKey(line)];
+    expect(await line.run('keys', 'revoke', first.id)).toEqual(succeeded(`API key ${first.id} is revoked\n`));
     const { stdout, stderr } = await line.run('keys', 'revoke', other.key);
     expect(stdout + stderr).toBe(`API key ${other.id} is revoked\n`);
     for (const { revokedAt } of await line.store.apiKeys.list()) expect(revokedAt).toBeGreaterThan(0);
-    expect(await line.json('keys', 'revoke', one.id, '--json')).toEqual({ id: one.id });
+    expect(await line.json('keys', 'revoke', first.id, '--json')).toEqual({ id: first.id });
   });
 
-  test('revokes a key whose record is damaged, and refuses one that does not exist', async () => {
+  test('revokes a key with a damaged record, and refuses a missing key', async () => {
     const line = await createCommandLine();
     const { id } = await createKey(line);
     damage(line, `UPDATE hosting_api_keys SET scopes = 'damaged'`);

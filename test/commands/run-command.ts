@@ -8,10 +8,10 @@ import { runProgram, temporaryFolder } from '../helpers/project.ts';
 import type { CommandResult } from '../helpers/project.ts';
 import { openTestStore } from '../store/target.ts';
 
-/** The operator's command line with a store for one test. */
+/** The operator's command line with the store of a test. */
 export type CommandLine = Awaited<ReturnType<typeof createCommandLine>>;
 
-/** Creates an empty store, in a SQLite file unless the settings name another database. */
+/** Creates an empty store, in SQLite unless the settings have another database. */
 export async function createCommandLine(settings: Readonly<Record<string, string>> = {}) {
   const env: Readonly<Record<string, string>> = { DATA_DIR: join(temporaryFolder(), 'data'), ...settings };
   const store = await openTestStore(env);
@@ -37,22 +37,22 @@ export interface ShownKey {
   readonly key: string;
 }
 
-/** Creates a key with read access to the power of one game server; the arguments can change that. */
+/** Creates a key with read access to the power of a game server, unless the arguments differ. */
 export async function createKey({ json }: CommandLine, ...args: string[]): Promise<ShownKey> {
   return (await json(...create, '--json', ...args)) as ShownKey;
 }
 
-/** The result of a command that succeeds, with what it writes. */
+/** The result of a successful command. */
 export const succeeded = (stdout: string, stderr: unknown = ''): object => ({ status: 0, stdout, stderr });
-/** The result of a command that is refused with a message. */
+/** The result of a refused command. */
 export const refused = (stderr: unknown): object => ({ status: 1, stdout: '', stderr });
-/** The result of a command that is refused in one line, which begins with a message. */
+/** The result of a refused command whose single line begins with a message. */
 export const refusedInLine = (message: string): object =>
   refused(expect.toSatisfy((text: string) => text.startsWith(message) && text.indexOf('\n') === text.length - 1));
-/** What creates a key for one game server, as the arguments of a command. */
+/** The arguments that create a key for a game server. */
 export const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-power:read'] as const;
 
-/** Reads the entries of the audit log, as the command prints them. */
+/** Reads the entries of the audit log as printed. */
 export async function readAudit({ run }: CommandLine, ...args: string[]): Promise<Record<string, unknown>[]> {
   const { stdout } = await run('audit', '--json', ...args);
   const lines = stdout.split('\n').filter(Boolean);
@@ -66,7 +66,7 @@ export async function onlyKey({ store }: CommandLine): Promise<ApiKeyRecord> {
   return key!;
 }
 
-/** Runs one of the operator's commands in this process, with only these settings. */
+/** Runs an operator command in this process, with only these settings. */
 export async function runHere(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -110,7 +110,7 @@ export function environment(env: Readonly<Record<string, string>>): NodeJS.Proce
   return { ...Object.fromEntries(clean), ...env };
 }
 
-/** Runs one of the operator's commands as a child process, as npm does. */
+/** Runs an operator command as a child process, like npm. */
 export function runCommand(
   args: readonly string[],
   { cwd, env }: { cwd: string; env: Readonly<Record<string, string>> },

@@ -12,7 +12,7 @@ const providers = `providers:
   odd: { type: vmware }
 `;
 
-/** A command line whose PROVIDERS_FILE refers to credentials that its environment lacks. */
+/** Creates a command line whose PROVIDERS_FILE refers to unset credentials. */
 async function createWithProviders(text = providers) {
   const file = join(temporaryFolder(), 'providers.yaml');
   writeFileSync(file, text);
@@ -74,17 +74,14 @@ test.each([
   expect(await store.servers.list()).toEqual([]);
 });
 
-test('without PROVIDERS_FILE a server is added with a warning, as nothing can be checked', async () => {
+test('without PROVIDERS_FILE a server is added unchecked, with a warning', async () => {
   const line = await createCommandLine();
   expect(await line.run('servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r')).toEqual(
-    succeeded(
-      'game:a is added\n',
-      'warning: PROVIDERS_FILE is not set here, so the provider p and the ref are not checked\n',
-    ),
+    succeeded('game:a is added\n', 'warning: PROVIDERS_FILE is not set: the provider p and the ref are not checked\n'),
   );
 });
 
-test('PROVIDERS_FILE may be given by a file, as for the server', async () => {
+test('PROVIDERS_FILE_FILE works as for the server', async () => {
   const { file } = await createWithProviders();
   const pointer = join(temporaryFolder(), 'pointer');
   writeFileSync(pointer, `${file}\n`);
@@ -94,28 +91,28 @@ test('PROVIDERS_FILE may be given by a file, as for the server', async () => {
   );
 });
 
-describe('a server that exists', () => {
-  test('is replaced only with --replace, and the refusal says what stands there', async () => {
+describe('an existing server', () => {
+  test('is replaced only with --replace, and the refusal has the existing record', async () => {
     const { add, store } = await createWithProviders();
     await add('game:a', 'panel-eu', '1a7ce997', '--log-file', 'logs/my.log');
     const before = await store.servers.list();
     expect(await add('game:a', 'here', 'one')).toEqual(
       refused(
-        'game:a exists: it is 1a7ce997 of the provider panel-eu, with the log file logs/my.log; --replace replaces it\n',
+        'game:a exists with ref 1a7ce997 of provider panel-eu and log file logs/my.log; pass --replace to replace the record\n',
       ),
     );
     expect(await store.servers.list()).toEqual(before);
     expect(await add('game:a', 'here', 'one', '--replace')).toEqual(
-      succeeded('game:a is changed: it was 1a7ce997 of the provider panel-eu, with the log file logs/my.log\n'),
+      succeeded('game:a is changed from ref 1a7ce997 of provider panel-eu and log file logs/my.log\n'),
     );
     expect(await store.servers.list()).toMatchObject([{ provider: 'here', ref: 'one', logFile: null }]);
   });
 
-  test('stays as it is if the same is added once more', async () => {
+  test('stays unchanged if added again with the same values', async () => {
     const { add, store } = await createWithProviders();
     await add('vps:a', 'fsn', '4711');
     const audited = await Array.fromAsync(store.audit.entries({}));
-    expect(await add('vps:a', 'fsn', '4711')).toEqual(succeeded('vps:a is added already\n'));
+    expect(await add('vps:a', 'fsn', '4711')).toEqual(succeeded('vps:a is already added\n'));
     expect(await Array.fromAsync(store.audit.entries({}))).toEqual(audited);
   });
 
@@ -124,28 +121,30 @@ describe('a server that exists', () => {
     await line.add('vps:a', 'fsn', '4711');
     damage(line, `UPDATE hosting_servers SET provider = ''`);
     expect(await line.add('vps:a', 'fsn', '4711')).toMatchObject(
-      refused('the record "vps:a" of hosting_servers is corrupted; --replace replaces it\n'),
+      refused('the record "vps:a" of hosting_servers is corrupted; pass --replace to replace the record\n'),
     );
     expect((await line.add('vps:a', 'fsn', '4711', '--replace')).stdout).toBe('vps:a is changed\n');
     expect(await line.store.servers.list()).toMatchObject([{ provider: 'fsn', ref: '4711' }]);
   });
 
-  test('and another may be one server of the provider only with --shared, also when it is replaced', async () => {
+  test('shares its provider and ref with another server only with --shared, even with --replace', async () => {
     const { add, store } = await createWithProviders();
     await add('vps:a', 'fsn', '4711');
     await add('vps:b', 'fsn', '4712');
-    const message = '4711 of the provider fsn is vps:a; --shared allows it\n';
+    const message = 'vps:a has ref 4711 of provider fsn; pass --shared to allow a second server\n';
     expect(await add('vps:c', 'fsn', '4711')).toEqual(refused(message));
     expect(await add('vps:b', 'fsn', '4711', '--replace')).toEqual(refused(message));
     expect((await store.servers.list()).map(({ ref }) => ref)).toEqual(['4711', '4712']);
     expect(await add('vps:c', 'fsn', '4711', '--shared')).toEqual(succeeded('vps:c is added\n'));
-    expect(await add('vps:c', 'fsn', '4711')).toEqual(succeeded('vps:c is added already\n'));
-    // Two commands at the same moment: the store refuses the second.
+    expect(await add('vps:c', 'fsn', '4711')).toEqual(succeeded('vps:c is already added\n'));
+    // For concurrent commands, the store refuses the second.
     const other = { server: 'vps:d', provider: 'fsn', ref: '4712', logFile: null } as const;
     await expect(store.servers.put(other)).rejects.toThrow('UNIQUE');
   });
+});
 
-  test('can be added with --replace too if it does not exist', async () => {
+describe('a missing server', () => {
+  test('can be added with --replace', async () => {
     const { add } = await createWithProviders();
     expect((await add('vps:a', 'fsn', '4711', '--replace')).stdout).toBe('vps:a is added\n');
   });

@@ -17,7 +17,7 @@ test('a server is added, listed, changed and removed', async () => {
     'vps:42         fsn       4711',
     '',
   ]);
-  expect((await line.run(...add, '--replace')).stdout).toMatch(/^game:survival is changed: it was 1a7ce997 of .*\n$/);
+  expect((await line.run(...add, '--replace')).stdout).toMatch(/^game:survival is changed from ref 1a7ce997 of .*\n$/);
   expect(await line.store.servers.find('game:survival')).toEqual({
     server: 'game:survival',
     provider: 'panel-eu',
@@ -33,7 +33,7 @@ test('a server is added, listed, changed and removed', async () => {
   expect(await line.store.servers.list()).toHaveLength(1);
 });
 
-test('a server is suspended and resumed, and stays suspended if its record is changed; a mistyped one is not', async () => {
+test('a server is suspended and resumed, and a changed record keeps the suspension', async () => {
   const line = await createCommandLine();
   const add = ['servers', 'add', 'game:a', '--provider', 'p', '--ref'];
   await line.run(...add, 'one');
@@ -63,7 +63,7 @@ test('add and remove print JSON with --json', async () => {
   expect(await line.json('servers', 'remove', 'game:a', '--json')).toEqual({ server: 'game:a' });
 });
 
-test('a damaged record can be removed, and does not affect other records', async () => {
+test('a damaged record can be removed and does not affect other records', async () => {
   const line = await createCommandLine();
   await line.run('servers', 'add', 'game:a', '--provider', 'p', '--ref', 'r');
   damage(line, `UPDATE hosting_servers SET provider = ''`);

@@ -14,7 +14,7 @@ test.each([
   ],
   [
     { DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x' },
-    'the PostgreSQL database cannot be used: it cannot be reached (ECONNREFUSED)\n',
+    'the PostgreSQL database cannot be used: the server cannot be reached (ECONNREFUSED)\n',
   ],
   [{ DATA_DIR: '/dev/null' }, 'DATA_DIR: files cannot be created in this folder (EEXIST)\n'],
   [{ DATA_DIR: '/proc/x' }, 'DATA_DIR: files cannot be created in this folder (ENOENT)\n'],
@@ -22,11 +22,11 @@ test.each([
   expect(await runHere(create, env)).toEqual(refused(stderr));
 });
 
-test('a data folder of another user is refused, and the error says which user to be', async () => {
+test('a data folder of another user is refused, and the error names the right user', async () => {
   const { env, run } = await createCommandLine();
   chmodSync(env.DATA_DIR!, 0);
   const isRoot = process.getuid?.() === 0;
-  // File modes do not stop root, so the command runs as an unprivileged user, 65534.
+  // File modes do not stop root: run the command as an unprivileged user, 65534.
   if (isRoot) process.seteuid?.(65534);
   const result = await run('keys', 'list').finally(() => isRoot && process.seteuid?.(0));
   chmodSync(env.DATA_DIR!, 0o700);
@@ -37,7 +37,7 @@ test('a data folder of another user is refused, and the error says which user to
   );
 });
 
-test('an unexpected error is thrown, and not reported as a mistake of the operator', async () => {
+test('an unexpected error is thrown, not reported as a mistake of the operator', async () => {
   const out = brokenOutput('EIO');
   const settings = (): never => {
     throw new TypeError('a defect');
@@ -61,7 +61,7 @@ test.each([
   ['keys --help', ['create', 'list', 'rotate', 'revoke']],
   ['keys create -h', ['--server', '--scope', '--label', '--expires', '--json']],
   ['audit --help', ['--server', '--since', '--json']],
-])('%s prints the usage without colours, and does nothing', async (command, words) => {
+])('%s prints the usage without colours and does nothing', async (command, words) => {
   const { run, store } = await createCommandLine();
   const { status, stdout, stderr } = await run(...command.split(' '));
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
@@ -70,7 +70,7 @@ test.each([
   expect(await store.apiKeys.list()).toEqual([]);
 });
 
-test('on a machine with an installation, a command without its settings names the one that has them', async () => {
+test('on a machine with an installation, a command without its settings names the command to use', async () => {
   const installed = join(temporaryFolder(), 'settings.env');
   const env = { PORT: '0' };
   writeFileSync(installed, 'DATA_DIR=/var/lib/hosting-api/data\n');
@@ -78,21 +78,21 @@ test('on a machine with an installation, a command without its settings names th
     const [name = '', ...args] = command.split(' ');
     expect(await runHere([name, ...args], env, { installed })).toEqual(
       refused(
-        'neither DATA_DIR nor DATABASE_URL is set here, and this machine has an installation: run ' +
-          `\`hosting-api ${name} ...\`, which has the settings of ${installed}\n`,
+        'neither DATA_DIR nor DATABASE_URL is set, but this machine has an installation: run ' +
+          `\`hosting-api ${name} ...\`, which uses the settings in ${installed}\n`,
       ),
     );
   }
   const DATA_DIR = join(temporaryFolder(), 'data');
   expect(await runHere(create, { DATA_DIR }, { installed })).toMatchObject({ status: 0 });
   expect(await runHere(['keys', '--help'], env, { installed })).toMatchObject({ status: 0 });
-  // Advice names commands as they are run there.
+  // Advice contains the commands of the installation.
   const { stdout } = await runHere(['doctor'], { DATA_DIR, DIST_DIR: temporaryFolder() }, { installed });
-  expect(stdout).toContain('run `hosting-api build`, or `hosting-api releases rollback`');
+  expect(stdout).toContain('run `hosting-api build`, or go back with `hosting-api releases rollback`');
   expect(stdout).not.toContain('npm run');
 });
 
-test('a command that adds nothing creates no store', async () => {
+test('a command that adds no record creates no store', async () => {
   const DATA_DIR = join(temporaryFolder(), 'data');
   const file = join(DATA_DIR, 'hosting.sqlite');
   for (const command of ['keys list', 'keys revoke AbCdEfGhIj01', 'servers list', 'audit', 'feedback report']) {

@@ -31,7 +31,7 @@ const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(
 
 const newFile = (): string => join(temporaryFolder(), 'backup.sqlite');
 
-/** Backs up the store of these settings to a file or a folder; returns the file. */
+/** Backs up the store of these settings to a file or folder; returns the file. */
 async function backUp(env: Readonly<Record<string, string>>, to = newFile()): Promise<string> {
   const { status, stdout, stderr } = await runHere(['store', 'backup', to], env);
   const name = env.DATABASE_URL === undefined ? '' : 'PostgreSQL database ';
@@ -41,7 +41,7 @@ async function backUp(env: Readonly<Record<string, string>>, to = newFile()): Pr
 
 const restore = (file: string, env: Readonly<Record<string, string>>) => runHere(['store', 'restore', file], env);
 
-test('a backup during 1,000 writes is a consistent copy, which restore brings back', async () => {
+test('a backup during 1,000 writes is a consistent copy that can be restored', async () => {
   const { env, store } = await createCommandLine();
   const folder = temporaryFolder();
   const backup = join(folder, 'backup.sqlite');
@@ -54,7 +54,7 @@ test('a backup during 1,000 writes is a consistent copy, which restore brings ba
   const result = await running!;
   expect(result).toEqual({ status: 0, stdout: `${backup}\n`, stderr: expect.stringContaining('is backed up') });
   expect(modeOf(backup)).toBe('600');
-  // A single file, without a WAL of its own.
+  // A single file, without a WAL.
   expect(readdirSync(folder)).toEqual(['backup.sqlite']);
 
   const DATA_DIR = join(temporaryFolder(), 'data');
@@ -73,10 +73,10 @@ describe('backup', () => {
     const { run } = await createCommandLine();
     const file = newFile();
     writeFileSync(file, 'precious');
-    expect(await run('store', 'backup', file)).toEqual(refused(`${file} exists: name a new file\n`));
+    expect(await run('store', 'backup', file)).toEqual(refused(`${file} exists: choose a new file\n`));
   });
 
-  test('refuses a place without a store, and creates none', async () => {
+  test('refuses a folder without a store, and creates no store', async () => {
     const DATA_DIR = join(temporaryFolder(), 'data');
     expect(await runHere(['store', 'backup', newFile()], { DATA_DIR })).toEqual(
       refused(`there is no database ${join(DATA_DIR, 'hosting.sqlite')}\n`),
@@ -84,7 +84,7 @@ describe('backup', () => {
     expect(readdirSync(dirname(DATA_DIR))).toEqual([]);
   });
 
-  test('in a folder keeps the newest, and nothing else is removed', async () => {
+  test('in a folder keeps the newest backups, and removes no other file', async () => {
     const { run } = await createCommandLine();
     const folder = join(temporaryFolder(), 'backups');
     const first = await run('store', 'backup', folder, '--keep', '2');
@@ -104,11 +104,11 @@ describe('backup', () => {
       refused('--keep must be the number of backups to keep, at least 1\n'),
     );
     expect(await run('store', 'backup', join(folder, 'notes'), '--keep', '2')).toEqual(
-      refused(`${join(folder, 'notes')} is no folder, and cannot be created: EEXIST\n`),
+      refused(`${join(folder, 'notes')} cannot be created as a folder: EEXIST\n`),
     );
   });
 
-  test('names a folder that does not exist, and leaves no partial file', async () => {
+  test('reports a missing folder, and leaves no partial file', async () => {
     const { run, env } = await createCommandLine();
     const file = join(temporaryFolder(), 'missing', 'backup.sqlite');
     expect(await run('store', 'backup', file)).toEqual(
@@ -118,7 +118,7 @@ describe('backup', () => {
   });
 });
 
-/** What makes a backup of a store whose database these statements changed. */
+/** Returns a function that backs up a store after these statements. */
 const changedBy = (statements: string) => async (file: string) => {
   const line = await createCommandLine();
   damage(line, statements);
@@ -134,7 +134,7 @@ async function makeDamaged(file: string): Promise<void> {
   closeSync(damaged);
 }
 
-/** Makes a backup with a trigger that hides behind a name of SQLite. */
+/** Makes a backup with a trigger that has a name of SQLite. */
 async function makeHidden(file: string): Promise<void> {
   await backUp((await createCommandLine()).env, file);
   using database = new DatabaseSync(file);
@@ -147,36 +147,36 @@ async function makeHidden(file: string): Promise<void> {
 
 describe('restore', () => {
   test.each(['hosting.sqlite', 'hosting.sqlite-wal', 'hosting.sqlite-shm'])(
-    'refuses a place that has a %s',
+    'refuses a folder that has a %s',
     async (name) => {
       const backup = await backUp((await createCommandLine()).env);
       const DATA_DIR = temporaryFolder();
       writeFileSync(join(DATA_DIR, name), '');
       expect(await restore(backup, { DATA_DIR })).toEqual(
         refused(
-          `${join(DATA_DIR, name)} exists: stop the server, and move the old database with its -wal and -shm away\n`,
+          `${join(DATA_DIR, name)} exists: stop the server, and move the old database with its -wal and -shm files away\n`,
         ),
       );
       expect(readdirSync(DATA_DIR)).toEqual([name]);
     },
   );
 
-  const holds = 'it holds the';
+  const holds = 'the backup has the unknown';
   test.each<[string, (file: string) => unknown, string]>([
     ['is missing', () => undefined, 'ENOENT'],
     ['is a folder', (file) => mkdirSync(file), 'EISDIR'],
-    ['is no database', (file) => writeFileSync(file, 'text'.repeat(1000)), 'file is not a database'],
-    ['is empty', (file) => writeFileSync(file, ''), 'it is not a store of this program'],
-    ['is a FIFO', (file) => execFileSync('mkfifo', [file]), 'it is not a regular file'],
-    ['is a device', (file) => symlinkSync('/dev/zero', file), 'it is not a regular file'],
-    ['is a link', (file) => symlinkSync(resolve('package.json'), file), 'it is not a regular file'],
+    ['is not a database', (file) => writeFileSync(file, 'text'.repeat(1000)), 'file is not a database'],
+    ['is empty', (file) => writeFileSync(file, ''), 'the database is not a store of this program'],
+    ['is a FIFO', (file) => execFileSync('mkfifo', [file]), 'the file is not a regular file'],
+    ['is a device', (file) => symlinkSync('/dev/zero', file), 'the file is not a regular file'],
+    ['is a link', (file) => symlinkSync(resolve('package.json'), file), 'the file is not a regular file'],
     ['is damaged', makeDamaged, ''],
     [
       'has a trigger',
       changedBy('CREATE TRIGGER planted AFTER INSERT ON hosting_audit BEGIN DELETE FROM hosting_audit; END'),
       `${holds} trigger planted`,
     ],
-    ['hides a trigger', makeHidden, `${holds} trigger sqlite_planted, which this program does not know`],
+    ['hides a trigger', makeHidden, `${holds} trigger sqlite_planted`],
     ['has a view', changedBy('CREATE VIEW planted AS SELECT 1'), `${holds} view planted`],
     [
       'has an unknown column',
@@ -184,7 +184,7 @@ describe('restore', () => {
       `${holds} table hosting_servers.planted`,
     ],
     [
-      'has a table whose name is SQL',
+      'has a table with SQL as its name',
       changedBy('CREATE TABLE "hosting_x; DROP TABLE y" (id TEXT)'),
       `${holds} table hosting_x; DROP TABLE y`,
     ],
@@ -193,8 +193,8 @@ describe('restore', () => {
       changedBy('ALTER TABLE hosting_servers ADD COLUMN planted TEXT GENERATED ALWAYS AS (ref) VIRTUAL'),
       `${holds} table hosting_servers.planted`,
     ],
-    ['lacks a table', changedBy('DROP TABLE hosting_feedback'), 'it lacks the table hosting_feedback'],
-  ])('refuses a backup that %s before it writes anything', async (_, make, reason) => {
+    ['lacks a table', changedBy('DROP TABLE hosting_feedback'), 'the backup lacks the table hosting_feedback'],
+  ])('refuses a backup that %s before writing anything', async (_, make, reason) => {
     const file = newFile();
     await make(file);
     const DATA_DIR = temporaryFolder();
@@ -213,7 +213,7 @@ describe('restore', () => {
   });
 });
 
-/** Migrates a store from a version to the newest, and then a second time, which changes nothing. */
+/** Expects that a store is migrated to the newest version, and not changed by a second migration. */
 async function expectMigration(env: Readonly<Record<string, string>>, from: number): Promise<void> {
   for (const stdout of [
     `the store is migrated from version ${from} to ${migrations.length}\n`,
@@ -224,7 +224,7 @@ async function expectMigration(env: Readonly<Record<string, string>>, from: numb
 }
 
 describe('migrate', () => {
-  test('brings a store from the version before to this one, and restore brings the old one back', async () => {
+  test('migrates a store of the previous version, and restore brings the old store back', async () => {
     const dataDir = temporaryFolder();
     const file = join(dataDir, 'hosting.sqlite');
     const before = migrations.slice(0, -1);
@@ -243,13 +243,13 @@ describe('migrate', () => {
     expect((await restore(backup, env)).status).toBe(0);
     const back = await connectSqlite(file);
     onTestFinished(back.close);
-    // The version before accepts it, without a change.
+    // The previous version accepts the store without a change.
     await migrate(back.query, sqliteDialect, before);
     expect(await back.query('SELECT version FROM hosting_migrations')).toHaveLength(before.length);
     expect(await back.query('SELECT server, provider, ref FROM hosting_servers')).toEqual(was);
   });
 
-  test('names the servers that are one server of a provider, until they are confirmed', async () => {
+  test('warns of servers with the same provider and ref until they are confirmed', async () => {
     const env = { DATA_DIR: temporaryFolder() };
     const old = await connectSqlite(join(env.DATA_DIR, 'hosting.sqlite'));
     await migrate(old.query, sqliteDialect, migrations.slice(0, 8));
@@ -258,8 +258,8 @@ describe('migrate', () => {
     }
     await old.close();
     expect((await runHere(['store', 'migrate'], env)).stderr).toBe(
-      'warning: vps:a is 1 of the provider fsn, as another server is\n' +
-        'warning: vps:b is 1 of the provider fsn, as another server is\n',
+      'warning: vps:a and another server have ref 1 of provider fsn\n' +
+        'warning: vps:b and another server have ref 1 of provider fsn\n',
     );
     const shared = async () => {
       const { stdout } = await runHere(['doctor', '--json'], { ...env, DIST_DIR: env.DATA_DIR });
@@ -269,20 +269,20 @@ describe('migrate', () => {
     expect(await shared()).toMatchObject([
       {
         state: 'fault',
-        seen: 'vps:a is the server that vps:b is',
+        seen: 'vps:a and vps:b have the same provider and ref',
         advice: expect.stringContaining('--replace --shared'),
       },
-      { state: 'fault', seen: 'vps:b is the server that vps:a is' },
+      { state: 'fault', seen: 'vps:b and vps:a have the same provider and ref' },
     ]);
     expect((await runHere(confirm, env)).status).toBe(0);
-    expect(await shared()).toMatchObject([{ seen: 'vps:b is the server that vps:a is' }]);
+    expect(await shared()).toMatchObject([{ seen: 'vps:b and vps:a have the same provider and ref' }]);
     expect((await runHere(['servers', 'remove', 'vps:a'], env)).status).toBe(0);
     expect(await shared()).toMatchObject([{ state: 'ok' }]);
   });
 });
 
 describePostgres((server) => {
-  /** A PostgreSQL store with a key and an entry of the audit log; returns its URL. */
+  /** Creates a PostgreSQL store with a key and an entry of the audit log; returns its URL. */
   async function createSmall(): Promise<string> {
     const url = await server().createDatabase();
     const store = await openTestStore({ DATABASE_URL: url });
@@ -302,7 +302,7 @@ describePostgres((server) => {
     stderr: expect.stringContaining('revoked'),
   };
 
-  test('a backup of PostgreSQL is restored into a database that exists, or that is created', async () => {
+  test('a backup of PostgreSQL is restored into an existing or a new database', async () => {
     const backup = await dump(await createSmall());
     expect(backup).toMatch(/\/hosting-\d{4}-\d{2}-\d{2}-\d{6}\.dump$/);
     expect(modeOf(backup)).toBe('600');
@@ -314,7 +314,7 @@ describePostgres((server) => {
       expect(await idsOf(copy)).toEqual(['a-request']);
       expect(await restoreTo(url, backup)).toEqual(
         refused(
-          expect.stringMatching(/^the PostgreSQL database has tables already \(hosting_\w+\): name an empty one\n$/),
+          expect.stringMatching(/^the PostgreSQL database is not empty \(hosting_\w+\): choose an empty database\n$/),
         ),
       );
     }
@@ -323,7 +323,7 @@ describePostgres((server) => {
     );
   });
 
-  test('a user who may not create the database gets the command that does', async () => {
+  test('a user who may not create the database gets the command to run', async () => {
     const backup = await dump(await createSmall());
     const name = `limited_${Date.now()}`;
     await withClient(server().url('postgres'), (client) =>
@@ -331,7 +331,7 @@ describePostgres((server) => {
     );
     const url = `postgres://${name}:hunter2@127.0.0.1:${server().port}/${name}`;
     const { status, stderr } = await restoreTo(url, backup);
-    const [, command = ''] = /^the server has no database \w+, and its user may not create one: run (.*)\n$/.exec(
+    const [, command = ''] = /^the server has no database \w+, which the user may not create: run (.*)\n$/.exec(
       stderr,
     )!;
     expect({ status, command }).toEqual({
@@ -342,7 +342,7 @@ describePostgres((server) => {
     expect(await restoreTo(url, backup)).toEqual(pgRestored);
   });
 
-  test('the password is in no argument of pg_dump, and in no message', async () => {
+  test('no argument of pg_dump and no message contains the password', async () => {
     const url = await createSmall();
     const folder = temporaryFolder();
     const path = process.env['PATH']!;
@@ -367,7 +367,7 @@ describePostgres((server) => {
     }
   });
 
-  test('restore refuses a backup of PostgreSQL that holds what the program never wrote', async () => {
+  test('restore refuses a backup of PostgreSQL with foreign objects', async () => {
     const url = await createSmall();
     await withClient(url, (client) =>
       client.query(
@@ -378,18 +378,18 @@ describePostgres((server) => {
     const backup = await dump(url);
     const target = server().url(`target_${Date.now()}`);
     expect(await restoreTo(target, backup)).toEqual(
-      refused(expect.stringContaining('it holds the TRIGGER public hosting_audit grab')),
+      refused(expect.stringContaining('the backup has the unknown TRIGGER public hosting_audit grab')),
     );
     const noise = join(temporaryFolder(), 'noise');
     writeFileSync(noise, 'noise');
     expect(await restoreTo(target, noise)).toEqual(
-      refused(`${noise} cannot be restored: it is neither a backup of SQLite nor one of pg_dump\n`),
+      refused(`${noise} cannot be restored: the file is not a backup of SQLite or pg_dump\n`),
     );
     expect(await restoreTo(target, `${noise}-x`)).toEqual(refused(`${noise}-x cannot be restored: ENOENT\n`));
     await expect(withClient(target, () => Promise.resolve())).rejects.toThrow('does not exist');
   });
 
-  /** The backup of a SQLite store with records in each table. */
+  /** Backs up a SQLite store with records in each table. */
   async function createFilled(): Promise<string> {
     const line = await createCommandLine();
     const { store } = line;
@@ -397,7 +397,7 @@ describePostgres((server) => {
     await store.servers.put({ server: 'game:survival', provider: 'panel', ref: "it's ; DROP", logFile: 'a\\b.log' });
     await store.servers.suspend('game:survival', 1_800_000_000_001);
     await store.audit.append(auditEntry({ detail: '"é\n🙂"' }));
-    // More than one statement takes, and the newest and another one are removed.
+    // More than a statement copies; the newest entry and another are removed.
     const columns = 'logged_at, phase, key_id, action, server, request_id, ip, outcome, ms, detail, actor, action_id';
     damage(
       line,
@@ -411,7 +411,7 @@ describePostgres((server) => {
     return backUp(line.env);
   }
 
-  /** All rows of a backup, by table. */
+  /** Reads all rows of a backup by table. */
   function readBackup(backup: string): Record<string, unknown[]> {
     using database = new DatabaseSync(backup, { readOnly: true });
     const all = (sql: string) => database.prepare(sql).all();
@@ -421,7 +421,7 @@ describePostgres((server) => {
     return Object.fromEntries(names.map((name) => [name, rowsOf(name)]));
   }
 
-  test('restore imports a backup of SQLite: every row of every table, and its ids go on', async () => {
+  test('restore imports every row of a SQLite backup and continues its ids', async () => {
     const backup = await createFilled();
     const url = await server().createDatabase();
     const { status, stdout, stderr } = await restoreTo(url, backup);
@@ -443,24 +443,24 @@ describePostgres((server) => {
     const store = await openTestStore({ DATABASE_URL: url });
     await store.audit.append(auditEntry({ requestId: 'next' }));
     await store.streamTokens.add(streamToken({ tokenHash: 'f'.repeat(64) }));
-    // 2501 was given to an entry that is removed.
+    // 2501 was the id of a removed entry.
     expect(await query(`SELECT id FROM hosting_audit WHERE request_id = 'next'`)).toEqual([{ id: '2502' }]);
     expect(await query('SELECT id FROM hosting_stream_tokens ORDER BY id')).toEqual([{ id: '1' }, { id: '2' }]);
   });
 
-  test('restore refuses a database that holds records, and changes nothing', async () => {
+  test('restore refuses a database with records, and changes nothing', async () => {
     const backup = await createFilled();
     const url = await server().createDatabase();
     const store = await openTestStore({ DATABASE_URL: url });
     await store.servers.put({ server: 'game:mine', provider: 'panel', ref: 'a', logFile: null });
     expect(await restoreTo(url, backup)).toEqual(
-      refused('the PostgreSQL database holds records already (in hosting_servers): name an empty one\n'),
+      refused('the PostgreSQL database has records (in hosting_servers): choose an empty database\n'),
     );
     expect(await store.apiKeys.list()).toEqual([]);
     expect(await idsOf(store)).toEqual([]);
   });
 
-  test('restore that fails in the middle leaves the database empty', async () => {
+  test('a restore that fails in the middle leaves the database empty', async () => {
     const backup = await createFilled();
     const url = await server().createDatabase();
     const target = await createPostgresTarget(url);
@@ -475,7 +475,7 @@ describePostgres((server) => {
     ).toEqual([{ n: '0' }]);
   });
 
-  test('restore migrates a backup of an older version, and leaves the file as it is', async () => {
+  test('restore migrates a backup of an older version without changing the file', async () => {
     const dataDir = temporaryFolder();
     const old = await connectSqlite(join(dataDir, 'hosting.sqlite'));
     await migrate(old.query, sqliteDialect, migrations.slice(0, 4));
@@ -489,7 +489,7 @@ describePostgres((server) => {
     expect(readBackup(backup)['hosting_migrations']).toHaveLength(4);
   });
 
-  test('restore refuses a damaged backup of SQLite before it touches the database', async () => {
+  test('restore refuses a damaged backup of SQLite before changing the database', async () => {
     const backup = newFile();
     writeFileSync(backup, `SQLite format 3\0${'noise'.repeat(1000)}`);
     const url = await server().createDatabase();
@@ -500,7 +500,7 @@ describePostgres((server) => {
     expect(await query(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
   });
 
-  test('migrate says that a store is up to date', async () => {
+  test('migrate reports a store that is up to date', async () => {
     const url = await server().createDatabase();
     await expectMigration({ DATABASE_URL: url }, 0);
   });

@@ -14,7 +14,7 @@ async function request({ audit }: Store, fields: Partial<AuditEntry> = {}): Prom
   return actionId;
 }
 
-/** Reads all pages of a key's actions. Something else may happen after each page. */
+/** Reads all pages of a key's actions; calls `afterPage` between pages. */
 async function walk(
   { audit }: Store,
   limit: number,
@@ -29,7 +29,7 @@ async function walk(
   }
 }
 
-/** Tests of the audit log, and of the actions of a key in it, for every kind of store. */
+/** Tests the audit log and the actions of a key, for every kind of store. */
 export function auditSuite(createTarget: CreateTarget): void {
   const open = async () => (await createTarget()).open();
 
@@ -59,13 +59,13 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(await Array.fromAsync(audit.entries({ server: 'game:none' }))).toEqual([]);
     });
 
-    test('the last power action on a server is found, if it is recent', async () => {
+    test('a recent power action on a server is found', async () => {
       const { audit } = await open();
       const server = 'game:survival';
       expect(await audit.lastPowerAction(server, 0)).toBeUndefined();
       await audit.append(auditEntry({ at: t0, phase: 'finished', action: 'stop', outcome: 'ok', ms: 1 }));
       await audit.append(auditEntry({ at: t0 + 5, action: 'start' }));
-      // An instance whose clock is behind wrote this one later.
+      // Written later by an instance whose clock is behind.
       await audit.append(auditEntry({ at: t0 + 3, action: 'kill' }));
       await audit.append(auditEntry({ at: t0 + 6, action: 'command' }));
       await audit.append(auditEntry({ at: t0 + 7, action: 'servers suspend', actor: 'command line', keyId: null }));
@@ -76,9 +76,9 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(await audit.lastPowerAction('vps:survival', t0)).toBe(t0 + 8);
     });
 
-    test('a long log is read without gaps or duplicates, also if many entries have the same time', async () => {
+    test('a long log is read without gaps or duplicates, even with many entries at the same time', async () => {
       const { audit } = await open();
-      // The instance that wrote the second half had a clock that was behind.
+      // The clock of the instance that wrote the second half was behind.
       const entries = Array.from({ length: 2_400 }, (_, index) =>
         auditEntry({ at: index < 1_200 ? t0 + 1 : t0, requestId: String(index) }),
       );
@@ -86,7 +86,7 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(await Array.fromAsync(audit.entries({}))).toEqual([...entries.slice(1_200), ...entries.slice(0, 1_200)]);
     });
 
-    test('a change of a key or a server is read back with who made it, and without what it does not have', async () => {
+    test('a change of a key or a server is read back with its author, and null for missing fields', async () => {
       const { audit } = await open();
       const change = { actor: 'command line', requestId: null, ip: null };
       const ofKey = auditEntry({ ...change, action: 'keys revoke', server: null });
@@ -97,7 +97,7 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(await Array.fromAsync(audit.entries({ server: 'game:survival' }))).toEqual([ofServer]);
     });
 
-    test('purge removes all entries before a time, and only those', async () => {
+    test('purge removes exactly the entries before a time', async () => {
       const { audit } = await open();
       for (let index = 0; index < 2_100; index += 1) await audit.append(auditEntry({ at: t0 + (index % 3) }));
       await audit.purge(t0 + 2);
@@ -106,7 +106,7 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(new Set(kept.map(({ at }) => at))).toEqual(new Set([t0 + 2]));
     });
 
-    test('an action without an end reads as unknown after 15 minutes, and others as they were written', async () => {
+    test('an action without an end reads as unknown after 15 minutes, and other actions as written', async () => {
       const { audit } = await open();
       const lost = auditEntry({ actionId: 'lost' });
       const young = auditEntry({ actionId: 'young', at: t0 + 60_000 });
@@ -128,7 +128,7 @@ export function auditSuite(createTarget: CreateTarget): void {
   });
 
   describe('the actions of a key', () => {
-    test('have the time and the outcome of the entry after them, if there is one', async () => {
+    test('have the time and the outcome of the entry after the action, if written', async () => {
       const store = await open();
       const running = await request(store, { at: t0 + 2, requestId: 'running' });
       const ended = await request(store, { at: t0, requestId: 'ended', server: 'vps:42', detail: 'say secret' });
@@ -143,7 +143,7 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(await store.audit.findAction(keyId, 'running')).toEqual(expected[0]);
     });
 
-    test('are found by request id: the newest of the key, and none of another key', async () => {
+    test('are found by request id: the newest of the key, never of another key', async () => {
       const store = await open();
       const [, newest] = [await request(store), await request(store, { at: t0 + 2 }), await request(store)];
       await request(store, { at: t0 + 3, keyId: 'another00000' });
@@ -152,7 +152,7 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(await store.audit.findAction('unknown00000', 'a-request')).toBeUndefined();
     });
 
-    test('are neither those of other keys, nor changes of the key, nor entries of versions without action ids', async () => {
+    test('exclude actions of other keys, changes of the key, and early entries without action ids', async () => {
       const store = await open();
       const own = await request(store);
       await request(store, { keyId: 'another00000' });
@@ -163,7 +163,7 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(await store.audit.findAction(keyId, '')).toBeUndefined();
     });
 
-    test('are read once each, newest first, also if many have the same time', async () => {
+    test('are read once each, newest first, even with many actions at the same time', async () => {
       const store = await open();
       const times = Array.from({ length: 120 }, (_, index) => t0 + (index % 4));
       const ids = await Promise.all(times.map((at) => request(store, { at })));
@@ -175,7 +175,7 @@ export function auditSuite(createTarget: CreateTarget): void {
       }
     });
 
-    test('are read once each while others are written, ended and purged', async () => {
+    test('are read once each while other actions are written, ended and purged', async () => {
       const store = await open();
       const before = await Promise.all(
         Array.from({ length: 60 }, (_, index) => request(store, { at: t0 + index, requestId: `before-${index}` })),
@@ -185,7 +185,7 @@ export function auditSuite(createTarget: CreateTarget): void {
       const found = await walk(store, 7, async (page) => {
         const last = page.at(-1)!;
         written += 1;
-        // One that is newer than all, one at the very time of the cursor, and one of a clock that is behind.
+        // A newer action, an action at the exact time of the cursor, and an action with a clock that is behind.
         for (const at of [t0 + 1000 + written, last.requestedAt, t0 - 5]) {
           await request(store, { at, requestId: 'late' });
           await request(store, { at, keyId: 'another00000' });
@@ -198,12 +198,12 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(new Set(ids).size).toBe(ids.length);
       expect(ids.filter((id) => before.includes(id))).toEqual(before.toReversed());
       expect(ids).toContain(purged);
-      // None that was written before the cursor appears on a later page.
+      // Actions written before the cursor appear on no later page.
       expect(found.filter(({ requestedAt }) => requestedAt >= t0 + 1000)).toEqual([]);
       expect(written).toBeGreaterThan(5);
     });
 
-    test('are read by an index, not by reading the whole log', async () => {
+    test('are read by an index, not by scanning the log', async () => {
       const target = await createTarget();
       const store = await target.open();
       await Promise.all(

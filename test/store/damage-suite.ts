@@ -38,7 +38,7 @@ const damages: readonly (readonly [name: string, table: string, set: string, rec
   ['a stream token with an unknown mode', 'stream_tokens', `mode = 'PRIVATE'`, '1', readToken],
 ];
 
-/** Tests of invalid records, and of what a store never writes, for every kind of store. */
+/** Tests invalid records and the secrecy of stored keys, for every kind of store. */
 export function damageSuite(createTarget: CreateTarget): void {
   test.each(damages)(
     '%s is refused with an error that contains only its table and id',
@@ -59,7 +59,7 @@ export function damageSuite(createTarget: CreateTarget): void {
     },
   );
 
-  test('a key whose record is corrupted can still be revoked', async () => {
+  test('a key with a corrupted record can be revoked', async () => {
     const { store, query } = await openWithQuery(createTarget);
     await store.apiKeys.create(apiKey());
     await query(`UPDATE hosting_api_keys SET scopes = '["all"]'`);

@@ -4,7 +4,7 @@ import { createStoreHealth } from '../../server/store/health.ts';
 
 type Events = readonly (readonly [seconds: number, type: 'check failed' | 'call failed'])[];
 
-/** Whether the store answers, and what was logged, after a time with failures at times in seconds. */
+/** Simulates a store with failures at times in seconds; returns its health and the log. */
 async function run(until: number, events: Events) {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
@@ -26,7 +26,7 @@ async function run(until: number, events: Events) {
   return { answers: health.answers(), lines };
 }
 
-/** A log line: the second, what is said, and how many failures in how many seconds. */
+/** A log line: the second, the message, the number of failures and their duration. */
 const fails = (at: number, failures = 1, lasted = 0) => `${at}: the store does not answer, ${failures} in ${lasted} s`;
 const outage: Events = [
   [1, 'check failed'],

@@ -7,15 +7,15 @@ const minute = 60_000;
 const day = 24 * 60 * minute;
 const t0 = 1_800_000_000_000;
 
-/** The hash of a token for each number. */
+/** Returns a token hash for each number. */
 const hashOf = (number: number): string => number.toString(16).padStart(64, '0');
 
-/** Tests of the records of keys, servers, requests, votes and stream tokens, for every kind of store. */
+/** Tests the records of keys, servers, requests, votes and stream tokens, for every kind of store. */
 export function recordsSuite(createTarget: CreateTarget): void {
   const open = async () => (await createTarget()).open();
 
   describe('API keys', () => {
-    test('a key is read back as it was created, with any characters', async () => {
+    test('a key is read back as created, with any characters', async () => {
       const { apiKeys } = await open();
       const whole = apiKey({
         id: 'whole0000000',
@@ -49,14 +49,14 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect((await apiKeys.list()).map(({ id }) => id)).toEqual(['first0000000', 'second000000', 'third0000000']);
     });
 
-    test('a second key with the same id is refused, and the first is unchanged', async () => {
+    test('a second key with the same id is refused without changing the first', async () => {
       const { apiKeys } = await open();
       await apiKeys.create(apiKey());
       await expect(apiKeys.create(apiKey({ secretHash: 'c'.repeat(64) }))).rejects.toThrow('cannot be used');
       expect(await apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey());
     });
 
-    test('a change replaces what it names, and nothing of a revoked or missing key', async () => {
+    test('a change replaces the given fields, but nothing of a revoked or missing key', async () => {
       const { apiKeys } = await open();
       const none = { label: undefined, servers: undefined, scopes: undefined, expiresAt: undefined };
       await apiKeys.create(apiKey());
@@ -73,7 +73,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await apiKeys.find('AbCdEfGhIj01')).toMatchObject({ label: 'all' });
     });
 
-    test('a key is created only if no active one has its label, however that one was created', async () => {
+    test('a key is created only if no active key has its label', async () => {
       const { apiKeys } = await open();
       const at = (id: string, createdAt: number, label = 'svc-1') => apiKey({ id, createdAt, label });
       await apiKeys.create({ ...at('expiring0000', t0), expiresAt: t0 + 5 });
@@ -81,7 +81,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await apiKeys.createIfAbsent(at('second000000', t0 + 5))).toBeUndefined();
       expect(await apiKeys.find('second000000')).toEqual(at('second000000', t0 + 5));
       expect(await apiKeys.createIfAbsent(at('refused00000', t0 + 6))).toMatchObject({ id: 'second000000' });
-      // A key that has another label by now, or that is revoked, is no reason to create none.
+      // A revoked key, or a key with another label by now, does not prevent a new key.
       const none = { servers: undefined, scopes: undefined, expiresAt: undefined };
       await apiKeys.update('second000000', { ...none, label: 'svc-2' });
       expect(await apiKeys.createIfAbsent(at('third0000000', t0 + 7))).toBeUndefined();
@@ -93,7 +93,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await apiKeys.list()).toHaveLength(4);
     });
 
-    test('rotation keeps the previous secret until its end, and no older one', async () => {
+    test('rotation keeps only the previous secret, until its end', async () => {
       const { apiKeys } = await open();
       await apiKeys.create(apiKey());
       expect(await apiKeys.rotate('AbCdEfGhIj01', 'b'.repeat(64), t0 + 1)).toBe(true);
@@ -115,7 +115,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
     });
 
     // A use is stored asynchronously, on a busy machine possibly after the call.
-    test('the last use is stored to the minute, and never moves back', async () => {
+    test('the last use is stored to the minute and never moves back', async () => {
       const [one, other] = await openTwice(createTarget);
       await one.apiKeys.create(apiKey());
       await one.apiKeys.touch('AbCdEfGhIj01', t0 + minute + 59_999);
@@ -128,7 +128,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await one.apiKeys.list()).toHaveLength(1);
     });
 
-    test('a use that could not be written is written with the next', async () => {
+    test('after a failed write, the next use is written', async () => {
       const { store, query } = await openWithQuery(createTarget);
       const { apiKeys } = store;
       await apiKeys.create(apiKey());
@@ -204,7 +204,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
     const answer = { status: 200, body: '{"success":true}\n' };
     const known = { fingerprint: 'print', requestId: 'a-request' };
 
-    test('the first request begins; later ones see that it runs, and then its answer', async () => {
+    test('the first request begins; later requests get `running`, then the answer', async () => {
       const { idempotency } = await open();
       expect(await idempotency.begin(claim())).toEqual({ state: 'begun' });
       const later = (ms: number) => claim({ fingerprint: 'other', now: t0 + ms, deadline: deadline + ms });
@@ -258,7 +258,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
   });
 
   describe('votes', () => {
-    test('the votes of readers are counted by article, all or from a start day', async () => {
+    test('votes are counted by article, in total or from a day on', async () => {
       const { feedback } = await open();
       const vote = (path: string, on: string, helpful: boolean) => feedback.count({ path, day: on, helpful });
       await vote('/knowledgebase/vps/ssh', '2026-11-01', true);
@@ -278,7 +278,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await feedback.report({ since: '2027-01-01' })).toEqual([]);
     });
 
-    test('the votes of readers that are given concurrently are all counted', async () => {
+    test('concurrent votes are all counted', async () => {
       const [one, other] = await openTwice(createTarget);
       const vote = { path: '/knowledgebase/vps/ssh', day: '2026-11-01', helpful: true };
       await Promise.all(Array.from({ length: 100 }, (_, at) => (at % 2 === 0 ? one : other).feedback.count(vote)));
@@ -287,7 +287,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
   });
 
   describe('stream tokens', () => {
-    test('a token is found by its hash on every instance, also after it expired', async () => {
+    test('a token is found by its hash on every instance, even if expired', async () => {
       const [one, other] = await openTwice(createTarget);
       const token = streamToken({ mode: 'read', expiresAt: t0 + 1 });
       await one.streamTokens.add(token);
@@ -308,7 +308,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
       for (const kept of [1, 200, 1000, 1001]) expect(await streamTokens.find(hashOf(kept))).toBeDefined();
     });
 
-    test('of 250 tokens that two instances issue at once, 200 are kept', async () => {
+    test('of 250 tokens issued concurrently by two instances, 200 are kept', async () => {
       const target = await createTarget();
       const stores = [await target.open(), await target.open()];
       await Promise.all(

@@ -9,7 +9,7 @@ import type { CreateTarget } from './target.ts';
 
 const t0 = 1_800_000_000_000;
 
-/** Tests of several stores and processes on one database, for every kind of store. */
+/** Tests several stores and processes on a shared database, for every kind of store. */
 export function sharingSuite(createTarget: CreateTarget): void {
   test('another store sees each write at its next call', async () => {
     const [one, other] = await openTwice(createTarget);
@@ -24,7 +24,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
   test('exactly one of 100 concurrent callers of two stores begins', async () => {
     const stores = await openTwice(createTarget);
     for (const [round, now] of [t0, t0 + 25 * 60 * 60 * 1000].entries()) {
-      // In the second round, the record of the first has expired and is replaced.
+      // In the second round, the expired record of the first round is replaced.
       const states = await Promise.all(
         Array.from({ length: 100 }, (_, index) =>
           stores[index % 2]!.idempotency.begin(
@@ -60,7 +60,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
       expect(created.reduce((sum, count) => sum + count)).toBe(1);
       const keys = await store.apiKeys.list();
       expect(keys).toHaveLength(round);
-      // The key of the first round is revoked, so the second one creates another.
+      // The key of the first round is revoked: the second round creates another.
       await Promise.all(keys.map(({ id }) => store.apiKeys.revoke(id, t0)));
     }
   });
@@ -94,7 +94,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     expect(await revoked).toBe(true);
   });
 
-  test('storing a use does not wait for a lock, and is done after the lock is released', async () => {
+  test('storing a use does not wait for a lock, and completes after the lock is released', async () => {
     const { store, free } = await openLocked(createTarget);
     const started = performance.now();
     await store.apiKeys.touch('AbCdEfGhIj01', t0);
@@ -104,14 +104,14 @@ export function sharingSuite(createTarget: CreateTarget): void {
     await expect.poll(() => store.apiKeys.find('AbCdEfGhIj01')).toMatchObject({ lastUsedAt: t0 });
   });
 
-  test('a closed store refuses calls, and may be closed again', async () => {
+  test('a closed store refuses calls and may be closed again', async () => {
     const store = await (await createTarget()).open();
     await store.close();
     await expect(store.apiKeys.list()).rejects.toThrow(StoreError);
     await store.close();
   });
 
-  test('migrations run in order, each once, also if several connections run them', async () => {
+  test('migrations run in order, each once, even over several connections', async () => {
     const target = await createTarget();
     const list: Migration[] = [
       ({ text, tableEnd }) => [`CREATE TABLE hosting_test (name ${text})${tableEnd}`],
@@ -130,7 +130,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     expect(versions.map(({ version }) => Number(version))).toEqual([1, 2, 3]);
   });
 
-  test('the records of the version before are kept, except for the signing secret of its stream tokens', async () => {
+  test('records of the previous version are kept, except for the signing secret of stream tokens', async () => {
     const target = await createTarget();
     const query = await target.connect();
     await migrate(query, target.dialect, migrations.slice(0, 2));
@@ -159,7 +159,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     await migrate(query, target.dialect, list.slice(0, 1));
   });
 
-  test('a database of a newer version that only adds is used, and one that does more is refused', async () => {
+  test('a database of a newer version is used if compatible, and otherwise refused', async () => {
     const target = await createTarget();
     const query = await target.connect();
     const own = migrations.length;
@@ -181,28 +181,28 @@ export function sharingSuite(createTarget: CreateTarget): void {
     });
     await migrate(query, target.dialect, [...migrations, adds, removes]);
     await expect(target.open()).rejects.toThrow(
-      `a newer version of this program wrote the database (its tables have version ${own + 2}, this program supports ` +
+      `a newer version of this program wrote the database (tables of version ${own + 2}, supported up to ` +
         `${own}): update the program, or restore the backup from before the update`,
     );
-    // A later version that only adds does not change that.
+    // A later compatible version does not change this.
     await migrate(query, target.dialect, [...migrations, adds, removes, Object.assign(() => [], { minVersion: own })]);
-    await expect(target.open()).rejects.toThrow(`version ${own + 3}, this program supports ${own}`);
+    await expect(target.open()).rejects.toThrow(`version ${own + 3}, supported up to ${own}`);
   });
 
-  test('a database of a newer version is refused, and not changed', async () => {
+  test('a database of a newer version is refused without a change', async () => {
     const target = await createTarget();
     await (await target.open()).apiKeys.create(apiKey());
     const query = await target.connect();
     await query('INSERT INTO hosting_migrations (version, applied_at) VALUES (99, 0)');
     await expect(target.open()).rejects.toThrow(
-      'a newer version of this program wrote the database (its tables have version 99, this program supports ' +
+      'a newer version of this program wrote the database (tables of version 99, supported up to ' +
         `${migrations.length}): update the program, or restore the backup from before the update`,
     );
     expect(await query('SELECT id FROM hosting_api_keys')).toHaveLength(1);
   });
 }
 
-/** Opens a store with a key, whose record is locked until `free`, or the whole database if it has no row locks. */
+/** Opens a store with a key and locks its record, or the database without row locks, until `free`. */
 async function openLocked(createTarget: CreateTarget) {
   const { target, store, query } = await openWithQuery(createTarget);
   await store.apiKeys.create(apiKey());

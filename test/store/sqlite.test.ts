@@ -48,18 +48,18 @@ describe('in a SQLite file', () => {
     expect(await store.apiKeys.find('AbCdEfGhIj01')).toEqual(apiKey({ label: 'new' }));
   });
 
-  test('refuses a call at once if 1,000 others wait for a lock; they are done in order after it', async () => {
+  test('refuses a call at once if 1,000 calls wait for a lock, which then run in order', async () => {
     const { store, query } = await openWithQuery(createSqliteTarget);
     await query('BEGIN IMMEDIATE');
     const waiting = Array.from({ length: 1001 }, (_, index) => store.audit.append(auditEntry({ at: index })));
-    await expect(store.audit.append(auditEntry())).rejects.toThrow('too many calls wait for its lock');
+    await expect(store.audit.append(auditEntry())).rejects.toThrow('too many calls wait for the lock');
     await query('ROLLBACK');
     await Promise.all(waiting);
     const written = await query('SELECT logged_at FROM hosting_audit ORDER BY id');
     expect(written.map(({ logged_at: at }) => at)).toEqual(Array.from({ length: 1001 }, (_, index) => index));
   });
 
-  test('its file alone has all records within a minute of a write, and the WAL does not grow', async () => {
+  test('has all records in the main file within a minute of a write, and the WAL does not grow', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
     const { file } = await prepare();
@@ -84,17 +84,17 @@ describe('in a SQLite file', () => {
     ],
     ['cut off from its WAL', (file) => rmSync(`${file}-wal`)],
     ['cut off from its shared memory', (file) => rmSync(`${file}-shm`)],
-  ])('refuses every call after its file was %s, and does not create it again', async (_, harm) => {
+  ])('refuses every call after its file was %s, without creating a new file', async (_, harm) => {
     const { folder, store, file } = await prepare();
     harm(file);
     const before = readdirSync(folder);
-    const message = /was deleted or replaced while it was open/;
+    const message = /was deleted or replaced while open/;
     await expect(store.apiKeys.find('AbCdEfGhIj01')).rejects.toThrow(message);
     await expect(store.apiKeys.revoke('AbCdEfGhIj01', 1)).rejects.toThrow(message);
     expect(readdirSync(folder)).toEqual(before);
   });
 
-  test('leaves the files of the database alone that replaced its own, when it is closed', async () => {
+  test('does not touch the files of a replacement when closed', async () => {
     const folder = temporaryFolder();
     const old = await openStore({ DATA_DIR: folder });
     await old.apiKeys.create(apiKey({ label: 'old' }));
@@ -108,7 +108,7 @@ describe('in a SQLite file', () => {
     expect(await again.apiKeys.list()).toEqual([apiKey({ label: 'new' })]);
   });
 
-  test('is used again after its file was moved back', async () => {
+  test('works again after its file was moved back', async () => {
     const { store, file } = await prepare();
     renameSync(file, `${file}.old`);
     await expect(store.apiKeys.list()).rejects.toThrow(StoreError);
@@ -116,7 +116,7 @@ describe('in a SQLite file', () => {
     expect(await store.apiKeys.list()).toEqual([apiKey()]);
   });
 
-  test('reports which file cannot be used, and why', async () => {
+  test('reports an unusable file and the reason', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'hosting.sqlite'), 'not a database, but text of some length'.repeat(100));
     await expect(openStore({ DATA_DIR: folder })).rejects.toThrow(
@@ -155,7 +155,7 @@ function modeOf(path: string): string {
 
 const open = (folder: string) => openTestStore({ DATA_DIR: folder });
 
-/** An open store with a key. */
+/** Opens a store with a key. */
 async function prepare() {
   const folder = temporaryFolder();
   const store = await open(folder);

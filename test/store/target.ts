@@ -16,11 +16,11 @@ import type { Store } from '../../server/store/types.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { readTables } from '../helpers/postgres.ts';
 
-/** The database of one test, with direct access besides the store. */
+/** The database of a test, with direct access besides the store. */
 export interface StoreTarget {
   readonly env: Readonly<Record<string, string>>;
   readonly dialect: Dialect;
-  /** Opens a store, which is closed when the test ends. */
+  /** Opens a store until the test ends. */
   open(): Promise<Store>;
   connect(): Promise<Query>;
   /** Reads the content of the database as text. */
@@ -66,26 +66,26 @@ export async function createPostgresTarget(url: string): Promise<StoreTarget> {
   };
 }
 
-/** Opens the store of these settings, which is closed when the test ends. */
+/** Opens the store of these settings until the test ends. */
 export async function openTestStore(env: Readonly<Record<string, string>>): Promise<Store> {
   const store = await openStore(readSettings(StoreSettings, env));
   onTestFinished(() => store.close());
   return store;
 }
 
-/** Opens one new database twice, as two instances do. */
+/** Opens a new database twice, like two instances. */
 export async function openTwice(create: CreateTarget): Promise<[Store, Store]> {
   const target = await create();
   return [await target.open(), await target.open()];
 }
 
-/** Opens a new database, and a separate connection to it. */
+/** Opens a new database and a separate connection. */
 export async function openWithQuery(create: CreateTarget) {
   const target = await create();
   return { target, store: await target.open(), query: await target.connect() };
 }
 
-/** Runs `worker.ts` in several processes, which open the store at the same time; returns their results. */
+/** Runs `worker.ts` in several processes that open the store at the same time; returns their results. */
 export async function runWorkers(
   { env }: StoreTarget,
   jobs: readonly { action: string; count?: number }[],

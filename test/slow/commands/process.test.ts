@@ -12,8 +12,7 @@ import { auditEntry } from '../../store/samples.ts';
 import { createCommandLine, environment, main, runCommand } from '../../commands/run-command.ts';
 import type { ShownKey } from '../../commands/run-command.ts';
 
-// The commands run as child processes here. The other files of this folder run them in the process of the test, which
-// is faster.
+// These tests run commands as child processes; the tests in test/commands/ use the process of the test, which is faster.
 
 const create = ['keys', 'create', '--server', 'game:a', '--scope', 'game-logs:read'];
 
@@ -25,7 +24,7 @@ async function keyIds(dataDir: string): Promise<string[]> {
 }
 
 describe('the settings', () => {
-  test('are optional: the store is in .data of the working directory, and a new one is noted', async () => {
+  test('are optional: the store is in .data of the working directory, and a note reports a new store', async () => {
     const cwd = temporaryFolder();
     const first = await runCommand(create, { cwd, env: {} });
     expect(await keyIds(join(cwd, '.data'))).toEqual([parseApiKey(first.stdout.trim())!.id]);
@@ -35,7 +34,7 @@ describe('the settings', () => {
     expect((await runCommand(['keys', 'list'], { cwd, env: {} })).stderr).toBe('');
   });
 
-  test('are read from .env, and the environment overrides them', async () => {
+  test('are read from .env, and overridden by the environment', async () => {
     const cwd = temporaryFolder();
     writeFileSync(join(cwd, '.env'), 'DATA_DIR=from-file\n');
     await runCommand(create, { cwd, env: {} });
@@ -85,7 +84,7 @@ describe('the output', () => {
     expect(stderr).toBe('');
   });
 
-  test('reaches a pipe completely, however long it is', async () => {
+  test('reaches a pipe completely, whatever its length', async () => {
     const { env, store } = await createCommandLine();
     const ids = Array.from({ length: 2500 }, (_, index) => `r${index}`);
     for (const requestId of ids) await store.audit.append(auditEntry({ requestId }));
@@ -94,26 +93,23 @@ describe('the output', () => {
     expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject(ids.map((requestId) => ({ requestId })));
   });
 
-  test.runIf(existsSync('/dev/full'))(
-    'on a full disk gives status 1 for stdout, and status 0 for stderr alone',
-    async () => {
-      const { env, store } = await createCommandLine();
-      const full = openSync('/dev/full', 'w');
-      const run = (...outputs: ['pipe' | number, 'pipe' | number]) =>
-        spawn(process.execPath, [main, ...create], { env: environment(env), stdio: ['ignore', ...outputs] });
-      const withoutStdout = run(full, 'pipe');
-      const [stderr, ended] = await Promise.all([text(withoutStdout.stderr!), once(withoutStdout, 'close')]);
-      expect(ended).toEqual([1, null]);
-      const [{ id } = { id: '' }] = await store.apiKeys.list();
-      expect(stderr).toContain(
-        `the output cannot be written: ENOSPC, so this secret is lost: run keys rotate ${id} to get a new one\n`,
-      );
+  test.runIf(existsSync('/dev/full'))('on a full disk gives status 1 for stdout, and status 0 for stderr', async () => {
+    const { env, store } = await createCommandLine();
+    const full = openSync('/dev/full', 'w');
+    const run = (...outputs: ['pipe' | number, 'pipe' | number]) =>
+      spawn(process.execPath, [main, ...create], { env: environment(env), stdio: ['ignore', ...outputs] });
+    const withoutStdout = run(full, 'pipe');
+    const [stderr, ended] = await Promise.all([text(withoutStdout.stderr!), once(withoutStdout, 'close')]);
+    expect(ended).toEqual([1, null]);
+    const [{ id } = { id: '' }] = await store.apiKeys.list();
+    expect(stderr).toContain(
+      `the output cannot be written: ENOSPC, and this secret is lost: run keys rotate ${id} to get a new secret\n`,
+    );
 
-      const withoutStderr = run('pipe', full);
-      const [stdout, closed] = await Promise.all([text(withoutStderr.stdout!), once(withoutStderr, 'close')]);
-      expect(closed).toEqual([0, null]);
-      expect(parseApiKey(stdout.trim())).toBeDefined();
-      closeSync(full);
-    },
-  );
+    const withoutStderr = run('pipe', full);
+    const [stdout, closed] = await Promise.all([text(withoutStderr.stdout!), once(withoutStderr, 'close')]);
+    expect(closed).toEqual([0, null]);
+    expect(parseApiKey(stdout.trim())).toBeDefined();
+    closeSync(full);
+  });
 });

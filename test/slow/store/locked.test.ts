@@ -8,7 +8,7 @@ import { ask } from '../../server/ask.ts';
 import { createServable, startProcess } from '../../server/process.ts';
 import { eventually } from '../../server/shared.ts';
 
-/** Starts a server, and locks its SQLite file for writing as another process would. */
+/** Starts a server and locks its SQLite file for writing, like another process. */
 async function startLocked(): Promise<{ port: number; free: () => void }> {
   const { settings } = await createServable();
   const dataDir = temporaryFolder();
@@ -28,7 +28,7 @@ function vote(port: number, count: number): Promise<number[]> {
   return Promise.all(Array.from({ length: count }, send));
 }
 
-/** How long a request of /health takes in ms, at most 20 s. */
+/** Measures a request of /health in ms, at most 20 s. */
 async function measureHealth(port: number): Promise<number> {
   const started = performance.now();
   const answered = ask({ port }, '/health').then(({ status }) => expect(status).toBe(200));
@@ -47,14 +47,14 @@ test('300 calls that wait for the lock of SQLite do not delay other requests', a
   const withMany: number[] = [];
   for (let time = 0; time < 5; time += 1) withMany.push(await measureHealth(port));
   process.stderr.write(`/health: ${idle} ms, with one waiter ${withOne} ms, with 300 ${withMany.join(', ')} ms\n`);
-  // Each waiter blocked the event loop 25 ms a try: 300 of them blocked it for seconds. The first requests may wait for
-  // the server to read the votes.
+  // Waiting inside SQLite would block the event loop for 25 ms per call and attempt. The first requests may wait until
+  // the server has read the votes.
   expect(Math.min(...withMany)).toBeLessThan(1000);
   free();
   expect((await Promise.all([first, others])).flat()).toEqual(Array.from({ length: 300 }, () => 202));
 });
 
-test('a store that does not answer a check within 3 s is unready, and is not asked again until it answers', async () => {
+test('a store without an answer to a check within 3 s is unready, and gets no other check until then', async () => {
   const lines: string[] = [];
   const write = (_: unknown, message?: string): void => void lines.push(message!);
   const health = createStoreHealth({ error: write, info: write });

@@ -17,20 +17,20 @@ describePostgres((server) => {
   sharingSuite(createTarget);
   damageSuite(createTarget);
 
-  test('reports why the connection failed, without any part of the URL', async () => {
+  test('reports the cause of a failed connection without any part of the URL', async () => {
     const { port, password } = server();
     const cases = {
       [`postgres://postgres:wrong-secret@127.0.0.1:${port}/postgres`]:
         'the server refuses the user or the password (28P01)',
       [`postgres://someone:${password}@127.0.0.1:${port}/postgres`]:
         'the server refuses the user or the password (28P01)',
-      [`postgres://postgres:${password}@127.0.0.1:${port}/somewhere`]: 'the server does not have it (3D000)',
-      [`postgres://someone:${password}@127.0.0.1:1/somewhere`]: 'it cannot be reached (ECONNREFUSED)',
-      [`postgres://someone:${password}@[::1:99/somewhere`]: 'it cannot be reached (ERR_INVALID_URL)',
+      [`postgres://postgres:${password}@127.0.0.1:${port}/somewhere`]: 'the server does not have this database (3D000)',
+      [`postgres://someone:${password}@127.0.0.1:1/somewhere`]: 'the server cannot be reached (ECONNREFUSED)',
+      [`postgres://someone:${password}@[::1:99/somewhere`]: 'the server cannot be reached (ERR_INVALID_URL)',
       [`postgres://someone:${password}@127.0.0.1:${port}/somewhere?sslmode=verify-full`]:
         'The server does not support SSL connections',
       [`postgres://someone:${password}@127.0.0.1:${port}/somewhere?sslmode=verify-full&sslrootcert=/nowhere/ca.pem`]:
-        'it cannot be reached (ENOENT)',
+        'the server cannot be reached (ENOENT)',
     };
     for (const [url, reason] of Object.entries(cases)) {
       const error = await openStore({ DATA_DIR: '', DATABASE_URL: url }).then(
