@@ -148,7 +148,6 @@ export function parseServer(text: string): ServerName {
   throw new CommandError(`malformed server ${text}: it must be game:<id> or vps:<id>${didYouMean(text, near)}`);
 }
 
-/** Parses a scope. */
 export function parseScope(text: string): Scope {
   const result = Scope.safeParse(text);
   if (result.success) return result.data;

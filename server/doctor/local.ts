@@ -303,7 +303,7 @@ export const installationChecks = {
     return [
       lost.length > 0
         ? fault(`keys of servers that do not exist: ${joinNames(lost)}`, update)
-        : ok(`${countOf(valid.length, 'valid key')}`),
+        : ok(countOf(valid.length, 'valid key')),
       ...(old.length > 0 ? [hint(seen, 'revoke keys that will not be renewed: `npm run keys -- revoke ID`')] : []),
     ];
   },

@@ -12,6 +12,7 @@ import {
   isCertificateError,
   isDateError,
   judgeCertificate,
+  judgeSkew,
   judgeStream,
   maxSkewMs,
   readSkew,
@@ -62,10 +63,7 @@ function toFault(error: unknown): DoctorResult {
   return fault(`the request failed: ${code}`, advice);
 }
 
-function judgeClock(skewMs: number): DoctorResult {
-  if (Math.abs(skewMs) <= maxSkewMs) return ok('within 30 s of this machine');
-  return fault(`the clock of the service is ${Math.round(skewMs / 1000)} s off`, 'synchronise both clocks by NTP');
-}
+const judgeClock = (skewMs: number): DoctorResult => judgeSkew('the service', skewMs, maxSkewMs);
 
 async function readLists(visit: Visit) {
   const read = async (kind: string): Promise<{ path: string; cover?: string }[]> => {
@@ -235,13 +233,13 @@ const serviceChecks: Checks<VisitedService> = {
       'let the cache obey Cache-Control (nginx: no proxy_ignore_headers, no proxy_cache_valid any; a CDN: "respect origin")';
     return fault('/v1/info comes from a cache', advice);
   },
-  async 'queries are kept apart'({ visit, articles: [one, other] }) {
-    if (one === undefined || other === undefined) return skipped('needs two articles');
-    await visit(one);
+  async 'queries are kept apart'({ visit, articles: [first, other] }) {
+    if (first === undefined || other === undefined) return skipped('needs two articles');
+    await visit(first);
     const path = String((await visit(other)).fields.path);
     if (other.endsWith(`=${path}`)) return ok('two articles get their own responses');
     return fault(
-      one.endsWith(`=${path}`) ? 'one article is returned for another' : 'an article is not returned',
+      first.endsWith(`=${path}`) ? 'one article is returned for another' : 'an article is not returned',
       'include the query in the cache key (nginx: $request_uri in proxy_cache_key) and pass it on',
     );
   },

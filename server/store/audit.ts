@@ -37,7 +37,6 @@ const StoredEntry = z.object({
   detail: z.string().nullable(),
 });
 
-/** An entry of the audit log. */
 export type AuditEntry = Readonly<Omit<z.output<typeof StoredEntry>, 'id' | 'loggedAt'> & { at: number }>;
 
 const Action = z.object({
@@ -82,7 +81,6 @@ const actionsOfKeySql = `SELECT entry.action_id, entry.request_id, entry.action,
 
 const newestFirstSql = 'ORDER BY entry.logged_at DESC, entry.action_id DESC';
 
-/** The audit log, over an open database. */
 export function createAuditRecords(query: Query) {
   const log = openTable(query, 'hosting_audit', ['id'], StoredEntry);
   const actions = openTable(query, 'hosting_audit', ['action_id'], Action);

@@ -113,7 +113,6 @@ const isActiveSql = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > 
 const minuteMs = 60 * 1000;
 const touchTimeoutMs = 200;
 
-/** The API keys, over an open database. */
 export function createApiKeyRecords(query: Query) {
   const keys = openTable(query, 'hosting_api_keys', ['id'], ApiKey);
   const touched = new LRUCache<string, number>({ maxSize: 10_000, sizeCalculation: () => 1 });
@@ -204,7 +203,6 @@ export type ServerRecord = Readonly<z.output<typeof Server>>;
 /** A server to add. */
 export type NewServer = Omit<ServerRecord, 'suspendedAt' | 'shared'> & Partial<Pick<ServerRecord, 'shared'>>;
 
-/** The customers' servers, over an open database. */
 export function createServerRecords(query: Query) {
   const servers = openTable(query, 'hosting_servers', ['server'], Server);
   return {
@@ -248,7 +246,6 @@ const StreamToken = z.object({
   expiresAt: Time,
 });
 
-/** The stored token of a console stream. */
 export type StreamTokenRecord = Readonly<z.output<typeof StreamToken>>;
 
 function createStreamTokenRecords(query: Query) {
@@ -342,7 +339,6 @@ function createIdempotencyRecords(query: Query) {
 
 const Votes = z.object({ path: z.string(), helpful: z.int().nonnegative(), unhelpful: z.int().nonnegative() });
 
-/** The votes on an article. */
 export type ArticleVotes = Readonly<z.output<typeof Votes>>;
 
 function createFeedbackRecords(query: Query) {

@@ -13,7 +13,6 @@ const migrationMs = 60_000;
 /** After this time beyond the timeout of a statement, the connection counts as lost. */
 const networkMs = 2000;
 
-/** The SQL dialect of PostgreSQL. */
 export const postgresDialect: Dialect = {
   integer: 'BIGINT',
   // The same order of text in all databases, independent of their locale.

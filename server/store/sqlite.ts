@@ -17,7 +17,6 @@ const checkpointMs = 30_000;
 /** Fail further calls at once: a lock that is never released must not fill the memory. */
 const maxWaiting = 1000;
 
-/** The SQL dialect of SQLite. */
 export const sqliteDialect: Dialect = {
   integer: 'INTEGER',
   text: 'TEXT',

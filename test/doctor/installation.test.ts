@@ -18,7 +18,7 @@ import type { TestContext } from 'vitest';
 import { runCommand, runHere } from '../commands/run-command.ts';
 import { findFreePort } from '../helpers/free-port.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
-import { createWhmcsUpstream, refusal, whmcsCredential } from '../helpers/upstream-whmcs.ts';
+import { createWhmcsUpstream, refusal } from '../helpers/upstream-whmcs.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import type { NamedResult } from '../../server/doctor/run.ts';
 import { createInstallation } from './installation.ts';
@@ -381,14 +381,9 @@ const faults: Readonly<Record<string, Fault>> = {
   },
   'a billing system that refuses our address': {
     async make() {
-      const { upstream } = await createWhmcsUpstream();
+      const { upstream, settings } = await createWhmcsUpstream();
       upstream.fail(refusal('Invalid IP 10.0.0.1 hunter2', 403));
-      return {
-        DOMAIN_PRICES: 'whmcs',
-        WHMCS_URL: upstream.url,
-        WHMCS_IDENTIFIER: whmcsCredential.identifier,
-        WHMCS_SECRET: whmcsCredential.secret,
-      };
+      return settings;
     },
     finds: ['domain prices', 'the billing system does not send a valid answer', /whmcs settings/],
   },

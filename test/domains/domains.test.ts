@@ -4,7 +4,7 @@ import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { buildProject, createProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
 import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
-import { createWhmcsUpstream, whmcsCredential } from '../helpers/upstream-whmcs.ts';
+import { createWhmcsUpstream } from '../helpers/upstream-whmcs.ts';
 import { ask, askJson } from '../server/ask.ts';
 import { wrongNames } from '../server/wrong-names.ts';
 import type { Availability, DomainName } from '../../server/domains/lookup/query.ts';
@@ -149,14 +149,11 @@ test('the list has an ETag and changes with the release', async () => {
   await expect.poll(async () => (await ask(app, '/v1/domains/tlds')).headers.etag).not.toBe(first.headers.etag);
 });
 
-const { identifier: WHMCS_IDENTIFIER, secret: WHMCS_SECRET } = whmcsCredential;
-const whmcs = { DOMAIN_PRICES: 'whmcs', WHMCS_IDENTIFIER, WHMCS_SECRET };
-
 /** Simulates a WHMCS with these prices in EUR. */
 async function createWhmcs(prices: unknown) {
-  const { upstream, shop } = await createWhmcsUpstream();
+  const { upstream, shop, settings } = await createWhmcsUpstream();
   shop.pricing['EUR'] = prices;
-  return { billing: upstream, settings: { ...whmcs, WHMCS_URL: `${upstream.url}/clients` } };
+  return { billing: upstream, settings };
 }
 
 test.each([
@@ -186,16 +183,16 @@ test('live prices come from WHMCS and stay available while it fails', async () =
   expect((await search(app, 'free.com')).body).toMatchObject({ available: true, pricing: { register: 7, renew: 8 } });
   await billing.stop();
   expect((await listed(app)).status).toBe(200);
-  expect(JSON.stringify(app.log())).not.toContain(WHMCS_SECRET);
+  expect(JSON.stringify(app.log())).not.toContain(settings.WHMCS_SECRET);
   expect(rdap.queried()).toContain('free.com');
 });
 
 test('live prices are 502 if never read, and 500 if none is complete', async () => {
-  const none = await serve({ ...whmcs, WHMCS_URL: 'http://127.0.0.1:9' });
+  const { settings } = await createWhmcs([]);
+  const none = await serve({ ...settings, WHMCS_URL: 'http://127.0.0.1:9' });
   expect(await search(none.app, 'a.com')).toMatchObject({ status: 502, body: { error: 'provider_error' } });
   expect((await listed(none.app)).status).toBe(502);
 
-  const { settings } = await createWhmcs([]);
   const empty = await serve(settings);
   await expect.poll(async () => (await listed(empty.app)).status).toBe(500);
   expect(await search(empty.app, 'a.com')).toMatchObject({ status: 500, body: { error: 'pricing_unavailable' } });

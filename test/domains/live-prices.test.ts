@@ -8,7 +8,7 @@ import type { TldPrices } from '../../server/domains/prices/source.ts';
 import type { LivePrices, LivePricesOptions } from '../../server/domains/prices.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { createTestLog, until } from '../helpers/upstream.ts';
-import { createWhmcsUpstream, refusal, whmcsCredential } from '../helpers/upstream-whmcs.ts';
+import { createWhmcsUpstream, refusal } from '../helpers/upstream-whmcs.ts';
 import { createLivePrices, createPriceSource } from '../../server/domains/prices.ts';
 
 const hourMs = 3_600_000;
@@ -266,16 +266,14 @@ test('the refresh timer does not keep a process alive', async () => {
 });
 
 test('the secret of WHMCS is in neither log nor file after a read, a refusal, an outage and a restart', async () => {
-  const { upstream } = await createWhmcsUpstream();
+  const { upstream, settings } = await createWhmcsUpstream();
   const { log, written } = createTestLog();
   const { start, file } = createWorld();
   const startWhmcs = (): LivePrices => {
-    const { identifier: WHMCS_IDENTIFIER, secret: WHMCS_SECRET } = whmcsCredential;
-    const credential = { WHMCS_URL: `${upstream.url}/clients`, WHMCS_IDENTIFIER, WHMCS_SECRET };
-    const source = createPriceSource({ DOMAIN_PRICES: 'whmcs', ...credential, UPSTREAM_TIMEOUT_SECONDS: 20 }, log)!;
+    const source = createPriceSource({ ...settings, UPSTREAM_TIMEOUT_SECONDS: 20 }, log)!;
     return start(source, { onFailure: (message, error) => log.error({ err: error }, message) });
   };
-  const { secret } = whmcsCredential;
+  const secret = settings.WHMCS_SECRET;
   const first = startWhmcs();
   await until('prices are served', () => first.current() !== undefined);
   const served = first.current();

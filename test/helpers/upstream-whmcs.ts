@@ -1,5 +1,5 @@
 import { createUpstream, json } from './upstream.ts';
-import type { Answer, Upstream } from './upstream.ts';
+import type { Answer } from './upstream.ts';
 
 /** The credential that the stand-in accepts. */
 export const whmcsCredential = { identifier: 'whmcs-identifier-0123456789', secret: 'whmcs-secret-abcdef0123456789' };
@@ -23,8 +23,8 @@ export function whmcsTld(tld: string, years: unknown, changes: Readonly<Record<s
   return { tld, categories: ['Popular'], addons, group: '', ...same, ...periods, ...changes };
 }
 
-/** Starts a stand-in for the API of WHMCS, installed in `/clients`. */
-export async function createWhmcsUpstream(): Promise<{ upstream: Upstream; shop: WhmcsShop }> {
+/** Simulates the API of a WHMCS in `/clients`; `settings` configure it as the source of domain prices. */
+export async function createWhmcsUpstream() {
   const shop: WhmcsShop = {
     currencies: [
       { id: 1, code: 'USD' },
@@ -59,7 +59,9 @@ export async function createWhmcsUpstream(): Promise<{ upstream: Upstream; shop:
       pricing: shop.pricing[priced],
     });
   });
-  return { upstream, shop };
+  const { identifier: WHMCS_IDENTIFIER, secret: WHMCS_SECRET } = whmcsCredential;
+  const WHMCS_URL = `${upstream.url}/clients`;
+  return { upstream, shop, settings: { DOMAIN_PRICES: 'whmcs' as const, WHMCS_URL, WHMCS_IDENTIFIER, WHMCS_SECRET } };
 }
 
 /** A WHMCS error. Its status is 200 unless the web server refuses the request itself. */

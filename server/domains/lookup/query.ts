@@ -14,7 +14,6 @@ export interface DomainName {
 /** The availability of a domain. `free` and `taken` are proven; everything else is `unknown`. */
 export type Availability = 'taken' | 'free' | 'unknown';
 
-/** The deadline of a lookup. */
 export interface Deadline {
   readonly signal: AbortSignal;
   remainingMs(): number;
@@ -45,7 +44,6 @@ export const defaultLimits = {
 
 export type RegistryLimits = Readonly<typeof defaultLimits>;
 
-/** Dependencies of queries to registries. */
 export interface QueryContext {
   readonly limiter: ReturnType<typeof createHostLimiter>;
   readonly limits: RegistryLimits;
@@ -127,7 +125,7 @@ export function createHostLimiter(options: HostLimiterOptions) {
       const result = first === retry ? await attempt() : first;
       return result === retry ? undefined : result;
     },
-    /** Stops the queries to a host for some time; waiting and new ones resolve to undefined. */
+    /** Pauses queries to a host; waiting and new queries resolve to undefined. */
     backOff(host: string, ms: number): void {
       const state = stateOf(host);
       state.backOffUntil = Math.max(state.backOffUntil, now() + ms);

@@ -47,13 +47,10 @@ async function prepare() {
     return envelope({ code: shop.currency, conversion_rate: 1, default: true, ...format });
   });
   const { log, lines } = createTestLog();
-  const warnings = () => lines().map(({ msg }) => msg as string);
-  const source = createPriceSource(
-    { DOMAIN_PRICES: 'fossbilling', FOSSBILLING_URL: `${upstream.url}/billing`, UPSTREAM_TIMEOUT_SECONDS: 20 },
-    log,
-  )!;
+  const settings = { FOSSBILLING_URL: `${upstream.url}/billing`, UPSTREAM_TIMEOUT_SECONDS: 20 };
+  const source = createPriceSource({ DOMAIN_PRICES: 'fossbilling', ...settings }, log)!;
   onTestFinished(() => source.close());
-  return { upstream, shop, source, warnings };
+  return { upstream, shop, source, warnings: () => lines().map(({ msg }) => msg as string) };
 }
 
 const prices = {

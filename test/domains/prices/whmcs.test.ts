@@ -10,23 +10,12 @@ const isAction =
   ({ body }: { body: string }): boolean =>
     new URLSearchParams(body).get('action') === action;
 
-async function prepare(credential: Partial<typeof whmcsCredential> = {}) {
-  const { upstream, shop } = await createWhmcsUpstream();
+async function prepare(changes: { readonly WHMCS_SECRET?: string } = {}) {
+  const { upstream, shop, settings } = await createWhmcsUpstream();
   const { log, lines } = createTestLog();
-  const warnings = () => lines().map(({ msg }) => msg as string);
-  const { identifier, secret } = { ...whmcsCredential, ...credential };
-  const source = createPriceSource(
-    {
-      DOMAIN_PRICES: 'whmcs',
-      WHMCS_URL: `${upstream.url}/clients`,
-      WHMCS_IDENTIFIER: identifier,
-      WHMCS_SECRET: secret,
-      UPSTREAM_TIMEOUT_SECONDS: 20,
-    },
-    log,
-  )!;
+  const source = createPriceSource({ ...settings, ...changes, UPSTREAM_TIMEOUT_SECONDS: 20 }, log)!;
   onTestFinished(() => source.close());
-  return { upstream, shop, source, warnings };
+  return { upstream, shop, source, warnings: () => lines().map(({ msg }) => msg as string) };
 }
 
 const prices = {
@@ -219,7 +208,7 @@ test.each([
 });
 
 test('a rejected credential is an error', async () => {
-  const { source } = await prepare({ secret: 'another-secret-of-ours' });
+  const { source } = await prepare({ WHMCS_SECRET: 'another-secret-of-ours' });
   const error = await failureOf(source.read());
   expect(String(error.cause)).toContain('Authentication Failed');
   expect(String(error.cause)).not.toContain('another-secret-of-ours');
