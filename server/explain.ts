@@ -5,7 +5,7 @@ import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { createApp } from './app.ts';
 import { streamRoute } from './hosting/routes.ts';
-import { findRecord } from './hosting/service.ts';
+import { findRecord } from './hosting/servers.ts';
 import type { Caller, Route } from './http/handle.ts';
 import { createRequests } from './http/request.ts';
 import { findKey } from './keys/authorize.ts';

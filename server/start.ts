@@ -39,7 +39,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
 
   const { later, openSoon } = createLater(opened);
   const base = { ...start, lifecycle, releases, store, limits, createBucket, later };
-  const hosting = await openHosting(base);
+  const hosting = openHosting(base);
   const { providers, relay } = hosting;
   const { DATA_DIR, DIST_DIR } = env;
   metrics?.observe({ releases, relay, storeAnswers: answers, droppedLines, folders: { DATA_DIR, DIST_DIR } });

@@ -13,7 +13,7 @@ import type { PowerAction } from './providers/types.ts';
 import type { openHosting } from './service.ts';
 
 /** Dependencies of the routes of customers' servers. */
-export type HostingRoutesOptions = Awaited<ReturnType<typeof openHosting>>['routes'];
+export type HostingRoutesOptions = ReturnType<typeof openHosting>['routes'];
 
 /** The routes of customers' servers. */
 export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: HostingRoutesOptions) {

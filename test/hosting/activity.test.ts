@@ -9,7 +9,7 @@ import { borrowHosting } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 import { openStream } from './instances.ts';
 import type { AuditEntry } from '../../server/store/types.ts';
-import { createPowerHistory } from '../../server/hosting/service.ts';
+import { createPowerHistory } from '../../server/hosting/power-history.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { auditEntry } from '../store/samples.ts';

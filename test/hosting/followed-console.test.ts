@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleEvents, Provider } from '../../server/hosting/providers/types.ts';
 import { openConsoleSource } from '../../server/hosting/console/relay.ts';
-import { createServers } from '../../server/hosting/service.ts';
+import { createServers } from '../../server/hosting/servers.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 

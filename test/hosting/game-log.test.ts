@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { toLogEnd, toLogText } from '../../server/hosting/providers/game-log.ts';
 import { askEndpoint } from '../server/ask.ts';
 import { borrowHosting } from '../server/shared.ts';
-import { createReadLatestLog } from '../../server/hosting/service.ts';
+import { createReadLatestLog } from '../../server/hosting/actions.ts';
 import type { GameProvider } from '../../server/hosting/providers/types.ts';
 import type { ServerRecord } from '../../server/store/types.ts';
 

@@ -1,0 +1,68 @@
+import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { messageOfUnknown } from '#contract/endpoint.ts';
+import type { Endpoint } from '#contract/endpoint.ts';
+import { problems, renderProblem } from '#contract/problem.ts';
+import type { Caller, JsonReply } from '../http/handle.ts';
+import { Problem } from '../problem.ts';
+import type { IdempotentAnswer, Store } from '../store/types.ts';
+import { hasNoEffect, toActionProblem, withActionOutcome } from './outcome.ts';
+
+/** Returns a function that runs work at most once per Idempotency-Key and replays the first response. */
+export function createRunOnce(options: {
+  readonly store: Store['idempotency'];
+  /** After this time, a request without a stored response counts as lost. */
+  readonly maxDurationMs: number;
+  readonly onStoreFailure: (error: unknown) => void;
+}) {
+  const { store, maxDurationMs, onStoreFailure } = options;
+  /**
+   * Runs work that returns the body of a 200. A failure without effect releases the key; after an unknown outcome the
+   * request is never sent again. Throws Problems with Action-Outcome.
+   */
+  return async (
+    endpoint: Endpoint,
+    { keyId: apiKeyId, requestId, server }: Caller,
+    { headers: { 'idempotency-key': key }, text }: { readonly headers: IncomingHttpHeaders; readonly text: string },
+    work: () => Promise<unknown>,
+  ): Promise<JsonReply> => {
+    const fail = (error: unknown): never => {
+      throw withActionOutcome(toActionProblem(error), messageOfUnknown(endpoint, requestId));
+    };
+    if (key === undefined) return { status: 200, body: await work().catch(fail) };
+    if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
+      throw new Problem('validation_error', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
+    }
+    const unknownOutcome = (id: string): IdempotentAnswer => ({
+      status: problems.provider_error.status,
+      body: renderProblem('json', 'provider_error', messageOfUnknown(endpoint, id)),
+    });
+    const fingerprint = hash('sha256', JSON.stringify([endpoint.method, endpoint.path, server, text]));
+    const now = Date.now();
+    const found = await store.begin({ apiKeyId, key, fingerprint, requestId, now, deadline: now + maxDurationMs });
+    if (found.state !== 'begun') {
+      if (found.fingerprint !== fingerprint) throw new Problem('idempotency_mismatch');
+      const first = found.requestId === null ? undefined : { 'Idempotent-Request-Id': found.requestId };
+      if (found.state === 'running' && Date.now() < found.deadline) {
+        throw new Problem('in_progress', undefined, { headers: { 'Retry-After': '1', ...first } });
+      }
+      const { status, body } = found.state === 'answered' ? found.answer : unknownOutcome(found.requestId ?? requestId);
+      // Only failures with an unknown outcome are stored.
+      const outcome = status >= 500 ? { 'Action-Outcome': 'unknown' } : undefined;
+      const headers = { 'Idempotent-Replayed': 'true', ...first, ...outcome };
+      return { status, body: JSON.parse(body) as unknown, headers };
+    }
+    const save = (answer: IdempotentAnswer): Promise<void> => store.finish(apiKeyId, key, answer).catch(onStoreFailure);
+    try {
+      const body = await work();
+      // If the store fails here, the action has still succeeded; replays then get the unknown outcome.
+      await save({ status: 200, body: `${JSON.stringify(body)}\n` });
+      return { status: 200, body };
+    } catch (error) {
+      await (hasNoEffect(toActionProblem(error))
+        ? store.release(apiKeyId, key).catch(onStoreFailure)
+        : save(unknownOutcome(requestId)));
+      return fail(error);
+    }
+  };
+}

@@ -1,0 +1,58 @@
+import { kindOf } from '#contract/api-keys.ts';
+import type { ServerKind, ServerName } from '#contract/api-keys.ts';
+import { Problem } from '../problem.ts';
+import type { ServerRecord, Store } from '../store/types.ts';
+import type { Provider } from './providers/types.ts';
+
+/** Customers' servers and their providers. */
+export type Servers = ReturnType<typeof createServers>;
+
+/** Looks up a customer's server and its provider. */
+export function createServers(records: Store['servers'], providers: ReadonlyMap<string, Provider>) {
+  return {
+    /** Finds the record and the provider of a server. Throws as {@link findRecord}, also without a provider. */
+    async find<Kind extends ServerKind>(kind: Kind, server: ServerName) {
+      const record = await findRecord(records, server);
+      const provider = providers.get(record.provider);
+      const controls = provider?.[kind];
+      if (controls) return { record, provider: controls };
+      throw toUnavailable(
+        server,
+        provider
+          ? `the provider ${record.provider} runs no ${kind === 'vps' ? 'VPS' : 'game servers'}`
+          : `PROVIDERS_FILE has no provider ${record.provider} for ${server}`,
+      );
+    },
+    /** Reads a record again. Throws as {@link findRecord}, also if the server has moved. */
+    async assertUnmoved(record: ServerRecord): Promise<void> {
+      if (isSameTarget(await findRecord(records, record.server), record)) return;
+      throw toUnavailable(record.server, `${record.server} has moved while an action waited`);
+    },
+    /** Returns false if the server has moved; true if its record cannot be read. */
+    async isCurrent(record: ServerRecord): Promise<boolean> {
+      const found = await records.find(record.server).catch(() => record);
+      return found !== undefined && isSameTarget(found, record);
+    },
+    findOpen: (names: readonly ServerName[]) => records.findOpen(names),
+  };
+}
+
+/** Reads a record. Throws 403 if the server is suspended, `server_unavailable` (VPS) or `provider_error` (game) if not found. */
+export async function findRecord(records: Store['servers'], server: ServerName): Promise<ServerRecord> {
+  const record = await records.find(server).catch((cause: unknown) => {
+    throw toUnavailable(server, cause);
+  });
+  if (!record) throw toUnavailable(server, `${server} has no record`);
+  if (record.suspendedAt === null) return record;
+  throw new Problem('forbidden', `This ${kindOf(server) === 'vps' ? 'VPS' : 'game server'} is suspended`, {
+    reason: `${server} is suspended since ${new Date(record.suspendedAt).toISOString()}`,
+  });
+}
+
+function toUnavailable(server: ServerName, reason: unknown): Problem {
+  const cause = typeof reason === 'string' ? new Error(reason) : reason;
+  return new Problem(kindOf(server) === 'vps' ? 'server_unavailable' : 'provider_error', undefined, { cause });
+}
+
+const isSameTarget = (one: ServerRecord, other: ServerRecord): boolean =>
+  one.provider === other.provider && one.ref === other.ref;
