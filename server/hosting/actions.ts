@@ -45,16 +45,13 @@ export function createActions(options: {
     const finish = await audit.begin(entry, onAuditFailure).catch((cause: unknown) => {
       throw toUnsent('The audit log cannot be written', cause);
     });
-    const assertAllowed = (): Promise<void> =>
-      reauthorize(actor).catch((error: unknown) => {
-        throw error instanceof Problem ? error : toUnsent('The API key cannot be read', error);
-      });
     const send = async (): Promise<void> => {
-      await assertAllowed();
       const { record, provider } = await servers.find(kind, server);
       // Just before the request is sent: key and record may have changed while the action waited.
       const confirm = async (): Promise<void> => {
-        await assertAllowed();
+        await reauthorize(actor).catch((error: unknown) => {
+          throw error instanceof Problem ? error : toUnsent('The API key cannot be read', error);
+        });
         await servers.assertUnmoved(record);
       };
       await act(provider, record.ref, { signal, confirm, trace });
