@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ServerName } from '#contract/api-keys.ts';
 import { CommandError, requireOption } from '#common/command-line.ts';
 import type { Environment } from '#common/environment.ts';
-import { findRecordProblem, readProviders } from '../hosting/records.ts';
+import { findRecordProblem, readProviders } from '../hosting/providers.ts';
 import { EnvError, readSettings } from '../settings.ts';
 import { StoreUnreachableError } from '../store/database.ts';
 import type { NewServer, Store } from '../store/types.ts';

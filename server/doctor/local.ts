@@ -7,7 +7,7 @@ import { isDelegated } from '../domains/lookup/dns.ts';
 import { createPriceSource } from '../domains/prices.ts';
 import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
-import { findRecordProblem, readProviders } from '../hosting/records.ts';
+import { findRecordProblem, holdsSecret, readProviders } from '../hosting/providers.ts';
 import { isActive } from '../keys/authorize.ts';
 import { EnvError } from '../settings.ts';
 import { createUptimeKuma } from '../status/uptime-kuma.ts';
@@ -93,8 +93,6 @@ const keptDays = 90;
 const secretName =
   /^(?:DATABASE_URL|PGPASSWORD|CHAT_FEEDBACK_WEBHOOK_URL|WHMCS_IDENTIFIER)$|(?:^|_)(?:TOKEN|SECRET|PASSWORD|KEY)$/;
 
-const secretField = /^(?:token|read_only_token|token_secret)$/;
-
 /** The path of a Discord webhook; a path with `/slack` at its end takes Slack messages. */
 const discordPath = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[^/]+(?!.*\/slack$)/;
 
@@ -167,7 +165,7 @@ export const installationChecks = {
     // A path (PANEL_TOKEN_FILE) or a duration (CONSOLE_TOKEN_TTL_SECONDS) is not a secret and does not match.
     const dotenv = Object.entries(parseEnv(await readFile('.env', 'utf8').catch(() => '')));
     if (dotenv.some(([name, value]) => secretName.test(name) && value !== '')) files.set('.env', '.env');
-    if (providers !== undefined && holdsSecret(providers)) files.set(providers, 'PROVIDERS_FILE');
+    if (providers !== undefined && holdsSecret(readProviders(providers) ?? {})) files.set(providers, 'PROVIDERS_FILE');
     const folder = resolve(DATA_DIR);
     const found = await Promise.all([
       checkClosed(folder, '700', `other users can access DATA_DIR (${folder})`),
@@ -429,12 +427,6 @@ const isPublic = ({ PUBLIC_URL: url }: Env): boolean => url !== undefined && !is
 
 async function readBuildTime({ DIST_DIR: dist }: Env): Promise<number | undefined> {
   return (await stat(join(dist, 'current', 'manifest.json')).catch(() => undefined))?.mtimeMs;
-}
-
-/** Finds a literal secret in a PROVIDERS_FILE, as opposed to "${NAME}". */
-function holdsSecret(file: string): boolean {
-  const fields = Object.values(readProviders(file) ?? {}).flatMap((provider) => Object.entries(Object(provider)));
-  return fields.some(([name, value]) => secretField.test(name) && !/^\$\{\w+\}$/.test(String(value)));
 }
 
 /** Reports a path other users can read, with a chmod/chown command that keeps the service user's access. */

@@ -5,8 +5,8 @@ import type { Environment } from '#common/environment.ts';
 import { createApiKey } from '../keys/authorize.ts';
 import type { Store } from '../store/types.ts';
 import { createAuditedChange } from './audit.ts';
+import type { ProviderSettings } from './providers.ts';
 import { localSettings } from './providers/local/process.ts';
-import type { LocalSettings } from './providers/local/process.ts';
 
 /** The servers of the demo: one of each kind, so that every route can be tried. */
 const servers: readonly ServerName[] = ['game:demo', 'vps:demo'];
@@ -15,16 +15,15 @@ const provider = 'demo';
 const label = 'demo key of npm start';
 
 /** The settings of the provider that runs the demo servers as child processes. */
-export function demoProviders(environment: Environment): Record<string, LocalSettings> {
+export function demoProviders(environment: Environment): Record<string, ProviderSettings> {
   const command = [process.execPath, fileURLToPath(new URL('demo/server.ts', import.meta.url))];
   const settings = localSettings(import.meta.dirname, environment).parse({
-    type: 'local',
     servers: {
       'game-demo': { kind: 'game', command },
       'vps-demo': { kind: 'vps', command: [...command, 'vps'] },
     },
   });
-  return { [provider]: settings };
+  return { [provider]: { type: 'local', ...settings } };
 }
 
 /** Adds the demo servers and a key with every scope; returns the text of the key if it creates it. */

@@ -1,49 +1,50 @@
-import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { parse } from 'yaml';
 import { z } from 'zod';
+import { kindOf } from '#contract/api-keys.ts';
+import type { ServerKind } from '#contract/api-keys.ts';
 import { readVariable } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
+import { didYouMean } from '#common/suggest.ts';
 import { parseYaml } from '#common/yaml.ts';
 import { nameProvider } from '../upstream/client.ts';
 import type { Logger } from '../log.ts';
+import type { ServerRecord } from '../store/types.ts';
 import type { CreateBucket } from '../token-bucket.ts';
-import { HetznerSettings, createHetzner } from './providers/hetzner.ts';
+import { hetzner } from './providers/hetzner.ts';
 import { createGroupsLock } from './providers/local/groups.ts';
-import { createLocal } from './providers/local/index.ts';
-import { localSettings } from './providers/local/process.ts';
-import { createProxmox, proxmoxSettings } from './providers/proxmox.ts';
-import { PterodactylSettings, createPterodactyl } from './providers/pterodactyl/index.ts';
-import type { Provider, StateClock } from './providers/types.ts';
+import { local } from './providers/local/index.ts';
+import type { LocalOptions } from './providers/local/index.ts';
+import { proxmox } from './providers/proxmox.ts';
+import { pterodactyl } from './providers/pterodactyl/index.ts';
+import type { Provider, ProviderType, StateClock } from './providers/types.ts';
+
+/** The types of providers, by their names in PROVIDERS_FILE. */
+export const providerTypes = { pterodactyl, hetzner, proxmox, local };
+
+type TypeName = keyof typeof providerTypes;
+type SettingsOf<Name extends TypeName> = Parameters<(typeof providerTypes)[Name]['create']>[0];
 
 /** The settings of a provider, by its type. */
-export type ProviderSettings = z.infer<ReturnType<typeof toSchema>>;
+export type ProviderSettings = { [Name in TypeName]: { readonly type: Name } & SettingsOf<Name> }[TypeName];
 
-/** The schema of a provider in PROVIDERS_FILE; paths are relative to the file's folder. */
-function toSchema(folder: string, environment: Environment) {
-  const certificates = z.string().transform((path, context) => {
-    try {
-      const pem = readFileSync(resolve(folder, path), 'utf8');
-      void new X509Certificate(pem);
-      return pem;
-    } catch {
-      context.addIssue('must be the path of a readable file with certificates in PEM');
-      return z.NEVER;
-    }
+const names = Object.keys(providerTypes) as TypeName[];
+
+/** Creates the schema of a provider in PROVIDERS_FILE. */
+function toSchema(folder: string, environment: Environment): z.ZodType<ProviderSettings> {
+  const [first, ...others] = names.map((name) => {
+    const { shape } = providerTypes[name].settings(folder, environment);
+    return z.strictObject({ type: z.literal(name), ...shape });
   });
-  return z.discriminatedUnion('type', [
-    PterodactylSettings,
-    HetznerSettings,
-    proxmoxSettings(certificates),
-    localSettings(folder, environment),
-  ]);
+  return z.discriminatedUnion('type', [first!, ...others]) as unknown as z.ZodType<ProviderSettings>;
 }
 
 const providerName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be letters, digits, dots, hyphens and underscores');
 
-/** An invalid PROVIDERS_FILE; the message has a line for each problem, and never holds a value. */
+/** An invalid PROVIDERS_FILE. The message has a line for each problem, without values. */
 export class ProvidersError extends Error {
   override readonly name = 'ProvidersError';
 }
@@ -82,7 +83,7 @@ function replaceVariables(text: string, environment: Environment, report: (messa
 interface ProvidersOptions {
   readonly dataDir: string;
   readonly log: Logger;
-  /** For one exchange with an upstream; default 20 s, since a panel waits 15 s for its node (GUZZLE_TIMEOUT). */
+  /** For one exchange with an upstream. Default 20 s: a panel waits 15 s for its node (GUZZLE_TIMEOUT). */
   readonly timeoutMs?: number;
   readonly createBucket?: CreateBucket;
   readonly clock?: StateClock;
@@ -95,12 +96,63 @@ export function createProviders(
 ): Map<string, Provider> {
   const folder = join(dataDir, 'local');
   const lock = createGroupsLock(folder, log);
-  const create = (name: string, settings: ProviderSettings): Provider => {
-    const options = { timeoutMs, log: log.child({ provider: name }), upstream: nameProvider(name), clock };
-    if (settings.type === 'hetzner') return createHetzner(settings, options);
-    if (settings.type === 'proxmox') return createProxmox(settings, options);
-    if (settings.type === 'pterodactyl') return createPterodactyl(settings, { ...options, createBucket });
-    return createLocal(settings, { ...options, name, folder, lock });
+  const types: { readonly [Name in TypeName]: ProviderType<SettingsOf<Name>, LocalOptions> } = providerTypes;
+  const create = <Name extends TypeName>(name: string, type: Name, settings: SettingsOf<Name>): Provider => {
+    const upstream = nameProvider(name);
+    const options = { timeoutMs, log: log.child({ provider: name }), upstream, clock, createBucket };
+    return types[type].create(settings, { ...options, name, folder, lock });
   };
-  return new Map(Object.entries(config).map(([name, settings]) => [name, create(name, settings)]));
+  return new Map(Object.entries(config).map(([name, settings]) => [name, create(name, settings.type, settings)]));
 }
+
+/** The providers as they are written in PROVIDERS_FILE, by name. */
+export type WrittenProviders = Readonly<Record<string, unknown>>;
+
+/** Reads PROVIDERS_FILE without replacing "${NAME}"; undefined if the file is invalid. */
+export function readProviders(file: string): WrittenProviders | undefined {
+  try {
+    const File = z.object({ providers: z.record(z.string(), z.unknown()) });
+    return File.parse(parse(readFileSync(file, 'utf8'))).providers;
+  } catch {
+    return undefined;
+  }
+}
+
+const secretFields = new Set<string>(Object.values(providerTypes).flatMap(({ secrets }) => secrets));
+
+/** Returns true if a credential is written as text instead of "${NAME}". */
+export function holdsSecret(providers: WrittenProviders): boolean {
+  const fields = Object.values(providers).flatMap((provider) => Object.entries(Object(provider)));
+  return fields.some(([name, value]) => secretFields.has(name) && !/^\$\{\w+\}$/.test(String(value)));
+}
+
+const Typed = z.object({ type: z.enum(names) });
+
+/** Explains why a record cannot have a server; undefined if the provider may have it. */
+export function findRecordProblem(
+  { server, provider: name, ref }: Pick<ServerRecord, 'server' | 'provider' | 'ref'>,
+  providers: WrittenProviders,
+): string | undefined {
+  if (!Object.hasOwn(providers, name)) {
+    return `PROVIDERS_FILE has no provider ${name}${didYouMean(name, Object.keys(providers))}`;
+  }
+  const mistake = `PROVIDERS_FILE has a mistake in the provider ${name}: start the server to see it`;
+  const type = Typed.safeParse(providers[name]).data?.type;
+  if (!type) return mistake;
+  const kind = kindOf(server);
+  const { refs } = providerTypes[type];
+  if ('pattern' in refs) {
+    if (refs.kind !== kind) return `the provider ${name} (${type}) runs no ${kind === 'vps' ? 'VPS' : 'game servers'}`;
+    return refs.pattern.test(ref) ? undefined : `a ref of ${type} is ${refs.meaning}`;
+  }
+  const servers = refs.list(providers[name]);
+  if (!servers) return mistake;
+  if (!Object.hasOwn(servers, ref)) {
+    return `the provider ${name} has no server ${ref}${didYouMean(ref, Object.keys(servers))}`;
+  }
+  const found = servers[ref]!.kind;
+  if (found === kind) return undefined;
+  return `the server ${ref} of the provider ${name} is ${nouns[found]}, not ${nouns[kind]}`;
+}
+
+const nouns: Readonly<Record<ServerKind, string>> = { game: 'a game server', vps: 'a VPS' };

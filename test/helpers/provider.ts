@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { createProviders } from '../../server/hosting/providers.ts';
 import type { ProviderSettings } from '../../server/hosting/providers.ts';
-import { createPterodactyl } from '../../server/hosting/providers/pterodactyl/index.ts';
+import { pterodactyl } from '../../server/hosting/providers/pterodactyl/index.ts';
 import type { ConsoleTimings } from '../../server/hosting/providers/pterodactyl/session.ts';
 import type { Provider, StateClock } from '../../server/hosting/providers/types.ts';
 import { temporaryFolder } from './project.ts';
@@ -18,7 +18,7 @@ export function openProvider(
   const options = { dataDir: folder, log, timeoutMs: 20_000, clock: given.clock ?? clock };
   const provider: Provider =
     settings.type === 'pterodactyl' && timings
-      ? createPterodactyl(settings, { ...options, timings: { quietMs: 0, ...timings } })
+      ? pterodactyl.create(settings, { ...options, timings: { quietMs: 0, ...timings } })
       : createProviders({ one: settings }, options).get('one')!;
   onTestFinished(() => provider.close());
   return { provider, game: provider.game!, vps: provider.vps!, clock, folder, ...written };

@@ -4,11 +4,10 @@ import type { Client, Reply, Outcome } from '../../upstream/client.ts';
 import { shareAccount } from '../../upstream/quota.ts';
 import { Secret, UpstreamUrl } from '../../upstream/address.ts';
 import { assertRef, checkCredential, createStateReader } from './types.ts';
-import type { PowerState, Provider, ProviderOptions, VpsAction } from './types.ts';
+import type { PowerState, Provider, ProviderOptions, ProviderType, VpsAction } from './types.ts';
 
 /** The settings of a Hetzner Cloud project. */
-export const HetznerSettings = z.strictObject({
-  type: z.literal('hetzner'),
+export const HetznerSettings = z.object({
   /** A read/write token; it belongs to one project. */
   token: Secret,
   url: UpstreamUrl.default('https://api.hetzner.cloud/v1'),
@@ -16,6 +15,16 @@ export const HetznerSettings = z.strictObject({
   stop: z.enum(['shutdown', 'poweroff']).default('shutdown'),
 });
 export type HetznerSettings = z.infer<typeof HetznerSettings>;
+
+const refs = { kind: 'vps', pattern: /^[1-9]\d{0,15}$/, meaning: 'the number of a server of the project' } as const;
+
+/** VPS in a Hetzner Cloud project. */
+export const hetzner: ProviderType<HetznerSettings> = {
+  settings: () => HetznerSettings,
+  secrets: ['token'],
+  refs,
+  create: createHetzner,
+};
 
 const Answer = z.object({ action: z.object({ status: z.enum(['running', 'success', 'error']) }) });
 const Servers = z.object({
@@ -56,8 +65,7 @@ const states = new Map<string, PowerState>([
 const pageSize = 50;
 const pageBytes = 4 * 1024 * 1024;
 
-/** Creates the provider of VPS in a Hetzner Cloud project; a server's `ref` is its number there. */
-export function createHetzner(settings: HetznerSettings, options: ProviderOptions): Provider {
+function createHetzner(settings: HetznerSettings, options: ProviderOptions): Provider {
   const client = createClient({
     ...options,
     baseUrl: settings.url,
@@ -69,7 +77,7 @@ export function createHetzner(settings: HetznerSettings, options: ProviderOption
   return {
     vps: {
       async power(ref, action, sendOptions) {
-        assertRef('hetzner', ref);
+        assertRef(refs, ref);
         const reply = await account.power.request('POST', `/servers/${ref}/actions/${paths[action]}`, sendOptions);
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
         // Running actions may have an `error` too, by the documentation's samples, so only the status counts.
@@ -77,7 +85,7 @@ export function createHetzner(settings: HetznerSettings, options: ProviderOption
         if (status !== 'running' && status !== 'success') throw toProviderError(reply, 'unknown');
       },
       state: createStateReader({
-        type: 'hetzner',
+        refs,
         read: () => readStates(account.others),
         intervalMs: 5000,
         lagMs: 0,

@@ -1,14 +1,26 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import { createClient, parseJson, parseReply, toProviderError, toRefusal } from '../../upstream/client.ts';
 import type { Client, Reply, Outcome } from '../../upstream/client.ts';
 import { Secret, UpstreamUrl } from '../../upstream/address.ts';
 import { assertRef, checkCredential, createStateReader } from './types.ts';
-import type { PowerState, Provider, ProviderOptions, SendOptions, VpsAction } from './types.ts';
+import type { PowerState, Provider, ProviderOptions, ProviderType, SendOptions, VpsAction } from './types.ts';
 
-/** The settings of a Proxmox VE cluster; `certificates` is the schema that reads the file at `ca_file`. */
-export function proxmoxSettings(certificates: z.ZodType<string>) {
-  return z.strictObject({
-    type: z.literal('proxmox'),
+/** Creates the schema of the settings of a Proxmox VE cluster; paths are relative to `folder`. */
+function proxmoxSettings(folder: string) {
+  const certificates = z.string().transform((path, context) => {
+    try {
+      const pem = readFileSync(resolve(folder, path), 'utf8');
+      void new X509Certificate(pem);
+      return pem;
+    } catch {
+      context.addIssue('must be the path of a readable file with certificates in PEM');
+      return z.NEVER;
+    }
+  });
+  return z.object({
     /** The URL of any node, without the path of the API. */
     url: UpstreamUrl,
     token_id: z
@@ -24,7 +36,21 @@ export function proxmoxSettings(certificates: z.ZodType<string>) {
   });
 }
 
-export type ProxmoxSettings = z.infer<ReturnType<typeof proxmoxSettings>>;
+type ProxmoxSettings = z.infer<ReturnType<typeof proxmoxSettings>>;
+
+const refs = {
+  kind: 'vps',
+  pattern: /^[1-9]\d{2,8}$/,
+  meaning: 'the number of a VPS (vmid): 100 to 999999999',
+} as const;
+
+/** VPS in a Proxmox VE cluster: virtual machines and containers. */
+export const proxmox: ProviderType<ProxmoxSettings> = {
+  settings: proxmoxSettings,
+  secrets: ['token_secret'],
+  refs,
+  create: createProxmox,
+};
 
 const Vm = z.object({
   vmid: z.int(),
@@ -51,8 +77,7 @@ const states = new Map<string, PowerState>([
 /** Each node publishes what it knows of its VPS every 10 s (pvestatd), and the list is cached for some seconds more. */
 const lagMs = 15_000;
 
-/** Creates the provider of VPS in a Proxmox VE cluster, machines and containers; a server's `ref` is its vmid. */
-export function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Provider {
+function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Provider {
   const client = createClient({
     ...options,
     baseUrl: `${settings.url}/api2/json`,
@@ -68,7 +93,7 @@ export function createProxmox(settings: ProxmoxSettings, options: ProviderOption
   return {
     vps: {
       async power(ref, action, sendOptions = {}) {
-        assertRef('proxmox', ref);
+        assertRef(refs, ref);
         // Its node is found before every action, since a VPS may migrate.
         const found = (await listVms(client, sendOptions)).find(({ vmid }) => vmid === Number(ref));
         const reasons = 'it does not exist, is a template, or the token lacks VM.Audit on it';
@@ -80,7 +105,7 @@ export function createProxmox(settings: ProxmoxSettings, options: ProviderOption
         if (!parseJson(reply.text, Started)) throw toProviderError(reply, 'unknown');
       },
       state: createStateReader({
-        type: 'proxmox',
+        refs,
         read: async () => new Map((await listVms(client)).map((vm) => [String(vm.vmid), toState(vm)])),
         intervalMs: 5000,
         lagMs,

@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import type { z } from 'zod';
+import type { ServerKind } from '#contract/api-keys.ts';
+import type { Environment } from '#common/environment.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
+import type { Logger } from '../../log.ts';
+import type { CreateBucket } from '../../token-bucket.ts';
 import { toRefusal } from '../../upstream/client.ts';
 import type { Reply, RequestOptions } from '../../upstream/client.ts';
 
@@ -80,28 +85,43 @@ export interface Provider {
   close(): Promise<void>;
 }
 
-/** Dependencies of a provider of an upstream. */
-export interface ProviderOptions {
-  readonly timeoutMs: number;
-  /** The name under which its calls are published; default they are not. */
-  readonly upstream?: string | undefined;
-  readonly clock?: StateClock | undefined;
+/** A type of provider: everything that differs between types. */
+export interface ProviderType<Settings, Options = ProviderOptions> {
+  /** Creates the schema of the fields of a provider in PROVIDERS_FILE; paths are relative to `folder`. */
+  settings(folder: string, environment: Environment): z.ZodObject & z.ZodType<Settings>;
+  /** The fields that hold credentials. */
+  readonly secrets: readonly (keyof Settings & string)[];
+  readonly refs: RefPattern | RefList;
+  create(settings: Settings, options: Options): Provider;
 }
 
-/** What a `ref` of each type of provider looks like in one sentence, and the kind of servers that it runs. */
-export const refs = {
-  hetzner: { kind: 'vps', pattern: /^[1-9]\d{0,15}$/, meaning: 'the number of a server of the project' },
-  proxmox: { kind: 'vps', pattern: /^[1-9]\d{2,8}$/, meaning: 'the number of a VPS (vmid): 100 to 999999999' },
-  pterodactyl: {
-    kind: 'game',
-    pattern: /^[\dA-Fa-f]{8}(?:(?:-[\dA-Fa-f]{4}){3}-[\dA-Fa-f]{12})?$/,
-    meaning: 'the identifier of a server in the panel: 8 hexadecimal digits, or the whole UUID',
-  },
-} as const;
+/** Refs that match a pattern, of one kind of server. `meaning` completes "a ref is ...". */
+export interface RefPattern {
+  readonly kind: ServerKind;
+  readonly pattern: RegExp;
+  readonly meaning: string;
+}
 
-/** Throws a {@link ProviderError} unless a `ref` is one of a type of provider. */
-export function assertRef(type: keyof typeof refs, ref: string): void {
-  if (!refs[type].pattern.test(ref)) throw toRefusal(`"${ref}" is not ${refs[type].meaning}`);
+/** Refs that the settings list with their kinds. `meaning` completes "a ref is ...". */
+export interface RefList {
+  readonly meaning: string;
+  /** Reads the servers from settings without their credentials; undefined if the settings are invalid. */
+  list(written: unknown): Readonly<Record<string, { readonly kind: ServerKind }>> | undefined;
+}
+
+/** Dependencies of a provider. */
+export interface ProviderOptions {
+  readonly timeoutMs: number;
+  readonly log: Logger;
+  /** The name under which calls are published; by default they are not. */
+  readonly upstream?: string | undefined;
+  readonly clock?: StateClock | undefined;
+  readonly createBucket?: CreateBucket | undefined;
+}
+
+/** Throws a {@link ProviderError} unless a `ref` matches. */
+export function assertRef({ pattern, meaning }: RefPattern, ref: string): void {
+  if (!pattern.test(ref)) throw toRefusal(`"${ref}" is not ${meaning}`);
 }
 
 /** What the check of a provider found, in sentences without secrets. */
@@ -171,7 +191,7 @@ interface Group {
  * no room.
  */
 export function createStateReader(options: {
-  readonly type: keyof typeof refs;
+  readonly refs: RefPattern;
   readonly read: (group: string) => Promise<ReadonlyMap<string, PowerState>>;
   /** The group of a server; default one for all. */
   readonly groupOf?: (ref: string) => string;
@@ -180,7 +200,7 @@ export function createStateReader(options: {
   readonly hasRoom?: () => boolean;
   readonly clock?: StateClock | undefined;
 }): ServerProvider['state'] {
-  const { type, read, groupOf = () => '', intervalMs, lagMs, hasRoom = () => true, clock = systemClock } = options;
+  const { refs, read, groupOf = () => '', intervalMs, lagMs, hasRoom = () => true, clock = systemClock } = options;
   const groups = new LRUCache<string, Group>({ maxSize: 10_000, sizeCalculation: () => 1 });
 
   const begin = async (name: string, group: Group): Promise<void> => {
@@ -195,7 +215,7 @@ export function createStateReader(options: {
     group.running = undefined;
   };
   return async (ref, maxAgeMs) => {
-    assertRef(type, ref);
+    assertRef(refs, ref);
     const name = groupOf(ref);
     const group = groups.get(name) ?? { endedAt: -Infinity };
     groups.set(name, group);

@@ -1,19 +1,45 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { serverKinds } from '#contract/api-keys.ts';
 import { unknownStats } from '#contract/console-stream.ts';
-import type { Logger } from '../../../log.ts';
 import { toRefusal } from '../../../upstream/client.ts';
 import { notAvailable } from '../types.ts';
-import type { CheckResult, GameProvider, PowerAction, Provider, SendOptions } from '../types.ts';
+import type {
+  CheckResult,
+  GameProvider,
+  PowerAction,
+  Provider,
+  ProviderOptions,
+  ProviderType,
+  SendOptions,
+} from '../types.ts';
 import type { GroupsLock } from './groups.ts';
-import { createLocalProcess } from './process.ts';
+import { createLocalProcess, localSettings } from './process.ts';
 import type { LocalServer, LocalSettings } from './process.ts';
 
-/** Creates the provider of servers that run as child processes, end with this one, and log to a folder of its name. */
-export function createLocal(
-  settings: LocalSettings,
-  options: { readonly name: string; readonly folder: string; readonly lock: GroupsLock; readonly log: Logger },
-) {
+/** Dependencies of a provider of local servers. */
+export interface LocalOptions extends ProviderOptions {
+  readonly name: string;
+  /** The folder of all local providers; each logs to its own folder inside. */
+  readonly folder: string;
+  readonly lock: GroupsLock;
+}
+
+const Written = z.object({ servers: z.record(z.string(), z.object({ kind: z.enum(serverKinds) })) });
+
+/** Servers that run as child processes of this one, and end with it. */
+export const local: ProviderType<LocalSettings, LocalOptions> = {
+  settings: localSettings,
+  secrets: [],
+  refs: {
+    meaning: 'a name under `servers`',
+    list: (written) => Written.safeParse(written).data?.servers,
+  },
+  create: createLocal,
+};
+
+function createLocal(settings: LocalSettings, options: LocalOptions) {
   const { name: provider, folder, lock, log: parent } = options;
   const processes = new Map(
     Object.entries(settings.servers).map(([ref, server]) => {

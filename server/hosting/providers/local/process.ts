@@ -50,8 +50,7 @@ export function localSettings(folder: string, environment: Environment) {
       .max(600, 'must be at most 600')
       .default(10),
   });
-  return z.strictObject({
-    type: z.literal('local'),
+  return z.object({
     servers: z.record(z.string().regex(refPattern, 'must be letters, digits, dots, hyphens and underscores'), server),
   });
 }

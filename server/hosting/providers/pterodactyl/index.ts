@@ -3,33 +3,41 @@ import { unknownStats } from '#contract/console-stream.ts';
 import { createClient, offline, parseJson, parseReply, toProviderError, toRefusal } from '../../../upstream/client.ts';
 import { shareAccount } from '../../../upstream/quota.ts';
 import type { Client, Outcome, Reply, RequestOptions } from '../../../upstream/client.ts';
-import type { Logger } from '../../../log.ts';
 import { createTokenBucket } from '../../../token-bucket.ts';
-import type { CreateBucket } from '../../../token-bucket.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
 import { toLogEnd } from '../game-log.ts';
-import { assertRef, checkCredential, createStateReader, notAvailable, refs } from '../types.ts';
-import type { CheckResult, Provider, ProviderOptions } from '../types.ts';
+import { assertRef, checkCredential, createStateReader, notAvailable } from '../types.ts';
+import type { CheckResult, Provider, ProviderOptions, ProviderType } from '../types.ts';
 import { WingsState, canWrite, defaultTimings, openSession, resourcesMs } from './session.ts';
 import type { ConsoleTimings, Session } from './session.ts';
 
 /** The settings of a Pterodactyl or Pelican panel. */
-export const PterodactylSettings = z.strictObject({
-  type: z.literal('pterodactyl'),
+const PterodactylSettings = z.object({
   url: UpstreamUrl,
   /** The client key of a user with control.console, control.start, control.stop, control.restart on the servers. */
   token: Secret,
   /** The client key of a user with only websocket.connect; without it there are no consoles. */
   read_only_token: Secret.optional(),
 });
-export type PterodactylSettings = z.infer<typeof PterodactylSettings>;
+type PterodactylSettings = z.infer<typeof PterodactylSettings>;
 
-/** Dependencies of the provider. */
-export interface PterodactylOptions extends ProviderOptions {
-  readonly log: Logger;
+interface PterodactylOptions extends ProviderOptions {
   readonly timings?: Partial<ConsoleTimings>;
-  readonly createBucket?: CreateBucket | undefined;
 }
+
+const refs = {
+  kind: 'game',
+  pattern: /^[\dA-Fa-f]{8}(?:(?:-[\dA-Fa-f]{4}){3}-[\dA-Fa-f]{12})?$/,
+  meaning: 'the identifier of a server in the panel: 8 hexadecimal digits, or the whole UUID',
+} as const;
+
+/** Game servers of a Pterodactyl or Pelican panel. */
+export const pterodactyl: ProviderType<PterodactylSettings, PterodactylOptions> = {
+  settings: () => PterodactylSettings,
+  secrets: ['token', 'read_only_token'],
+  refs,
+  create: createPterodactyl,
+};
 
 const Failure = z.object({ errors: z.tuple([z.object({ code: z.string(), detail: z.string() })], z.unknown()) });
 const Resources = z.object({ attributes: z.object({ current_state: z.string() }) });
@@ -54,8 +62,7 @@ const logFileBytes = 4 * 1024 * 1024 + 1024;
  */
 const attempts = { burst: 3, perWindow: 2 };
 
-/** Creates the provider of game servers of a panel; a server's `ref` is its UUID there, or the first 8 digits. */
-export function createPterodactyl(settings: PterodactylSettings, options: PterodactylOptions): Provider {
+function createPterodactyl(settings: PterodactylSettings, options: PterodactylOptions): Provider {
   const { timeoutMs, upstream, log, clock, createBucket = createTokenBucket } = options;
   const timings: ConsoleTimings = { ...defaultTimings, ...options.timings };
   const now = clock?.now ?? (() => performance.now());
@@ -79,7 +86,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
   let readerCanWrite = false;
   let isClosed = false;
   const shareState = createStateReader({
-    type: 'pterodactyl',
+    refs,
     groupOf: (ref) => ref,
     async read(ref) {
       const { data = 'unknown' } = WingsState.safeParse(await readState(client, pathOf(ref)));
@@ -121,7 +128,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
       },
       latestLog: (ref, file) => readLog(client, ref, file),
       openConsole(ref, events, isResumed = false) {
-        if (readerCanWrite || isClosed || !reader || !refs.pterodactyl.pattern.test(ref)) {
+        if (readerCanWrite || isClosed || !reader || !refs.pattern.test(ref)) {
           const later = setImmediate(() => events.ended(notAvailable));
           return { stats: () => Promise.resolve(unknownStats), close: () => clearImmediate(later) };
         }
@@ -150,7 +157,7 @@ export function createPterodactyl(settings: PterodactylSettings, options: Pterod
 }
 
 function pathOf(ref: string): string {
-  assertRef('pterodactyl', ref);
+  assertRef(refs, ref);
   return `/servers/${ref}`;
 }
 
