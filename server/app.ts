@@ -13,7 +13,7 @@ import { problems } from '#contract/problem.ts';
 import type { Env } from './env.ts';
 import type { Relay } from './hosting/console/relay.ts';
 import type { UpgradeHandler } from './hosting/console/upgrade.ts';
-import { streamRoute } from './hosting/routes.ts';
+import { streamRoute } from './hosting/console/upgrade.ts';
 import type { Caller, KeyCaller, Route, RouteReply } from './http/handle.ts';
 import { listenOn } from './http/listen.ts';
 import {

@@ -4,7 +4,7 @@ import { allows } from '#contract/api-keys.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { createApp } from './app.ts';
-import { streamRoute } from './hosting/routes.ts';
+import { streamRoute } from './hosting/console/upgrade.ts';
 import { findRecord } from './hosting/servers.ts';
 import type { Caller, Route } from './http/handle.ts';
 import { createRequests } from './http/request.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { ServerName, allows, kindOf } from '#contract/api-keys.ts';
-import type { Scope } from '#contract/api-keys.ts';
+import { allows, kindOf } from '#contract/api-keys.ts';
+import type { Scope, ServerName } from '#contract/api-keys.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
@@ -94,27 +94,6 @@ export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: Hosting
     })),
   };
 }
-
-/** The route of a stream's address without a websocket handshake, which OpenAPI cannot describe. */
-export const streamRoute: Route = {
-  endpoint: {
-    method: 'GET',
-    path: '/v1/hosting/game/console/{server_id}/stream',
-    tag: 'Game servers',
-    summary: 'A console stream, as a websocket',
-    description: 'It is not in the OpenAPI document, which has no websockets.',
-    stored: false,
-    errorStyle: 'json',
-    replies: {},
-    problems: ['upgrade_required'],
-    failure: 'internal_error',
-  },
-  answer({ rest }) {
-    if (!ServerName.safeParse(`game:${rest}`).success) throw new Problem('not_found');
-    // RFC 9110 7.8: the sender of Upgrade also sends it as a connection option.
-    throw new Problem('upgrade_required', undefined, { headers: { Upgrade: 'websocket', Connection: 'Upgrade' } });
-  },
-};
 
 /** The cursor after a server: a hash of it with the key, so that a mistyped one and one of another key are refused. */
 function toCursor(keyId: string, server: ServerName): string {

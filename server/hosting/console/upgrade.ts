@@ -4,13 +4,34 @@ import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
 import { ServerName } from '#contract/api-keys.ts';
 import { streamLimits } from '#contract/console-stream.ts';
-import { streamRoute } from '../routes.ts';
 import type { Relay } from './relay.ts';
 import { pingData } from './session.ts';
+import type { Route } from '../../http/handle.ts';
 import type { Logger } from '../../log.ts';
 import { answeredRequests, assertAllowed } from '../../http/request.ts';
 import type { RequestContext, Requests } from '../../http/request.ts';
 import { Problem, renderRawError } from '../../problem.ts';
+
+/** Answers requests for a stream that are not websocket handshakes. */
+export const streamRoute: Route = {
+  endpoint: {
+    method: 'GET',
+    path: '/v1/hosting/game/console/{server_id}/stream',
+    tag: 'Game servers',
+    summary: 'A console stream, as a websocket',
+    description: 'Not in the OpenAPI document, which has no websockets.',
+    stored: false,
+    errorStyle: 'json',
+    replies: {},
+    problems: ['upgrade_required'],
+    failure: 'internal_error',
+  },
+  answer({ rest }) {
+    if (!ServerName.safeParse(`game:${rest}`).success) throw new Problem('not_found');
+    // RFC 9110 7.8: the sender of Upgrade also sends it as a connection option.
+    throw new Problem('upgrade_required', undefined, { headers: { Upgrade: 'websocket', Connection: 'Upgrade' } });
+  },
+};
 
 interface UpgradeOptions {
   readonly relay: Relay;
