@@ -8,7 +8,7 @@ import { streamRoute } from './hosting/console/upgrade.ts';
 import { findRecord } from './hosting/servers.ts';
 import type { Caller, Route } from './http/handle.ts';
 import { createRequests } from './http/request.ts';
-import { findKey } from './keys/authorize.ts';
+import { findActiveKey } from './keys/authorize.ts';
 import { Problem } from './problem.ts';
 import type { ApiKeyRecord, Store } from './store/types.ts';
 
@@ -18,10 +18,10 @@ interface Decision {
   readonly reason: string;
 }
 
-/** A bucket that is never empty: the limits depend on other requests. */
+/** Never empty: real limits depend on other requests. */
 const unlimited = { consume: () => ({ allowed: true, left: 1, waitMs: 0, retryAfter: 1, headers: [] }) };
 
-/** Decides about a request by the app itself, with handlers that only look at the record of the server. */
+/** Runs a request through the app, with handlers that only look up the server's record. */
 export async function explain(
   store: Pick<Store, 'apiKeys' | 'servers'>,
   { id, secretHash }: ApiKeyRecord,
@@ -33,12 +33,12 @@ export async function explain(
     endpoint,
     async answer({ caller }) {
       const { access, replies } = endpoint;
-      allowed = caller ? 'any valid API key may do this' : 'this endpoint needs no API key';
+      allowed = caller ? 'any valid API key may send this request' : 'this endpoint needs no API key';
       if (typeof access === 'object') {
         const { server, scopes, keyId } = caller as Caller;
         await findRecord(store.servers, server);
         const granting = scopes.find((scope) => allows([scope], access.scope));
-        allowed = `API key ${keyId} has ${server} and the scope ${granting}`;
+        allowed = `API key ${keyId} grants ${granting} on ${server}`;
       }
       return { status: Number(Object.keys(replies)[0]), body: {} };
     },
@@ -50,7 +50,7 @@ export async function explain(
     routes: [...Object.values<Endpoint>(endpoints).map(toRoute), streamRoute],
     requests,
     limits: { actions: unlimited, reads: unlimited, domains: unlimited, feedback: unlimited },
-    authenticate: async () => ({ key: await findKey(store.apiKeys, id, secretHash, Date.now()), secretHash }),
+    authenticate: async () => ({ key: await findActiveKey(store.apiKeys, id, secretHash, Date.now()), secretHash }),
     onThrown: (error) => (thrown = error),
     maxBodyBytes: {},
   });
@@ -58,11 +58,11 @@ export async function explain(
   if (thrown === undefined) {
     return status < 400
       ? { status, code: 'allowed', reason: allowed }
-      : { status, code: 'validation_error', reason: 'the server cannot read this request' };
+      : { status, code: 'validation_error', reason: 'the server cannot parse this request' };
   }
-  // What is no problem is a failure of ours, for instance of the store.
+  // Any other error is our own failure, such as an unreachable store.
   if (!(thrown instanceof Problem)) throw thrown as Error;
   const { code, cause, message, headers } = thrown;
-  const methods = headers['Allow'] === undefined ? '' : `: this path has ${headers['Allow']}`;
+  const methods = headers['Allow'] === undefined ? '' : `: this path allows ${headers['Allow']}`;
   return { status, code, reason: thrown.reason ?? (cause instanceof Error ? cause.message : message + methods) };
 }

@@ -8,7 +8,7 @@ import type { Environment } from '#common/environment.ts';
 import { didYouMean } from '#common/suggest.ts';
 import { escapeControls, escapeLines } from '#common/terminal.ts';
 import { createAuditedChange } from '../hosting/audit.ts';
-import type { Change } from '../hosting/audit.ts';
+import type { AuditedChange } from '../hosting/audit.ts';
 import { EnvError, installedSettings, readSettings } from '../settings.ts';
 import { StoreSettings } from '../store/database.ts';
 import { openStore, sqliteFileIn } from '../store/index.ts';
@@ -71,7 +71,7 @@ export function createContext(command: string, processContext: ProcessContext) {
     /** Prints a result as JSON or as text. */
     show: (json: boolean | undefined, result: unknown, text: string) => print(json ? JSON.stringify(result) : text),
     /** Makes an audited change of a key or server; returns false if nothing changed. */
-    change: ({ audit }: Store, change: Change, apply: () => Promise<boolean | void | 'exists'>): Promise<boolean> =>
+    change: ({ audit }: Store, change: AuditedChange, apply: () => Promise<boolean | void | 'exists'>): Promise<boolean> =>
       createAuditedChange({ audit, actor: 'command line', onFailure })(change, apply),
     /** Runs work on the configured store; `mayCreate` allows creating a store. */
     withStore: async <Result>(work: (store: Store) => Promise<Result>, mayCreate = false): Promise<Result> => {

@@ -12,13 +12,13 @@ import { hasNoEffect, toActionProblem, toUnsent } from './outcome.ts';
 import { createPowerHistory } from './power-history.ts';
 import { toLogText } from './providers/game-log.ts';
 import type { GameProvider, PowerAction, Provider, SendOptions, ServerProvider } from './providers/types.ts';
-import type { Servers } from './servers.ts';
+import type { ServerLookup } from './servers.ts';
 
 type Actor = Authority & Pick<Caller, 'requestId' | 'trace' | 'ip'>;
 
 /** Creates the actions and reads of customers' servers. They throw Problems. */
 export function createActions(options: {
-  readonly servers: Servers;
+  readonly servers: ServerLookup;
   readonly store: Pick<Store, 'audit' | 'apiKeys'>;
   readonly timeoutMs: number;
   readonly onAuditFailure: (error: unknown) => void;
@@ -27,7 +27,7 @@ export function createActions(options: {
   const { audit, apiKeys } = store;
   const reauthorize = createReauthorize(apiKeys);
   const history = createPowerHistory({ audit });
-  // Half of the timeout, so that a waiting action has time left to run.
+  // Half of the timeout: a waiting action needs time left to run.
   const withLock = createKeyedMutex(timeoutMs / 2);
   const readLatestLog = createReadLatestLog();
 

@@ -1,14 +1,14 @@
 import type { AuditEntry, Store } from '../store/types.ts';
 
 /** A change of an API key or a server. */
-export interface Change extends Partial<Pick<AuditEntry, 'keyId' | 'server'>> {
-  /** The command, for instance `keys rotate`. */
+export interface AuditedChange extends Partial<Pick<AuditEntry, 'keyId' | 'server'>> {
+  /** The command, such as `keys rotate`. */
   readonly action: string;
-  /** The new values, without secrets; null ones are left out of the log. */
+  /** The new values, without secrets; null values are not logged. */
   readonly values?: Readonly<Record<string, string | null>>;
 }
 
-/** Creates what makes and audits changes; returns whether one was made. `apply` returns false for none, or `exists`. */
+/** Returns a function that applies a change and audits it; resolves to true if something changed. */
 export function createAuditedChange(options: {
   readonly audit: Store['audit'];
   readonly actor: string;
@@ -16,7 +16,8 @@ export function createAuditedChange(options: {
 }) {
   const { audit, actor, onFailure } = options;
   return async (
-    { action, keyId = null, server = null, values = {} }: Change,
+    { action, keyId = null, server = null, values = {} }: AuditedChange,
+    /** Resolves to false if the record is not found, to `exists` if it exists already. */
     apply: () => Promise<boolean | void | 'exists'>,
   ): Promise<boolean> => {
     const pairs = Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]));
@@ -24,10 +25,10 @@ export function createAuditedChange(options: {
     const finish = await audit.begin(entry, onFailure);
     try {
       const result = await apply();
-      const isMade = result !== false && result !== 'exists';
+      const hasChanged = result !== false && result !== 'exists';
       const reason = result === 'exists' ? 'exists' : 'not_found';
-      await finish(isMade ? 'ok' : reason);
-      return isMade;
+      await finish(hasChanged ? 'ok' : reason);
+      return hasChanged;
     } catch (error) {
       // The store may have made the change before the connection was lost.
       await finish('unknown');

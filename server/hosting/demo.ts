@@ -8,13 +8,13 @@ import { createAuditedChange } from './audit.ts';
 import type { ProviderSettings } from './providers.ts';
 import { localSettings } from './providers/local/process.ts';
 
-/** The servers of the demo: one of each kind, so that every route can be tried. */
+/** One server of each kind, to try every route. */
 const servers: readonly ServerName[] = ['game:demo', 'vps:demo'];
 
 const provider = 'demo';
 const label = 'demo key of npm start';
 
-/** The settings of the provider that runs the demo servers as child processes. */
+/** Returns the settings of the provider of the demo servers. */
 export function demoProviders(environment: Environment): Record<string, ProviderSettings> {
   const command = [process.execPath, fileURLToPath(new URL('demo/server.ts', import.meta.url))];
   const settings = localSettings(import.meta.dirname, environment).parse({
@@ -26,7 +26,7 @@ export function demoProviders(environment: Environment): Record<string, Provider
   return { [provider]: { type: 'local', ...settings } };
 }
 
-/** Adds the demo servers and a key with every scope; returns the text of the key if it creates it. */
+/** Adds the demo servers and a key with every scope; returns the key if this call created it. */
 export async function ensureDemo(store: Store, onAuditFailure: (error: unknown) => void): Promise<string | undefined> {
   const change = createAuditedChange({ audit: store.audit, actor: 'npm start', onFailure: onAuditFailure });
   for (const server of servers) {

@@ -136,14 +136,14 @@ export function findRecordProblem(
   if (!Object.hasOwn(providers, name)) {
     return `PROVIDERS_FILE has no provider ${name}${didYouMean(name, Object.keys(providers))}`;
   }
-  const mistake = `PROVIDERS_FILE has a mistake in the provider ${name}: start the server to see it`;
+  const mistake = `the provider ${name} in PROVIDERS_FILE is invalid: run \`npm run doctor\` to see the mistake`;
   const type = Typed.safeParse(providers[name]).data?.type;
   if (!type) return mistake;
   const kind = kindOf(server);
   const { refs } = providerTypes[type];
   if ('pattern' in refs) {
     if (refs.kind !== kind) return `the provider ${name} (${type}) runs no ${kind === 'vps' ? 'VPS' : 'game servers'}`;
-    return refs.pattern.test(ref) ? undefined : `a ref of ${type} is ${refs.meaning}`;
+    return refs.pattern.test(ref) ? undefined : `the ref ${ref} is invalid for ${type}: use ${refs.meaning}`;
   }
   const servers = refs.list(providers[name]);
   if (!servers) return mistake;

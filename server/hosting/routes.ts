@@ -12,12 +12,12 @@ import { toLogText } from './providers/game-log.ts';
 import type { PowerAction } from './providers/types.ts';
 import type { openHosting } from './service.ts';
 
-/** Dependencies of the routes of customers' servers. */
+/** Dependencies of {@link hostingRoutes}. */
 export type HostingRoutesOptions = ReturnType<typeof openHosting>['routes'];
 
-/** The routes of customers' servers. */
+/** Creates the routes of customers' servers. */
 export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: HostingRoutesOptions) {
-  /** Binds an action. It runs once for each Idempotency-Key, and completes even if the client disconnects. */
+  /** Binds an action, which completes even if the client disconnects. */
   const handleAction = <Name extends EndpointName>(
     name: Name,
     act: (request: RouteRequest<Name>, caller: Caller) => Promise<Readonly<Record<string, string>>>,
@@ -61,7 +61,7 @@ export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: Hosting
       const issue = () => hosting.tokens.issue({ server, keyId, secretHash, mode });
       const websocket = {
         socket_url: `${base}/v1/hosting/game/console/${encodeURIComponent(caller.id)}/stream`,
-        // HEAD issues no token, and gets a text of the same length.
+        // HEAD issues no token, but must have the same Content-Length.
         token: method === 'HEAD' ? '-'.repeat(tokenLength) : await issue(),
       };
       return { status: 200, body: { success: true, ...toId(caller), websocket } };
@@ -73,14 +73,14 @@ export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: Hosting
     }),
     listServers: handle('listServers', async ({ caller, query: { after, limit } }) => {
       const { keyId, servers, scopes } = caller;
-      const from = after === undefined ? 0 : 1 + servers.findIndex((server) => toCursor(keyId, server) === after);
+      const from = after === undefined ? 0 : 1 + servers.findIndex((server) => toServerCursor(keyId, server) === after);
       if (after !== undefined && from === 0) {
         throw new Problem('validation_error', 'Query parameter after must be the next of an earlier page of this key');
       }
       const page = servers.slice(from, from + Number(limit ?? 20));
       const open = await hosting.servers.findOpen(page);
       const isLast = from + page.length >= servers.length;
-      const next = isLast ? null : toCursor(keyId, page.at(-1)!);
+      const next = isLast ? null : toServerCursor(keyId, page.at(-1)!);
       const listed = page.map((server) => describeServer(server, open.has(server) ? scopes : []));
       return { status: 200, body: { success: true, servers: listed, next } };
     }),
@@ -95,12 +95,12 @@ export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: Hosting
   };
 }
 
-/** The cursor after a server: a hash of it with the key, so that a mistyped one and one of another key are refused. */
-function toCursor(keyId: string, server: ServerName): string {
+/** Hashes a server with its key into a cursor, which is invalid for other keys. */
+function toServerCursor(keyId: string, server: ServerName): string {
   return hash('sha256', `${keyId} ${server}`, 'buffer').subarray(0, 30).toString('base64url');
 }
 
-/** Describes a server, with the actions that scopes allow and the paths of all endpoints of its kind. */
+/** Describes a server: allowed actions, and the paths of all endpoints of its kind. */
 function describeServer(server: ServerName, scopes: readonly Scope[]) {
   const kind = kindOf(server);
   const id = server.slice(kind.length + 1);

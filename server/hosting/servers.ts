@@ -4,8 +4,8 @@ import { Problem } from '../problem.ts';
 import type { ServerRecord, Store } from '../store/types.ts';
 import type { Provider } from './providers/types.ts';
 
-/** Customers' servers and their providers. */
-export type Servers = ReturnType<typeof createServers>;
+/** The look-up of customers' servers. */
+export type ServerLookup = ReturnType<typeof createServers>;
 
 /** Looks up a customer's server and its provider. */
 export function createServers(records: Store['servers'], providers: ReadonlyMap<string, Provider>) {
@@ -37,7 +37,7 @@ export function createServers(records: Store['servers'], providers: ReadonlyMap<
   };
 }
 
-/** Reads a record. Throws 403 if the server is suspended, `server_unavailable` (VPS) or `provider_error` (game) if not found. */
+/** Reads a record. Throws 403 if the server is suspended, {@link toUnavailable} if there is no record. */
 export async function findRecord(records: Store['servers'], server: ServerName): Promise<ServerRecord> {
   const record = await records.find(server).catch((cause: unknown) => {
     throw toUnavailable(server, cause);
@@ -45,10 +45,11 @@ export async function findRecord(records: Store['servers'], server: ServerName):
   if (!record) throw toUnavailable(server, `${server} has no record`);
   if (record.suspendedAt === null) return record;
   throw new Problem('forbidden', `This ${kindOf(server) === 'vps' ? 'VPS' : 'game server'} is suspended`, {
-    reason: `${server} is suspended since ${new Date(record.suspendedAt).toISOString()}`,
+    reason: `${server} has been suspended since ${new Date(record.suspendedAt).toISOString()}`,
   });
 }
 
+/** Creates `server_unavailable` for a VPS, `provider_error` for a game server. */
 function toUnavailable(server: ServerName, reason: unknown): Problem {
   const cause = typeof reason === 'string' ? new Error(reason) : reason;
   return new Problem(kindOf(server) === 'vps' ? 'server_unavailable' : 'provider_error', undefined, { cause });

@@ -26,21 +26,21 @@ interface HostingSettings {
 }
 
 interface HostingBase extends Base<HostingSettings> {
-  /** The environment variables that PROVIDERS_FILE may refer to. */
+  /** The variables that PROVIDERS_FILE may refer to. */
   readonly environment: Environment;
   readonly demo: boolean;
   readonly lifecycle: Lifecycle;
   readonly store: Store;
-  /** The limit on the actions of each API key, for the commands of streams. */
+  /** The action limit of each API key, which commands of streams share. */
   readonly limits: { readonly actions: TokenBucket };
   readonly createBucket: CreateBucket;
-  /** Creates what logs that the outcome of an action is lost. */
+  /** Returns a handler that logs the lost outcome of an action. */
   readonly reportLoss: (message: string) => (error: unknown) => void;
   /** The URL of this server, once it listens. */
   readonly ownUrl: () => string;
 }
 
-/** How long a request may wait for the store, in addition to the timeout of its action. */
+/** The maximum wait for the store, on top of the timeout of the action. */
 const storeMs = 30_000;
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -71,7 +71,7 @@ export function openHosting(base: HostingBase) {
   const retention = createPoller({
     async read() {
       await store.idempotency.purge(Date.now() - dayMs);
-      // An expired token is still recognised for an hour, so that its client learns why it is refused.
+      // Kept for an hour after expiry: a client is told that its token has expired.
       await store.streamTokens.purge(Date.now() - hourMs);
       if (auditDays !== undefined) await store.audit.purge(Date.now() - auditDays * dayMs);
     },
@@ -92,13 +92,13 @@ export function openHosting(base: HostingBase) {
       runOnce,
       lifecycle,
     },
-    /** Starts to remove old records of the store, now and every hour. */
+    /** Starts the removal of old records from the store, hourly. */
     start: () => void retention.start(),
-    /** Adds the demo servers and their key; returns the text of the key at the start that creates it. */
+    /** Adds the demo servers and their key; returns the key if this call created it. */
     async addDemo(): Promise<string | undefined> {
       return await ensureDemo(store, report('the end of a change could not be written to the audit log'));
     },
-    /** Makes the providers end what would delay the stop. */
+    /** Starts to stop local servers, which would delay the shutdown. */
     drain(): void {
       for (const provider of providers.values()) provider.drain?.();
     },

@@ -22,7 +22,7 @@ export function generateApiKey(options: { readonly id?: string; readonly randomB
   return { id, secret, text: checked + checkOf(checked), hash: hash('sha256', secret) };
 }
 
-/** Creates a key and its record; the text must be shown only once. */
+/** Creates a key and its record. Show the text only once: it is not stored. */
 export function createApiKey(fields: Pick<ApiKeyRecord, 'label' | 'servers' | 'scopes' | 'expiresAt'>) {
   const { id, hash: secretHash, text } = generateApiKey();
   const past = { previousHash: null, previousUntil: null, revokedAt: null, lastUsedAt: null };
@@ -37,7 +37,7 @@ export function parseApiKey(text: string): { id: string; secretHash: string } | 
   return { id, secretHash: hash('sha256', secret) };
 }
 
-/** CRC32 of a text, in base 62. */
+/** Computes the CRC32 of a text in base 62. */
 function checkOf(text: string): string {
   let rest = crc32(text);
   let digits = '';
@@ -48,8 +48,9 @@ function checkOf(text: string): string {
   return digits;
 }
 
-/** A random base 62 text. Bytes from 248 on are discarded: modulo 62 they would favour some characters. */
+/** Generates a random base 62 text. */
 function randomText(length: number, randomBytes: RandomBytes): string {
+  // Bytes from 248 on are discarded: modulo 62 they would favour some characters.
   let text = '';
   while (text.length < length) {
     for (const byte of randomBytes(length)) {
@@ -59,10 +60,10 @@ function randomText(length: number, randomBytes: RandomBytes): string {
   return text;
 }
 
-/** Finds the API key of a request. Throws 401, with the reason, unless it is valid and active. */
+/** Finds the API key of a request. Throws 401 unless the key is valid and active. */
 export type Authenticate = ReturnType<typeof createAuthenticate>;
 
-/** Creates {@link Authenticate}. If the last use of a key cannot be stored, the key counts all the same. */
+/** Creates {@link Authenticate}. A failure to store the last use does not fail the request. */
 export function createAuthenticate(options: {
   readonly apiKeys: Store['apiKeys'];
   readonly onTouchFailure: (error: unknown) => void;
@@ -70,14 +71,14 @@ export function createAuthenticate(options: {
 }) {
   const { apiKeys, onTouchFailure, now = Date.now } = options;
   return async (headers: IncomingHttpHeaders) => {
-    const { id, secretHash } = readKey(headers);
-    const key = await findKey(apiKeys, id, secretHash, now());
+    const { id, secretHash } = readBearerKey(headers);
+    const key = await findActiveKey(apiKeys, id, secretHash, now());
     await apiKeys.touch(key.id, now()).catch(onTouchFailure);
     return { key, secretHash };
   };
 }
 
-/** What a secret of an API key was allowed: a scope on a server. */
+/** A scope on a server that was granted to a secret of an API key. */
 export interface Authority {
   readonly keyId: string;
   readonly secretHash: string;
@@ -85,13 +86,13 @@ export interface Authority {
   readonly server: ServerName;
 }
 
-/** Creates what reads a key again, and throws the 401 or 403 of an authority that has ended. */
+/** Returns a function that reads a key again and throws 401 or 403 if its authority has ended. */
 export function createReauthorize(apiKeys: Store['apiKeys']) {
   return async ({ keyId, secretHash, scope, server }: Authority): Promise<void> =>
-    authorize(await findKey(apiKeys, keyId, secretHash, Date.now()), scope, server);
+    authorize(await findActiveKey(apiKeys, keyId, secretHash, Date.now()), scope, server);
 }
 
-/** Throws 403 unless a key has the server and the scope; it does not reveal what other servers exist. */
+/** Throws 403 unless a key has the server and the scope. Other servers look like unknown servers. */
 export function authorize(key: ApiKeyRecord, scope: Scope, server: ServerName): void {
   if (!key.servers.includes(server)) {
     throw new Problem('forbidden', undefined, { reason: `${server} is not among the servers of API key ${key.id}` });
@@ -105,8 +106,8 @@ export function authorize(key: ApiKeyRecord, scope: Scope, server: ServerName): 
   }
 }
 
-/** Finds a key by its id; throws 401 unless it is active and the secret is one of its own. */
-export async function findKey(apiKeys: Store['apiKeys'], id: string, secretHash: string, now: number) {
+/** Finds a key. Throws 401 unless the key is active and has this secret. */
+export async function findActiveKey(apiKeys: Store['apiKeys'], id: string, secretHash: string, now: number) {
   const key = await apiKeys.find(id, secretHash);
   if (!key || !isSecretOf(key, secretHash, now)) throw invalidKey('unknown');
   const end = endOf(key, now);
@@ -115,7 +116,7 @@ export async function findKey(apiKeys: Store['apiKeys'], id: string, secretHash:
   throw invalidKey(end.how, `API key ${id} ${how} at ${new Date(end.at).toISOString()}`);
 }
 
-function readKey(headers: IncomingHttpHeaders) {
+function readBearerKey(headers: IncomingHttpHeaders) {
   const { authorization, 'x-api-key': other } = headers;
   // RFC 6750 3.1: a request without a key, or with another scheme, gets no error parameter.
   if (authorization === undefined || !/^Bearer(?: |$)/i.test(authorization)) {
@@ -124,7 +125,7 @@ function readKey(headers: IncomingHttpHeaders) {
     throw new Problem('unauthorized', message, { headers: challenge('realm="hosting"') });
   }
   const [, text = ''] = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization) ?? [];
-  // A mistyped or made-up key fails its checksum here, without a store query.
+  // The checksum catches mistyped and made-up keys without a store query.
   const parsed = parseApiKey(text);
   if (!parsed) throw invalidKey('malformed');
   return parsed;
@@ -136,25 +137,25 @@ function invalidKey(mistake: keyof typeof keyProblems, reason?: string): Problem
 
 const challenge = (parameters: string) => ({ 'WWW-Authenticate': `Bearer ${parameters}` });
 
-/** The access of a key to a console: as requested, only reading, or why there is none. */
+/** The access of a key to a console: as requested, read-only, or the Problem of a refusal. */
 export type Access = 'ok' | 'read_only' | Problem;
 
-/** A console in a mode, and the secret of an API key that opened it. */
+/** The console that a token opens, its mode, and the secret of the API key behind the token. */
 export interface ConsoleClaim extends Omit<Authority, 'scope'> {
   readonly mode: 'read' | 'read_write';
 }
 
-/** How and when a key ended; undefined while it is active. `isActiveSql` of the store says the same in a statement. */
+/** Tells how and when a key ended; undefined while active. TypeScript twin of `isActiveSql`. */
 function endOf(key: ApiKeyRecord, now: number) {
   const { revokedAt, expiresAt } = key;
   if (revokedAt !== null) return { how: 'revoked', at: revokedAt } as const;
   return expiresAt === null || now < expiresAt ? undefined : ({ how: 'expired', at: expiresAt } as const);
 }
 
-/** Whether a key is neither revoked nor expired. */
+/** Returns true unless a key is revoked or expired. */
 export const isActive = (key: ApiKeyRecord, now: number): boolean => endOf(key, now) === undefined;
 
-/** Whether a secret is the current one of a key, or the previous one before its end. */
+/** Returns true for the current secret of a key, and for the previous secret during its overlap. */
 function isSecretOf(key: ApiKeyRecord, secretHash: string, now: number): boolean {
   const given = Buffer.from(secretHash, 'hex');
   const current = timingSafeEqual(given, Buffer.from(key.secretHash, 'hex'));
@@ -162,14 +163,14 @@ function isSecretOf(key: ApiKeyRecord, secretHash: string, now: number): boolean
   return current || (previous && key.previousUntil !== null && now < key.previousUntil);
 }
 
-/** Checks the current access of a secret to a console. Rejects if it cannot be checked. */
+/** Checks the current access of a secret to a console. Rejects if the store fails. */
 export type CheckAccess = ReturnType<typeof createCheckAccess>;
 
 /** Creates {@link CheckAccess}. */
 export function createCheckAccess({ apiKeys, servers }: Pick<Store, 'apiKeys' | 'servers'>) {
   return async ({ server, keyId, secretHash, mode }: ConsoleClaim): Promise<Access> => {
     try {
-      const key = await findKey(apiKeys, keyId, secretHash, Date.now());
+      const key = await findActiveKey(apiKeys, keyId, secretHash, Date.now());
       authorize(key, 'game-console:read', server);
       const record = await servers.find(server);
       if (typeof record?.suspendedAt === 'number') return new Problem('forbidden', 'This game server is suspended');

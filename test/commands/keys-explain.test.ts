@@ -79,17 +79,21 @@ describe('the reason', () => {
   const power = '/v1/hosting/game/power';
   test.each<[string, string, string]>([
     ['GET', '/v1/blog/list', '200 allowed: this endpoint needs no API key'],
-    ['GET', '/v1/hosting/activity?limit=5', '200 allowed: any valid API key may do this'],
-    ['POST', `${power}/a/start`, '200 allowed: API key ID has game:a and the scope game-power:read_write'],
-    ['post', `${power}/a/kill?force=true`, '200 allowed: API key ID has game:a and the scope game-power:read_write'],
-    ['POST', `http://api.example.com${power}/a/start`, '200 allowed: API key ID has game:a and the scope game-power'],
+    ['GET', '/v1/hosting/activity?limit=5', '200 allowed: any valid API key may send this request'],
+    ['POST', `${power}/a/start`, '200 allowed: API key ID grants game-power:read_write on game:a'],
+    ['post', `${power}/a/kill?force=true`, '200 allowed: API key ID grants game-power:read_write on game:a'],
+    [
+      'POST',
+      `http://api.example.com${power}/a/start`,
+      '200 allowed: API key ID grants game-power:read_write on game:a',
+    ],
     ['POST', `${power}/b/start`, '403 forbidden: game:b is not among the servers of API key ID'],
-    ['POST', `${power}/%61/start`, '200 allowed: API key ID has game:a'],
-    ['POST', `${power}/paused/stop`, '403 forbidden: game:paused is suspended since 2027-01-15T08:00:00.000Z'],
+    ['POST', `${power}/%61/start`, '200 allowed: API key ID grants game-power:read_write on game:a'],
+    ['POST', `${power}/paused/stop`, '403 forbidden: game:paused has been suspended since 2027-01-15T08:00:00.000Z'],
     ['POST', `${power}/lost/stop`, '502 provider_error: game:lost has no record'],
     ['GET', '/v1/hosting/game/logs/a/latest', '403 insufficient_scope: API key ID lacks the scope game-logs:read'],
-    ['GET', `${power}/a/start`, '405 method_not_allowed: Method not allowed: this path has POST'],
-    ['DELETE', '/v1/plans', '405 method_not_allowed: Method not allowed: this path has GET, HEAD'],
+    ['GET', `${power}/a/start`, '405 method_not_allowed: Method not allowed: this path allows POST'],
+    ['DELETE', '/v1/plans', '405 method_not_allowed: Method not allowed: this path allows GET, HEAD'],
     ['POST', `${power}/a/begin`, '404 not_found: Endpoint not found'],
     ['GET', '/v1/hosting/game/console/a/stream', '426 upgrade_required: This address is a websocket'],
     ['GET', '/v1/%zz', '404 not_found: Endpoint not found'],
@@ -111,7 +115,7 @@ describe('the reason', () => {
     const line = await createCommandLine();
     const { id, key } = await createKey(line);
     const explained = async () => (await line.run('keys', 'explain', key, 'GET', '/v1/hosting/activity')).stdout;
-    expect(await explained()).toBe('200 allowed: any valid API key may do this\n');
+    expect(await explained()).toBe('200 allowed: any valid API key may send this request\n');
     const unchanged = { label: undefined, servers: undefined, scopes: undefined };
     await line.store.apiKeys.update(id, { ...unchanged, expiresAt: 1000 });
     expect(await explained()).toBe(`401 unauthorized: API key ${id} expired at 1970-01-01T00:00:01.000Z\n`);

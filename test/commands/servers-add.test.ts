@@ -36,8 +36,9 @@ test.each([
   expect(await add(server, provider, ref)).toEqual(succeeded(`${server} is added\n`));
 });
 
-const panelRef =
-  'a ref of pterodactyl is the identifier of a server in the panel: 8 hexadecimal digits, or the whole UUID';
+const useNumber = 'use the number of a server in the project';
+const useVmid = 'use the number of a VPS (vmid, 100 to 999999999)';
+const useUuid = 'use the identifier of a server in the panel (8 hexadecimal digits, or the whole UUID)';
 
 test.each([
   ['game:a', 'panel-ue', '1a7ce997', 'PROVIDERS_FILE has no provider panel-ue (did you mean "panel-eu"?)'],
@@ -48,14 +49,14 @@ test.each([
   ['vps:a', 'here', 'one', 'the server one of the provider here is a game server, not a VPS'],
   ['game:a', 'here', 'two', 'the server two of the provider here is a VPS, not a game server'],
   ['game:a', 'here', 'ones', 'the provider here has no server ones (did you mean "one"?)'],
-  ['vps:a', 'fsn', 'web-1', 'a ref of hetzner is the number of a server of the project'],
-  ['vps:a', 'fsn', '0', 'a ref of hetzner is the number of a server of the project'],
-  ['vps:a', 'pve', 'pve1/100', 'a ref of proxmox is the number of a VPS (vmid): 100 to 999999999'],
-  ['vps:a', 'pve', '99', 'a ref of proxmox is the number of a VPS (vmid): 100 to 999999999'],
-  ['game:a', 'panel-eu', '17', panelRef],
-  ['game:a', 'panel-eu', '1a7ce997/x', panelRef],
-  ['game:a', 'panel-eu', 'survival', panelRef],
-  ['game:a', 'odd', 'x', 'PROVIDERS_FILE has a mistake in the provider odd: start the server to see it'],
+  ['vps:a', 'fsn', 'web-1', `the ref web-1 is invalid for hetzner: ${useNumber}`],
+  ['vps:a', 'fsn', '0', `the ref 0 is invalid for hetzner: ${useNumber}`],
+  ['vps:a', 'pve', 'pve1/100', `the ref pve1/100 is invalid for proxmox: ${useVmid}`],
+  ['vps:a', 'pve', '99', `the ref 99 is invalid for proxmox: ${useVmid}`],
+  ['game:a', 'panel-eu', '17', `the ref 17 is invalid for pterodactyl: ${useUuid}`],
+  ['game:a', 'panel-eu', '1a7ce997/x', `the ref 1a7ce997/x is invalid for pterodactyl: ${useUuid}`],
+  ['game:a', 'panel-eu', 'survival', `the ref survival is invalid for pterodactyl: ${useUuid}`],
+  ['game:a', 'odd', 'x', 'the provider odd in PROVIDERS_FILE is invalid: run `npm run doctor` to see the mistake'],
 ])('%s of %s with the ref %s is refused', async (server, provider, ref, message) => {
   const { add, store } = await createWithProviders();
   expect(await add(server, provider, ref)).toEqual(refused(`${message}\n`));

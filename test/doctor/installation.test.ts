@@ -69,7 +69,7 @@ test('an installation with a running server has no fault, and the table describe
     'metrics: ok: the server serves metrics',
     'provider panel: ok: The token is accepted',
     'provider panel: ok: The read_only_token is accepted',
-    'provider cloud: ok: The token is accepted; whether it may write cannot be seen',
+    'provider cloud: ok: The token is accepted (write access cannot be checked)',
     'servers: ok: N servers with a provider',
     'shared servers: ok: no unconfirmed duplicates',
     'refs of panel: ok: N servers found',
@@ -278,11 +278,11 @@ const faults: Readonly<Record<string, Fault>> = {
   },
   'a read-only credential that may write': {
     make: ({ world }) => void [...world.panel.users.values()].at(-1)!.permissions.push('control.console'),
-    finds: ['provider panel', /^The read_only_token may do more than read/, /take all other permissions/],
+    finds: ['provider panel', /^The read_only_token may do more than read/, /remove all other permissions/],
   },
   'an upstream that answers with errors': {
     make: ({ world }) => world.hetzner.fail({ status: 503, body: 'hunter2' }),
-    finds: ['provider cloud', 'Hetzner Cloud answers with status 503', /see what fails there/],
+    finds: ['provider cloud', 'Hetzner Cloud answers with status 503', /check the upstream/],
   },
   'an upstream that cannot be reached': {
     make: ({ world }) => world.hetzner.stop().then(() => ({})),
@@ -317,7 +317,7 @@ const faults: Readonly<Record<string, Fault>> = {
     make: setServer('vps:mine', "ref = 'x'"),
     finds: [
       'servers',
-      'vps:mine cannot be reached: a ref of hetzner is the number of a server of the project',
+      'vps:mine cannot be reached: the ref x is invalid for hetzner: use the number of a server in the project',
       /servers -- add vps:mine/,
     ],
     also: ['refs of cloud'],

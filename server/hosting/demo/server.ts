@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 
-/** A program that simulates a game server on its console, or a VPS (`vps`), so that every route can be tried. */
+/** Simulates the console of a game server, or of a VPS with the argument `vps`. */
 
 const isVps = process.argv[2] === 'vps';
 const players = ['Alma', 'Birk', 'Cleo', 'Dag'];
@@ -49,14 +49,14 @@ function stop(): void {
   isStopping = true;
   const vps = ['Stopped OpenSSH server', 'Reached target: power-off'];
   for (const line of isVps ? vps : ['Stopping the server', 'Saving the world']) print(line);
-  // No process.exit, so that buffered output is written.
+  // Not process.exit: buffered output must be written first.
   clearInterval(life);
   input.close();
   process.stdin.destroy();
 }
 
 input.on('line', read);
-// The parent process has ended.
+// The parent process has exited.
 input.on('close', stop);
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
@@ -68,6 +68,6 @@ const vps = [
   'Started network: eth0 is up',
   'Started OpenSSH server',
 ];
-// Last, since a reader of these lines may stop the process at once.
+// Last: a reader of these lines may stop the process immediately.
 for (const line of isVps ? vps : game) print(line);
 print(isVps ? 'Reached target: multi-user' : 'Done! For help, type "help"');

@@ -8,15 +8,15 @@ import type { PowerState, Provider, ProviderOptions, ProviderType, VpsAction } f
 
 /** The settings of a Hetzner Cloud project. */
 export const HetznerSettings = z.object({
-  /** A read/write token; it belongs to one project. */
+  /** A read/write token of one project. */
   token: Secret,
   url: UpstreamUrl.default('https://api.hetzner.cloud/v1'),
-  /** `shutdown` sends an ACPI request, which the VPS may ignore; `poweroff` cuts the power. */
+  /** `shutdown` sends an ACPI request, which a VPS may ignore; `poweroff` cuts the power. */
   stop: z.enum(['shutdown', 'poweroff']).default('shutdown'),
 });
 export type HetznerSettings = z.infer<typeof HetznerSettings>;
 
-const refs = { kind: 'vps', pattern: /^[1-9]\d{0,15}$/, meaning: 'the number of a server of the project' } as const;
+const refs = { kind: 'vps', pattern: /^[1-9]\d{0,15}$/, meaning: 'the number of a server in the project' } as const;
 
 /** VPS in a Hetzner Cloud project. */
 export const hetzner: ProviderType<HetznerSettings> = {
@@ -26,14 +26,14 @@ export const hetzner: ProviderType<HetznerSettings> = {
   create: createHetzner,
 };
 
-const Answer = z.object({ action: z.object({ status: z.enum(['running', 'success', 'error']) }) });
+const ActionReply = z.object({ action: z.object({ status: z.enum(['running', 'success', 'error']) }) });
 const Servers = z.object({
   servers: z.array(z.object({ id: z.int(), status: z.string() })),
   meta: z.object({ pagination: z.object({ next_page: z.int().positive().nullable() }) }).optional(),
 });
 const Failure = z.object({ error: z.object({ code: z.string() }) });
 
-/** Codes that mean that no action was started. The HTTP status of a code is undocumented, so the code decides. */
+/** Error codes of actions that were not started. HTTP statuses are undocumented, so the code decides. */
 const refusals = new Set([
   'conflict',
   'forbidden',
@@ -49,10 +49,10 @@ const refusals = new Set([
   'unsupported_error',
 ]);
 
-/** Codes after which the action may have taken effect, with any status. */
+/** Error codes after which the action may have taken effect, whatever the status. */
 const ambiguous = new Set(['bad_gateway', 'server_error', 'service_error', 'timeout', 'unavailable']);
 
-/** The power state of each status. In others, such as migrating or rebuilding, a server is neither on nor off. */
+/** Power states by status. Other statuses, such as `migrating` or `rebuilding`, are neither on nor off. */
 const states = new Map<string, PowerState>([
   ['running', 'running'],
   ['initializing', 'starting'],
@@ -61,7 +61,7 @@ const states = new Map<string, PowerState>([
   ['off', 'offline'],
 ]);
 
-/** The most servers that Hetzner lists on a page, and the bytes of such a page. */
+/** Hetzner's maximum page size, and enough bytes for such a page. */
 const pageSize = 50;
 const pageBytes = 4 * 1024 * 1024;
 
@@ -80,8 +80,8 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
         assertRef(refs, ref);
         const reply = await account.power.request('POST', `/servers/${ref}/actions/${paths[action]}`, sendOptions);
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
-        // Running actions may have an `error` too, by the documentation's samples, so only the status counts.
-        const status = parseJson(reply.text, Answer)?.action.status;
+        // In the documentation's samples running actions have an `error` too, so only the status counts.
+        const status = parseJson(reply.text, ActionReply)?.action.status;
         if (status !== 'running' && status !== 'success') throw toProviderError(reply, 'unknown');
       },
       state: createStateReader({
@@ -97,11 +97,11 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
       checkCredential({
         upstream: 'Hetzner Cloud',
         ask: () => account.others.request('GET', '/servers?per_page=1'),
-        judge: () => ({ level: 'info', message: 'The token is accepted; whether it may write cannot be seen' }),
-        refusedAdvice: 'put a token of the project with read and write access into PROVIDERS_FILE, and restart',
+        judge: () => ({ level: 'info', message: 'The token is accepted (write access cannot be checked)' }),
+        refusedAdvice: 'put a project token with read and write access into PROVIDERS_FILE, and restart',
         unreachable: [
           'Hetzner Cloud cannot be reached',
-          'see that this machine may connect to the url of PROVIDERS_FILE, and resolves its name',
+          'check that this machine resolves the host of its url, and may connect to it',
         ],
       }),
     listRefs: async () => new Set((await readStates(account.others)).keys()),
@@ -116,7 +116,7 @@ async function readStates(client: Client): Promise<Map<string, PowerState>> {
     const reply: Reply = await client.request('GET', path, { maxBytes: pageBytes });
     const { servers, meta } = parseReply(reply, Servers);
     for (const { id, status } of servers) found.set(String(id), states.get(status) ?? 'unknown');
-    // A page that is not the next one would repeat for ever.
+    // Any other page number could loop forever.
     const next = meta?.pagination.next_page;
     page = next === page + 1 ? next : undefined;
   }

@@ -27,11 +27,11 @@ function proxmoxSettings(folder: string) {
       .string()
       .regex(/^[^\s@!:/;%]+@[^\s@!:/;%]+![^\s@!:/;%=]+$/, 'must be USER@REALM!NAME')
       .regex(/^[\x21-\x7E]+$/, 'must be visible ASCII characters without spaces'),
-    // Proxmox reads the header up to a semicolon and decodes its percent signs (pve-http-server, extract_auth_value).
+    // Proxmox cuts the header at a semicolon and decodes percent signs (pve-http-server, extract_auth_value).
     token_secret: Secret.regex(/^[^;%]+$/, 'must be without ; and %'),
-    /** The trusted CA certificates; default the public ones. */
+    /** The trusted CA certificates; by default the public CAs. */
     ca_file: certificates.optional(),
-    /** `shutdown` sends an ACPI request, which the VPS may ignore; `poweroff` (stop in Proxmox) cuts the power. */
+    /** `shutdown` sends an ACPI request, which a VPS may ignore; `poweroff` (stop in Proxmox) cuts the power. */
     stop: z.enum(['shutdown', 'poweroff', 'stop']).default('shutdown'),
   });
 }
@@ -41,7 +41,7 @@ type ProxmoxSettings = z.infer<ReturnType<typeof proxmoxSettings>>;
 const refs = {
   kind: 'vps',
   pattern: /^[1-9]\d{2,8}$/,
-  meaning: 'the number of a VPS (vmid): 100 to 999999999',
+  meaning: 'the number of a VPS (vmid, 100 to 999999999)',
 } as const;
 
 /** VPS in a Proxmox VE cluster: virtual machines and containers. */
@@ -57,9 +57,9 @@ const Vm = z.object({
   node: z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/),
   type: z.enum(['qemu', 'lxc']),
   template: z.union([z.literal(0), z.literal(1)]).optional(),
-  /** `running` or `stopped`; for a virtual machine also what QEMU reports (qmpstatus), such as `paused`. */
+  /** `running` or `stopped`; for a virtual machine also a status of QEMU (qmpstatus), such as `paused`. */
   status: z.string().optional(),
-  /** Why a task holds the VPS, such as `backup`. */
+  /** The task that locks the VPS, such as `backup`. */
   lock: z.string().optional(),
 });
 type Vm = z.infer<typeof Vm>;
@@ -67,14 +67,14 @@ const Resources = z.object({ data: z.array(z.unknown()) });
 const Started = z.object({ data: z.string().startsWith('UPID:') });
 const Failure = z.object({ message: z.string() });
 
-/** The power state of each status. In others, such as `paused`, a VPS is neither on nor off; or its node is lost. */
+/** Power states by status. With others, such as `paused`, a VPS is neither on nor off, or its node is down. */
 const states = new Map<string, PowerState>([
   ['running', 'running'],
   ['prelaunch', 'starting'],
   ['stopped', 'offline'],
 ]);
 
-/** Each node publishes what it knows of its VPS every 10 s (pvestatd), and the list is cached for some seconds more. */
+/** Nodes publish the states of their VPS every 10 s (pvestatd), and the list is cached for some more seconds. */
 const lagMs = 15_000;
 
 function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Provider {
@@ -85,7 +85,7 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
     ...(settings.ca_file !== undefined && { ca: settings.ca_file }),
   });
   const stop = settings.stop === 'shutdown' ? 'shutdown' : 'stop';
-  // Containers have no reset; reboot is the one call that stops and starts them.
+  // Containers have no reset; reboot is their only call that stops and starts them.
   const verbs: Record<'qemu' | 'lxc', Record<VpsAction, string>> = {
     qemu: { start: 'start', stop, reset: 'reset' },
     lxc: { start: 'start', stop, reset: 'reboot' },
@@ -94,9 +94,9 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
     vps: {
       async power(ref, action, sendOptions = {}) {
         assertRef(refs, ref);
-        // Its node is found before every action, since a VPS may migrate.
+        // Look up the node before every action: a VPS may migrate.
         const found = (await listVms(client, sendOptions)).find(({ vmid }) => vmid === Number(ref));
-        const reasons = 'it does not exist, is a template, or the token lacks VM.Audit on it';
+        const reasons = 'the VPS does not exist, is a template, or the token lacks VM.Audit on the VPS';
         if (!found) throw toRefusal(`Proxmox lists no VPS ${ref}: ${reasons}`);
         const { node, type } = found;
         const path = `/nodes/${node}/${type}/${ref}/status/${verbs[type][action]}`;
@@ -120,16 +120,15 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
           const count = parseJson(text, Resources)?.data.length;
           if (count === undefined) return undefined;
           if (count > 0) return { level: 'info', message: `The token is accepted and sees ${count} VPS` };
-          const message = 'The token sees no VPS: it and its user both need VM.Audit and VM.PowerMgmt';
+          const message = 'The token sees no VPS: both the token and its user need VM.Audit and VM.PowerMgmt';
           const advice =
-            'give both rights on /vms to the user and to the token, as privilege separation applies the smaller set';
+            'grant both on /vms to the user and to the token: with privilege separation a token needs its own';
           return { level: 'warn', message, advice };
         },
-        refusedAdvice:
-          'put the token_id and token_secret of a token that exists and has not expired into PROVIDERS_FILE, and restart',
+        refusedAdvice: 'put the token_id and token_secret of an unexpired token into PROVIDERS_FILE, and restart',
         unreachable: [
           'Proxmox cannot be reached, or its certificate is not trusted',
-          'see that this machine may connect to the url of PROVIDERS_FILE, and name the CA of the cluster as ca_file',
+          'check that this machine may connect to its url, and set ca_file to the CA of the cluster',
         ],
       }),
     listRefs: async () => new Set((await listVms(client)).map(({ vmid }) => String(vmid))),
@@ -138,14 +137,14 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
 }
 
 const listPath = '/cluster/resources?type=vm';
-/** Enough for a cluster with 20,000 VPS. */
+/** Enough for a cluster of 20,000 VPS. */
 const listBytes = 8 * 1024 * 1024;
 
-/** Lists all VPS that the token sees, but no templates. */
+/** Lists all VPS visible to the token, without templates. */
 async function listVms(client: Client, { signal, trace }: SendOptions = {}): Promise<Vm[]> {
   const options = { maxBytes: listBytes, signal, trace };
   const reply = await client.request('GET', listPath, options).catch((error: unknown) => {
-    // An action that waits for the list was not sent.
+    // Refused: an action that needs this list was not sent.
     throw toRefusal(String((error as Error).cause));
   });
   return parseReply(reply, Resources)
@@ -153,19 +152,19 @@ async function listVms(client: Client, { signal, trace }: SendOptions = {}): Pro
     .filter((vm) => vm.template !== 1);
 }
 
-/** A VPS that is being suspended still runs, but not for long. */
+/** Converts a status to a power state. A VPS that is being suspended is stopping. */
 function toState({ status = '', lock }: Vm): PowerState {
   const state = states.get(status) ?? 'unknown';
   return state === 'running' && lock === 'suspending' ? 'stopping' : state;
 }
 
-/** Texts of a 500 from before Proxmox starts a task (qemu-server and pve-container, API2). */
+/** Messages of a 500 before Proxmox starts a task (qemu-server and pve-container, API2). */
 const refusals = /not running|unable to find configuration file|configuration file .* does not exist/i;
 
 function toOutcome({ status, statusText, text }: Reply): Outcome {
   if (status < 500) return status === 408 ? 'unknown' : 'refused';
-  // 501: no such path. 595 and 596: the node could not connect to the node of the VPS.
+  // 501: unknown path. 595 and 596: the node could not connect to the node of the VPS.
   if (status === 501 || status === 595 || status === 596) return 'refused';
-  // The error message is in the status line, and since pve-http-server 5.2.0 also in the body.
+  // The error message is in the status line and, since pve-http-server 5.2.0, in the body.
   return status === 500 && refusals.test(parseJson(text, Failure)?.message ?? statusText) ? 'refused' : 'unknown';
 }

@@ -9,7 +9,7 @@ import type { CreateBucket } from '../../token-bucket.ts';
 import { toRefusal } from '../../upstream/client.ts';
 import type { Reply, RequestOptions } from '../../upstream/client.ts';
 
-/** How an action is sent: until when, after which confirmation, and in which trace. */
+/** Deadline, confirmation and trace of an action. */
 export type SendOptions = Pick<RequestOptions, 'signal' | 'confirm' | 'trace'>;
 
 export type VpsAction = 'start' | 'stop' | 'reset';
@@ -19,68 +19,68 @@ export type PowerAction = VpsAction | GameAction;
 /** The states of a game server. */
 export type GameState = 'running' | 'starting' | 'stopping' | 'offline';
 
-/** The power states of a server; `unknown` if the upstream reports another one. */
+/** The power states of a server; `unknown` stands for all other states of an upstream. */
 export type PowerState = GameState | 'unknown';
 
-/** A power state, and when the upstream reported it, in milliseconds since 1970. */
+/** A power state, and the time of the upstream's report in milliseconds since 1970. */
 export interface StateReport {
   readonly state: PowerState;
   readonly checkedAt: number;
 }
 
-/** A provider of servers. An action is one call, confirmed just before it is sent. Throws a {@link ProviderError}. */
+/** Controls servers. Actions are sent once, after confirmation. Throws a {@link ProviderError}. */
 export interface ServerProvider<Action extends PowerAction = PowerAction> {
   power(ref: string, action: Action, options?: SendOptions): Promise<void>;
-  /** Reads a power state. What the upstream knew more than `maxAgeMs` ago does not count: then it is `unknown`. */
+  /** Reads a power state; `unknown` if the upstream has no state newer than `maxAgeMs`. */
   readonly state: (ref: string, maxAgeMs: number) => Promise<StateReport>;
 }
 
-/** A provider of VPS. */
+/** Controls VPS. */
 export type VpsProvider = ServerProvider<VpsAction>;
 
-/** The events of a console source; each reason is safe for clients. */
+/** The events of a console source. Reasons are safe for clients. */
 export interface ConsoleEvents {
   /** A line of output, with ANSI codes. */
   line(text: string): void;
   status(state: GameState): void;
-  /** The lines that the upstream had buffered were emitted, as far as that can be known. */
+  /** The upstream has probably replayed its whole backlog. */
   loaded(): void;
-  /** Lines may be missing here; the console continues. */
+  /** Lines may be missing at this point; the console continues. */
   gap(reason: string): void;
   /** The upstream reported an error; the console continues. */
   error?(reason: string): void;
-  /** The source has ended: refused by the upstream, or lost, and to be opened again after `retryAfterMs`. */
+  /** The source has ended: refused, or lost and to be reopened after `retryAfterMs`. */
   ended(reason: string, retryAfterMs?: number): void;
 }
 
-/** What console viewers read when our configuration is wrong. */
+/** Tells console viewers that our configuration is wrong. */
 export const notAvailable = 'console is not available';
 
-/** An open console, with a read-only credential. */
+/** A console that was opened with a read-only credential. */
 export interface ConsoleSource {
-  /** What the server uses now; null where that is not known. Never rejects. */
+  /** Reads the current usage of the server; unknown values are null. Never rejects. */
   stats(): Promise<ConsoleStats>;
   close(): void;
 }
 
-/** A provider of game servers. */
+/** Controls game servers. */
 export interface GameProvider extends ServerProvider<GameAction> {
-  /** Sends a console command; resolves when the upstream has accepted it. */
+  /** Sends a console command; resolves when the upstream has accepted the command. */
   command(ref: string, command: string, options?: SendOptions): Promise<void>;
-  /** Reads the end of the newest log file, with ANSI codes; undefined if there is none, or it may not be read. */
+  /** Reads the end of the newest log file, with ANSI codes; undefined if missing or unreadable. */
   latestLog(ref: string, file: string | null): Promise<string | undefined>;
-  /** Follows a console until it ends: the buffered lines unless `isResumed`, then new ones. Failures are events. */
+  /** Follows a console: the backlog unless `isResumed`, then new lines. Failures are events. */
   openConsole(ref: string, events: ConsoleEvents, isResumed?: boolean): ConsoleSource;
 }
 
-/** A system that runs servers. */
+/** A system that runs servers of one or both kinds. */
 export interface Provider {
   readonly vps?: VpsProvider;
   readonly game?: GameProvider;
   check(): Promise<CheckResult[]>;
-  /** Lists the refs of all servers of the credential by a few requests; undefined if they cannot be listed. */
+  /** Lists the refs of all servers visible to the credential; undefined if the upstream cannot list them. */
   readonly listRefs?: () => Promise<ReadonlySet<string> | undefined>;
-  /** Called before the process ends, so that servers can start to stop. */
+  /** Starts to stop servers that end with this process. */
   drain?(): void;
   close(): Promise<void>;
 }
@@ -124,24 +124,25 @@ export function assertRef({ pattern, meaning }: RefPattern, ref: string): void {
   if (!pattern.test(ref)) throw toRefusal(`"${ref}" is not ${meaning}`);
 }
 
-/** What the check of a provider found, in sentences without secrets. */
+/** A result of a provider's check, in sentences without secrets. */
 export type CheckResult =
   | { readonly level: 'info'; readonly message: string }
   | {
-      /** An `error` is a mistake of our configuration for sure. */
+      /** An `error` is always a mistake in our configuration. */
       readonly level: 'warn' | 'error';
       readonly message: string;
       readonly advice: string;
-      /** Whether the upstream did not answer, so that the rest could not be checked. */
+      /** The upstream did not answer, so nothing else could be checked. */
       readonly isUnreachable?: true;
     };
 
-/** Checks the credential of the setting `name`. `judge` is undefined for a body of another program. Never throws. */
+/** Checks the credential of a setting. Never throws. */
 export async function checkCredential(check: {
   readonly name?: string;
   /** The upstream, at the start of a sentence. */
   readonly upstream: string;
   readonly ask: () => Promise<Reply>;
+  /** Judges the body of a 200; undefined if another program has answered. */
   readonly judge: (text: string) => CheckResult | undefined;
   readonly refusedAdvice: string;
   readonly unreachable: readonly [message: string, advice: string];
@@ -150,60 +151,59 @@ export async function checkCredential(check: {
   const reply = await ask().catch(() => undefined);
   if (!reply) return [{ level: 'warn', message: unreachable[0], advice: unreachable[1], isUnreachable: true }];
   const { status, text } = reply;
-  // All others say nothing about the credential: 429, 503, or the page of a proxy.
+  // Other statuses (429, 503, a page of a proxy) tell nothing about the credential.
   if (status !== 200 && status !== 401 && status !== 403) {
-    const advice = 'see what fails there or in a proxy before it, and that the url of PROVIDERS_FILE is right';
+    const advice = 'check the upstream, any proxy in front of it, and its url in PROVIDERS_FILE';
     return [{ level: 'warn', message: `${upstream} answers with status ${status}`, advice, isUnreachable: true }];
   }
   const message = `The ${name} is not accepted: status ${status}`;
   return [(status === 200 ? judge(text) : undefined) ?? { level: 'error', message, advice: refusedAdvice }];
 }
 
-/** The clock of reads of states, which tests replace. */
+/** The clock of state reads, replaceable in tests. */
 export interface StateClock {
-  /** Milliseconds of a clock that never goes back. */
+  /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<unknown>;
 }
 
-const systemClock: StateClock = {
+const monotonicClock: StateClock = {
   now: () => performance.now(),
   sleep: (ms) => sleep(ms, undefined, { ref: false }),
 };
 
-/** How long a question waits for the next read; beyond that the state is `unknown`. */
+/** Maximum wait for the next read; after that the state is `unknown`. */
 const maxWaitMs = 6000;
-/** How long a failure is shared, and no further read begins. */
+/** A failure is shared for this long before the next read starts. */
 const failureMs = 5000;
 
-/** The reads of a group: one at a time. */
-interface Group {
+/** The reads of a group of servers, one at a time. */
+interface ReadGroup {
   running?: Promise<void> | undefined;
   endedAt: number;
   failure?: { readonly error: unknown } | undefined;
-  /** What the last successful read found, and when it began: by the clock, and in milliseconds since 1970. */
+  /** The last successful read, with its start by the clock and in milliseconds since 1970. */
   known?: { readonly at: number; readonly date: number; readonly states: ReadonlyMap<string, PowerState> };
 }
 
-/**
- * Creates `state` of a provider. All questions about a group, which is an account or one server, share its reads. They
- * are `intervalMs` apart; the upstream may repeat for `lagMs` what it knew before; there is none while the budget has
- * no room.
- */
+/** Creates `state` of a provider. Callers that ask about the same group share one read. */
 export function createStateReader(options: {
   readonly refs: RefPattern;
   readonly read: (group: string) => Promise<ReadonlyMap<string, PowerState>>;
-  /** The group of a server; default one for all. */
+  /** Returns the group of a server: an account or a single server. By default all servers are one group. */
   readonly groupOf?: (ref: string) => string;
+  /** The minimum time between two reads of a group. */
   readonly intervalMs: number;
+  /** The upstream may return states that are this old. */
   readonly lagMs: number;
+  /** Returns false while the upstream's budget has no room for reads. */
   readonly hasRoom?: () => boolean;
   readonly clock?: StateClock | undefined;
 }): ServerProvider['state'] {
-  const { refs, read, groupOf = () => '', intervalMs, lagMs, hasRoom = () => true, clock = systemClock } = options;
-  const groups = new LRUCache<string, Group>({ maxSize: 10_000, sizeCalculation: () => 1 });
+  const { refs, read, groupOf = () => '', intervalMs, lagMs, hasRoom = () => true, clock = monotonicClock } = options;
+  const groups = new LRUCache<string, ReadGroup>({ maxSize: 10_000, sizeCalculation: () => 1 });
 
-  const begin = async (name: string, group: Group): Promise<void> => {
+  const begin = async (name: string, group: ReadGroup): Promise<void> => {
     const began = { at: clock.now(), date: Date.now() };
     try {
       group.known = { ...began, states: await read(name) };
@@ -220,7 +220,7 @@ export function createStateReader(options: {
     const group = groups.get(name) ?? { endedAt: -Infinity };
     groups.set(name, group);
     const asked = clock.now();
-    // A read counts if it began after this time, so that it does not report a state from before an action.
+    // Only reads that began later count: earlier ones may report the state before an action.
     const after = asked - maxAgeMs + lagMs;
     for (;;) {
       const { running, endedAt, failure, known } = group;
@@ -231,7 +231,7 @@ export function createStateReader(options: {
         if (state === undefined) throw toRefusal(`the upstream lists no server ${ref}`);
         return { state, checkedAt: known.date };
       }
-      // A read that begins at the time of an action may still report the state from before.
+      // Strictly later than the action, hence the extra millisecond.
       const waitMs = Math.max(failure ? 0 : intervalMs - ageMs, after - now + 1);
       if (running) await running;
       else if (failure && ageMs < failureMs) throw failure.error;

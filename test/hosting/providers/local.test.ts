@@ -101,7 +101,7 @@ test.runIf(process.platform === 'linux')(
       await other.stop('b');
       return detail;
     };
-    expect(await startAfter(text)).toContain('has ended, but its local servers have not yet');
+    expect(await startAfter(text)).toContain('has ended, but its local servers still run');
     // The ID belongs to another group now, or the holder was on another machine.
     expect(await startAfter(text.replace(`"${started}"`, '"1"'))).toBe('none');
     expect(await startAfter(text.replace(hostname(), 'elsewhere'))).toBe('none');
@@ -126,7 +126,7 @@ test('a folder that cannot be used is a refusal', async () => {
   const dataDir = temporaryFolder();
   mkdirSync(join(dataDir, 'local'));
   mkdirSync(join(dataDir, 'local/.lock'));
-  expect(await open(dataDir).start('a')).toContain('cannot be taken');
+  expect(await open(dataDir).start('a')).toContain('cannot be locked');
 });
 
 /** Starts a local server with a command, and follows its console. */

@@ -136,7 +136,7 @@ test('a wrong token and one without permissions are findings', async () => {
   upstream.fail({ status: 200, body: '{"data":[]}' });
   const both = {
     message: expect.stringMatching(/VM\.Audit and VM\.PowerMgmt$/),
-    advice: expect.stringMatching(/^give/),
+    advice: expect.stringMatching(/^grant/),
   };
   expect(await provider.check()).toMatchObject([{ level: 'warn', ...both }]);
 });

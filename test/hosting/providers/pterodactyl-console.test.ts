@@ -64,8 +64,12 @@ test('rejected keys and an unreachable panel are findings', async () => {
   ]);
   upstream.fail({ status: 429 });
   expect(await provider.check()).toMatchObject([
-    { level: 'warn', message: 'The panel asked with the token answers with status 429', isUnreachable: true },
-    { level: 'warn', message: 'The panel asked with the read_only_token answers with status 429', isUnreachable: true },
+    { level: 'warn', message: 'The panel (asked with the token) answers with status 429', isUnreachable: true },
+    {
+      level: 'warn',
+      message: 'The panel (asked with the read_only_token) answers with status 429',
+      isUnreachable: true,
+    },
   ]);
   await upstream.stop();
   expect((await provider.check()).map(({ level }) => level)).toEqual(['warn', 'warn']);

@@ -11,20 +11,25 @@ import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
 import { toRefusal } from '../../../upstream/client.ts';
 
-/** A process group, and when its first process started. */
-const Group = z.object({ id: z.int(), started: z.string().optional() });
-type Group = z.infer<typeof Group>;
+/** A process group, with the start time of its first process. */
+const ProcessGroup = z.object({ id: z.int(), started: z.string().optional() });
+type ProcessGroup = z.infer<typeof ProcessGroup>;
 
-const Holder = z.object({ pid: z.int(), host: z.string(), since: z.string(), groups: z.record(z.string(), Group) });
+const Holder = z.object({
+  pid: z.int(),
+  host: z.string(),
+  since: z.string(),
+  groups: z.record(z.string(), ProcessGroup),
+});
 
-/** The lock on the local servers of a DATA_DIR: only one process at a time runs servers of this folder. */
+/** Lets only one process at a time run the local servers of a DATA_DIR. */
 export type GroupsLock = ReturnType<typeof createGroupsLock>;
 
-/** Creates the lock of a folder: a locked file, and one that says who holds the lock, and for which groups. */
+/** Creates the lock of a folder: a lock file, and a file that describes the holder and its groups. */
 export function createGroupsLock(folder: string, log: Logger) {
   const holderFile = join(folder, '.holder.json');
-  /** The servers that use the lock; their groups as soon as they have one. */
-  const users = new Map<string, Group | undefined>();
+  /** The servers that use the lock, with their groups once started. */
+  const users = new Map<string, ProcessGroup | undefined>();
   let since = '';
   let unlock: (() => void) | undefined;
 
@@ -42,38 +47,39 @@ export function createGroupsLock(folder: string, log: Logger) {
       if (users.size > 0) writeFileSync(holderFile, text, { mode: 0o600 });
       else rmSync(holderFile, { force: true });
     } catch (error) {
-      // The servers run, and only other processes do not learn of them.
-      log.error({ err: error }, 'the holder of the local servers cannot be written');
+      // Not fatal: the servers run, but other processes cannot detect them.
+      log.error({ err: error }, 'the holder file of the local servers cannot be written');
     }
   };
-  /** Takes the lock; throws if another process holds it, or has left a group that still runs. */
+  /** Takes the lock; throws if another process holds it or has left a running group. */
   const take = (): (() => void) => {
     let taken: (() => void) | undefined;
     try {
       createFolder(folder, 0o700);
       taken = tryLock(join(folder, '.lock'));
     } catch (error) {
-      throw toRefusal(`the lock of the local servers cannot be taken: ${(error as Error).message}`);
+      throw toRefusal(`the local servers cannot be locked: ${(error as Error).message}`);
     }
     const holder = readHolder();
     const name = holder ? `process ${holder.pid} on ${holder.host} since ${holder.since}` : 'another process';
     if (!taken) throw toRefusal(`${name} runs the local servers of this DATA_DIR`);
     if (!holder || holder.host !== hostname() || !Object.values(holder.groups).some(isAlive)) return taken;
     taken();
-    throw toRefusal(`${name} has ended, but its local servers have not yet`);
+    throw toRefusal(`${name} has ended, but its local servers still run`);
   };
   return {
-    /** Takes the lock for a server, unless this process holds it. Throws a ProviderError that says why it cannot. */
+    /** Takes the lock for a server unless this process holds it. Throws a ProviderError with the reason. */
     acquire(server: string): void {
       unlock ??= take();
       if (users.size === 0) since = new Date().toISOString();
       users.set(server, undefined);
     },
+    /** Records the process group of a server. */
     describe(server: string, id: number): void {
       users.set(server, { id, started: readProcess(id)?.started });
       writeHolder();
     },
-    /** Ends the use of the lock by a server, if it uses it; after the last one another process may take it. */
+    /** Releases the lock of a server; the last release frees it for other processes. */
     release(server: string): void {
       if (!users.delete(server)) return;
       writeHolder();
@@ -81,9 +87,9 @@ export function createGroupsLock(folder: string, log: Logger) {
       unlock?.();
       unlock = undefined;
     },
-    /** Whether another process runs the server, or the server of a dead one has not ended yet. */
+    /** Returns true if another process runs the server, or a dead process has left it running. */
     isTaken(server: string): boolean {
-      // To try the lock could refuse a start of another process, so it is tried only if that one may run the server.
+      // Trying the lock could make a start by another process fail, so try only if the holder file names the server.
       if (unlock || readHolder()?.groups[server] === undefined) return false;
       try {
         const taken = take();
@@ -99,8 +105,8 @@ export function createGroupsLock(folder: string, log: Logger) {
 
 const isNumber = (name: string): boolean => /^\d+$/.test(name);
 
-/** Whether a group outlives its killed holder until its guard ends it. After another start it is another group. */
-function isAlive({ id, started }: Group): boolean {
+/** Checks that a group still runs, and that its ID was not reused by another group. */
+function isAlive({ id, started }: ProcessGroup): boolean {
   const names = existsSync('/proc') ? readdirSync('/proc') : [];
   const found = names.filter(isNumber).map(readProcess);
   const members = found.filter((process) => process?.group === id && process.state !== 'Z');
@@ -116,17 +122,18 @@ function readProcess(pid: string | number) {
   }
 }
 
-/** A clock tick of /proc; it is part of the interface of Linux to programs. */
+/** A clock tick of /proc (USER_HZ, part of Linux's ABI). */
 const tickMs = 10;
 
-/** Parses /proc/<pid>/stat. The name of the program, in parentheses, may hold spaces and parentheses. */
+/** Parses /proc/<pid>/stat. */
 function parseStat(text: string) {
+  // The name of the program may contain spaces and parentheses.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const cpuMs = (Number(fields[11]) + Number(fields[12])) * tickMs;
   return { state: fields[0], group: Number(fields[2]), cpuMs, started: fields[19] };
 }
 
-/** Reads the CPU, over half a second, and the memory of a group; the machine shares the rest. Never rejects. */
+/** Measures the CPU usage (over 500 ms) and memory of a group. Never rejects. */
 export async function readUsage(group: number): Promise<ConsoleStats> {
   const first = await readSample(group);
   await sleep(500, undefined, { ref: false });
@@ -137,7 +144,7 @@ export async function readUsage(group: number): Promise<ConsoleStats> {
   return { ...unknownStats, cpu, memory_bytes: last.memoryBytes };
 }
 
-/** The CPU time of each process of a group, and the memory of all; empty if there is none, or no /proc. */
+/** Reads the CPU time per process and the total memory of a group; empty without /proc. */
 async function readSample(group: number) {
   const at = performance.now();
   const cpuMs = new Map<string, number>();

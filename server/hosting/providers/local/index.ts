@@ -50,7 +50,7 @@ function createLocal(settings: LocalSettings, options: LocalOptions) {
   );
   const find = (ref: string, kind: LocalServer['kind']) => {
     const found = processes.get(ref);
-    if (found?.kind !== kind) throw toRefusal(`there is no local server "${ref}" of the kind ${kind}`);
+    if (found?.kind !== kind) throw toRefusal(`no local server "${ref}" of kind ${kind}`);
     return found;
   };
   const controlsOf = (kind: LocalServer['kind']) => ({
@@ -59,7 +59,7 @@ function createLocal(settings: LocalSettings, options: LocalOptions) {
       if (confirm) await confirm();
       await process.power(action);
     },
-    // The process itself is asked, so its state is never from before an action.
+    // Our own state, so never older than an action.
     state: async (ref: string) => ({ state: find(ref, kind).state(), checkedAt: Date.now() }),
   });
   const close = async (): Promise<void> => {
@@ -78,7 +78,7 @@ function createLocal(settings: LocalSettings, options: LocalOptions) {
       openConsole(ref, events) {
         const found = processes.get(ref);
         const process = found?.kind === 'game' ? found : undefined;
-        // Deferred, since the caller expects no event before this function returns.
+        // Deferred: the caller must get its return value before the first event.
         const start = setImmediate(() => (process ? process.watch(events) : events.ended(notAvailable)));
         return {
           stats: () => process?.usage() ?? Promise.resolve(unknownStats),
@@ -95,7 +95,7 @@ function createLocal(settings: LocalSettings, options: LocalOptions) {
   } satisfies Provider;
 }
 
-/** Warns of servers that cannot start, which otherwise shows only when a customer starts one. */
+/** Warns of servers that cannot start, before a customer tries. */
 function check({ servers }: LocalSettings): CheckResult[] {
   const found: CheckResult[] = [];
   for (const [ref, server] of Object.entries(servers)) {
@@ -103,7 +103,7 @@ function check({ servers }: LocalSettings): CheckResult[] {
     const advice = `correct the command and cwd of "${ref}" in PROVIDERS_FILE, and restart`;
     if (problem) found.push({ level: 'warn', message: `The server "${ref}" cannot start: ${problem}`, advice });
   }
-  return [...found, { level: 'info', message: `This machine runs ${Object.keys(servers).length} servers itself` }];
+  return [...found, { level: 'info', message: `This machine runs ${Object.keys(servers).length} local servers` }];
 }
 
 function findStartProblem({ command, cwd, env }: LocalServer): string | undefined {
@@ -112,12 +112,12 @@ function findStartProblem({ command, cwd, env }: LocalServer): string | undefine
   if (program.includes('/')) {
     const path = resolve(cwd, program);
     if (!existsSync(path)) return `the program ${program} does not exist`;
-    return isExecutable(path) ? undefined : `the program ${program} is not a file that this user may run`;
+    return isExecutable(path) ? undefined : `the program ${program} is not an executable file for this user`;
   }
-  // Without PATH, the C library has a default of its own.
+  // The C library's default without PATH.
   const folders = (env.PATH ?? '/usr/bin:/bin').split(delimiter);
   if (folders.some((folder) => isExecutable(join(resolve(cwd, folder), program)))) return undefined;
-  return `the program ${program} is in no folder of PATH`;
+  return `the program ${program} is not in PATH`;
 }
 
 function isExecutable(path: string): boolean {

@@ -14,9 +14,9 @@ import type { ConsoleTimings, Session } from './session.ts';
 /** The settings of a Pterodactyl or Pelican panel. */
 const PterodactylSettings = z.object({
   url: UpstreamUrl,
-  /** The client key of a user with control.console, control.start, control.stop, control.restart on the servers. */
+  /** A client key of a user with control.console, control.start, control.stop and control.restart. */
   token: Secret,
-  /** The client key of a user with only websocket.connect; without it there are no consoles. */
+  /** A client key of a user with only websocket.connect. Without this key there are no consoles. */
   read_only_token: Secret.optional(),
 });
 type PterodactylSettings = z.infer<typeof PterodactylSettings>;
@@ -28,7 +28,7 @@ interface PterodactylOptions extends ProviderOptions {
 const refs = {
   kind: 'game',
   pattern: /^[\dA-Fa-f]{8}(?:(?:-[\dA-Fa-f]{4}){3}-[\dA-Fa-f]{12})?$/,
-  meaning: 'the identifier of a server in the panel: 8 hexadecimal digits, or the whole UUID',
+  meaning: 'the identifier of a server in the panel (8 hexadecimal digits, or the whole UUID)',
 } as const;
 
 /** Game servers of a Pterodactyl or Pelican panel. */
@@ -49,16 +49,16 @@ const Server = z.object({ meta: z.object({ user_permissions: z.array(z.string())
 
 const stoppedStates = new Set(['offline', 'created', 'exited', 'dead', 'removing']);
 
-/** The panel's error codes for a file that it cannot return; the second is Pelican's. */
+/** The panel's error codes for an unreadable file; the second is Pelican's. */
 const fileFailures = new Set(['FileSizeTooLargeException', 'FileNotFoundException']);
 
 /** A panel returns files of at most 4 MiB (files/contents). */
 const logFileBytes = 4 * 1024 * 1024 + 1024;
 
 /**
- * A panel issues 5 tokens a minute for a server, to all its users together. A burst of three and two more a minute are
- * at most four in any minute, which leaves one for the owner or a renewal. Renewals are not counted: default tokens
- * need one in 8 minutes, and panels with shorter ones have other limits.
+ * A panel issues 5 tokens a minute per server, for all users together. A burst of three plus two a minute is at most
+ * four in any minute, and leaves one for the owner or a renewal. Renewals are not counted: tokens are renewed every 8
+ * minutes by default, and panels with shorter-lived tokens have other limits.
  */
 const attempts = { burst: 3, perWindow: 2 };
 
@@ -67,7 +67,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   const timings: ConsoleTimings = { ...defaultTimings, ...options.timings };
   const now = clock?.now ?? (() => performance.now());
   const { origin } = new URL(settings.url);
-  // Without an Origin: with the panel's own, Laravel Sanctum requires a session and a CSRF token.
+  // No Origin header: with the panel's own origin, Laravel Sanctum requires a session and a CSRF token.
   const connect = (token: string): Client =>
     createClient({
       baseUrl: `${settings.url}/api/client`,
@@ -80,9 +80,9 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   const reader = settings.read_only_token === undefined ? undefined : connect(settings.read_only_token);
   const rps = (attempts.perWindow * 1000) / timings.windowMs;
   const budget = createBucket({ name: 'panel', rps, burst: attempts.burst });
-  /** The open consoles, with the refs of their servers. */
+  /** Open consoles with the refs of their servers. */
   const sessions = new Map<Session, string>();
-  /** Whether the credential of consoles may write: then none is opened. */
+  /** The console credential has write access, so consoles stay closed. */
   let readerCanWrite = false;
   let isClosed = false;
   const shareState = createStateReader({
@@ -102,20 +102,20 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
       async power(ref, action, sendOptions) {
         const body = { signal: action };
         const reply = await account.power.request('POST', `${pathOf(ref)}/power`, { body, ...sendOptions });
-        // Exactly 204: a 200 may be from a proxy or a login page.
+        // Exactly 204: a 200 may come from a proxy or a login page.
         if (reply.status !== 204) throw toProviderError(reply, toOutcome(reply));
       },
       async command(ref, command, sendOptions = {}) {
         const path = pathOf(ref);
         const { signal, trace } = sendOptions;
-        // A failed read leaves the decision to the action.
+        // If the read fails, send the command anyway and let the panel decide.
         const read = () => readState(client, path, { timeoutMs: timeoutMs / 4, signal, trace }).catch(() => undefined);
         const isOffline = async (): Promise<boolean> => stoppedStates.has((await read()) ?? '');
-        // Pelican, whose keys do not start with ptlc_, answers 204 to commands for offline servers.
+        // Pelican (its keys do not start with ptlc_) answers 204 to commands for offline servers.
         if (!settings.token.startsWith('ptlc_') && (await isOffline())) throw toRefusal(`${ref} is offline`, offline);
         const reply = await client.request('POST', `${path}/command`, { body: { command }, ...sendOptions });
         if (reply.status === 204) return;
-        // This is the error for an offline server, and for a 502 of a proxy that may have forwarded the command.
+        // The panel's error for an offline server, and for a proxy's 502, which may follow a forwarded command.
         const isAmbiguous = reply.status === 502 && failureOf(reply).code === 'HttpException';
         if (isAmbiguous && (await isOffline())) throw toProviderError(reply, 'refused', { message: offline });
         const code = isDenied(reply) ? 'provider_permission_denied' : 'provider_error';
@@ -161,7 +161,7 @@ function pathOf(ref: string): string {
   return `/servers/${ref}`;
 }
 
-/** Reads the state of a server; undefined while the panel refuses, since it is suspended, installed or moved. */
+/** Reads the state of a server; undefined while it is suspended, being installed or being transferred. */
 async function readState(client: Client, path: string, options?: RequestOptions): Promise<string | undefined> {
   const reply = await client.request('GET', `${path}/resources`, options);
   if (reply.status === 409 && failureOf(reply).code === 'ServerStateConflictException') return undefined;
@@ -174,11 +174,11 @@ async function readLog(client: Client, ref: string, file: string | null): Promis
     maxBytes: logFileBytes,
     headers: { accept: 'application/json, text/plain' },
   });
-  // An HTML page of a proxy is no log, even with the status 200.
+  // A proxy may answer with an HTML page and status 200.
   const isPage = reply.headers.get('content-type')?.startsWith('text/html');
   if (reply.status === 200 && !isPage) return toLogEnd(Buffer.from(reply.text));
   const { code } = failureOf(reply);
-  // Errors of Wings for a file that is missing, a folder or too large.
+  // Wings' errors for a missing file, a folder or a file that is too large.
   const noFile = fileFailures.has(code) || (reply.status < 500 && code === 'DaemonConnectionException');
   if (isDenied(reply) || noFile) return undefined;
   throw toProviderError(reply, 'refused');
@@ -188,21 +188,22 @@ function failureOf({ text }: Reply): { code: string; detail: string } {
   return parseJson(text, Failure)?.errors[0] ?? { code: '', detail: '' };
 }
 
-/** Whether the key lacks a permission on the server. A wrong kind of key or a forbidden address is our mistake. */
+/** Returns true if the key lacks a permission on the server. */
 function isDenied(reply: Reply): boolean {
+  // A wrong kind of key or a forbidden address is a mistake in our configuration.
   return reply.status === 403 && !/application API key|IP address/i.test(failureOf(reply).detail);
 }
 
-/** A 4xx comes from the panel, before it calls its node; with other errors the node may have acted. */
 function toOutcome({ status }: Reply): Outcome {
+  // A 4xx comes from the panel before its call to the node; after other errors the node may have acted.
   return status >= 400 && status < 500 && status !== 408 ? 'refused' : 'unknown';
 }
 
 const listSize = 100;
-/** More servers than one panel has: each page costs a request of its budget. */
+/** Enough for the largest panels; each page costs a request of the panel's budget. */
 const maxPages = 50;
 
-/** Lists the identifiers of all servers of a key; undefined for an administrator, who reaches others too. */
+/** Lists the servers of a key; undefined for administrators, who have access to unlisted servers. */
 async function listIdentifiers(client: Client): Promise<ReadonlySet<string> | undefined> {
   const account = await client.request('GET', '/account');
   if (parseJson(account.text, Account)?.attributes.admin !== false) return undefined;
@@ -216,20 +217,20 @@ async function listIdentifiers(client: Client): Promise<ReadonlySet<string> | un
   return undefined;
 }
 
-/** Checks the credentials of a panel. `readerCanWrite` is undefined if that could not be seen. Never throws. */
+/** Checks the credentials of a panel; `readerCanWrite` is undefined if unknown. Never throws. */
 async function checkPanel(client: Client, reader: Client | undefined) {
   const findings: CheckResult[] = await checkKey(client, 'token');
   if (!reader) {
     findings.push({
       level: 'warn',
       message: 'There is no read_only_token, so consoles are not available',
-      advice: 'set the client key of a user with only websocket.connect as read_only_token in PROVIDERS_FILE',
+      advice: 'set read_only_token in PROVIDERS_FILE to a client key of a user with only websocket.connect',
     });
     return { findings, readerCanWrite: false };
   }
   const [found] = await checkKey(reader, 'read_only_token');
   findings.push(found);
-  // The only warning about an accepted key is that it is an administrator's.
+  // The only warning about an accepted key: its user is an administrator.
   const isAdmin = found.level === 'warn' && !found.isUnreachable;
   if (found.level !== 'info' && !isAdmin) return { findings, readerCanWrite: undefined };
   const readerCanWrite = isAdmin || (await canWriteAnyServer(reader));
@@ -238,14 +239,13 @@ async function checkPanel(client: Client, reader: Client | undefined) {
       level: 'error',
       message:
         'The read_only_token may do more than read, so no console is opened: give its user only websocket.connect',
-      advice: 'take all other permissions from the user of the read_only_token',
+      advice: 'remove all other permissions from the user of the read_only_token',
     });
   } else if (readerCanWrite === undefined) {
     findings.push({
       level: 'warn',
-      message: 'The panel does not show what the read_only_token may do',
-      advice:
-        'see what fails in the panel: it must list the servers of the read_only_token, and show the first of them',
+      message: 'The panel does not show the permissions of the read_only_token',
+      advice: 'check the panel: it must list the servers of the read_only_token and show the first of them',
       isUnreachable: true,
     });
   }
@@ -255,23 +255,23 @@ async function checkPanel(client: Client, reader: Client | undefined) {
 async function checkKey(client: Client, name: string) {
   return await checkCredential({
     name,
-    upstream: `The panel asked with the ${name}`,
+    upstream: `The panel (asked with the ${name})`,
     ask: () => client.request('GET', '/account', { credentialStatuses: [401, 403] }),
     judge(text) {
       if (!parseJson(text, Account)?.attributes.admin) return { level: 'info', message: `The ${name} is accepted` };
-      const message = `The ${name} is an administrator's: it reaches every server of the panel`;
-      const advice = `use a key of a user who is no administrator, and a subuser of the servers, as ${name}`;
+      const message = `The ${name} belongs to an administrator and can control every server of the panel`;
+      const advice = `set ${name} to a key of a user who is a subuser of the servers, not an administrator`;
       return { level: 'warn', message, advice };
     },
-    refusedAdvice: `create a client key in the panel, allowed from the address of this machine, and set it as ${name}`,
+    refusedAdvice: `create a client key in the panel, allowed from this machine's address, and set ${name} to it`,
     unreachable: [
       `The panel cannot be reached with the ${name}`,
-      `see that this machine may connect to the url of PROVIDERS_FILE, resolves its name and trusts its certificate (asked with the ${name})`,
+      `check that this machine resolves the host of its url, may connect to it and trusts its certificate (asked with the ${name})`,
     ],
   });
 }
 
-/** Checks the rights of a key on its first server. The token of each console is checked when it is opened. */
+/** Checks the permissions of a key on its first server. Each console token is checked again later. */
 async function canWriteAnyServer(reader: Client): Promise<boolean | undefined> {
   try {
     const servers = parseJson((await reader.request('GET', `?per_page=${listSize}`)).text, Servers)?.data;

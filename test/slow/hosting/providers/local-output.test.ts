@@ -157,7 +157,7 @@ test('a server gets only the environment of its settings', async () => {
 
 test('a check of the provider reports the number of servers', async () => {
   const { provider } = createLocal({ one: {}, two: {} });
-  expect(await provider.check()).toEqual([{ level: 'info', message: 'This machine runs 2 servers itself' }]);
+  expect(await provider.check()).toEqual([{ level: 'info', message: 'This machine runs 2 local servers' }]);
 });
 
 test('the demo servers get no settings of the service', () => {

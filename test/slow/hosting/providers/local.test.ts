@@ -385,11 +385,11 @@ test('a local server that cannot start is warned of at start with the reason, an
   };
   const expected = [
     `"file" cannot start: its folder ${join(root, 'bin/plain')} does not exist`,
-    '"folder" cannot start: the program ./bin/folder is not a file that this user may run',
+    '"folder" cannot start: the program ./bin/folder is not an executable file for this user',
     '"gone" cannot start: the program /opt/none/run.sh does not exist',
     `"nowhere" cannot start: its folder ${join(root, 'none')} does not exist`,
-    '"plain" cannot start: the program ./plain is not a file that this user may run',
-    '"typo" cannot start: the program slep is in no folder of PATH',
+    '"plain" cannot start: the program ./plain is not an executable file for this user',
+    '"typo" cannot start: the program slep is not in PATH',
   ];
   await expect.poll(readWarnings).toEqual(expected.map((line) => `provider here: The server ${line}`));
 });
