@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { kindOf } from '#contract/api-keys.ts';
 import type { ServerKind } from '#contract/api-keys.ts';
 import type { Caller } from '../http/handle.ts';
-import { createReauthorize } from '../keys/authorize.ts';
+import { reauthorize } from '../keys/authorize.ts';
 import type { Authority } from '../keys/authorize.ts';
 import { Problem } from '../problem.ts';
 import type { ServerRecord, Store } from '../store/types.ts';
@@ -25,7 +25,6 @@ export function createActions(options: {
 }) {
   const { servers, store, timeoutMs, onAuditFailure } = options;
   const { audit, apiKeys } = store;
-  const reauthorize = createReauthorize(apiKeys);
   const history = createPowerHistory({ audit });
   // Half of the timeout: a waiting action needs time left to run.
   const withLock = createKeyedMutex(timeoutMs / 2);
@@ -49,7 +48,7 @@ export function createActions(options: {
       const { record, provider } = await servers.find(kind, server);
       // Just before the request is sent: key and record may have changed while the action waited.
       const confirm = async (): Promise<void> => {
-        await reauthorize(actor).catch((error: unknown) => {
+        await reauthorize(apiKeys, actor).catch((error: unknown) => {
           throw error instanceof Problem ? error : toUnsent('The API key cannot be read', error);
         });
         await servers.assertUnmoved(record);

@@ -83,8 +83,8 @@ function replaceVariables(text: string, environment: Environment, report: (messa
 interface ProvidersOptions {
   readonly dataDir: string;
   readonly log: Logger;
-  /** For one exchange with an upstream. Default 20 s: a panel waits 15 s for its node (GUZZLE_TIMEOUT). */
-  readonly timeoutMs?: number;
+  /** The timeout of one exchange with an upstream. */
+  readonly timeoutMs: number;
   readonly createBucket?: CreateBucket;
   readonly clock?: StateClock;
 }
@@ -92,7 +92,7 @@ interface ProvidersOptions {
 /** Creates the providers by name. They send no request yet. */
 export function createProviders(
   config: Readonly<Record<string, ProviderSettings>>,
-  { dataDir, log, timeoutMs = 20_000, createBucket, clock }: ProvidersOptions,
+  { dataDir, log, timeoutMs, createBucket, clock }: ProvidersOptions,
 ): Map<string, Provider> {
   const folder = join(dataDir, 'local');
   const lock = createGroupsLock(folder, log);

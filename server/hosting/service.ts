@@ -19,6 +19,7 @@ import { createServers } from './servers.ts';
 interface HostingSettings {
   readonly PROVIDERS_FILE?: string | undefined;
   readonly DATA_DIR: string;
+  /** 20 s by default: a panel waits 15 s for its node (GUZZLE_TIMEOUT). */
   readonly UPSTREAM_TIMEOUT_SECONDS: number;
   readonly CONSOLE_TOKEN_TTL_SECONDS: number;
   readonly AUDIT_RETENTION_DAYS?: number | undefined;

@@ -86,10 +86,10 @@ export interface Authority {
   readonly server: ServerName;
 }
 
-/** Returns a function that reads a key again and throws 401 or 403 if its authority has ended. */
-export function createReauthorize(apiKeys: Store['apiKeys']) {
-  return async ({ keyId, secretHash, scope, server }: Authority): Promise<void> =>
-    authorize(await findActiveKey(apiKeys, keyId, secretHash, Date.now()), scope, server);
+/** Reads a key again. Throws 401 or 403 if its authority has ended. */
+export async function reauthorize(apiKeys: Store['apiKeys'], authority: Authority): Promise<void> {
+  const { keyId, secretHash, scope, server } = authority;
+  authorize(await findActiveKey(apiKeys, keyId, secretHash, Date.now()), scope, server);
 }
 
 /** Throws 403 unless a key has the server and the scope. Other servers look like unknown servers. */

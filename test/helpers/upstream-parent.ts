@@ -7,5 +7,5 @@ const config = {
   here: { type: 'local', servers: { demo: { kind: 'game', command, cwd: dataDir!, env: {}, grace_seconds: 1 } } },
 } as const;
 const log = createLog({ level: 'silent', format: 'json', destination: process.stdout });
-const provider = createProviders(config, { dataDir: dataDir!, log }).get('here')!;
+const provider = createProviders(config, { dataDir: dataDir!, log, timeoutMs: 20_000 }).get('here')!;
 await provider.game!.power('demo', 'start');

@@ -110,7 +110,7 @@ describe('calls of a provider are counted', () => {
     const registry = new Registry();
     onTestFinished(countEvents(registry));
     const settings = { type: 'pterodactyl', url: world.panel.url, token: panelKeys.write } as const;
-    const providers = createProviders({ chat: settings }, { dataDir: '', log: createTestLog().log });
+    const providers = createProviders({ chat: settings }, { dataDir: '', log: createTestLog().log, timeoutMs: 20_000 });
     world.panel.fail({ status: 403 });
     for (const provider of providers.values()) {
       onTestFinished(() => provider.close());

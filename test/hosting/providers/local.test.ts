@@ -19,7 +19,7 @@ function open(dataDir: string) {
     here: { type: 'local' as const, servers: { a: program, b: program } },
     there: { type: 'local' as const, servers: { c: program } },
   };
-  const providers = createProviders(config, { dataDir, log: createTestLog().log });
+  const providers = createProviders(config, { dataDir, log: createTestLog().log, timeoutMs: 20_000 });
   onTestFinished(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
   const vpsOf = (ref: string) => providers.get(ref === 'c' ? 'there' : 'here')!.vps!;
   const state = async (ref: string): Promise<string> => (await vpsOf(ref).state(ref, 0)).state;

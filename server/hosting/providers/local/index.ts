@@ -1,7 +1,5 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
-import { z } from 'zod';
-import { serverKinds } from '#contract/api-keys.ts';
 import { unknownStats } from '#contract/console-stream.ts';
 import { toRefusal } from '../../../upstream/client.ts';
 import { notAvailable } from '../types.ts';
@@ -26,15 +24,13 @@ export interface LocalOptions extends ProviderOptions {
   readonly lock: GroupsLock;
 }
 
-const Written = z.object({ servers: z.record(z.string(), z.object({ kind: z.enum(serverKinds) })) });
-
 /** Servers that run as child processes of this one, and end with it. */
 export const local: ProviderType<LocalSettings, LocalOptions> = {
   settings: localSettings,
   secrets: [],
   refs: {
     meaning: 'a name under `servers`',
-    list: (written) => Written.safeParse(written).data?.servers,
+    list: (written) => localSettings('', {}).safeParse(written).data?.servers,
   },
   create: createLocal,
 };
