@@ -14,13 +14,13 @@ import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { auditEntry } from '../store/samples.ts';
 
-/** Asks what became of an action. */
+/** Requests the status of an action. */
 async function actionOf(app: SharedApp, requestId: string, key = app.key) {
   const answer = await ask(app, `/v1/hosting/actions/${requestId}`, { key });
   return { ...answer, action: JSON.parse(answer.text) as Record<string, unknown> };
 }
 
-/** Asks for a page of the activity. */
+/** Requests a page of the activity. */
 async function pageOf(app: SharedApp, query = '', key = app.key) {
   type Page = { success: true; activity: Record<string, unknown>[]; next: string | null };
   return (await askJson<Page>(app, `/v1/hosting/activity${query}`, { key })).json;
@@ -33,12 +33,12 @@ function act(app: SharedApp, name: 'startVps' | 'killGameServer' | 'sendGameComm
 const noAction = renderProblem('json', 'not_found', 'This API key has no action with this request ID');
 const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-describe('the outcome of an action', () => {
+describe('the status of an action', () => {
   test.each([
     ['startVps', 'start', 'vps:mine'],
     ['killGameServer', 'kill', 'game:mine'],
     ['sendGameCommand', 'command', 'game:mine'],
-  ] as const)('that was accepted: %s', async (name, action, server) => {
+  ] as const)('is accepted after a success: %s', async (name, action, server) => {
     const { app } = await borrowHosting();
     const before = Date.now();
     expect((await act(app, name, 'order-4711')).status).toBe(200);
@@ -51,7 +51,7 @@ describe('the outcome of an action', () => {
     expect(times).toEqual(times.toSorted((one, other) => one - other));
   });
 
-  test('that waited, and was not sent since its key was revoked, is failed', async () => {
+  test('is failed if its key was revoked while the action waited', async () => {
     const { app, world } = await borrowHosting();
     world.panel.fail('hang', isPost);
     const first = act(app, 'killGameServer', 'first-of-two');
@@ -61,12 +61,12 @@ describe('the outcome of an action', () => {
     await world.store.apiKeys.revoke(app.key.split('_')[1]!, Date.now());
     world.panel.server.closeAllConnections();
     expect([(await first).status, (await second).status]).toEqual([502, 401]);
-    // A revoked key learns nothing, so the store is asked in its place.
+    // A revoked key gets 401, so ask the store.
     const found = await world.store.audit.findAction(app.key.split('_')[1]!, 'second-of-two');
     expect(found).toMatchObject({ outcome: 'unauthorized', finishedAt: expect.any(Number) as unknown });
   });
 
-  test('that runs is running, and then what it became, with the time of the 502', async () => {
+  test('is running, then unknown after a 502, with the time of the 502', async () => {
     const { app, world } = await borrowHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
     const advance = stopTimeouts();
     world.panel.fail('hang', isPost);
@@ -75,12 +75,12 @@ describe('the outcome of an action', () => {
     expect((await actionOf(app, 'order-4711')).action).toMatchObject({ status: 'running', finished_at: null });
     advance(2000);
     expect((await answer).status).toBe(502);
-    // The request was sent, and no answer came in time.
+    // The request was sent, but no answer came in time.
     const unknown = { status: 'unknown', finished_at: expect.stringMatching(moment) as unknown };
     expect((await actionOf(app, 'order-4711')).action).toMatchObject(unknown);
   });
 
-  test('without an end is unknown once it can no longer run', async () => {
+  test('is unknown after the maximum duration without an end', async () => {
     const { app, world } = await borrowHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
     stopTimeouts();
     await act(app, 'killGameServer', 'order-4711');
@@ -90,7 +90,7 @@ describe('the outcome of an action', () => {
     expect((await actionOf(app, 'order-4711')).action).toMatchObject({ status: 'unknown', finished_at: null });
   });
 
-  test('of a request that never became one is 404, as that of an unknown id and of another key', async () => {
+  test('is 404 for a request that was refused, an unknown id and another key', async () => {
     const { app, world } = await borrowHosting();
     const reader = await world.issueKey({ scopes: ['game-power:read'] });
     expect((await act({ ...app, key: reader }, 'killGameServer', 'refused-4711')).status).toBe(403);
@@ -110,7 +110,7 @@ describe('the outcome of an action', () => {
     expect((await ask(app, '/v1/hosting/actions/order-4711')).status).toBe(401);
   });
 
-  test('that the panel refused is failed, also if an older action has the same request id', async () => {
+  test('is failed if the panel refused it, even if an older action has the same request id', async () => {
     const { app, world } = await borrowHosting();
     await act(app, 'startVps', 'order-4711');
     world.panel.fail({ status: 422 }, isPost);
@@ -123,7 +123,7 @@ describe('the outcome of an action', () => {
     ]);
   });
 
-  test('of a command of a stream is found by the request id of the stream', async () => {
+  test('is found by the request id of the stream for a command of a stream', async () => {
     const { app } = await borrowHosting();
     const stream = await openStream(app);
     stream.send('send command', 'say hello');
@@ -137,7 +137,7 @@ describe('a replay names the first request', () => {
   const headers = { 'Idempotency-Key': 'order-4711' };
   const firstOf = (answer: Answer) => answer.headers['idempotent-request-id'];
 
-  test('after it was accepted, and is itself no action', async () => {
+  test('after the first was accepted, and is not an action itself', async () => {
     const { app } = await borrowHosting();
     expect(firstOf(await act(app, 'killGameServer', 'first-request', headers))).toBeUndefined();
     const again = await act(app, 'killGameServer', 'second-request', headers);
@@ -147,7 +147,7 @@ describe('a replay names the first request', () => {
     expect((await actionOf(app, 'second-request')).status).toBe(404);
   });
 
-  test('while it runs, and after its outcome is unknown', async () => {
+  test('while the first runs, and after an unknown outcome', async () => {
     const { app, world } = await borrowHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
     const advance = stopTimeouts();
     world.panel.fail('hang', isPost);
@@ -162,7 +162,7 @@ describe('a replay names the first request', () => {
     expect((await actionOf(app, 'first-request')).action).toMatchObject({ status: 'unknown' });
   });
 
-  test('but not one that an earlier version stored without its id', async () => {
+  test('but not if an earlier version stored no id', async () => {
     const { app, world } = await borrowHosting();
     await act(app, 'killGameServer', 'first-request', headers);
     world.change('UPDATE hosting_idempotency SET request_id = NULL');
@@ -173,7 +173,7 @@ describe('a replay names the first request', () => {
 });
 
 describe('the activity of a key', () => {
-  test('is its own actions alone, in pages, newest first, and without addresses and texts', async () => {
+  test('has only the actions of this key, paged, newest first, without addresses and texts', async () => {
     const { app, world } = await borrowHosting();
     const other = await world.issueKey();
     const ids = Array.from({ length: 25 }, (_, at) => `order-${1000 + at}`);
@@ -195,7 +195,7 @@ describe('the activity of a key', () => {
     expect(JSON.stringify(exact)).not.toMatch(/127\.0\.0\.1|say Hello|other-|keys rotate/);
   });
 
-  test('can be read on with a new secret of the key, and not with another key', async () => {
+  test('can be paged with a new secret of the key, but not with another key', async () => {
     const { app, world } = await borrowHosting();
     for (const id of ['order-4711', 'order-4712', 'order-4713']) await act(app, 'startVps', id);
     const { next } = await pageOf(app, '?limit=1');
@@ -206,7 +206,7 @@ describe('the activity of a key', () => {
     expect(other.status).toBe(400);
   });
 
-  test('refuses a wrong query, and names the parameter', async () => {
+  test('names the parameter of an invalid query', async () => {
     const { app } = await borrowHosting();
     for (const id of ['order-4711', 'order-4712']) await act(app, 'startVps', id);
     const { next } = (await pageOf(app, '?limit=1')) as { next: string };
@@ -225,7 +225,7 @@ describe('the activity of a key', () => {
     }
   });
 
-  test('takes an empty parameter as a missing one, and the limits 1 and 100', async () => {
+  test('accepts an empty parameter, and the limits 1 and 100', async () => {
     const { app } = await borrowHosting();
     await act(app, 'startVps', 'order-4711');
     for (const query of ['?limit=&after=', '?limit=1', '?limit=100']) {
@@ -245,7 +245,7 @@ test('both count as reads of the key, not as actions', async () => {
 const server = 'game:mine';
 const start = Date.parse('2026-03-01T12:00:00Z');
 
-/** A history over a real audit log, at a time that the test sets. */
+/** Creates a history over a real audit log, with a clock that the test sets. */
 async function createHistory() {
   const { store } = await createHostingWorld(temporaryFolder());
   let time = start;
@@ -257,7 +257,7 @@ async function createHistory() {
   return { history, write, since: () => history.sinceLastAction(server), pass: (ms: number) => (time += ms) };
 }
 
-test('the action of this instance is timed exactly, also by its entry in the log', async () => {
+test('an action of this instance is timed exactly, despite its log entry', async () => {
   const { history, write, since, pass } = await createHistory();
   await history.follow(server, async () => {
     await write({ phase: 'requested', outcome: null, ms: null });
@@ -269,7 +269,7 @@ test('the action of this instance is timed exactly, also by its entry in the log
   expect(await since()).toBe(1234);
 });
 
-test('so is one that fails, or whose end cannot be written', async () => {
+test('a failed action, or one whose audit entry cannot be written, is timed too', async () => {
   const { history, since, pass } = await createHistory();
   const failure = new Error('no answer');
   await expect(history.follow(server, () => Promise.reject(failure))).rejects.toBe(failure);
@@ -280,7 +280,7 @@ test('so is one that fails, or whose end cannot be written', async () => {
 test.each<[string, Partial<AuditEntry>]>([
   ['', {}],
   [' whose end is not written yet', { phase: 'requested', outcome: null, ms: null }],
-])('the action of another instance%s counts from its entry, and 2 s longer, as clocks differ', async (_, entry) => {
+])('an action of another instance%s counts from its log entry, with 2 s of clock skew', async (_, entry) => {
   const { write, since, pass } = await createHistory();
   await write(entry);
   expect(await since()).toBe(0);
@@ -290,7 +290,7 @@ test.each<[string, Partial<AuditEntry>]>([
   expect(await since()).toBe(1500);
 });
 
-test('the newer of two actions counts, whichever instance it was', async () => {
+test('the newer of two actions counts, whichever instance ran it', async () => {
   const { history, write, since, pass } = await createHistory();
   await history.follow(server, () => Promise.resolve());
   pass(5000);
@@ -302,7 +302,7 @@ test('the newer of two actions counts, whichever instance it was', async () => {
   expect(await since()).toBe(10);
 });
 
-test('commands, changes by the operator, actions on other servers, and those of long ago do not count', async () => {
+test('commands, changes by the operator, and old actions or actions on other servers do not count', async () => {
   const { write, since, pass } = await createHistory();
   expect(await since()).toBe(Number.POSITIVE_INFINITY);
   await write({ action: 'command', detail: 'say hello' });

@@ -4,7 +4,7 @@ import { temporaryFolder } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import { openTestStore } from '../store/target.ts';
 
-test('the demo adds a game server, a VPS and a key for both, once', async () => {
+test('the demo adds a game server, a VPS and one key for both, only once', async () => {
   const settings = { DATA_DIR: temporaryFolder() };
   const first = await startDemo(settings);
   const { status } = await ask(first, '/v1/hosting/game/logs/demo/latest', { key: first.key });

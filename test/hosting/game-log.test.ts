@@ -45,7 +45,7 @@ test('text that resembles a code stays', () => {
   expect(toLogText(log)).toBe(log);
 });
 
-test('every kind of line end becomes a line feed, and overwritten text stays readable', () => {
+test('all line ends become line feeds, and overwritten text stays readable', () => {
   expect(toLogText('one\r\ntwo\r\r\nthree\n\r\n 10 %\r100 %\r\nend')).toBe('one\ntwo\nthree\n\n 10 %\n100 %\nend');
 });
 
@@ -54,7 +54,7 @@ test('an empty text and codes alone give an empty log', () => {
   expect(toLogText(`${esc}[0m${esc}]0;Server\u0007`)).toBe('');
 });
 
-test('a log of 1 MiB is complete, and a longer one keeps whole lines only', () => {
+test('a log of 1 MiB is complete; a longer log starts at a line start', () => {
   const line = `${'x'.repeat(1023)}\n`;
   expect(toLogText(line.repeat(1024))).toBe(line.repeat(1024));
   expect(toLogText(`first\n${line.repeat(1024)}`)).toBe(line.repeat(1024));
@@ -67,7 +67,7 @@ test('codes do not count towards the 1 MiB', () => {
   expect(toLogText(`${esc}[33m${line}`.repeat(1500))).toBe(line.repeat(1024));
 });
 
-test('a longer single line keeps its end, without a cut character', () => {
+test('a single longer line keeps its end, without a cut character', () => {
   const line = '€'.repeat(mebibyte);
   for (const end of ['', 'x', 'xy', '\n', '\n\n\n']) {
     const text = toLogText(line + end);
@@ -78,7 +78,7 @@ test('a longer single line keeps its end, without a cut character', () => {
   }
 });
 
-test('a cut inside a code or character leaves no part of it', () => {
+test('a cut inside a code or character leaves no fragment', () => {
   const part = `${esc}[38;5;214m€${esc}[0m${esc}(B`;
   const size = Buffer.byteLength(part);
   for (const end of ['', '\n']) {
@@ -89,7 +89,7 @@ test('a cut inside a code or character leaves no part of it', () => {
   }
 });
 
-test('an API key gets the end of a long log from a line start, without codes', async () => {
+test('the response has the end of a long log, from a line start and without codes', async () => {
   const { app, world } = await borrowHosting();
   const lineAt = (index: number): string => `[INFO] Player number ${index} joined the game\n`;
   const lines = Array.from({ length: 40_000 }, (_, index) => lineAt(index));
@@ -111,14 +111,14 @@ const record: ServerRecord = {
   shared: 'no',
 };
 
-/** A provider that only counts its reads. */
+/** Creates a provider that counts its reads. */
 function createCounted(answer: () => Promise<string | undefined> = () => Promise.resolve('a\u001B[0m line\n')) {
   const reads: string[] = [];
   const latestLog = (ref: string, file: string | null) => {
     reads.push(`${ref} ${file ?? ''}`);
     return answer();
   };
-  // lru-cache takes 0 for no time.
+  // To lru-cache, 0 means unset.
   let time = 1;
   const read = createReadLatestLog(() => time);
   return {
@@ -129,7 +129,7 @@ function createCounted(answer: () => Promise<string | undefined> = () => Promise
   };
 }
 
-test('a log is read at most once in 3 s, by readers at once and one after the other', async () => {
+test('concurrent and consecutive readers share one read per 3 s', async () => {
   const { reads, advance, read } = createCounted();
   expect(await Promise.all([read(), read(), read({ server: 'game:other-name' })])).toEqual(Array(3).fill('a line\n'));
   advance(2999);
@@ -140,7 +140,7 @@ test('a log is read at most once in 3 s, by readers at once and one after the ot
   expect(reads).toHaveLength(2);
 });
 
-test('a log of another provider, server or file is another one', async () => {
+test('logs of different providers, servers or files are not shared', async () => {
   const { reads, read } = createCounted();
   await Promise.all([read(), read({ provider: 'other' }), read({ ref: 'two' }), read({ logFile: 'b.log' })]);
   expect(reads).toEqual(['one ', 'one ', 'two ', 'one b.log']);
@@ -152,7 +152,7 @@ test('a missing log is shared too', async () => {
   expect(missing.reads).toHaveLength(1);
 });
 
-test('a read that takes long is shared until its end', async () => {
+test('a slow read is shared until it ends', async () => {
   const { promise, resolve } = Promise.withResolvers<string>();
   const { reads, advance, read } = createCounted(() => promise);
   const first = read();

@@ -32,7 +32,7 @@ function isReplayed({ headers }: Answer): boolean {
   return headers['idempotent-replayed'] === 'true';
 }
 
-test('of 100 concurrent requests with one Idempotency-Key one runs, and the others get its answer or 409', async () => {
+test('of 100 concurrent requests with one Idempotency-Key, one runs and the others get its answer or 409', async () => {
   const { app, world } = await borrowHosting();
   const answers = await Promise.all(Array.from({ length: 100 }, () => start(app, 'order-4711')));
   expect(powerCalls(world)).toBe(1);
@@ -86,7 +86,7 @@ describe('the same Idempotency-Key', () => {
     expect(powerCalls(world)).toBe(2);
   });
 
-  test('grants no access without permission', async () => {
+  test('grants no access', async () => {
     const { app, world } = await borrowHosting();
     await start(app, 'order-4711');
     const reader = await world.issueKey({ scopes: ['game-power:read'] });
@@ -94,7 +94,7 @@ describe('the same Idempotency-Key', () => {
     expect((await start(app, 'order-4711', { key: 'nonsense' })).status).toBe(401);
   });
 
-  test('can be used again after a definite failure', async () => {
+  test('can be reused after a definite failure', async () => {
     const { app, world } = await borrowHosting();
     world.panel.fail({ status: 422 }, isPower);
     const text = renderProblem('json', 'provider_error', 'Failed to send the power action');
@@ -107,7 +107,7 @@ describe('the same Idempotency-Key', () => {
     expect(powerCalls(world)).toBe(2);
   });
 
-  test('can be used again after a request that was refused before it ran', async () => {
+  test('can be reused after a request that was refused before it ran', async () => {
     const { app } = await borrowHosting();
     const headers = { 'Idempotency-Key': 'order-4711' };
     expect((await askEndpoint(app, 'killGameServer', { headers, body: '{"force":false}' })).status).toBe(400);
@@ -178,10 +178,10 @@ test('an action of a killed process runs at most once', async () => {
   world.panel.fail(undefined);
   const second = startProcess(all);
   const app = { port: await second.listening(), key } as SharedApp;
-  // The claim is still valid, since another instance may run the request.
+  // The claim is still valid: another instance may run the request.
   const early = await start(app, 'order-4711');
   expect(early).toMatchObject({ status: 409, text: renderProblem('json', 'in_progress') });
-  // Instead of after a minute.
+  // Skips the wait of a minute.
   world.change('UPDATE hosting_idempotency SET deadline = 0');
   for (let time = 0; time < 3; time += 1) {
     const late = await start(app, 'order-4711');
@@ -194,7 +194,7 @@ test('an action of a killed process runs at most once', async () => {
   expect(powerCalls(world)).toBe(2);
 });
 
-/** Preloaded before the server: the guard shell of local servers fails to start, after the local server has started. */
+/** Preloaded by the server: makes the guard shell fail after the local server has started. */
 const fault = `
 import childProcess from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
@@ -206,7 +206,7 @@ childProcess.spawn = (file, ...rest) => {
 syncBuiltinESMExports();
 `;
 
-test('after an action failed unexpectedly, its outcome is unknown, and its Idempotency-Key is kept', async () => {
+test('after an unexpected failure the outcome is unknown, and the Idempotency-Key is kept', async () => {
   const folder = temporaryFolder();
   const world = await createHostingWorld(folder);
   await world.store.servers.put({ server: 'vps:mine', provider: 'local', ref: 'mine', logFile: null });

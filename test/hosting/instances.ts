@@ -11,7 +11,7 @@ import { askJson } from '../server/ask.ts';
 import { serveHosting, sharedProject } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
-/** Starts two instances with one store, a SQLite file or a PostgreSQL database, and the key of a customer. */
+/** Starts two instances on one store (SQLite or PostgreSQL), and issues a customer's key. */
 export async function createInstances(databaseUrl?: string) {
   const { app, world } = await serveHosting({}, { databaseUrl });
   const second = await createTestApp({ root: await sharedProject(), settings: world.settings });
@@ -19,13 +19,13 @@ export async function createInstances(databaseUrl?: string) {
     world,
     apps: [app, { ...second, key: app.key }] as const,
     keyId: app.key.split('_')[1]!,
-    /** Runs one of the operator's commands; returns its output. */
+    /** Runs an operator's command; returns its output. */
     run: async (...args: string[]) => {
       const { status, stdout, stderr } = await runHere(args, world.settings);
       expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
       return stdout.trim();
     },
-    /** Every text of every table. */
+    /** Returns every text of every table. */
     readDatabase: async () => {
       const rows = databaseUrl === undefined ? readSqlite(world) : await readTables(databaseUrl);
       const values = rows.flatMap((row) => Object.values(row));
@@ -42,7 +42,7 @@ function readSqlite({ settings }: HostingWorld): Record<string, unknown>[] {
   return rows;
 }
 
-/** A server, and the key of a customer. */
+/** A server and a customer's key. */
 type Keyed = Pick<SharedApp, 'port' | 'key'>;
 
 /** Fetches the address of the console stream and a token. */

@@ -11,16 +11,19 @@ const bootstrap = '/v1/hosting/game/console/mine/websocket';
 const kill = '/v1/hosting/game/power/theirs/kill?force=true';
 const stop = '/v1/hosting/game/power/theirs/stop';
 
-/** A service with two customers, whose servers are on one panel. */
+/** Starts a service with two customers on one panel. */
 async function serve(settings: Record<string, string> = {}): Promise<HostingWorld & { app: TestApp }> {
   const { app, world } = await serveHosting(settings);
   await checked(app);
   return { ...world, app };
 }
 
-/** Waits until the credentials are checked, which uses the panel's budget too. */
+/** Waits for the check of the credentials, which uses the panel's budget too. */
 function checked(app: TestApp): Promise<void> {
-  return until('they are', () => app.log().filter(({ check }) => check === 'provider panel').length > 1);
+  return until(
+    'the credentials are checked',
+    () => app.log().filter(({ check }) => check === 'provider panel').length > 1,
+  );
 }
 
 const askWith = (app: TestApp, key: string, target: string, method = 'GET') => ask(app, target, { method, key });
@@ -30,7 +33,7 @@ function countReads({ panel }: HostingWorld): number {
 }
 
 test("45 log reads by one key leave another's kill and stop their part of the panel's budget", async () => {
-  // The default burst; one a second, so that a slow machine does not change what is refused.
+  // The default burst; 1 per second, so a slow machine gets the same refusals.
   const world = await serve({ READ_RATELIMIT_RPS: '1', READ_RATELIMIT_BURST: '' });
   const { app, panel, issueKey } = world;
   const reader = await issueKey();
@@ -66,7 +69,7 @@ test('the limit of reads comes before the checks of server and scope', async () 
   expect((await askWith(app, key, log('theirs'))).status).toBe(429);
 });
 
-test('readers of one log share one read of the panel, also of one that fails', async () => {
+test('readers of one log share one read of the panel, even a failed read', async () => {
   const world = await serve();
   const { app, panel, issueKey } = world;
   const key = await issueKey();
@@ -80,7 +83,7 @@ test('readers of one log share one read of the panel, also of one that fails', a
   expect(countReads(world)).toBe(2);
 });
 
-/** Adds 60 servers with a log file each, so that each is another read. */
+/** Adds 60 servers with their own log files, so reads are not shared. */
 async function addServers({ panel, store }: HostingWorld): Promise<`game:${string}`[]> {
   const servers = Array.from({ length: 60 }, (_, at) => `game:s${at}` as const);
   for (const server of servers) {
@@ -91,7 +94,7 @@ async function addServers({ panel, store }: HostingWorld): Promise<`game:${strin
   return servers;
 }
 
-test('two instances leave the same quarter, since the panel counts both', async () => {
+test('two instances leave the same quarter of the budget that they share', async () => {
   const world = await serve();
   const { app, panel, settings, issueKey } = world;
   const second = await createTestApp({ root: await sharedProject(), settings });
@@ -101,7 +104,7 @@ test('two instances leave the same quarter, since the panel counts both', async 
   panel.requestsPerMinute = 40;
   const apps = [app, second];
   for (const [at, server] of servers.entries()) await askWith(apps[at % 2]!, key, log(server.slice(5)));
-  // An instance learns what is left by its own next request, so each may send one more.
+  // Each instance sees the remaining budget only in its next response, so each may send one more.
   expect(countReads(world)).toBeGreaterThanOrEqual(30);
   expect(countReads(world)).toBeLessThanOrEqual(31);
   for (let count = 0; count < 9; count += 1) {
@@ -116,7 +119,7 @@ test("reads and commands leave a quarter of the panel's budget to power actions"
   const key = await issueKey({ servers: [...servers, 'game:theirs'] });
   panel.requestsPerMinute = 40;
   expect((await askWith(app, key, log('s0'))).status).toBe(200);
-  // All at once, when the service knows only the answer to the first.
+  // All at once, while only the first response has shown the budget.
   const answers = await Promise.all(servers.slice(1).map((server) => askWith(app, key, log(server.slice(5)))));
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(29);
   expect(answers.filter(({ status }) => status === 502)).toHaveLength(30);

@@ -23,7 +23,7 @@ async function readState(app: SharedApp, name: StateEndpoint): Promise<State> {
   return JSON.parse(text) as State;
 }
 
-/** One service; its game server is running, and changes its state by power actions. */
+/** Starts a service with a running game server, whose state follows power actions. */
 async function serve() {
   const { app, world } = await serveHosting();
   const { panel, hetzner } = world;
@@ -35,7 +35,7 @@ async function serve() {
 test.each([
   ['getVpsState', 'vps_id'],
   ['getGameServerState', 'server_id'],
-] as const)('%s answers the state, and when it was known', async (name, id) => {
+] as const)('%s returns the state and the time of its check', async (name, id) => {
   const { app } = await serve();
   const before = Date.now();
   const { checked_at: checkedAt, ...rest } = await readState(app, name);
@@ -46,16 +46,16 @@ test.each([
   expect((await readState(app, name)).checked_at).toBe(checkedAt);
 });
 
-test('all clients share one read, of a server of the panel and of all VPS of an account', async () => {
+test('all clients share one read per game server, and one per account of VPS', async () => {
   const { app, reads, lists } = await serve();
-  // What is read stays shared, however long a busy machine takes for all of them.
+  // Reads stay shared however slow the machine is.
   stopClock();
   const all = Array.from({ length: 50 }, () => [readState(app, 'getVpsState'), readState(app, 'getGameServerState')]);
   expect(new Set((await Promise.all(all.flat())).map(({ state }) => state))).toEqual(new Set(['running']));
   expect([reads(), lists()]).toEqual([1, 1]);
 });
 
-test('a VPS that was stopped is not running for any of those who ask at once', async () => {
+test('a stopped VPS is offline for all concurrent readers', async () => {
   const { app, lists } = await serve();
   expect((await askEndpoint(app, 'stopVps')).status).toBe(200);
   const reports = await Promise.all(Array.from({ length: 20 }, () => readState(app, 'getVpsState')));
@@ -63,7 +63,7 @@ test('a VPS that was stopped is not running for any of those who ask at once', a
   expect(lists()).toBe(1);
 });
 
-test('while a panel may repeat what it knew before an action, the state is unknown, and nothing is read', async () => {
+test('while a panel may return the state before an action, the state is unknown and not read', async () => {
   const { app, panel, reads } = await serve();
   panel.resourcesMs = Number.POSITIVE_INFINITY;
   expect((await readState(app, 'getGameServerState')).state).toBe('running');
@@ -74,7 +74,7 @@ test('while a panel may repeat what it knew before an action, the state is unkno
   expect(reads()).toBe(1);
 });
 
-test('so it is after an action whose outcome is not known', async () => {
+test('after an action with unknown outcome the state is unknown, too', async () => {
   const { app, panel } = await serve();
   expect((await readState(app, 'getGameServerState')).state).toBe('running');
   panel.fail('drop', ({ path }) => path.endsWith('/power'));
@@ -82,7 +82,7 @@ test('so it is after an action whose outcome is not known', async () => {
   expect((await readState(app, 'getGameServerState')).state).toBe('unknown');
 });
 
-test('a console command changes nothing that is known', async () => {
+test('a console command does not invalidate the state', async () => {
   const { app, reads } = await serve();
   const { checked_at: checkedAt } = await readState(app, 'getGameServerState');
   expect((await askEndpoint(app, 'sendGameCommand')).status).toBe(200);
@@ -90,14 +90,14 @@ test('a console command changes nothing that is known', async () => {
   expect(reads()).toBe(1);
 });
 
-test('an open console knows the state without a read, and at once after an action', async () => {
+test('with an open console, the state needs no read and follows actions immediately', async () => {
   const { app, panel, reads } = await serve();
   const stream = await openStream(app);
   await stream.until('status');
   expect((await readState(app, 'getGameServerState')).state).toBe('running');
   expect((await askEndpoint(app, 'stopGameServer')).status).toBe(200);
   expect((await readState(app, 'getGameServerState')).state).not.toBe('running');
-  // The stand-in keeps its server running; this is what Wings reports after a stop.
+  // The stand-in keeps its server running; Wings reports these states after a stop.
   panel.wings.become('stopping');
   await expect.poll(async () => (await readState(app, 'getGameServerState')).state).toBe('stopping');
   panel.wings.become('offline');
@@ -108,7 +108,7 @@ test('an open console knows the state without a read, and at once after an actio
 test.each([
   ['getVpsState', 'vps:mine', 'This VPS is suspended'],
   ['getGameServerState', 'game:mine', 'This game server is suspended'],
-] as const)('%s of a suspended server is 403, with no request to its provider', async (name, server, message) => {
+] as const)('%s of a suspended server is 403 without a request to its provider', async (name, server, message) => {
   const { app, store, reads, lists } = await serve();
   await store.servers.suspend(server, Date.now());
   const { status, text } = await askEndpoint(app, name);
@@ -116,7 +116,7 @@ test.each([
   expect([reads(), lists()]).toEqual([0, 0]);
 });
 
-test('after an action on another instance, no instance reports the state from before', async () => {
+test('after an action on one instance, no instance reports the state from before', async () => {
   const { apps, world } = await createInstances();
   const [one, other] = apps;
   world.panel.resourcesMs = Number.POSITIVE_INFINITY;
@@ -134,7 +134,7 @@ test.each<[Record<string, string>, string[]]>([
   [{ AUDIT_RETENTION_DAYS: '30' }, ['young']],
   [{}, ['old', 'young']],
 ])(
-  'with %j the audit log keeps the entries %j; tokens that expired an hour ago are removed',
+  'with %j the audit log keeps the entries %j, and tokens are removed an hour after expiry',
   async (settings, kept) => {
     const world = await createHostingWorld(temporaryFolder());
     const { audit, streamTokens } = world.store;

@@ -14,7 +14,7 @@ import { bootstrap, createInstances, openStream } from './instances.ts';
 import { createHmac, randomUUID } from 'node:crypto';
 import { describePostgres } from '../helpers/postgres.ts';
 
-/** The service before a panel with one running server, and a key for it. */
+/** Starts the service with a panel that runs one server, and issues a key. */
 async function serve(settings: Record<string, string> = {}, fields: { scopes?: ['game-console:read'] } = {}) {
   const { app, world } = await serveHosting(settings, { fields });
   const outcomes = async (): Promise<(string | null)[]> => {
@@ -24,7 +24,7 @@ async function serve(settings: Record<string, string> = {}, fields: { scopes?: [
   return { world, panel: world.panel, wings: world.panel.wings, app, outcomes };
 }
 
-test('the first viewer of a console gets the lines of the panel once, and then logs end', async () => {
+test('the first viewer gets the backlog of the panel once, then `logs end`', async () => {
   const { wings, app } = await serve();
   const lines = Array.from({ length: 150 }, (_, number) => `line ${number}`);
   for (const line of lines) wings.print(line);
@@ -42,7 +42,7 @@ test('the first viewer of a console gets the lines of the panel once, and then l
   expect(linesOf(await second.until('logs end'))).toEqual([...lines.slice(1), 'new']);
 });
 
-test('a lost panel is a gap for its viewers, and new lines follow on the same stream', async () => {
+test('after a lost connection to the panel, viewers get a gap, then new lines on the same stream', async () => {
   const { wings, app } = await serve();
   wings.print('before');
   const client = await openStream(app);
@@ -57,7 +57,7 @@ test('a lost panel is a gap for its viewers, and new lines follow on the same st
   expect(wings.logsSent()).toBe(1);
 });
 
-test('a command is answered by its reference, and audited as before', async () => {
+test('a command is answered with its reference, and audited', async () => {
   const { panel, wings, app, outcomes } = await serve();
   const client = await openStream(app);
   client.send('send command', 'say one', 'a');
@@ -79,7 +79,7 @@ test('a command is answered by its reference, and audited as before', async () =
   ]);
 });
 
-test('a command whose outcome is unknown is refused as failed, and is sent once', async () => {
+test('a command with unknown outcome is refused as failed, and sent once', async () => {
   const { panel, app, outcomes } = await serve();
   const client = await openStream(app);
   const advance = stopTimeouts();
@@ -93,7 +93,7 @@ test('a command whose outcome is unknown is refused as failed, and is sent once'
   expect(await outcomes()).toEqual(['say one: unknown']);
 });
 
-test('commands of streams and of HTTP have one limit', async () => {
+test('commands of streams and of HTTP share one limit', async () => {
   const { app } = await serve({ POWER_RATELIMIT_RPS: '1', POWER_RATELIMIT_BURST: '10' });
   const client = await openStream(app);
   const asked = await Promise.all(Array.from({ length: 10 }, () => askEndpoint(app, 'sendGameCommand')));
@@ -106,7 +106,7 @@ test('commands of streams and of HTTP have one limit', async () => {
   expect(answers()).toContainEqual(['command refused', '8', 'rate_limited']);
 });
 
-test('a key that may only read gets lines and statistics, and sends no command', async () => {
+test('a read-only key gets lines and statistics, but cannot send commands', async () => {
   const { panel, wings, app } = await serve({}, { scopes: ['game-console:read'] });
   const sizes = { memory_bytes: 1_610_612_736, disk_bytes: 5_368_709_120 };
   const usage = { ...sizes, cpu_absolute: 37.5, network: { rx_bytes: 81_920, tx_bytes: 245_760 } };
@@ -127,7 +127,7 @@ test('a key that may only read gets lines and statistics, and sends no command',
   expect(wings.forbidden).toEqual([]);
 });
 
-test('a stream has the address from PUBLIC_URL and an opaque token', async () => {
+test('a stream has the address of PUBLIC_URL and an opaque token', async () => {
   const { app } = await serve({ PUBLIC_URL: 'https://api.example.com/hosting/' });
   const { socket_url: url, token } = await bootstrap(app);
   expect(url).toBe('wss://api.example.com/hosting/v1/hosting/game/console/mine/stream');
@@ -145,7 +145,7 @@ test('a stream provides the log content if the panel serves no log file', async 
   expect(JSON.parse(text)).toMatchObject({ empty: false, content: 'first\n\nthe "last" \u2028\n' });
 });
 
-test('the console of a server that is assigned to another customer is closed within 5 s', async () => {
+test('the console of a reassigned server is closed within 5 s', async () => {
   const { world, wings, app } = await serve();
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -194,7 +194,7 @@ test.each([
   ['GET', `${stream}?token=secret`],
   ['GET', '/v1/hosting/game/console/unknown/stream'],
   ['HEAD', stream],
-])('%s %s without a handshake is 426, and names the protocol', async (method, target) => {
+])('%s %s without a handshake is 426 and names the protocol', async (method, target) => {
   const app = await sharedApp();
   for (const question of [{}, { headers: { Connection: 'Upgrade', Upgrade: 'h2c' } }, { key: app.key }]) {
     const answer = await ask(app, target, { method, ...question });
@@ -219,7 +219,7 @@ test('the connection serves another request after a 426', async () => {
   expect(received.match(/^HTTP\/1\.1 426 Upgrade Required\r$/gm)).toHaveLength(2);
 });
 
-test('another method of a stream is 405, and what is no stream is 404', async () => {
+test('other methods of a stream are 405, other paths 404', async () => {
   const app = await sharedApp();
   for (const method of ['POST', 'DELETE', 'PROPFIND', 'OPTIONS']) {
     const { status, headers } = await ask(app, stream, { method });
@@ -231,7 +231,7 @@ test('another method of a stream is 405, and what is no stream is 404', async ()
   }
 });
 
-test('a handshake behind an unfinished request is answered after it, and opens no stream', async () => {
+test('a pipelined handshake waits for the previous request and opens no stream', async () => {
   const { app, world } = await serveHosting();
   world.panel.fail({ status: 204, ms: 300 }, ({ path }) => path.endsWith('/power'));
   const action = `POST /v1/hosting/game/power/mine/start HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\n`;
@@ -246,9 +246,9 @@ test('a handshake behind an unfinished request is answered after it, and opens n
   expect(await app.raw(handshake)).toMatch(/^HTTP\/1\.1 101/);
 });
 
-/** Tests with one kind of store, shared by two instances. */
+/** Tests with a store that two instances share. */
 function tokenSuite(createDatabase: () => Promise<string | undefined>): void {
-  test('no value of the database opens a stream, and none signs a token', async () => {
+  test('no value of the database opens a stream or signs a token', async () => {
     const { apps, keyId, readDatabase } = await createInstances(await createDatabase());
     const { token } = await openStream(apps[0]);
     const values = await readDatabase();
@@ -274,7 +274,7 @@ function tokenSuite(createDatabase: () => Promise<string | undefined>): void {
     expect(opened).toEqual([]);
   });
 
-  test('a HEAD request issues no token, and has the length of the answer to GET', async () => {
+  test('a HEAD request issues no token, but has the Content-Length of GET', async () => {
     const { apps, readDatabase } = await createInstances(await createDatabase());
     const count = async () => (await readDatabase()).filter((value) => value === 'read_write').length;
     const head = await askEndpoint(apps[0], 'openGameConsole', { method: 'HEAD' });

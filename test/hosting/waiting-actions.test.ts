@@ -20,7 +20,7 @@ type Kind = 'game' | 'vps';
 
 type Waiting = Awaited<ReturnType<typeof waitForTurn>>;
 
-/** A server with an action that the upstream does not answer, and a second one that waits for it. */
+/** Starts an action that the upstream does not answer, and a second action that waits for the first. */
 async function waitForTurn(kind: Kind) {
   const { app, world } = await borrowHosting();
   const upstream = kind === 'game' ? world.panel : world.hetzner;
@@ -33,7 +33,7 @@ async function waitForTurn(kind: Kind) {
   return {
     world,
     keyId: app.key.split('_')[1]!,
-    /** Lets the first action fail, and returns the answer to the second one. */
+    /** Lets the first action fail, and returns the answer to the second. */
     async finish() {
       upstream.server.closeAllConnections();
       expect((await first).status).toBe(502);
@@ -43,7 +43,7 @@ async function waitForTurn(kind: Kind) {
   };
 }
 
-/** The actions that reached an upstream after the first one. */
+/** Returns the actions that reached an upstream after the first. */
 function sentAfter({ panel, hetzner }: HostingWorld): Seen[] {
   return [...panel.seen, ...hetzner.seen].filter(isPost).slice(1);
 }
@@ -104,25 +104,25 @@ describe.each<Kind>(['game', 'vps'])('an action on a %s server that waits for an
   });
 });
 
-test('an action that waits is sent to the place that the record names when its turn comes', async () => {
+test('a waiting action is sent to the current ref of its server', async () => {
   const waiting = await waitForTurn('vps');
   await run(waiting.world, 'servers', 'add', 'vps:mine', '--provider', 'cloud', '--ref', '43', '--replace');
   await waiting.finish();
   expect(sentAfter(waiting.world).map(({ path }) => path)).toEqual(['/v1/servers/43/actions/shutdown']);
 });
 
-test('a store that cannot be read when the turn of an action comes is a 500, and nothing is sent', async () => {
+test('a waiting action is a 500 and not sent if the store fails', async () => {
   const waiting = await waitForTurn('game');
   waiting.world.change('DROP TABLE hosting_api_keys');
   expect(await waiting.finish()).toMatchObject({ status: 500, text: renderProblem('json', 'internal_error') });
   expect(sentAfter(waiting.world)).toEqual([]);
 });
 
-/** Sends an action that waits for a connection to the panel, does harm, and returns the answer. Nothing must be sent. */
+/** Sends an action that waits for a connection to the panel, does harm, and checks that nothing was sent. */
 async function harmBeforeConnection({ app, world }: Served, harm: () => Promise<void>) {
   world.panel.fail('hang', isPost);
   stopTimeouts();
-  // As many as there are connections to a panel.
+  // All connections to the panel.
   const commands = Array.from({ length: 32 }, () => askEndpoint(app, 'sendGameCommand'));
   await expect.poll(() => world.panel.seen.filter(isPost)).toHaveLength(32);
   const power = askEndpoint(app, 'killGameServer');
@@ -139,14 +139,14 @@ async function harmBeforeConnection({ app, world }: Served, harm: () => Promise<
   return { status, text };
 }
 
-test('an action that waits for a connection to the panel is not sent if its key is revoked', async () => {
+test('an action that waits for a connection is not sent if its key is revoked', async () => {
   const served = await borrowHosting();
   const revoke = () => run(served.world, 'keys', 'revoke', served.app.key.split('_')[1]!);
   const text = renderProblem('json', 'unauthorized', keyProblems.revoked);
   expect(await harmBeforeConnection(served, revoke)).toEqual({ status: 401, text });
 });
 
-test('neither is it sent if its server moves to another provider, where it has the same ref', async () => {
+test('an action that waits for a connection is not sent if its server moves to another provider with the same ref', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const spare = `  spare: { type: pterodactyl, url: "${world.panel.url}", token: "${panelKeys.write}" }\n`;
   appendFileSync(world.settings.PROVIDERS_FILE!, spare);
@@ -156,7 +156,7 @@ test('neither is it sent if its server moves to another provider, where it has t
   expect(await harmBeforeConnection(served, () => run(world, ...move))).toEqual({ status: 502, text: notSent });
 });
 
-test('a command of a stream that waits for another one is not sent if its key is rotated', async () => {
+test('a waiting command of a stream is not sent if its key is rotated', async () => {
   const { app, world } = await borrowHosting();
   const stream = await openStream(app);
   world.panel.fail('hang', isPost);

@@ -21,7 +21,7 @@ import {
   withServer,
 } from '../server/targets.ts';
 
-/** The scopes that each endpoint accepts, written out again, since this tests the contract. */
+/** The accepted scopes of each endpoint, independent of the contract under test. */
 const acceptedScopes: Record<string, readonly Scope[]> = {
   startVps: ['vps-power:read_write'],
   stopVps: ['vps-power:read_write'],
@@ -37,13 +37,13 @@ const acceptedScopes: Record<string, readonly Scope[]> = {
   getGameServerState: ['game-power:read', 'game-power:read_write'],
 };
 
-test('every endpoint below /v1/hosting needs a key, and of the others only /v1/key does', () => {
+test('only /v1/key and the endpoints below /v1/hosting need a key', () => {
   const below = endpointNames.filter((name) => describeEndpoint(name).path.startsWith('/v1/hosting/'));
   expect(['getKey', ...below]).toEqual(keyedNames);
   expect(Object.keys(acceptedScopes).toSorted()).toEqual(serverNames.toSorted());
 });
 
-/** Sends an endpoint a request with this Authorization header, and for another server if it is one of a server. */
+/** Sends a request with this Authorization header, for this server if the endpoint has one. */
 async function askAs(name: EndpointName, authorization: string | undefined, server = 'mine'): Promise<Answer> {
   const app = await sharedApp();
   const { target, ...usual } = requestOf(name, app);
@@ -147,7 +147,7 @@ describe.each(serverNames)('%s', (name) => {
         expect(own.headers['www-authenticate']).toBe(`Bearer error="insufficient_scope", scope="${needed}"`);
       }
 
-      // The response is the same for a server of another customer, a missing server and a server of the other kind.
+      // Another customer's server, an unknown server and a server of the other kind look the same.
       const message = `You do not have access to this ${kind === 'vps' ? 'VPS' : 'game server'}`;
       for (const server of ['theirs', 'nothing', 'twin']) {
         const { status, headers, text } = await askAs(name, `Bearer ${key}`, server);
@@ -170,12 +170,12 @@ describe.each(serverNames)('%s', (name) => {
     ['with a blank', 'mine%20'],
     ['with a query', 'mine%3f'],
     ['with full-width letters', '%EF%BD%8Dine'],
-  ])('compares the exact id of a server, after one decoding: %s', async (_, id, expected = 403) => {
+  ])('compares the exact id of a server, decoded once: %s', async (_, id, expected = 403) => {
     const { key } = await sharedHosting();
     expect((await askAs(name, `Bearer ${key}`, id)).status).toBe(expected);
   });
 
-  test('sends the same bytes for a server of another customer and for an unknown server', async () => {
+  test("sends the same bytes for another customer's server and for an unknown server", async () => {
     const app = await sharedApp();
     const { target, ...usual } = requestOf(name, app);
     const question = { ...usual, headers: { ...usual.headers, 'X-Request-Id': 'order-4711' } };
@@ -190,7 +190,7 @@ describe.each(serverNames)('%s', (name) => {
   });
 });
 
-/** The endpoints that any valid key may ask, and the status of the answer to a key that has done nothing. */
+/** The endpoints for any valid key, and their status for a key without actions. */
 const anyKey = [
   ['getKey', 200],
   ['listServers', 200],
@@ -204,7 +204,7 @@ test('the endpoints for any key are those of the table', () => {
 
 describe.each(anyKey)('%s', (name, emptyStatus) => {
   test.each([...scopes.map((scope) => [scope]), [...scopes], []].map((held) => ({ held })))(
-    'shows a key itself or its own actions alone, whatever its scopes and servers: $held',
+    'shows only the key and its own actions, whatever its scopes and servers: $held',
     async ({ held }) => {
       const { issueKey, addAction } = await sharedHosting();
       for (const servers of [['game:mine', 'vps:mine'], ['game:theirs'], []] as const) {

@@ -39,7 +39,7 @@ function randomText(length: number): string {
   return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
 }
 
-/** A mistyped key: one character changed, left out or doubled, or two swapped. */
+/** Mistypes a key: changes, drops or doubles one character, or swaps two. */
 function mistype(key: string): string {
   const at = randomInt(key.length - 1);
   const typed = [
@@ -51,7 +51,7 @@ function mistype(key: string): string {
   return typed === key ? mistype(key) : typed;
 }
 
-test('10,000 invented or mistyped keys are refused without a look-up', async () => {
+test('10,000 made-up or mistyped keys are refused without a look-up', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const key = await world.issueKey();
   const { ask, lookUps } = createCounted(world);
@@ -61,7 +61,7 @@ test('10,000 invented or mistyped keys are refused without a look-up', async () 
     answers.add(await ask(`hk_${key.slice(3, 15)}_${randomText(49)}`));
   }
   expect([...answers]).toEqual(['unauthorized']);
-  // A random checksum is right by chance once in 57 billion (62^6).
+  // A random checksum is valid once in 57 billion (62^6).
   expect(lookUps()).toBe(0);
   expect(await ask(key)).toBe('ok');
   expect(lookUps()).toBe(1);
@@ -95,7 +95,7 @@ test('the last use of a key is stored to the minute', async () => {
   expect((await world.store.apiKeys.find(key.split('_')[1]!))?.lastUsedAt).toBe(minute);
 });
 
-/** Bytes that count from 0 to 255, repeatedly. */
+/** Creates bytes that count from 0 to 255, repeatedly. */
 function countingBytes(): (size: number) => Uint8Array {
   let next = 0;
   return (size) => Uint8Array.from({ length: size }, () => next++ % 256);

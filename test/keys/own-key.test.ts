@@ -59,7 +59,7 @@ describe('the servers of a key', () => {
     return { status, ...json };
   }
 
-  test('have the actions that the scopes allow, and the paths of their endpoints, which answer', async () => {
+  test('list the actions that the scopes allow, and working paths of their endpoints', async () => {
     const { app, world } = await borrowHosting();
     const key = await world.issueKey({
       servers: ['vps:mine', 'game:mine'],
@@ -87,7 +87,7 @@ describe('the servers of a key', () => {
     expect(all.servers[0]!.actions).toEqual(Object.keys(servers[1]!.links));
   });
 
-  test('have no actions while they are suspended, or if they have been removed', async () => {
+  test('have no actions while suspended or after removal', async () => {
     const { app, world } = await borrowHosting();
     const key = await world.issueKey({ servers: ['game:mine', 'vps:mine', 'game:none'] });
     await world.store.servers.suspend('game:mine', Date.now());
@@ -95,7 +95,7 @@ describe('the servers of a key', () => {
     expect(servers.map(({ actions }) => actions)).toEqual([[], ['state', 'start', 'stop', 'reset'], []]);
   });
 
-  test('come in the order of the key, each once, on pages', async () => {
+  test('are paged in the order of the key, each once', async () => {
     const { app, world } = await borrowHosting();
     const names = Array.from({ length: 45 }, (_, at) => `game:s${(at * 7) % 45}` as const);
     const key = await world.issueKey({ servers: names });

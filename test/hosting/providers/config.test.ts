@@ -7,7 +7,7 @@ import { createCertificates } from '../../helpers/upstream-tls.ts';
 
 const secret = 'a-credential-of-ours';
 
-/** Loads a file with this text; problems come without the file name. */
+/** Loads a file with this text; problems are without the file name. */
 function load(text: string, environment: Record<string, string> = {}) {
   const folder = temporaryFolder();
   const file = join(folder, 'providers.yaml');
@@ -92,7 +92,7 @@ test('a missing variable hides no other problem', () => {
   ]);
 });
 
-test('a variable may be given as a file, whose mistakes are reported without its content', () => {
+test('a variable may be a file, whose mistakes are reported without the content', () => {
   const folder = temporaryFolder();
   const files = { good: join(folder, 'good'), empty: join(folder, 'empty'), lines: join(folder, 'lines') };
   writeFileSync(files.good, `${secret}\n`);

@@ -7,12 +7,12 @@ import { until } from '../../helpers/upstream.ts';
 import type { Seen } from '../../helpers/upstream.ts';
 import { recordViewer } from './console-recorder.ts';
 
-/** Whether a request asks for a console token. */
+/** Matches requests for a console token. */
 export const isTokenCall = ({ path }: Seen): boolean => path.endsWith('/websocket');
 
 type Viewer = ReturnType<typeof recordViewer>;
 
-/** A running server of a panel with a console. Its viewers wait at least `backoffMs` before a lost one is opened again. */
+/** Starts a panel with a running server. Viewers reopen a lost console after at least `backoffMs`. */
 export async function preparePanel(
   { backoffMs = 20, ...timings }: Partial<ConsoleTimings> & { backoffMs?: number } = {},
   options: PanelOptions = {},
@@ -45,9 +45,9 @@ export async function preparePanel(
       await until('the history was requested', () => wings.logsSent() > 0);
       return viewer;
     },
-    /** Waits until a number of tokens was used. */
+    /** Waits until this many tokens were used. */
     authorized: (count: number) => until(`token ${count} was used`, () => wings.auths.length === count),
-    /** Prints a line, and waits until a viewer has it. */
+    /** Prints a line, and waits until a viewer has received the line. */
     print: async (record: Viewer, line: string): Promise<void> => {
       wings.print(line);
       await record.received(line);
@@ -55,7 +55,7 @@ export async function preparePanel(
   };
 }
 
-/** A running server of a panel whose console is live. */
+/** Starts a panel with a running server and a live console. */
 export async function followPanel(...options: Parameters<typeof preparePanel>) {
   const panel = await preparePanel(...options);
   return { ...panel, record: await panel.follow() };

@@ -4,7 +4,7 @@ import type { ConsoleEvents, ConsoleSource, GameProvider } from '../../../server
 import { readFrames } from '../../helpers/console-client.ts';
 import { until } from '../../helpers/upstream.ts';
 
-/** Records one connection to a console until the test ends. Its loss is recorded as the gap that viewers see. */
+/** Records one connection to a console until the test ends; a lost connection as a gap. */
 export function recordConsole(game: GameProvider, ref: string) {
   return createRecord((record, onLoaded) =>
     game.openConsole(ref, {
@@ -18,14 +18,14 @@ export function recordConsole(game: GameProvider, ref: string) {
   );
 }
 
-/** Records one connection to a console, once the console has reported a status. */
+/** Records one connection to a console, and waits for its first status. */
 export async function followConsole(game: GameProvider, ref: string) {
   const record = recordConsole(game, ref);
   await record.ready();
   return record;
 }
 
-/** Records what a viewer of a console gets until the test ends: a lost connection is opened again after a short time. */
+/** Records the events of a viewer until the test ends; lost connections are reopened after a short time. */
 export function recordViewer(game: GameProvider, ref: string, backoff: { firstMs: number; maxMs: number }) {
   return createRecord((record, onLoaded) => {
     const refusals = new Set<string>();
@@ -77,7 +77,7 @@ function createRecord(open: (record: (event: string) => void, onLoaded: () => vo
     get lines() {
       return of('line');
     },
-    /** How often the buffered lines were complete. */
+    /** The number of times that the backlog was complete. */
     get loads() {
       return loads;
     },
@@ -91,8 +91,8 @@ function createRecord(open: (record: (event: string) => void, onLoaded: () => vo
       return of('ended');
     },
     source,
-    /** Waits until the console reports a status, which means that it is followed. */
-    ready: () => until('the console reports its status', () => of('status').length > 0),
+    /** Waits for the first status, which proves that the console is connected. */
+    ready: () => until('the console reports a status', () => of('status').length > 0),
     received: (line: string) => until(`the line ${line} is received`, () => events.includes(`line: ${line}`)),
     async ended() {
       await until('the console has ended', () => of('ended').length > 0);

@@ -54,7 +54,7 @@ test.each([
   [500, 'server_error', 'unknown'],
   [400, 'timeout', 'unknown'],
   [422, 'unavailable', 'unknown'],
-] as const)('%i %s: the error code decides that the outcome is %s', async (status, code, outcome) => {
+] as const)('%i %s has the outcome %s: the error code decides', async (status, code, outcome) => {
   const { upstream, vps } = await prepare();
   upstream.fail(failure(status, code));
   const error = await failureOf(vps.power('42', 'reset'));
@@ -63,7 +63,7 @@ test.each([
   expect(upstream.seen).toHaveLength(1);
 });
 
-test('a wrong token and an unreachable upstream are findings, not errors', async () => {
+test('a wrong token and an unreachable upstream are reported, not thrown', async () => {
   const { provider: wrong } = await prepare({ token: 'another-token' });
   const refused = { level: 'error', message: 'The token is not accepted: status 401' };
   expect(await wrong.check()).toMatchObject([refused]);
@@ -94,7 +94,7 @@ describe('the power state', () => {
     expect((await vps.state('42', always)).state).toBe(expected);
   });
 
-  test('one list of all servers answers everyone for 5 s', async () => {
+  test('one list of all servers is shared for 5 s', async () => {
     const { upstream, vps, clock, lists } = await prepare();
     for (let id = 100; id < 220; id += 1) upstream.servers.set(id, id % 2 ? 'running' : 'off');
     const ids = [...upstream.servers.keys()];
@@ -110,7 +110,7 @@ describe('the power state', () => {
     expect(lists()).toHaveLength(6);
   });
 
-  test('after an action, all who ask wait for one new list, at most every 5 s', async () => {
+  test('after an action, all readers share one new list, at most every 5 s', async () => {
     const { vps, clock, lists } = await prepare({ stop: 'poweroff' });
     expect((await vps.state('42', always)).state).toBe('running');
     clock.pass(1000);
@@ -122,7 +122,7 @@ describe('the power state', () => {
     expect(lists()).toHaveLength(2);
   });
 
-  test('a failure is shared for 5 s, and no state from before it is reported', async () => {
+  test('a failure is shared for 5 s and hides older states', async () => {
     const { upstream, vps, clock, lists } = await prepare();
     expect((await vps.state('42', always)).state).toBe('running');
     upstream.fail({ status: 500 });
@@ -146,7 +146,7 @@ describe('the power state', () => {
     expect(await failureOf(vps.state('42', always))).toMatchObject({ code: 'provider_error' });
   });
 
-  test('a page that names itself as the next one ends the list', async () => {
+  test('a page that names itself as the next page ends the list', async () => {
     const { upstream, vps, lists } = await prepare();
     const body = { servers: [{ id: 42, status: 'off' }], meta: { pagination: { next_page: 1 } } };
     upstream.fail({ status: 200, body: JSON.stringify(body) });
@@ -154,7 +154,7 @@ describe('the power state', () => {
     expect(lists()).toHaveLength(1);
   });
 
-  test('the lists stay as frequent while the budget shrinks, and stop before its last quarter', async () => {
+  test('lists stay equally frequent while the budget shrinks, and stop at its last quarter', async () => {
     const { upstream, vps, clock, lists } = await prepare();
     const read = async (remaining: number) => {
       upstream.budget = { limit: 3600, remaining };
@@ -164,14 +164,14 @@ describe('the power state', () => {
     for (const remaining of [3600, 1900, 901]) expect((await read(remaining)).state).toBe('running');
     const { checkedAt } = await read(900);
     expect(lists()).toHaveLength(4);
-    // From then on the state is unknown, with the time of what was known.
+    // From then on the state is unknown, with the time of the last state.
     expect(await read(900)).toEqual({ state: 'unknown', checkedAt });
     expect(lists()).toHaveLength(4);
     clock.pass(60_000);
     expect((await read(3600)).state).toBe('running');
   });
 
-  test('a server whose state was never read is a failure while only the last quarter is left', async () => {
+  test('an unread state is a failure while only the last quarter is left', async () => {
     const { upstream, vps, lists } = await prepare({ stop: 'poweroff' });
     upstream.budget = { limit: 3600, remaining: 900 };
     await vps.power('42', 'stop');
@@ -179,7 +179,7 @@ describe('the power state', () => {
     expect(lists()).toHaveLength(0);
   });
 
-  test('a list that began before an action, and ended after it, does not count', async () => {
+  test('a list that began before an action and ended after the action does not count', async () => {
     const { vps, clock, lists } = await prepare();
     const before = vps.state('42', always);
     const same = vps.state('42', 0);

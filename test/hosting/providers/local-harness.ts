@@ -6,7 +6,7 @@ import { openProvider } from '../../helpers/provider.ts';
 import { until } from '../../helpers/upstream.ts';
 import { followConsole } from './console-recorder.ts';
 
-/** A provider of local servers with harmless defaults. */
+/** Creates a provider of local servers with harmless defaults. */
 export function createLocal(servers: Readonly<Record<string, Partial<LocalServer>>>) {
   const folder = temporaryFolder();
   const defaults: LocalServer = { kind: 'game', command: ['false'], cwd: folder, env: {}, grace_seconds: 10 };
@@ -14,21 +14,21 @@ export function createLocal(servers: Readonly<Record<string, Partial<LocalServer
   return openProvider({ type: 'local', servers: Object.fromEntries(complete) }, { folder });
 }
 
-/** A provider with one game server that runs a test program. */
+/** Creates a provider with one game server that runs a test program. */
 export async function prepareLocal(server: Partial<LocalServer> = {}, mode?: 'ignore-sigterm') {
   const supervisor = await createSupervisor();
   const local = createLocal({ demo: { command: supervisor.command('demo', mode), ...server } });
   return { supervisor, ...local };
 }
 
-/** A provider with one running game server. */
+/** Creates a provider with one running game server. */
 export async function prepareRunning(server: Partial<LocalServer> = {}, mode?: 'ignore-sigterm') {
   const local = await prepareLocal(server, mode);
   await local.game.power('demo', 'start');
   return { ...local, program: await local.supervisor.started('demo') };
 }
 
-/** Watches the signals that this process sends. */
+/** Records the signals that this process sends. */
 export function spyOnSignals() {
   const kill = vi.spyOn(process, 'kill');
   onTestFinished(() => kill.mockRestore());
@@ -40,7 +40,7 @@ export function spyOnSignals() {
   };
 }
 
-/** The same, with a record of its console. */
+/** Creates a provider with one running game server, and records its console. */
 export async function prepareRecorded(server: Partial<LocalServer> = {}, mode?: 'ignore-sigterm') {
   const local = await prepareRunning(server, mode);
   const record = await followConsole(local.game, 'demo');

@@ -12,7 +12,7 @@ import { unknownStats } from '#contract/console-stream.ts';
 import { createLocal } from './local-harness.ts';
 import { recordConsole } from './console-recorder.ts';
 
-/** An instance with the servers `a` and `b` of one local provider, and `c` of another. */
+/** Creates an instance with the servers `a` and `b` of one local provider, and `c` of another. */
 function open(dataDir: string) {
   const program = { kind: 'vps' as const, command: ['sleep', '60'], cwd: '/', env: {}, grace_seconds: 0 };
   const config = {
@@ -25,7 +25,7 @@ function open(dataDir: string) {
   const state = async (ref: string): Promise<string> => (await vpsOf(ref).state(ref, 0)).state;
   return {
     state,
-    /** Returns the detail of a refusal, which only the log has. */
+    /** Returns the detail of a refusal, which is only logged. */
     async start(ref: string): Promise<string> {
       try {
         await vpsOf(ref).power(ref, 'start');
@@ -42,13 +42,13 @@ function open(dataDir: string) {
   };
 }
 
-/** Two instances with one data folder. */
+/** Creates two instances with one data folder. */
 function prepare() {
   const dataDir = temporaryFolder();
   return { one: open(dataDir), other: open(dataDir), holderFile: join(dataDir, 'local/.holder.json') };
 }
 
-/** What a holder leaves that was killed while it ran the server `a` as a process group. */
+/** Creates the holder file of a process that was killed while it ran `a` as a process group. */
 async function prepareDead() {
   const { one, other, holderFile } = prepare();
   await one.start('a');
@@ -64,7 +64,7 @@ async function prepareDead() {
   return { other, holderFile, text, started, child };
 }
 
-test('of two instances one runs the servers, until the last one has ended', async () => {
+test('only one of two instances runs servers, until its last server has ended', async () => {
   const { one, other, holderFile } = prepare();
   expect([await one.start('a'), await one.start('c')]).toEqual(['none', 'none']);
   const refused = new RegExp(`^process ${process.pid} on ${hostname()} since \\S+ runs the local servers of`);
@@ -78,7 +78,7 @@ test('of two instances one runs the servers, until the last one has ended', asyn
   expect(await one.start('b')).toMatch(refused);
 });
 
-test('the state of a server that another instance runs is unknown, and only of that one', async () => {
+test('only the states of servers that another instance runs are unknown', async () => {
   const { one, other } = prepare();
   expect(await other.state('a')).toBe('offline');
   await one.start('a');
@@ -92,7 +92,7 @@ test('the state of a server that another instance runs is unknown, and only of t
 });
 
 test.runIf(process.platform === 'linux')(
-  'a start waits for the group of a dead holder, if it is the same',
+  'a start waits for the group of a dead holder, unless its ID was reused',
   async () => {
     const { other, holderFile, text, started, child } = await prepareDead();
     const startAfter = async (holder: string): Promise<string> => {
@@ -102,7 +102,7 @@ test.runIf(process.platform === 'linux')(
       return detail;
     };
     expect(await startAfter(text)).toContain('has ended, but its local servers still run');
-    // The ID belongs to another group now, or the holder was on another machine.
+    // The ID was reused by another group, or the holder was on another machine.
     expect(await startAfter(text.replace(`"${started}"`, '"1"'))).toBe('none');
     expect(await startAfter(text.replace(hostname(), 'elsewhere'))).toBe('none');
     expect(await startAfter('{"pid":')).toBe('none');
@@ -111,25 +111,28 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test.runIf(process.platform === 'linux')('a server of a dead holder is unknown as long as it runs', async () => {
-  const { other, holderFile, text, child } = await prepareDead();
-  writeFileSync(holderFile, text.replace(hostname(), 'elsewhere'));
-  expect(await other.state('a')).toBe('offline');
-  expect(existsSync(holderFile)).toBe(false);
-  writeFileSync(holderFile, text);
-  expect([await other.state('a'), await other.state('b')]).toEqual(['unknown', 'offline']);
-  child.kill('SIGKILL');
-  await expect.poll(() => other.state('a')).toBe('offline');
-});
+test.runIf(process.platform === 'linux')(
+  "the state of a dead holder's server is unknown while the server runs",
+  async () => {
+    const { other, holderFile, text, child } = await prepareDead();
+    writeFileSync(holderFile, text.replace(hostname(), 'elsewhere'));
+    expect(await other.state('a')).toBe('offline');
+    expect(existsSync(holderFile)).toBe(false);
+    writeFileSync(holderFile, text);
+    expect([await other.state('a'), await other.state('b')]).toEqual(['unknown', 'offline']);
+    child.kill('SIGKILL');
+    await expect.poll(() => other.state('a')).toBe('offline');
+  },
+);
 
-test('a folder that cannot be used is a refusal', async () => {
+test('an unusable folder is a refusal', async () => {
   const dataDir = temporaryFolder();
   mkdirSync(join(dataDir, 'local'));
   mkdirSync(join(dataDir, 'local/.lock'));
   expect(await open(dataDir).start('a')).toContain('cannot be locked');
 });
 
-/** Starts a local server with a command, and follows its console. */
+/** Starts a local server with this command, and records its console. */
 async function follow(...command: string[]) {
   const { game } = createLocal({ demo: { command } });
   await game.power('demo', 'start');
@@ -150,12 +153,12 @@ test('the processes that a local server starts count too', async () => {
   await expect.poll(async () => (await source.stats()).memory_bytes).toBeGreaterThan(10_000_000);
 });
 
-test('a program with a name like fields of its status is read too', async () => {
+test('a program name that looks like fields of /proc is parsed', async () => {
   const { source } = await follow(process.execPath, '-e', "process.title = ') S 1 2 3'; setInterval(() => {}, 1000)");
   await expect.poll(async () => (await source.stats()).memory_bytes).toBeGreaterThan(10_000_000);
 });
 
-test('nothing is known of a console without a server', async () => {
+test('a console without a server has no statistics', async () => {
   const { game } = createLocal({});
   const { source } = recordConsole(game, 'other');
   expect(await source.stats()).toEqual(unknownStats);

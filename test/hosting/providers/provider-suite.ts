@@ -15,14 +15,14 @@ import { followConsole, recordConsole } from './console-recorder.ts';
 /** A provider, with access to its upstream. */
 export interface ProviderHarness<Action extends PowerAction = PowerAction> {
   readonly provider: Provider;
-  /** A server of the provider; it is offline, if it is a game server. */
+  /** A server of the provider; a game server is offline. */
   readonly ref: string;
   readonly unknownRef: string;
   /** Resolves when the upstream has executed the next action. */
   arrived(this: void, action: Action): Promise<unknown>;
   /** The number of executed actions. */
   readonly actions: () => number;
-  /** Lets time pass for the reads of states. */
+  /** Advances the clock of state reads. */
   readonly pass: (ms: number) => void;
 }
 
@@ -43,11 +43,11 @@ async function expectRefusal(call: Promise<unknown>): Promise<void> {
   expect(await failureOf(call)).toMatchObject({ code: 'provider_error', outcome: 'refused', message: generic });
 }
 
-/** Longer than any provider may repeat a state from before an action. */
+/** Longer than any provider may return a state from before an action. */
 const longMs = 60_000;
 const always = Number.POSITIVE_INFINITY;
 
-/** Tests that apply to every provider; `refuses` checks what else a provider refuses for a reference. */
+/** Tests that apply to every provider; `refuses` checks further refusals of a ref. */
 function testServers(
   prepare: () => Promise<Prepared>,
   cycle: readonly PowerAction[],
@@ -63,7 +63,7 @@ function testServers(
     return { ...harness, act, state };
   };
 
-  test(`a server does each action: ${cycle.join(', ')}`, async () => {
+  test(`a server performs each action: ${cycle.join(', ')}`, async () => {
     const { act, actions } = await prepareActing();
     for (const [index, action] of cycle.entries()) {
       await act(action);
@@ -71,7 +71,7 @@ function testServers(
     }
   });
 
-  test('the power state is that of the server, and says when it was known', async () => {
+  test('the power state is current and has the time of its check', async () => {
     const { state, act, pass } = await prepareActing();
     for (const [action, expected] of [
       ['start', 'running'],
@@ -80,7 +80,7 @@ function testServers(
     ] as const) {
       await act(action);
       pass(longMs);
-      // A process of this machine needs some time to end.
+      // A local process takes some time to end.
       await expect.poll(async () => (await state(longMs)).state).toBe(expected);
       pass(longMs);
       const before = Date.now();
@@ -90,7 +90,7 @@ function testServers(
     }
   });
 
-  test('after an action, the power state is never the one from before', async () => {
+  test('after an action, the power state is never from before', async () => {
     const { state, act, pass } = await prepareActing();
     await act('start');
     pass(longMs);
@@ -111,7 +111,7 @@ function testServers(
     }
   });
 
-  test('an action that is not confirmed is not sent, and fails with the reason', async () => {
+  test('an unconfirmed action is not sent, and fails with the reason', async () => {
     const { server, ref, actions } = await prepare();
     const reason = new Error('the key was revoked');
     for (const action of ['start', 'stop'] as const) {
@@ -122,7 +122,7 @@ function testServers(
 
   const wrong = ['', '.', '..', '../42', '42/../7', '42?x=1', '42#', '42 ', '%2e%2e', '042', '__proto__', '-1', '4e2'];
   test.each([...wrong, '../account', 'a/../b', 'a?x=1', 'a#', 'a b', undefined])(
-    'a server that the provider does not have is refused, and never becomes part of a path: %j',
+    'an unknown ref is refused, and never becomes part of a path: %j',
     async (given) => {
       const { provider, server, unknownRef, actions } = await prepare();
       const ref = given ?? unknownRef;
@@ -190,7 +190,7 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
       expect(commands()).toEqual(['say "hello" to ${all} & \\ everyone; ünïcode ✓', 'list']);
     });
 
-    test('a kill or a command that is not confirmed is not sent', async () => {
+    test('an unconfirmed kill or command is not sent', async () => {
       const { game, ref, commands, arrived } = await prepareRunning();
       const reason = new Error('the key was revoked');
       const confirm = () => Promise.reject(reason);
@@ -210,7 +210,7 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
       expect(commands()).toEqual([]);
     });
 
-    test('a console sends its history, says once that it is complete, and then sends new lines, with colours', async () => {
+    test('a console sends its backlog, one `loaded` event, then new lines, with colours', async () => {
       const { game, ref, print } = await prepareRunning();
       const early = await followConsole(game, ref);
       print('one', '\u001B[33mtwo\u001B[0m');
@@ -226,7 +226,7 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
       expect([...early.gaps, ...late.gaps, ...late.ends]).toEqual([]);
     });
 
-    test('a console has the statistics of its server, which uses nothing while it is offline', async () => {
+    test('a console has the statistics of its server, which are 0 while offline', async () => {
       const { game, ref, arrived } = await prepareRunning();
       const record = await followConsole(game, ref);
       expect(ConsoleStats.parse(await record.source.stats())).toMatchObject({ cpu: expect.any(Number) });
@@ -236,7 +236,7 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
       await expect.poll(() => record.source.stats()).toMatchObject({ cpu: 0, memory_bytes: 0 });
     });
 
-    test('a console of an offline game server reports this, and follows its start and stop', async () => {
+    test('a console reports that its server is offline, starts and stops', async () => {
       const { game, ref, arrived } = await prepare();
       const record = await followConsole(game, ref);
       expect(record.states).toEqual(['offline']);
@@ -248,7 +248,7 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
       expect(record.ends).toEqual([]);
     });
 
-    test('a closed console sends nothing more', async () => {
+    test('a closed console sends no more events', async () => {
       const { game, ref, print } = await prepareRunning();
       const closed = recordConsole(game, ref);
       const never = recordConsole(game, ref);
@@ -264,7 +264,7 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
       expect(never.events).toEqual([]);
     });
 
-    test('the consoles of a provider that is closed send nothing', async () => {
+    test('the consoles of a closed provider send no more events', async () => {
       const { provider, game, ref } = await prepareRunning();
       const record = await followConsole(game, ref);
       await provider.close();

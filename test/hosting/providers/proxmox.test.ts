@@ -104,7 +104,7 @@ test.each([
   expect(String(error.cause)).toContain(reason);
 });
 
-test('the error message is also read from the body, where 5.2.0 and later put it', async () => {
+test('the error message is also read from the body (5.2.0 and later)', async () => {
   const { upstream, vps } = await prepare();
   const body = JSON.stringify({ data: null, message: 'VM 100 not running\n' });
   upstream.fail({ status: 500, reason: 'Internal Server Error', body }, isPost);
@@ -125,7 +125,7 @@ test.each(['drop', 'hang', 'huge', 'garbage'] as const)(
   },
 );
 
-test('a wrong token and one without permissions are findings', async () => {
+test('a wrong token and a token without permissions are reported', async () => {
   const { provider: wrong } = await prepare({ token_secret: 'another-secret' });
   const refused = { level: 'error', message: 'The token is not accepted: status 401' };
   expect(await wrong.check()).toMatchObject([refused]);
@@ -159,7 +159,7 @@ describe('the power state', () => {
     expect((await vps.state('100', always)).state).toBe(expected);
   });
 
-  test('one list answers for all VPS for 5 s, and none for a template', async () => {
+  test('one list of all VPS is shared for 5 s, without templates', async () => {
     const { upstream, vps, clock } = await prepare();
     upstream.vms[1]!.status = 'stopped';
     const read = () => Promise.all(['100', '101'].map(async (ref) => (await vps.state(ref, always)).state));
@@ -173,7 +173,7 @@ describe('the power state', () => {
     expect(upstream.seen).toHaveLength(2);
   });
 
-  test('what nodes published before an action is not reported', async () => {
+  test('states that nodes published before an action are not reported', async () => {
     const { upstream, vps, clock } = await prepare({ stop: 'stop' });
     await vps.power('100', 'stop');
     // The node has not published the stop yet.

@@ -8,7 +8,7 @@ import { until } from '../../helpers/upstream.ts';
 import { followPanel, isTokenCall, preparePanel } from './console-harness.ts';
 import { followConsole, recordConsole } from './console-recorder.ts';
 
-test('the console uses the read-only key alone and sends nothing that could change the server', async () => {
+test('the console uses only the read-only key and never changes the server', async () => {
   const { upstream, wings, record, print } = await followPanel();
   await print(record, 'hello');
   expect(upstream.seen.map(({ method, headers }) => [method, headers.authorization])).toEqual([
@@ -48,14 +48,14 @@ describe('a read-only key with more permissions', () => {
     expect(wings.auths).toHaveLength(1);
   });
 
-  test('is not reported for a valid key, whose consoles go on', async () => {
+  test('is not reported for a valid key, whose consoles continue', async () => {
     const { provider, record, print } = await followPanel();
     expect((await provider.check()).map(({ level }) => level)).toEqual(['info', 'info']);
     await print(record, 'hello');
   });
 });
 
-test('rejected keys and an unreachable panel are findings', async () => {
+test('rejected keys and an unreachable panel are reported', async () => {
   const { upstream, provider } = await preparePanel();
   upstream.users.clear();
   expect(await provider.check()).toMatchObject([
@@ -75,7 +75,7 @@ test('rejected keys and an unreachable panel are findings', async () => {
   expect((await provider.check()).map(({ level }) => level)).toEqual(['warn', 'warn']);
 });
 
-test('without a read-only key there is no console, and the check warns', async () => {
+test('without a read-only key there are no consoles, and the check warns', async () => {
   const upstream = await createPanelUpstream();
   const { provider, game } = openProvider({ ...upstream.settings, read_only_token: undefined });
   expect(await provider.check()).toMatchObject([{ level: 'info' }, { level: 'warn' }]);
@@ -103,7 +103,7 @@ test('viewers get only the events meant for them', async () => {
   ]);
 });
 
-test('statistics are requested at the start, so that those of an offline server are known too', async () => {
+test('statistics are requested at the start, also for an offline server', async () => {
   const { wings, open } = await preparePanel();
   wings.become('offline');
   const { source } = open();
@@ -116,7 +116,7 @@ test.each([
   ['no JSON', 'nothing', {}],
   ['another type', '{"cpu_absolute":"9","memory_bytes":-1,"network":7,"disk_bytes":1.5}', {}],
   ['a part', '{"memory_bytes":7,"network":{"rx_bytes":8}}', { memory_bytes: 7, network_rx_bytes: 8 }],
-])('statistics of %s are null where they are not known', async (_, text, known) => {
+])('unknown statistics of %s are null', async (_, text, known) => {
   const { wings, follow } = await preparePanel({ statsMs: 50 });
   wings.answerStats(false);
   const { source } = await follow();
@@ -124,7 +124,7 @@ test.each([
   await expect.poll(() => source.stats()).toEqual({ ...unknownStats, ...known });
 });
 
-test('statistics of a lost connection are not sent on', async () => {
+test('statistics of a lost connection are not reported', async () => {
   const { wings, record } = await followPanel({ statsMs: 50, backoffMs: 60_000 });
   wings.use({ cpu_absolute: 37.512 });
   await expect.poll(() => record.source.stats()).toMatchObject({ cpu: 37.512 });
@@ -144,7 +144,7 @@ test('statistics that Wings sends late are requested again', async () => {
   expect(wings.statsSent()).toBe(2);
 });
 
-test('the buffered lines are loaded some time after they were requested', async () => {
+test('the backlog is complete some time after its request', async () => {
   const { wings, follow, print, authorized } = await preparePanel({ loadMs: 100 });
   for (let number = 0; number < 150; number += 1) wings.print(`line ${number}`);
   const record = await follow();
@@ -156,7 +156,7 @@ test('the buffered lines are loaded some time after they were requested', async 
   expect(record.loads).toBe(1);
 });
 
-test('an accepted token is neither sent again nor given up', async () => {
+test('an accepted token is neither resent nor replaced', async () => {
   const { wings, open } = await preparePanel({ authMs: 300, throttleMs: 50 });
   wings.throttleAuth(0);
   const record = open();
@@ -168,7 +168,7 @@ test('an accepted token is neither sent again nor given up', async () => {
   expect(record.gaps).toEqual([]);
 });
 
-test('an answer to a token that arrived in time counts, also if the process was too busy to read it', async () => {
+test('an answer to a token that arrived in time counts, even if a busy process reads it late', async () => {
   const { upstream, wings, open, print } = await preparePanel({ authMs: 1000 });
   const block = (): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1100);
   upstream.server.on('upgrade', (_: unknown, socket: Socket) => {
@@ -185,7 +185,7 @@ test('an answer to a token that arrived in time counts, also if the process was 
   expect(wings.auths).toHaveLength(1);
 });
 
-test('a renewal of the token does not request the buffered lines again', async () => {
+test('a renewal of the token does not request the backlog again', async () => {
   const { wings, record, print, authorized } = await followPanel();
   wings.publish('token expiring');
   wings.publish('token expiring');
@@ -196,7 +196,7 @@ test('a renewal of the token does not request the buffered lines again', async (
   expect(wings.logsSent()).toBe(1);
 });
 
-test('the fourth console that is opened at once has to wait for the limit of tokens', async () => {
+test('the fourth console opened at once waits for the token limit', async () => {
   const { wings, game, open, times, written } = await preparePanel({ windowMs: 1000 });
   const records = Array.from({ length: 4 }, () => recordConsole(game, wings.uuid));
   await until('the last one has to wait', () => records[3]!.gaps[0] === 'the console has to wait');
@@ -210,7 +210,7 @@ test('the fourth console that is opened at once has to wait for the limit of tok
 test.each([
   ['error', 'our mistake', 404, 'console is not available'],
   ['info', 'the state of the server', 409, 'the server is not available'],
-])('a refusal is logged as %s if it is due to %s', async (level, _, status, reason) => {
+])('a refusal is logged as %s if the reason is %s', async (level, _, status, reason) => {
   const { upstream, open, lines } = await preparePanel();
   upstream.fail(failure(status, 'AnyException', 'words of the panel'), isTokenCall);
   expect(await open().ended()).toBe(reason);
@@ -239,7 +239,7 @@ test('closing leaves no socket open', async () => {
 
 const always = Number.POSITIVE_INFINITY;
 
-/** A followed console, of which time passes for the provider alone. */
+/** Follows a console, with a clock that only the provider uses. */
 async function followState() {
   const { upstream, wings, game, clock, ...panel } = await preparePanel();
   const record = await followConsole(game, wings.uuid);
@@ -251,7 +251,7 @@ async function followState() {
   return { wings, clock, record, stateAfter, reads, print };
 }
 
-test('an open console knows the state, and each of its lines says that it still holds', async () => {
+test('an open console provides the state, and each line confirms it', async () => {
   const { clock, stateAfter, reads, print } = await followState();
   clock.pass(30_000);
   const before = Date.now();
@@ -264,7 +264,7 @@ test('an open console knows the state, and each of its lines says that it still 
   expect(reads()).toBe(0);
 });
 
-test('a console that is silent for more than 35 s says nothing of the state', async () => {
+test('a console that is silent for more than 35 s does not provide the state', async () => {
   const { clock, stateAfter, reads, print } = await followState();
   await print('a line');
   clock.pass(35_000);
@@ -275,7 +275,7 @@ test('a console that is silent for more than 35 s says nothing of the state', as
   expect(reads()).toBe(1);
 });
 
-test('a lost console says nothing of the state', async () => {
+test('a lost console does not provide the state', async () => {
   const { wings, record, stateAfter, reads } = await followState();
   wings.refuse(503);
   wings.cut();
@@ -284,7 +284,7 @@ test('a lost console says nothing of the state', async () => {
   expect(reads()).toBe(1);
 });
 
-test('a gap may hide a status, and the next status counts', async () => {
+test('after a gap, only the next status provides the state', async () => {
   const { wings, record, stateAfter, reads } = await followState();
   wings.publish('token expired');
   await until('the gap is reported', () => record.gaps.length === 1);

@@ -75,7 +75,7 @@ async function prepare() {
 }
 
 describe('commands that the panel refuses', () => {
-  test('a key without the permission on this server gets its own error code', async () => {
+  test('a missing permission on this server has its own error code', async () => {
     const { upstream, game, ref } = await prepare();
     upstream.users.get(panelKeys.write)!.permissions = ['websocket.connect'];
     expect(await failureOf(game.command(ref, 'list'))).toMatchObject({
@@ -93,7 +93,7 @@ describe('commands that the panel refuses', () => {
     [401, 'AuthenticationException', 'Unauthenticated.'],
     [404, 'NotFoundHttpException', 'Not found.'],
     [409, 'ServerStateConflictException', 'This server is currently suspended'],
-  ])('%i %s "%s" is an error of the provider', async (status, code, detail) => {
+  ])('%i %s "%s" is a provider error', async (status, code, detail) => {
     const { upstream, game, ref } = await prepare();
     upstream.fail(failure(status, code, detail), isPost);
     const error = await failureOf(game.command(ref, 'list'));
@@ -114,7 +114,7 @@ describe('commands that the panel refuses', () => {
 });
 
 describe("a 502 with the panel's message for an offline server", () => {
-  // A 502 of a proxy in front of the node gets the same message, although the node may have received the command.
+  // A proxy's 502 gets the same message, although the node may have received the command.
   const answer = failure(502, 'HttpException', 'Server must be online in order to send commands.');
   const count = (upstream: PanelUpstream) => [
     upstream.seen.filter(isPost).length,
@@ -175,7 +175,7 @@ test.each([
 });
 
 describe('the latest log', () => {
-  test("is the file in the server's record, or the default one", async () => {
+  test("is the file in the server's record, or the default file", async () => {
     const { upstream, game, ref } = await prepare();
     upstream.files.set('/logs/latest.log', 'usual\n').set('/server logs/a&b.log', 'other\n');
     expect(await game.latestLog(ref, null)).toBe('usual\n');
@@ -193,7 +193,7 @@ describe('the latest log', () => {
     expect(log).toBe(line.repeat(Math.floor((2 * 1024 * 1024) / Buffer.byteLength(line))));
   });
 
-  test('is undefined if it is missing, too large or not readable with the key', async () => {
+  test('is undefined if the file is missing, too large or not readable with the key', async () => {
     const { upstream, game, ref } = await prepare();
     expect(await game.latestLog(ref, null)).toBeUndefined();
     upstream.files.set('/logs/latest.log', 'x'.repeat(4 * 1024 * 1024 + 1));
@@ -256,7 +256,7 @@ describe('the power state', () => {
     expect(reads()).toBe(2);
   });
 
-  test('what the panel has cached before an action is not reported, nor read', async () => {
+  test('states that the panel has cached before an action are not reported, nor read', async () => {
     const { upstream, game, ref, clock, reads } = await prepare();
     upstream.wings.become('running');
     upstream.resourcesMs = always;

@@ -9,7 +9,7 @@ import { bootstrap, createInstances, openStream } from '../../hosting/instances.
 import { askEndpoint, askJson } from '../../server/ask.ts';
 import type { SharedApp } from '../../server/shared.ts';
 
-/** How a stream ended; `open` if it did not end within 6 s. */
+/** Waits for the end of a stream; `open` after 6 s. */
 const endOf = (client: TestClient): Promise<unknown> =>
   Promise.race([client.ended, sleep(6000, 'open', { ref: false })]);
 
@@ -19,15 +19,15 @@ async function readActivity(app: SharedApp, query: string): Promise<{ ids: strin
   return { ids: json.activity.map(({ request_id: id }) => id), next: json.next };
 }
 
-/** Tests with one kind of store, shared by two instances. */
+/** Tests with a store that two instances share. */
 function instancesSuite(createDatabase: () => Promise<string | undefined>): void {
-  test("rotation ends the old secret's streams within 5 s, and its tokens; a revocation all of the key", async () => {
+  test('rotation ends streams and tokens of the old secret within 5 s, revocation those of the key', async () => {
     const { apps, keyId, run } = await createInstances(await createDatabase());
     const streams = await Promise.all(apps.map(openStream));
     const newKey = await run('keys', 'rotate', keyId);
     const rotated = performance.now();
     const { url } = streams[1]!.socket;
-    // A token of one instance is valid on the other.
+    // Tokens are valid on both instances.
     const { token } = await bootstrap({ ...apps[0], key: newKey });
     const late = await openClient(url);
     late.send('auth', streams[0]!.token);
@@ -46,7 +46,7 @@ function instancesSuite(createDatabase: () => Promise<string | undefined>): void
     for (const app of apps) expect((await askEndpoint({ ...app, key: newKey }, 'startGameServer')).status).toBe(401);
   });
 
-  test("with an overlap, the old secret's streams end with it, unless they were renewed by the new one", async () => {
+  test('with an overlap, streams end with the old secret unless renewed with the new secret', async () => {
     const { apps, keyId, run } = await createInstances(await createDatabase());
     const streams = await Promise.all(apps.map(openStream));
     const newKey = await run('keys', 'rotate', keyId, '--overlap', '4s');
@@ -65,7 +65,7 @@ function instancesSuite(createDatabase: () => Promise<string | undefined>): void
     expect(renewed.socket.readyState).toBe(renewed.socket.OPEN);
   });
 
-  test('a change of a key holds from the next request on, on every instance; streams that it does not allow end', async () => {
+  test('a change of a key applies to the next request on every instance, and ends streams without access', async () => {
     const { world, apps, keyId, run } = await createInstances(await createDatabase());
     const streams = await Promise.all(apps.map(openStream));
     const statusesOf = (name: EndpointName) =>
@@ -91,7 +91,7 @@ function instancesSuite(createDatabase: () => Promise<string | undefined>): void
     for (const app of apps) await openStream(app);
   });
 
-  test('a suspended server is 403 to its keys on every instance, its streams end, and resume undoes it', async () => {
+  test('a suspended server is 403 on every instance and its streams end, until it is resumed', async () => {
     const { world, apps, run } = await createInstances(await createDatabase());
     const streams = await Promise.all(apps.map(openStream));
     await run('servers', 'suspend', 'game:mine');
@@ -115,7 +115,7 @@ function instancesSuite(createDatabase: () => Promise<string | undefined>): void
     expect(world.panel.commands).toEqual([]);
   });
 
-  test('the pages of a key hold the actions of all instances, and go on at another one', async () => {
+  test('the activity has the actions of all instances, and each instance can continue its pages', async () => {
     const { apps } = await createInstances(await createDatabase());
     const ids = Array.from({ length: 6 }, (_, at) => `order-${at}000`);
     for (const [at, id] of ids.entries()) {

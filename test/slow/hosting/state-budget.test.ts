@@ -14,15 +14,15 @@ const minutes = 3;
 
 type TestClock = ReturnType<typeof createTestClock>;
 
-/** What an upstream counted in each simulated minute. */
+/** The requests of each simulated minute. */
 interface Counted {
   readonly reads: readonly number[];
   readonly powers: readonly number[];
-  /** Requests over the upstream's limit; it answers them with 429. */
+  /** Requests over the upstream's limit, answered with 429. */
   readonly refused: number;
 }
 
-/** Counts requests by simulated minutes; `allow` is the upstream's own limit. */
+/** Counts requests per simulated minute; `allow` is the upstream's limit. */
 async function createCounting(
   clock: TestClock,
   allow: (headers: Record<string, string>) => boolean,
@@ -43,7 +43,7 @@ async function createCounting(
   return { url: upstream.url, counts: (): Counted => counts };
 }
 
-/** 200 clients ask for the states of 100 servers, each every 2 s, while every 5 s a server is stopped. */
+/** Simulates 200 clients that read 100 states every 2 s, while a server is stopped every 5 s. */
 async function run(clock: TestClock, settings: ProviderSettings) {
   const sleep = (ms: number) => new Promise<void>((wake) => void clock.after(ms, wake));
   const { provider } = openProvider(settings, { clock: { now: clock.now, sleep } });
@@ -65,13 +65,13 @@ async function run(clock: TestClock, settings: ProviderSettings) {
     await target.power(ref, 'stop').catch(() => void (outcomes.failedPowers += 1));
     actedAt.set(ref, clock.now());
   };
-  // As the service does at its start: from then on the budget is known.
+  // As at the start of the service: the response shows the budget.
   await provider.check();
   for (let second = 0; second < minutes * 60; second += 1) {
     const half = servers.slice((second % 2) * 50, (second % 2) * 50 + 50);
     for (const ref of [...half, ...half]) follow(read(ref));
     if (second % 5 === 0) follow(stop(servers[second % 100]!));
-    // All have an answer, or wait for a time to come.
+    // Every client has an answer or waits for the clock.
     while (running.size > clock.pending()) await nextTurn();
     await clock.advance(1);
   }
@@ -109,7 +109,7 @@ test('Hetzner Cloud: 3,600 requests an hour, refilled by one a second', async ()
     stop: 'poweroff',
   });
   const { reads, powers, refused } = upstream.counts();
-  // Two pages at most every 5 s.
+  // At most two pages every 5 s.
   for (const count of reads) expect(count).toBeLessThanOrEqual(26);
   expect(reads[1]).toBeGreaterThanOrEqual(20);
   expect(powers).toEqual([12, 12, 12]);
@@ -145,7 +145,7 @@ test.each([
   );
   const outcomes = await run(clock, { type: 'pterodactyl', url: upstream.url, token: panelKeys.write });
   const { reads, powers, refused } = upstream.counts();
-  // A quarter of the budget is kept for power; the check at the start is no read of a state.
+  // A quarter of the budget is kept for power; the check at the start is not a state read.
   for (const count of reads) expect(count).toBeLessThanOrEqual(Math.min((limit * 3) / 4, 300) + 3);
   expect(powers).toEqual([12, 12, 12]);
   expect(refused).toBe(0);

@@ -7,7 +7,7 @@ import { until } from '../../../helpers/upstream.ts';
 import { createSupervisor } from '../../../helpers/upstream-process.ts';
 import { createServable, startProcess } from '../../../server/process.ts';
 
-/** Instances with one `local` provider, one data folder and one game server. */
+/** Starts instances with one `local` provider, one data folder and one game server. */
 async function createInstances() {
   const supervisor = await createSupervisor();
   const { root, settings } = await createServable();
@@ -30,7 +30,7 @@ async function createInstances() {
   return { supervisor, first: await start(), second: await start() };
 }
 
-test('both start it at the same time: one does', async () => {
+test('of two concurrent starts by two instances one succeeds', async () => {
   const { supervisor, first, second } = await createInstances();
   const answers = await Promise.all([first.power('start'), second.power('start')]);
   expect(answers.toSorted()).toEqual([200, 502]);
@@ -38,7 +38,7 @@ test('both start it at the same time: one does', async () => {
   expect(supervisor.programs).toHaveLength(1);
 });
 
-test('after a SIGKILL another instance starts the server, but not before the old one has ended', async () => {
+test('after a SIGKILL another instance can start the server once the old process has ended', async () => {
   const { supervisor, first, second } = await createInstances();
   expect(await first.power('start')).toBe(200);
   const old = await supervisor.started('demo');

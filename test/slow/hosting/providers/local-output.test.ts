@@ -19,7 +19,7 @@ const makePipe = 'mkfifo';
 const logFile = (folder: string): string => join(folder, 'local/one/demo.log');
 
 describe('lines', () => {
-  test('come from stdout and stderr, are split at every kind of line end, and keep their escape codes', async () => {
+  test('of stdout and stderr are split at all kinds of line ends and keep their escape codes', async () => {
     const { program, record } = await prepareRecorded();
     program.send('print', 'one\r\ntwo\n\n\u001B[1mthree\u001B[0m\n');
     await record.received('\u001B[1mthree\u001B[0m');
@@ -36,7 +36,7 @@ describe('lines', () => {
     expect(record.lines.join('')).toBe(`${'€'.repeat(200_000)}end`);
   });
 
-  test('of a server that ends need no line end', async () => {
+  test('without a line end are complete when the server ends', async () => {
     const { program, record } = await prepareRecorded();
     program.send('print', 'last words');
     program.send('exit', '0');
@@ -45,14 +45,14 @@ describe('lines', () => {
     expect(record.events.slice(-2)).toEqual(['line: last words', 'status: offline']);
   });
 
-  test('in large numbers slow the server down, and none is lost', async () => {
+  test('in large numbers slow down the server and are not lost', async () => {
     const { program, record } = await prepareRecorded();
     program.send('print-lines', '20000');
     await record.received('line 20000');
     expect(record.lines).toEqual(Array.from({ length: 20_000 }, (_, index) => `line ${index + 1}`));
   });
 
-  test('are kept for new readers: the last 150, also after the server has ended', async () => {
+  test('are kept for new readers (the last 150), also after the server has ended', async () => {
     const { game, program, record } = await prepareRecorded();
     program.send('print-lines', '400');
     await record.received('line 400');
@@ -88,7 +88,7 @@ test('commands to a server that is stopping are refused with the reason', async 
 });
 
 describe('the log', () => {
-  test('survives restarts, in a file that only its owner can read', async () => {
+  test('survives restarts in a file that only its owner can read', async () => {
     const { game, folder, supervisor, program } = await prepareRunning();
     expect(await game.latestLog('demo', null)).toBeUndefined();
     const record = await followConsole(game, 'demo');
@@ -132,7 +132,7 @@ describe('the log', () => {
     expect(await game.latestLog('demo', null)).toBeUndefined();
   });
 
-  test('may be a file of the server, but none outside of its folder', async () => {
+  test('may be a file of the server, but not outside its folder', async () => {
     const { game, folder } = await prepareLocal();
     const outside = join(temporaryFolder(), 'secret');
     writeFileSync(outside, 'secret');

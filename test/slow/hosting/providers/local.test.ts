@@ -20,14 +20,14 @@ import {
 } from '../../../hosting/providers/local-harness.ts';
 import { createServable, startProcess } from '../../../server/process.ts';
 
-/** What the suites know of a provider whose programs have a name. */
+/** Creates the harness of the suites for a local provider. */
 function createHarness(supervisor: Supervisor, name: string) {
   let starts = 0;
   let done = 0;
   return {
     ref: name,
     unknownRef: 'other',
-    // The process itself is asked, so nothing is repeated.
+    // The state is our own, so it is never stale.
     pass: () => undefined,
     async arrived(action: string): Promise<void> {
       if (action === 'stop' || action === 'kill') await until(action, () => supervisor.alive(name).length === 0);
@@ -55,7 +55,7 @@ testVpsProvider('Local', async () => {
 });
 
 describe('power', () => {
-  test('stop sends SIGTERM, and the output until the end is read', async () => {
+  test('stop sends SIGTERM, and the output is read to its end', async () => {
     const { game, program, record } = await prepareRecorded();
     await game.power('demo', 'stop');
     await until('it is offline', () => record.states.at(-1) === 'offline');
@@ -72,7 +72,7 @@ describe('power', () => {
     expect(program.signals).toEqual(['SIGTERM']);
   });
 
-  test('kill does not wait, also during a stop', async () => {
+  test('kill does not wait, not even during a stop', async () => {
     const { game, program } = await prepareRunning({ grace_seconds: 600 }, 'ignore-sigterm');
     await game.power('demo', 'stop');
     await until('it got SIGTERM', () => program.signals.length === 1);
@@ -121,7 +121,7 @@ describe('power', () => {
     ['a program that does not exist', { command: ['/nowhere/program'] }],
     ['a folder that does not exist', { cwd: '/nowhere' }],
     ['an invalid program name', { command: ['a\0b'] }],
-  ])('%s is a definite failure: nothing was started', async (_, server) => {
+  ])('%s is a definite failure without a start', async (_, server) => {
     const { game } = await prepareLocal(server);
     const error = await failureOf(game.power('demo', 'start'));
     expect(error).toMatchObject({ outcome: 'refused', message: 'The request could not be completed' });
@@ -129,7 +129,7 @@ describe('power', () => {
     expect(await failureOf(game.power('demo', 'start'))).toMatchObject({ outcome: 'refused' });
   });
 
-  test('a game server is no VPS, and a VPS is no game server', async () => {
+  test('a game server is not controlled as a VPS, nor a VPS as a game server', async () => {
     const { game, vps } = createLocal({ demo: { kind: 'game' }, box: { kind: 'vps' } });
     expect(await failureOf(vps.power('demo', 'start'))).toMatchObject({ outcome: 'refused' });
     expect(await failureOf(game.power('box', 'start'))).toMatchObject({ outcome: 'refused' });
@@ -191,7 +191,7 @@ describe('a child process of a server', () => {
   });
 });
 
-/** A server that has ended, while a detached process holds its output open: the output is read for up to a second. */
+/** Creates a server that has ended, while a detached process keeps its output open for up to a second. */
 async function prepareEnded() {
   const local = await prepareRecorded({ grace_seconds: 0.5 });
   const { supervisor, program, record } = local;
@@ -206,7 +206,7 @@ async function prepareEnded() {
 }
 
 test.each(['stop', 'kill', 'restart'] as const)(
-  'a %s while the last output of a server is read sends no signal, nor shortens the grace period of the next stop',
+  'a %s during the last output sends no signal and keeps the grace period of the next stop',
   async (action) => {
     const { game, supervisor, record, signals } = await prepareEnded();
     await game.power('demo', action);
@@ -223,14 +223,14 @@ test.each(['stop', 'kill', 'restart'] as const)(
   },
 );
 
-test('a start while the last output of a server is read waits until it is read', async () => {
+test('a start during the last output waits until the output is read', async () => {
   const { game, supervisor, record } = await prepareEnded();
   await game.power('demo', 'start');
   await supervisor.started('demo', 2);
   expect(record.states.slice(0, 2)).toEqual(['running', 'offline']);
 });
 
-/** A VPS with a test program; unlike a game server it has a reset. */
+/** Creates a VPS with a test program: only VPS have a reset. */
 async function prepareVps(mode?: 'ignore-sigterm') {
   const supervisor = await createSupervisor();
   const command = supervisor.command('box', mode);
@@ -243,13 +243,13 @@ async function prepareVps(mode?: 'ignore-sigterm') {
 }
 
 describe('while a server is offline', () => {
-  test('a restart starts it', async () => {
+  test('a restart starts the server', async () => {
     const { game, supervisor } = await prepareLocal();
     await game.power('demo', 'restart');
     expect(await supervisor.started('demo')).toBe(supervisor.programs[0]);
   });
 
-  test('a reset starts it', async () => {
+  test('a reset starts the server', async () => {
     const { supervisor, power } = await prepareVps();
     await power('reset');
     expect(await supervisor.started('box')).toBe(supervisor.programs[0]);
@@ -266,7 +266,7 @@ describe('while a server is starting', () => {
     expect(record.states).toEqual(['offline', 'starting', 'offline']);
   });
 
-  test('a kill ends it after its start', async () => {
+  test('a kill ends the server after its start', async () => {
     const { game } = await prepareLocal({}, 'ignore-sigterm');
     const signals = spyOnSignals();
     const record = await followConsole(game, 'demo');
@@ -276,7 +276,7 @@ describe('while a server is starting', () => {
     expect(signals.sent()).toEqual(['SIGKILL']);
   });
 
-  test('a reset ends it after its start, and starts it again', async () => {
+  test('a reset ends the server after its start, and starts it again', async () => {
     const { supervisor, signals, power } = await prepareVps('ignore-sigterm');
     await Promise.all([power('start'), power('reset')]);
     await until('it was ended', () => signals.sent().length > 0);
@@ -284,7 +284,7 @@ describe('while a server is starting', () => {
     expect(signals.sent()).toEqual(['SIGKILL']);
   });
 
-  test('closing its provider stops it after its start', async () => {
+  test('closing its provider stops the server after its start', async () => {
     const { game, provider, supervisor } = await prepareLocal();
     const start = game.power('demo', 'start');
     await provider.close();
@@ -301,7 +301,7 @@ describe('while a server is starting', () => {
 });
 
 describe('while a server is stopping', () => {
-  test('a reset kills it and starts it again', async () => {
+  test('a reset kills the server and starts it again', async () => {
     const { supervisor, signals, power } = await prepareVps('ignore-sigterm');
     await power('start');
     await supervisor.started('box');
@@ -311,7 +311,7 @@ describe('while a server is stopping', () => {
     expect(signals.sent()).toEqual(['SIGTERM', 'SIGKILL']);
   });
 
-  test('closing its provider waits for its end, and no action can cancel this', async () => {
+  test('closing its provider waits for its end, and no action can cancel the wait', async () => {
     const { game, provider, program, supervisor } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
     await game.power('demo', 'restart');
     const close = provider.close();
@@ -323,7 +323,7 @@ describe('while a server is stopping', () => {
   });
 });
 
-test('while the last output of a server is read a kill cancels a start, and is shown as a status', async () => {
+test('during the last output, a kill cancels a start and is reported as a status', async () => {
   const { game, record } = await prepareEnded();
   await game.power('demo', 'start');
   await game.power('demo', 'kill');
@@ -331,7 +331,7 @@ test('while the last output of a server is read a kill cancels a start, and is s
   expect(record.states).toEqual(['running', 'stopping', 'offline']);
 });
 
-test('while the last output of a server is read a reset starts it afterwards', async () => {
+test('during the last output, a reset starts the server afterwards', async () => {
   const { supervisor, signals, power } = await prepareVps();
   await power('start');
   const program = await supervisor.started('box');
@@ -354,7 +354,7 @@ test('a closed provider refuses actions that would start a server', async () => 
   await Promise.all([game.power('demo', 'stop'), game.power('demo', 'kill'), vps.power('box', 'stop')]);
 });
 
-test('a local server that cannot start is warned of at start with the reason, and the others are not', async () => {
+test('the service warns at its start of each local server that cannot start, with the reason', async () => {
   const { root, settings } = await createServable();
   writeFiles(root, { 'bin/plain': 'text\n', 'bin/good': '#!/bin/sh\n', 'bin/folder/x': '' });
   chmodSync(join(root, 'bin/plain'), 0o644);

@@ -7,7 +7,7 @@ import { followPanel, isTokenCall, preparePanel } from '../../../hosting/provide
 
 type Panel = Awaited<ReturnType<typeof preparePanel>>;
 
-/** Lets a panel answer with another token, or the address of another socket. */
+/** Makes a panel answer with another token or socket address. */
 const answerToken = (upstream: Panel['upstream'], token: string, socket: string): void =>
   upstream.fail(json(200, { data: { token, socket } }), isTokenCall);
 
@@ -19,7 +19,7 @@ describe('tokens', () => {
     expect(toRenewal(0)).toBe(250);
   });
 
-  test('are not requested again while Wings repeats that they expire', async () => {
+  test('are not requested again while Wings repeats the expiry event', async () => {
     const { wings, times, record } = await followPanel({ quietMs: 15_000 });
     for (let count = 1; count <= 20; count += 1) {
       wings.publish('token expiring');
@@ -86,7 +86,7 @@ describe('tokens', () => {
     expect(record.gaps).toHaveLength(1);
   });
 
-  test('dropped by the limit of Wings are sent again until one is accepted, also later on the same socket', async () => {
+  test('dropped by the limit of Wings are resent until accepted, also later on the same socket', async () => {
     const { wings, open, times, print, authorized } = await preparePanel({ throttleMs: 100 });
     wings.throttleAuth(0);
     const record = open();
@@ -111,7 +111,7 @@ describe('tokens', () => {
     expect(wings.sockets()).toBe(1);
   });
 
-  test('without an answer lead to a new attempt', async () => {
+  test('without an answer cause a new attempt', async () => {
     const { wings, open, print } = await preparePanel({ authMs: 200, throttleMs: 10_000 });
     wings.throttleAuth(0);
     const record = open();
@@ -131,7 +131,7 @@ describe('tokens', () => {
     expect(wings.sockets()).toBe(1);
   });
 
-  test('that expire while their renewal waits for a retry lead to a new attempt', async () => {
+  test('that expire while their renewal waits for a retry cause a new attempt', async () => {
     const { upstream, wings, times, record, authorized } = await followPanel();
     upstream.fail({ status: 502 }, isTokenCall);
     wings.publish('token expiring');
@@ -143,7 +143,7 @@ describe('tokens', () => {
     expect(record.gaps).toEqual(['the credential of the console had to be renewed']);
   });
 
-  test('that expire before Wings accepts the next lose lines but keep the connection', async () => {
+  test('that expire before Wings accepts the next token lose lines but keep the connection', async () => {
     const { wings, record, authorized } = await followPanel({ throttleMs: 100 });
     wings.throttleAuth(0);
     wings.publish('token expiring');
@@ -192,7 +192,7 @@ describe('a lost connection', () => {
     open();
     open();
     await until('twelve tokens were requested', () => times.length >= 12);
-    // Three at once, then two in each window. A busy machine only makes them later.
+    // Three at once, then two in each window. A busy machine only delays them.
     for (const [index, time] of times.entries()) {
       expect(time - begun).toBeGreaterThan(((index - 2) * windowMs) / 2 - 100);
     }
@@ -226,7 +226,7 @@ describe('a lost connection', () => {
   });
 
   test('pings keep an idle connection open', async () => {
-    // Long enough that a busy machine answers in time.
+    // Long enough for a busy machine to answer in time.
     const { wings, record } = await followPanel({ pingMs: 1000 });
     await until('it was pinged a few times', () => wings.pings() > 2);
     expect(record.gaps).toEqual([]);
