@@ -2,22 +2,21 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'vitest';
 import { runHere } from '../commands/run-command.ts';
-import { createTestApp } from '../helpers/app.ts';
 import { openClient } from '../helpers/console-client.ts';
 import type { TestClient } from '../helpers/console-client.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { readTables } from '../helpers/postgres.ts';
 import { askJson } from '../server/ask.ts';
-import { serveHosting, sharedProject } from '../server/shared.ts';
+import { serveHosting } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 
 /** Starts two instances on one store (SQLite or PostgreSQL), and issues a customer's key. */
 export async function createInstances(databaseUrl?: string) {
   const { app, world } = await serveHosting({}, { databaseUrl });
-  const second = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  const second = await serveHosting({}, { world });
   return {
     world,
-    apps: [app, { ...second, key: app.key }] as const,
+    apps: [app, { ...second.app, key: app.key }] as const,
     keyId: app.key.split('_')[1]!,
     /** Runs an operator's command; returns its output. */
     run: async (...args: string[]) => {

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import type { TestApp } from '../helpers/app.ts';
-import { createTestApp } from '../helpers/app.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { until } from '../helpers/upstream.ts';
 import { ask } from '../server/ask.ts';
-import { serveHosting, sharedProject } from '../server/shared.ts';
+import { serveHosting } from '../server/shared.ts';
 
 const log = (id: string) => `/v1/hosting/game/logs/${id}/latest`;
 const bootstrap = '/v1/hosting/game/console/mine/websocket';
@@ -96,8 +95,8 @@ async function addServers({ panel, store }: HostingWorld): Promise<`game:${strin
 
 test('two instances leave the same quarter of the budget that they share', async () => {
   const world = await serve();
-  const { app, panel, settings, issueKey } = world;
-  const second = await createTestApp({ root: await sharedProject(), settings });
+  const { app, panel, issueKey } = world;
+  const { app: second } = await serveHosting({}, { world });
   await checked(second);
   const servers = await addServers(world);
   const key = await issueKey({ servers: [...servers, 'game:theirs'] });

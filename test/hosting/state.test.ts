@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { askEndpoint } from '../server/ask.ts';
-import { serveHosting, sharedProject } from '../server/shared.ts';
+import { serveHosting } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 import { createInstances, openStream } from './instances.ts';
-import { createTestApp } from '../helpers/app.ts';
 import { stopClock } from '../helpers/clock.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -143,7 +142,7 @@ test.each<[Record<string, string>, string[]]>([
     await audit.append(auditEntry({ at: now - 30 * dayMs + hourMs, requestId: 'young' }));
     await streamTokens.add(streamToken({ tokenHash: 'c'.repeat(64), expiresAt: now - hourMs - 60_000 }));
     await streamTokens.add(streamToken({ tokenHash: 'd'.repeat(64), expiresAt: now - hourMs + 60_000 }));
-    await createTestApp({ root: await sharedProject(), settings: { ...world.settings, ...settings } });
+    await serveHosting(settings, { world });
     await expect.poll(() => streamTokens.find('c'.repeat(64))).toBeUndefined();
     expect(await streamTokens.find('d'.repeat(64))).toBeDefined();
     const entries = () => Array.fromAsync(audit.entries({}), ({ requestId }) => requestId);

@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest';
 import { keyProblems, renderProblem } from '#contract/problem.ts';
 import { runHere } from '../commands/run-command.ts';
 import { stopTimeouts } from '../helpers/clock.ts';
-import { createTestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -12,7 +11,7 @@ import { panelKeys } from '../helpers/upstream-panel.ts';
 import { isPost } from '../helpers/upstream.ts';
 import type { Seen } from '../helpers/upstream.ts';
 import { askEndpoint } from '../server/ask.ts';
-import { borrowHosting, sharedProject } from '../server/shared.ts';
+import { borrowHosting, serveHosting } from '../server/shared.ts';
 import type { Served } from '../server/shared.ts';
 import { openStream } from './instances.ts';
 
@@ -150,9 +149,8 @@ test('an action that waits for a connection is not sent if its server moves to a
   const world = await createHostingWorld(temporaryFolder());
   const spare = `  spare: { type: pterodactyl, url: "${world.panel.url}", token: "${panelKeys.write}" }\n`;
   appendFileSync(world.settings.PROVIDERS_FILE!, spare);
-  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
   const move = ['servers', 'add', 'game:mine', '--provider', 'spare', '--ref', world.panel.wings.uuid, '--replace'];
-  const served = { app: { ...app, key: await world.issueKey() }, world };
+  const served = await serveHosting({}, { world });
   expect(await harmBeforeConnection(served, () => run(world, ...move))).toEqual({ status: 502, text: notSent });
 });
 

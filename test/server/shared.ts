@@ -105,16 +105,16 @@ export async function serveShared(settings: Record<string, string> = {}, end?: O
   return { ...(await createTestApp(options)), key };
 }
 
-/** Starts a server with the shared project and customers of its own, for tests of what a server keeps in memory. */
+/** Starts a server with the shared project and its own customers, or with those of a world that exists. */
 export async function serveHosting(
   settings: Record<string, string> = {},
   {
     fields,
-    folder = temporaryFolder(),
+    world: given,
     ...options
-  }: Parameters<typeof createHostingWorld>[1] & { fields?: Partial<ApiKeyRecord>; folder?: string } = {},
+  }: Parameters<typeof createHostingWorld>[1] & { fields?: Partial<ApiKeyRecord>; world?: HostingWorld } = {},
 ): Promise<Served> {
-  const own = await createHostingWorld(folder, options);
+  const own = given ?? (await createHostingWorld(temporaryFolder(), options));
   const started = await createTestApp({ root: await sharedProject(), settings: { ...own.settings, ...settings } });
   return { app: { ...started, key: await own.issueKey(fields) }, world: own };
 }

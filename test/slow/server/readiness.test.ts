@@ -109,7 +109,7 @@ describePostgres((server) => {
 
 test('a full disk makes a server with SQLite unready, until there is room', async (context) => {
   const folder = mountSmall(context, 'size=4m');
-  const { app } = await serveHosting({}, { folder });
+  const { app } = await serveHosting({}, { world: await createHostingWorld(folder) });
   expect(await askReady(app)).toEqual(ready);
   const ballast = join(folder, 'ballast');
   expect(() => writeFileSync(ballast, Buffer.alloc(8 * 1024 * 1024))).toThrow('ENOSPC');
@@ -122,7 +122,7 @@ test('a full disk makes a server with SQLite unready, until there is room', asyn
 
 test('a deleted database file makes the server unready, and no request is served from it', async () => {
   const folder = temporaryFolder();
-  const { app, world } = await serveHosting({}, { folder });
+  const { app, world } = await serveHosting({}, { world: await createHostingWorld(folder) });
   expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
   const file = join(folder, 'data', 'hosting.sqlite');
   for (const end of ['', '-wal', '-shm']) rmSync(file + end);
