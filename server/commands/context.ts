@@ -71,8 +71,11 @@ export function createContext(command: string, processContext: ProcessContext) {
     /** Prints a result as JSON or as text. */
     show: (json: boolean | undefined, result: unknown, text: string) => print(json ? JSON.stringify(result) : text),
     /** Makes an audited change of a key or server; returns false if nothing changed. */
-    change: ({ audit }: Store, change: AuditedChange, apply: () => Promise<boolean | void | 'exists'>): Promise<boolean> =>
-      createAuditedChange({ audit, actor: 'command line', onFailure })(change, apply),
+    change: (
+      { audit }: Store,
+      change: AuditedChange,
+      apply: () => Promise<boolean | void | 'exists'>,
+    ): Promise<boolean> => createAuditedChange({ audit, actor: 'command line', onFailure })(change, apply),
     /** Runs work on the configured store; `mayCreate` allows creating a store. */
     withStore: async <Result>(work: (store: Store) => Promise<Result>, mayCreate = false): Promise<Result> => {
       const where = readSettings(StoreSettings, settings());

@@ -30,7 +30,7 @@ export function createPowerHistory(options: {
         own.set(server, { endedAt: monotonic(), date: now() });
       }
     },
-    /** Returns the milliseconds since the last power action, rounded down; Infinity without a recent action. */
+    /** Returns a lower bound of the time since the last power action; Infinity without a recent action. */
     async sinceLastAction(server: ServerName): Promise<number> {
       const loggedAt = await audit.lastPowerAction(server, now() - recentMs);
       const last = own.get(server);

@@ -13,15 +13,12 @@ export function createServers(records: Store['servers'], providers: ReadonlyMap<
     /** Finds the record and the provider of a server. Throws as {@link findRecord}, also without a provider. */
     async find<Kind extends ServerKind>(kind: Kind, server: ServerName) {
       const record = await findRecord(records, server);
-      const provider = providers.get(record.provider);
-      const controls = provider?.[kind];
+      const name = record.provider;
+      const provider = providers.get(name);
+      if (!provider) throw toUnavailable(server, `PROVIDERS_FILE has no provider ${name} for ${server}`);
+      const controls = provider[kind];
       if (controls) return { record, provider: controls };
-      throw toUnavailable(
-        server,
-        provider
-          ? `the provider ${record.provider} runs no ${kind === 'vps' ? 'VPS' : 'game servers'}`
-          : `PROVIDERS_FILE has no provider ${record.provider} for ${server}`,
-      );
+      throw toUnavailable(server, `the provider ${name} runs no ${kind === 'vps' ? 'VPS' : 'game servers'}`);
     },
     /** Reads a record again. Throws as {@link findRecord}, also if the server has moved. */
     async assertUnmoved(record: ServerRecord): Promise<void> {

@@ -93,12 +93,10 @@ export function openHosting(base: HostingBase) {
       runOnce,
       lifecycle,
     },
-    /** Starts the removal of old records from the store, hourly. */
+    /** Starts the hourly removal of old records from the store. */
     start: () => void retention.start(),
     /** Adds the demo servers and their key; returns the key if this call created it. */
-    async addDemo(): Promise<string | undefined> {
-      return await ensureDemo(store, report('the end of a change could not be written to the audit log'));
-    },
+    addDemo: () => ensureDemo(store, report('the end of a change could not be written to the audit log')),
     /** Starts to stop local servers, which would delay the shutdown. */
     drain(): void {
       for (const provider of providers.values()) provider.drain?.();

@@ -95,14 +95,15 @@ export interface ProviderType<Settings, Options = ProviderOptions> {
   create(settings: Settings, options: Options): Provider;
 }
 
-/** Refs that match a pattern, of one kind of server. `meaning` completes "a ref is ...". */
+/** Refs of one kind of server that match a pattern. */
 export interface RefPattern {
   readonly kind: ServerKind;
   readonly pattern: RegExp;
+  /** Describes a valid ref in messages and docs. */
   readonly meaning: string;
 }
 
-/** Refs that the settings list with their kinds. `meaning` completes "a ref is ...". */
+/** Refs that the settings list with their kinds. */
 export interface RefList {
   readonly meaning: string;
   /** Reads the servers from settings without their credentials; undefined if the settings are invalid. */
