@@ -10,6 +10,7 @@ const providers = `providers:
   pve: { type: proxmox, url: "https://pve.example.com:8006", token_id: "a@pve!b", token_secret: "\${NOT_SET_HERE}" }
   here: { type: local, servers: { one: { kind: game, command: [x] }, two: { kind: vps, command: [x] } } }
   odd: { type: vmware }
+  empty: { type: local }
 `;
 
 /** Creates a command line whose PROVIDERS_FILE refers to unset credentials. */
@@ -57,6 +58,7 @@ test.each([
   ['game:a', 'panel-eu', '1a7ce997/x', `the ref 1a7ce997/x is invalid for pterodactyl: ${useUuid}`],
   ['game:a', 'panel-eu', 'survival', `the ref survival is invalid for pterodactyl: ${useUuid}`],
   ['game:a', 'odd', 'x', 'the provider odd in PROVIDERS_FILE is invalid: run `npm run doctor` to see the mistake'],
+  ['game:a', 'empty', 'x', 'the provider empty in PROVIDERS_FILE is invalid: run `npm run doctor` to see the mistake'],
 ])('%s of %s with the ref %s is refused', async (server, provider, ref, message) => {
   const { add, store } = await createWithProviders();
   expect(await add(server, provider, ref)).toEqual(refused(`${message}\n`));

@@ -21,6 +21,7 @@ import { article, buildProject, temporaryFolder, writeFiles } from '../helpers/p
 import { createWhmcsUpstream, refusal } from '../helpers/upstream-whmcs.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import type { NamedResult } from '../../server/doctor/run.ts';
+import { providerTypes } from '../../server/hosting/providers.ts';
 import { createInstallation } from './installation.ts';
 import type { Installation } from './installation.ts';
 
@@ -480,6 +481,17 @@ test('the example PROVIDERS_FILE counts as free of secrets, despite its comments
   const found = await examineRights('LOG_LEVEL=info', { PROVIDERS_FILE }, context);
   expect(found.map(({ state }) => state)).toEqual(['ok']);
 });
+
+test.for(Object.values(providerTypes).flatMap<string>(({ secrets }) => secrets))(
+  'a world-readable PROVIDERS_FILE with a literal %s is a fault',
+  async (field, context) => {
+    const file = join(temporaryFolder(), 'providers.yaml');
+    writeFileSync(file, `providers: { one: { ${field}: hunter2 } }\n`, { mode: 0o644 });
+    chmodSync(dirname(file), 0o755);
+    const [found] = await examineRights('LOG_LEVEL=info', { PROVIDERS_FILE: file }, context);
+    expect(found).toMatchObject({ seen: 'every user can read PROVIDERS_FILE, which holds a secret' });
+  },
+);
 
 test('the advice for a file of another owner keeps the file readable for the service', async (context) => {
   if (process.getuid!() !== 0) context.skip('only root can give a file away');
