@@ -7,7 +7,7 @@ import type { EndpointName } from '#contract/endpoints.ts';
 import { handle } from '../http/handle.ts';
 import type { Caller, Route, RouteRequest } from '../http/handle.ts';
 import { Problem } from '../problem.ts';
-import { tokenLength } from './console/session.ts';
+import { tokenLength } from './console/stream.ts';
 import { toLogText } from './providers/game-log.ts';
 import type { PowerAction } from './providers/types.ts';
 import type { openHosting } from './service.ts';

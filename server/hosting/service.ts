@@ -9,7 +9,7 @@ import { createPoller } from '../upstream/poller.ts';
 import { createActions } from './actions.ts';
 import { createActivity } from './activity.ts';
 import { createRelay, openConsoleSource } from './console/relay.ts';
-import { createStreamTokens } from './console/session.ts';
+import { createStreamTokens } from './console/stream.ts';
 import { demoProviders, ensureDemo } from './demo.ts';
 import { createRunOnce } from './idempotency.ts';
 import { createProviders, loadProviders } from './providers.ts';

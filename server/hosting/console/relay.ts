@@ -5,8 +5,8 @@ import type { ServerRecord } from '../../store/types.ts';
 import type { ConsoleEvents, ConsoleSource, GameProvider } from '../providers/types.ts';
 import { createChannel, systemClock } from './channel.ts';
 import type { Cancel, Channel, Clock } from './channel.ts';
-import { createSession, toClientText } from './session.ts';
-import type { Session, StreamGrant, StreamRequest, StreamServices } from './session.ts';
+import { createSession, toClientText } from './stream.ts';
+import type { Session, StreamGrant, StreamRequest, StreamServices } from './stream.ts';
 
 /** Dependencies of the relay. */
 export interface RelayDependencies extends StreamServices {

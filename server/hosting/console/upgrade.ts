@@ -5,7 +5,7 @@ import type { WebSocket } from 'ws';
 import { ServerName } from '#contract/api-keys.ts';
 import { streamLimits } from '#contract/console-stream.ts';
 import type { Relay } from './relay.ts';
-import { pingData } from './session.ts';
+import { pingData } from './stream.ts';
 import type { Route } from '../../http/handle.ts';
 import type { Logger } from '../../log.ts';
 import { answeredRequests, assertAllowed } from '../../http/request.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tokenLength } from '../../../server/hosting/console/session.ts';
+import { tokenLength } from '../../../server/hosting/console/stream.ts';
 import { createTestRelay } from './harness.ts';
 
 const notWhole = 'This is not a whole token';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { closeCodes, describeStream, streamEvents } from '#contract/console-stream.ts';
 import type { CloseName } from '#contract/console-stream.ts';
-import { parseMessage } from '../../../server/hosting/console/session.ts';
+import { parseMessage } from '../../../server/hosting/console/stream.ts';
 import { findProblem } from '../../server/described-frames.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
 import { openTestStream } from './harness.ts';
