@@ -14,8 +14,9 @@ import { Problem } from '../../problem.ts';
 import type { Store, StreamTokenRecord } from '../../store/types.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
 import { offline } from '../../upstream/client.ts';
-import { toFrame } from './channel.ts';
-import type { Cancel, Clock, FrameSink, Viewing } from './channel.ts';
+import type { Cancel, Clock, Viewing } from './channel.ts';
+import { toFrame } from './output.ts';
+import type { FrameSink } from './output.ts';
 
 /** A verified claim with its validity in milliseconds since 1970. */
 export type StreamGrant = ConsoleClaim & Pick<StreamTokenRecord, 'issuedAt' | 'expiresAt'>;
