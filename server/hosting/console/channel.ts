@@ -110,7 +110,7 @@ export function createChannel(options: ChannelOptions) {
       if (viewers > 0) opening = connect();
     });
   };
-  /** Computes the next delay. Half of it is jitter, so that the consoles of a recovered panel do not reconnect at once. */
+  /** Computes the next delay. Half is jitter: the consoles of a recovered panel must not reconnect together. */
   const toDelay = (): number => {
     const ms = Math.min(backoff.maxMs, backoff.firstMs * 2 ** failures);
     failures += 1;

@@ -26,8 +26,8 @@ const flushMs = 16;
 
 /** Encodes a message of the stream as a websocket text frame (RFC 6455 5.2). */
 export function toFrame<Name extends ServiceEvent>(event: Name, ...args: ArgumentsOf<Name>): Buffer {
-  // Frames of a server are not masked, so all viewers share a buffer, and one write sends many frames. With a `send` of ws
-  // for each line and viewer, 50 viewers of 20,000 lines a second took 35 times the CPU.
+  // Servers do not mask frames, so all viewers share a buffer, and one write sends many frames. With a `send` of ws for
+  // each line and viewer, 50 viewers of 20,000 lines a second took 35 times the CPU.
   const text = JSON.stringify({ event, args });
   const length = Buffer.byteLength(text);
   const start = length < 126 ? 2 : length < 65_536 ? 4 : 10;

@@ -5,12 +5,12 @@ import type { ServerRecord } from '../../store/types.ts';
 import type { ConsoleEvents, ConsoleSource, GameProvider } from '../providers/types.ts';
 import { createChannel, systemClock } from './channel.ts';
 import type { Cancel, Channel, Clock } from './channel.ts';
-import { createSession, toClientText } from './stream.ts';
-import type { Session, StreamGrant, StreamRequest, StreamServices } from './stream.ts';
+import { createStream, toClientText } from './stream.ts';
+import type { ConsoleStream, StreamGrant, StreamRequest, StreamServices } from './stream.ts';
 
 /** Dependencies of the relay. */
 export interface RelayDependencies extends StreamServices {
-  /** Follows the console of a server. Viewers read its errors if they are safe for clients. */
+  /** Opens the console of a server. Viewers see the message of a thrown Problem. */
   readonly openSource: (server: ServerName, events: ConsoleEvents, isResumed: boolean) => Promise<ConsoleSource>;
   readonly limits?: Partial<typeof defaultLimits>;
   readonly clock?: Clock;
@@ -18,20 +18,19 @@ export interface RelayDependencies extends StreamServices {
 }
 
 /**
- * The connections of this process, those of one client without a valid token, and the streams of one API key. After a
- * restart all viewers of a customer's site may reconnect within a second, perhaps from one address. Each needs about 20
- * KB until its token is verified (at most 10 s); a viewer that does not read needs up to 128 KiB more. So all need at
- * most 750 MB.
+ * The maximum streams of this process, of one client without a valid token, and of one API key. After a restart, all
+ * viewers of a customer's site may reconnect within a second, perhaps from one address. A stream needs about 20 KB; the
+ * socket buffer of a stalled viewer adds up to 128 KiB. All streams together need at most 750 MB.
  */
 const defaultLimits = { connections: 5000, unauthenticated: 2000, viewersPerKey: 2000 };
 
-/** Streams of a revoked key, or of an old secret, must be closed within 5 s, which leaves 3 s for a slow store. */
+/** Streams of a revoked key must close within 5 s; this leaves 3 s for a slow store. */
 const checkMs = 2000;
-/** How long streams stay open while the store does not respond: enough for its restart. */
+/** Streams stay open this long while the store is unreachable: enough for its restart. */
 const graceMs = 30_000;
 
-/** What a check decides: the access of a secret of a key to a server. */
-const toName = ({ server, keyId, secretHash }: StreamGrant): string => `${server} ${keyId} ${secretHash}`;
+/** The key of a shared access check. */
+const toCheckKey = ({ server, keyId, secretHash }: StreamGrant): string => `${server} ${keyId} ${secretHash}`;
 
 /** Relays the consoles of game servers to clients. */
 export type Relay = ReturnType<typeof createRelay>;
@@ -41,16 +40,16 @@ export function createRelay(dependencies: RelayDependencies) {
   const { openSource, checkAccess, onFailure, clock = systemClock, random = Math.random } = dependencies;
   const limits = { ...defaultLimits, ...dependencies.limits };
   const channels = new Map<ServerName, Channel>();
-  const sessions = new Set<Session>();
-  /** When the oldest check of a stream without a result started, and the streams that are checked now. */
-  const uncheckedSince = new WeakMap<Session, number>();
-  const checking = new Set<Session>();
+  const streams = new Set<ConsoleStream>();
+  /** When the oldest unanswered check of a stream started. */
+  const uncheckedSince = new WeakMap<ConsoleStream, number>();
+  const checking = new Set<ConsoleStream>();
   let cancelSweep: Cancel | undefined;
-  /** Whether this sweep has reported a failure of the store: one line is enough for a thousand keys. */
+  /** A failing store is logged once a sweep, not once a key. */
   let isReported = false;
   let isClosed = false;
 
-  const count = (isCounted: (session: Session) => boolean): number => [...sessions].filter(isCounted).length;
+  const count = (isCounted: (stream: ConsoleStream) => boolean): number => [...streams].filter(isCounted).length;
   const openChannel = (server: ServerName): Channel => {
     const channel = createChannel({
       open: (events, isResumed) => openSource(server, events, isResumed),
@@ -65,43 +64,43 @@ export function createRelay(dependencies: RelayDependencies) {
     channels.set(server, channel);
     return channel;
   };
-  /** Checks streams of one secret and server, with one query. */
-  const check = async (viewers: readonly Session[]): Promise<void> => {
-    const grants = viewers.map(({ grant }) => grant()!);
+  /** Checks the streams of one secret and server with one query. */
+  const check = async (group: readonly ConsoleStream[]): Promise<void> => {
+    const grants = group.map(({ grant }) => grant()!);
     const claim = grants.find(({ mode }) => mode === 'read_write') ?? grants[0]!;
-    for (const viewer of viewers) checking.add(viewer);
+    for (const stream of group) checking.add(stream);
     try {
       const access = await checkAccess(claim);
-      for (const viewer of viewers) {
-        uncheckedSince.delete(viewer);
-        // In between, the stream may have been renewed with another secret.
-        if (viewer.grant()!.secretHash === claim.secretHash) viewer.onAccess(access);
+      for (const stream of group) {
+        uncheckedSince.delete(stream);
+        // Meanwhile, the stream may have been renewed with another secret.
+        if (stream.grant()!.secretHash === claim.secretHash) stream.onAccess(access);
       }
     } catch (error) {
       if (!isReported) onFailure('the access of open console streams could not be checked', error);
       isReported = true;
     } finally {
-      for (const viewer of viewers) checking.delete(viewer);
+      for (const stream of group) checking.delete(stream);
     }
   };
   const sweep = (): void => {
     cancelSweep = clock.after(checkMs, sweep);
     isReported = false;
-    const due: Session[] = [];
-    for (const viewer of [...sessions].filter(({ grant }) => grant())) {
-      const since = uncheckedSince.get(viewer) ?? clock.now();
-      uncheckedSince.set(viewer, since);
-      if (clock.now() - since >= graceMs) viewer.onAccess('unknown');
-      else if (!checking.has(viewer)) due.push(viewer);
+    const due: ConsoleStream[] = [];
+    for (const stream of [...streams].filter(({ grant }) => grant())) {
+      const since = uncheckedSince.get(stream) ?? clock.now();
+      uncheckedSince.set(stream, since);
+      if (clock.now() - since >= graceMs) stream.onAccess('unknown');
+      else if (!checking.has(stream)) due.push(stream);
     }
-    for (const viewers of Map.groupBy(due, ({ grant }) => toName(grant()!)).values()) void check(viewers);
+    for (const group of Map.groupBy(due, ({ grant }) => toCheckKey(grant()!)).values()) void check(group);
   };
   return {
     admits: ({ client: { key } }: StreamRequest): boolean =>
-      sessions.size < limits.connections &&
+      streams.size < limits.connections &&
       count(({ request, grant }) => request.client.key === key && !grant()) < limits.unauthenticated,
-    connect(websocket: WebSocket, socket: Duplex, server: ServerName, request: StreamRequest): Session {
-      const session = createSession({
+    connect(websocket: WebSocket, socket: Duplex, server: ServerName, request: StreamRequest): ConsoleStream {
+      const stream = createStream({
         ...dependencies,
         websocket,
         socket,
@@ -111,28 +110,28 @@ export function createRelay(dependencies: RelayDependencies) {
         hasRoom: (keyId) => count(({ grant }) => grant()?.keyId === keyId) < limits.viewersPerKey,
         join: (sink) => (channels.get(server) ?? openChannel(server)).join(sink),
         ended() {
-          sessions.delete(session);
-          if (sessions.size > 0) return;
+          streams.delete(stream);
+          if (streams.size > 0) return;
           cancelSweep?.();
           cancelSweep = undefined;
         },
       });
-      sessions.add(session);
+      streams.add(stream);
       cancelSweep ??= clock.after(checkMs, sweep);
-      if (isClosed) session.shutDown();
-      return session;
+      if (isClosed) stream.shutDown();
+      return stream;
     },
-    /** The last 150 lines of a console that has viewers; else empty. */
+    /** Lists the last 150 lines of a console; empty without viewers. */
     history: (server: ServerName): string[] => channels.get(server)?.history() ?? [],
     stats: () => ({
-      connections: sessions.size,
+      connections: streams.size,
       viewers: count(({ grant }) => grant() !== undefined),
       upstreams: [...channels.values()].filter(({ hasUpstream }) => hasUpstream()).length,
     }),
-    /** Closes all streams with 1012, so that clients reconnect to another instance or the next process. */
+    /** Closes all streams with 1012: clients reconnect to another instance or the next process. */
     close(): void {
       isClosed = true;
-      for (const session of sessions) session.shutDown();
+      for (const stream of streams) stream.shutDown();
       for (const channel of channels.values()) channel.close();
     },
   };
@@ -140,7 +139,7 @@ export function createRelay(dependencies: RelayDependencies) {
 
 const recordCheckMs = 5000;
 
-/** Follows a console until the record of its server changes: its former customer must not see it any more. */
+/** Opens a console, and ends it when the record of its server changes. */
 export async function openConsoleSource(
   servers: {
     find(kind: 'game', server: ServerName): Promise<{ readonly record: ServerRecord; readonly provider: GameProvider }>;
@@ -152,6 +151,7 @@ export async function openConsoleSource(
 ): Promise<ConsoleSource> {
   const { record, provider } = await servers.find('game', server);
   const check = async (): Promise<void> => {
+    // A former customer must not see the console.
     if (await servers.isCurrent(record)) return;
     source.close();
     ended('the server has moved');

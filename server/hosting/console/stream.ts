@@ -13,24 +13,24 @@ import type { Access, CheckAccess, ConsoleClaim } from '../../keys/authorize.ts'
 import { Problem } from '../../problem.ts';
 import type { Store, StreamTokenRecord } from '../../store/types.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
-import { offline } from '../../upstream/client.ts';
+import { offline, parseJson } from '../../upstream/client.ts';
 import type { Cancel, Clock, Viewing } from './channel.ts';
 import { toFrame } from './output.ts';
 import type { FrameSink } from './output.ts';
 
-/** A verified claim with its validity in milliseconds since 1970. */
+/** A verified claim and its validity, in milliseconds since 1970. */
 export type StreamGrant = ConsoleClaim & Pick<StreamTokenRecord, 'issuedAt' | 'expiresAt'>;
 
-/** The length of a token: 256 bits in base64url. */
+/** 256 bits in base64url. */
 export const tokenLength = 43;
 
-const isWholeToken = (token: unknown): token is string =>
+const isWellFormed = (token: unknown): token is string =>
   typeof token === 'string' && token.length === tokenLength && /^[\w-]+$/.test(token);
 
 /** Issues and verifies the tokens of console streams. */
 export type StreamTokens = ReturnType<typeof createStreamTokens>;
 
-/** Creates {@link StreamTokens}: random texts, of which only a hash is stored, for all instances. */
+/** Creates {@link StreamTokens}: random texts whose hashes are in the store. */
 export function createStreamTokens(options: {
   readonly store: Store['streamTokens'];
   readonly ttlSeconds: number;
@@ -45,64 +45,62 @@ export function createStreamTokens(options: {
       await store.add({ ...claim, tokenHash: hash('sha256', token), issuedAt, expiresAt });
       return token;
     },
-    /** Verifies a token; `expired` means that it was once valid. */
     async verify(token: unknown): Promise<StreamGrant | 'expired' | 'invalid'> {
-      // Anything else is refused without a query.
-      const found = isWholeToken(token) ? await store.find(hash('sha256', token)) : undefined;
+      // Malformed tokens cost no query.
+      const found = isWellFormed(token) ? await store.find(hash('sha256', token)) : undefined;
       if (!found) return 'invalid';
       return clock.now() < found.expiresAt ? found : 'expired';
     },
   };
 }
 
-/** The request that opened a stream; rate limits count by the key of its client. */
+/** The request that opened a stream. Rate limits use the key of its client. */
 export interface StreamRequest {
   readonly id: string;
   readonly client: { readonly address: string; readonly key: string };
 }
 
-/** A console command from a stream, with the id of the request that opened it. */
+/** A console command, with the id of the request that opened its stream. */
 export interface StreamCommand extends Pick<Caller, 'server' | 'keyId' | 'secretHash' | 'requestId' | 'ip'> {
   readonly command: string;
 }
 
-/** What all streams use. */
+/** Shared dependencies of all streams. */
 export interface StreamServices {
   readonly tokens: StreamTokens;
   readonly checkAccess: CheckAccess;
-  /** Sends a validated command of a key whose access was just checked; applies limits and auditing. */
+  /** Sends a validated command of an authorized key; applies limits and auditing. */
   readonly sendCommand: (command: StreamCommand) => Promise<void>;
-  /** Called with failures of ours or the provider's, for the log. */
+  /** Logs a failure of this service or of the provider. */
   readonly onFailure: (message: string, error: unknown) => void;
 }
 
-interface SessionOptions extends StreamServices {
+interface StreamOptions extends StreamServices {
   readonly websocket: WebSocket;
   readonly socket: Duplex;
   readonly server: ServerName;
   readonly request: StreamRequest;
   readonly clock: Clock;
   readonly hasRoom: (keyId: string) => boolean;
-  /** Follows the console. */
   readonly join: (sink: FrameSink) => Viewing;
   readonly ended: () => void;
 }
 
-/** One client's stream. */
-export type Session = ReturnType<typeof createSession>;
+/** The console stream of one client. */
+export type ConsoleStream = ReturnType<typeof createStream>;
 
-/** The payload of our pings, so that their pongs do not count as messages of the client. */
+/** The payload of our pings; pongs that echo it do not count as messages of the client. */
 export const pingData = Buffer.from('console stream');
 
-/** The rate limit of messages, far above typing and the messages after a reconnect. */
+/** The rate limit of messages, far above typing and reconnecting. */
 const messageRate = { rps: 5, burst: 20 };
 
-/** The frames beyond the rate limit after which the stream is closed, and the refused tokens. */
+/** Close the stream after this many dropped frames or refused tokens. */
 const maxRefused = 1000;
 const maxBadTokens = 5;
-/** The maximum number of queued messages, each of at most 16 KiB. */
+/** The maximum number of waiting messages, each of at most 16 KiB. */
 const maxWaiting = 32;
-/** The limit of buffered replies, which only a client reaches that sends messages and does not read. */
+/** The limit of buffered replies, reached only by clients that send but do not read. */
 const maxBuffered = 1024 * 1024;
 const maxEventLength = 64;
 
@@ -110,16 +108,16 @@ const malformed = 'A message must be a JSON text of the form {"event": "...", "a
 const noCommand =
   'A command has 1 to 1,024 characters, one of them visible, and no control characters; a reference has 1 to 64';
 
-/** Creates the session of a new connection, which lasts until its client leaves or it is ended with a close code. */
-export function createSession(options: SessionOptions) {
+/** Creates the stream of a new connection. */
+export function createStream(options: StreamOptions) {
   const { websocket, socket, server, request, clock, tokens, checkAccess } = options;
   let phase: 'unauthenticated' | 'live' | 'expired' | 'ended' = 'unauthenticated';
-  /** The last accepted token, also after the end. */
+  /** The last accepted token. Kept after the end, for the log. */
   let grant: StreamGrant | undefined;
-  /** The current access of the key, which may be less than that of the token. */
+  /** The current access of the key; the token may allow more. */
   let access: Access = 'read_only';
   let viewing: Viewing | undefined;
-  /** Refused tokens since the last valid one. */
+  /** Refused tokens since the last valid token. */
   let badTokens = 0;
   let historyAt = -Infinity;
   let statsAt = -Infinity;
@@ -130,11 +128,11 @@ export function createSession(options: SessionOptions) {
   const isEnded = (): boolean => phase === 'ended';
   const hasOutput = (): boolean => phase === 'live';
   const mayWrite = (): boolean => hasOutput() && grant?.mode === 'read_write' && access === 'ok';
-  /** Bypasses ws, which writes its own frames in one piece too, so that frames never interleave. */
+  /** Bypasses ws. Frames never interleave, because ws also writes each frame in one piece. */
   const send = (frames: Buffer): void => {
     if (websocket.readyState === websocket.OPEN && socket.writable) socket.write(frames);
   };
-  const reply = <Event extends ServiceEvent>(event: Event, ...args: ArgumentsOf<Event>): void => {
+  const reply = <Name extends ServiceEvent>(event: Name, ...args: ArgumentsOf<Name>): void => {
     if (websocket.bufferedAmount > maxBuffered) websocket.terminate();
     else send(toFrame(event, ...args));
   };
@@ -211,12 +209,12 @@ export function createSession(options: SessionOptions) {
     historyAt = now;
     viewing!.sendHistory();
   };
-  /** An early request waits: a client that asks every two seconds is sometimes some milliseconds early. */
+  /** Delays early requests instead of refusing them: the timers of clients drift by a few ms. */
   const requestStats = (now: number): void => {
     if (isStatsWanted) return;
     isStatsWanted = true;
     const early = statsAt + streamLimits.statsSeconds * 1000 - now;
-    // Not awaited, so that a slow provider does not delay the renewal of a token.
+    // Not awaited: a slow provider must not delay the renewal of a token.
     if (early > 0) cancelStats = clock.after(early, () => void sendStats());
     else void sendStats();
   };
@@ -228,7 +226,7 @@ export function createSession(options: SessionOptions) {
     reply('stats', JSON.stringify(stats));
   };
 
-  /** Answers a command that is not sent: by its reference if it has one, else in words. */
+  /** Refuses a command: by its reference, or in words if it has none. */
   const refuseCommand = (reference: string | undefined, code: CommandRefusal, words?: string): void => {
     if (reference !== undefined) reply('command refused', reference, code);
     else if (words !== undefined) reply('daemon error', words);
@@ -237,7 +235,7 @@ export function createSession(options: SessionOptions) {
     reply('permission denied', 'send command');
     refuseCommand(reference, 'not_permitted');
   };
-  /** Each command checks the key again, so a revoked key is rejected at once, not within 2 s. */
+  /** Checks the key again before each command: the periodic check may be 2 s old. */
   const runCommand = async (command: string, reference: string | undefined): Promise<void> => {
     if (isEnded()) return;
     try {
@@ -262,7 +260,7 @@ export function createSession(options: SessionOptions) {
   };
   const onError = (error: unknown): void => reply('daemon error', describe(error));
   const messages = pLimit(1);
-  /** Commands wait in their own queue, so that a slow provider does not delay the renewal of a token. */
+  /** Commands have a queue of their own: a slow provider must not delay the renewal of a token. */
   const commands = pLimit(1);
   const countWaiting = (): number =>
     messages.pendingCount + messages.activeCount + commands.pendingCount + commands.activeCount;
@@ -280,16 +278,16 @@ export function createSession(options: SessionOptions) {
     else requestStats(message.now);
   };
 
-  /** Says that a message was dropped. A command with a reference always has an answer by it. */
+  /** Drops a message. A command with a reference always gets an answer. */
   const drop = (message: ClientMessage | undefined, words?: string): void => {
     refuseCommand(message?.type === 'send command' ? message.reference : undefined, 'rate_limited', words);
   };
   const bucket = createTokenBucket(messageRate, () => clock.now());
-  /** Frames beyond the rate limit since the bucket was last full. */
+  /** Frames dropped since the bucket was last full. */
   let refused = 0;
   const isWithinRate = (message?: ClientMessage): boolean => {
     const { allowed, left } = bucket.consume('');
-    // The bucket was full before this frame.
+    // The bucket was full when this frame arrived.
     if (left === messageRate.burst - 1) refused = 0;
     if (allowed) return true;
     refused += 1;
@@ -316,9 +314,9 @@ export function createSession(options: SessionOptions) {
   waitUntil(clock.now() + streamLimits.authSeconds * 1000, () => end('unauthenticated', 'no token came in time'));
   return {
     request,
-    /** The last accepted token; undefined before the first one. */
+    /** Returns the last accepted token. */
     grant: (): StreamGrant | undefined => grant,
-    /** Called with the current access of the key; `unknown` if it could not be checked for too long. */
+    /** Applies the current access of the key; `unknown` if the checks failed for too long. */
     onAccess,
     shutDown: (): void => end('restart', 'service restart'),
   };
@@ -327,26 +325,23 @@ export function createSession(options: SessionOptions) {
 function describeToken(token: unknown): string {
   if (typeof token === 'string' && token.startsWith('hk_'))
     return 'This is an API key: send the token that came with the address';
-  return isWholeToken(token) ? 'The token is not known' : 'This is not a whole token';
+  return isWellFormed(token) ? 'The token is not known' : 'Malformed token';
 }
 
 type ClientMessage =
   | { readonly type: 'auth'; readonly token: unknown }
   | { readonly type: 'send logs' | 'send stats'; readonly now: number }
-  /** The command is undefined if it or its reference is invalid. Any reference is answered as it came. */
+  /** `command` is undefined if the command or its reference is invalid. `reference` is returned unchanged. */
   | { readonly type: 'send command'; readonly command: string | undefined; readonly reference: string | undefined }
   | { readonly type: 'unknown'; readonly event: string };
 
+/** A client's message; clients of panels send `[null]` for no arguments. */
 const Message = z.object({ event: z.string(), args: z.array(z.unknown()).default([]) });
 
-/** Parses a text frame; undefined if it is not a message. Clients of panels send `[null]` for no arguments. */
+/** Parses a text frame; undefined if malformed. */
 export function parseMessage(text: string, now: number): ClientMessage | undefined {
-  let message: z.output<typeof Message>;
-  try {
-    message = Message.parse(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+  const message = parseJson(text, Message);
+  if (!message) return undefined;
   const { event, args } = message;
   const type = event as ClientEvent;
   if (type === 'auth') return { type, token: args[0] };
@@ -362,12 +357,12 @@ function toCommand(args: readonly unknown[]) {
   return { command: isValid ? data : undefined, reference: typeof reference === 'string' ? reference : undefined };
 }
 
-/** The text of an error for clients: only that of a {@link Problem} was written for them. */
+/** Returns the message of a {@link Problem}, and a general text for other errors. */
 export function toClientText(error: unknown): string {
   return error instanceof Problem ? error.message : problems.internal_error.message;
 }
 
-/** Errors of a key or server that may not send commands. */
+/** Errors that mean: this key may not send commands to this server. */
 const denials = new Set<string>(['unauthorized', 'forbidden', 'insufficient_scope', 'provider_permission_denied']);
 
 function toRefusalCode(error: unknown): CommandRefusal {

@@ -37,14 +37,14 @@ interface UpgradeOptions {
   readonly relay: Relay;
   readonly requests: Requests;
   readonly log: Logger;
-  /** The interval of pings; a connection without traffic until the next ping is closed. */
+  /** The interval of pings. A connection without traffic between two pings is closed. */
   readonly pingSeconds?: number;
 }
 
 /** Handles websocket upgrades. */
 export type UpgradeHandler = ReturnType<typeof createUpgradeHandler>;
 
-/** The longest message is an escaped command. The types of ws lack the last two options; the session limits pings. */
+/** `maxPayload` fits an escaped command. The types of ws lack the last two options; streams limit pings themselves. */
 const serverOptions = {
   noServer: true,
   handleProtocols: () => false as const,
@@ -54,21 +54,19 @@ const serverOptions = {
   maxPendingAutoPongs: 0,
 };
 
-/** The target of a stream, also in absolute form, which servers must accept (RFC 9112 3.2.2). */
+/** The target of a stream, also in absolute form (RFC 9112 3.2.2). */
 const streamTarget = /^(?:[A-Za-z]+:\/\/[^/?#]*)?\/v1\/hosting\/game\/console\/([^/?#]+)\/stream(?:\?|$)/;
 
-/**
- * Creates the websocket endpoint. It allows any Origin: the token in the first message is the only credential, so a
- * foreign page gains nothing from a visitor's browser. Refusals are plain HTTP responses.
- */
+/** Creates the websocket endpoint. */
 export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }: UpgradeOptions) {
+  // Any Origin is allowed: the only credential is the token in the first message, not a cookie of a visitor's browser.
   const websockets = new WebSocketServer(serverOptions);
   websockets.on('headers', (headers, request) => {
     headers.push(`X-Request-Id: ${requests.begin(request).id}`, 'X-Content-Type-Options: nosniff');
   });
   // Without this listener, ws would answer in another format.
   websockets.on('wsClientError', (_error, socket, request) => {
-    refuse(requests.begin(request), socket, notAHandshake());
+    refuseUpgrade(requests.begin(request), socket, notAHandshake());
   });
 
   const open = (
@@ -79,7 +77,7 @@ export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }:
   ): void => {
     answeredRequests.publish({ route: streamRoute.endpoint.path, method: 'GET', status: 101 });
     const openedAt = performance.now();
-    const session = relay.connect(websocket, socket, server, { id, client });
+    const stream = relay.connect(websocket, socket, server, { id, client });
     let isAlive = true;
     const pings = setInterval(() => {
       if (!isAlive) return websocket.terminate();
@@ -92,11 +90,11 @@ export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }:
     websocket.on('close', (code) => {
       clearInterval(pings);
       const seconds = Math.round((performance.now() - openedAt) / 100) / 10;
-      const line = { id, trace_id: trace?.id, ip: client.address, server, key: session.grant()?.keyId, code, seconds };
+      const line = { id, trace_id: trace?.id, ip: client.address, server, key: stream.grant()?.keyId, code, seconds };
       log.info(line, 'console stream closed');
     });
   };
-  /** Returns the server of an upgrade request; throws a Problem if it must be refused. */
+  /** Returns the server of an upgrade request, or throws a Problem. */
   const admit = (context: RequestContext): ServerName => {
     const { request } = context;
     assertAllowed(context, requests.consume(context));
@@ -105,18 +103,18 @@ export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }:
     const { data: server } = ServerName.safeParse(`game:${id}`);
     if (!server || request.method !== 'GET') throw new Problem('not_found');
     if (!relay.admits(context)) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': '1' } });
-    // RFC 6455 4.2.1; checked here, since ws also accepts version 8.
+    // RFC 6455 4.2.1; ws would also accept version 8.
     const { 'sec-websocket-version': version, 'sec-websocket-key': key = '' } = request.headers;
     if (version === '13' && /^[+/0-9A-Za-z]{22}==$/.test(key)) return server;
     throw notAHandshake();
   };
-  const refuse = (context: RequestContext, socket: Duplex, error: unknown): void => {
+  const refuseUpgrade = (context: RequestContext, socket: Duplex, error: unknown): void => {
     const { id, trace, client, request, limits } = context;
     const { method } = request;
     const { status, text } = renderRawError(error, id, limits);
     socket.once('finish', () => socket.destroy());
     socket.end(text);
-    // Without the query, which may hold a misplaced token.
+    // The query may hold a misplaced token.
     const url = request.url?.split('?', 1)[0]?.slice(0, 256);
     const line = { id, trace_id: trace?.id, ip: client.address, method, url, status };
     const route = streamTarget.test(request.url!) ? streamRoute.endpoint.path : undefined;
@@ -130,28 +128,28 @@ export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }:
     try {
       server = admit(context);
     } catch (error) {
-      return refuse(context, socket, error);
+      return refuseUpgrade(context, socket, error);
     }
     websockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, socket, server, context));
   };
   return {
     attach(server: Server): void {
       server.on('upgrade', (request, socket, head) => {
-        // Until ws adds its listeners, a connection reset would be an uncaught exception.
+        // Before ws adds its listeners, a connection reset would be an uncaught exception.
         socket.on('error', () => socket.destroy());
         try {
           serve(request, socket, head);
         } catch (error) {
-          // The handshake may already be answered, so no response is sent.
+          // Send no response: the handshake may already be answered.
           socket.destroy();
           log.error({ err: error }, 'upgrade failed');
         }
       });
     },
-    /** Closes all streams with 1012, and terminates those that do not answer. */
+    /** Closes all streams with 1012. */
     async close(): Promise<void> {
       relay.close();
-      // ws terminates a stream whose client does not answer the close frame.
+      // ws terminates the streams of clients that do not answer the close frame.
       const { clients } = websockets;
       await Promise.all([...clients].map((websocket) => new Promise((resolve) => websocket.once('close', resolve))));
     },

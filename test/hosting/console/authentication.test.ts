@@ -2,15 +2,15 @@ import { expect, test } from 'vitest';
 import { tokenLength } from '../../../server/hosting/console/stream.ts';
 import { createTestRelay } from './harness.ts';
 
-const notWhole = 'This is not a whole token';
+const malformed = 'Malformed token';
 
 test.for<[string, unknown, string]>([
-  ['is missing', undefined, notWhole],
-  ['is not text', { toString: 'x' }, notWhole],
-  ['is empty', '', notWhole],
+  ['is missing', undefined, malformed],
+  ['is not text', { toString: 'x' }, malformed],
+  ['is empty', '', malformed],
   ['is made up', 'A'.repeat(tokenLength), 'The token is not known'],
   ['is an API key', 'hk_AbCdEfGhIj01_something', 'This is an API key: send the token that came with the address'],
-  ['is too long', 'A'.repeat(10_000), notWhole],
+  ['is too long', 'A'.repeat(10_000), malformed],
 ])('a token that %s is a jwt error and opens no stream', async ([, token, reason]) => {
   const relay = await createTestRelay();
   const client = await relay.connect();
