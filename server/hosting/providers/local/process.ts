@@ -22,19 +22,19 @@ import type { ConsoleEvents, GameState, PowerAction, PowerState } from '../types
 import { readUsage } from './groups.ts';
 import type { GroupsLock } from './groups.ts';
 
-/** The environment variables that a server inherits: never our settings, which hold credentials. */
+/** Inherited environment variables. Our settings are not among them: they hold credentials. */
 const inherited = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
 
 const refPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
-/** The settings of local servers by `ref`; paths are relative to a folder. */
+/** Creates the schema of local servers by `ref`, with paths relative to a folder. */
 export function localSettings(folder: string, environment: Environment) {
   const base = Object.fromEntries(
     inherited.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])),
   );
   const server = z.strictObject({
     kind: z.enum(['game', 'vps']),
-    /** The program and its arguments, run without a shell. */
+    /** The program and its arguments; no shell is used. */
     command: z.array(z.string().min(1, 'must not be empty')).min(1, 'must name a program'),
     cwd: z
       .string()
@@ -55,17 +55,17 @@ export function localSettings(folder: string, environment: Environment) {
   });
 }
 
-/** The settings with defaults applied. */
+/** Settings with defaults applied. */
 export type LocalSettings = z.infer<ReturnType<typeof localSettings>>;
 
 /** The settings of one local server. */
 export type LocalServer = LocalSettings['servers'][string];
 
 const checkIntervalMs = 25;
-/** After a SIGKILL, processes left for longer are never reaped, as in a container without init. */
+/** Do not wait longer for killed processes to be reaped: a container without init never reaps them. */
 const reapMs = 500;
 
-/** Creates a local server, a process with its descendants, that is offline. It holds the lock until its output is read. */
+/** Creates a local server, a process group, which is offline at first. */
 export function createLocalProcess(options: {
   readonly name: string;
   readonly server: LocalServer;
@@ -78,9 +78,9 @@ export function createLocalProcess(options: {
   const output = createOutput(logFile, log, watchers);
   let status: GameState = 'offline';
   let starting: Promise<void> | undefined;
-  /** From the start until the output is read. */
+  /** Pending from the start until all output is read. */
   let life: Promise<void> | undefined;
-  /** Undefined as soon as it is gone, since its ID may be another group's then. */
+  /** Undefined as soon as the group is gone: its ID may be reused. */
   let group: Awaited<ReturnType<typeof spawnGroup>> | undefined;
   let isEnding = false;
   let startsAgain = false;
@@ -118,7 +118,7 @@ export function createLocalProcess(options: {
   const live = async (current: NonNullable<typeof group>): Promise<void> => {
     await current.exited;
     while (current.signal(0) && performance.now() - killedAt < reapMs) {
-      // The process has left others of its group.
+      // The process has ended, but others of its group have not.
       if (!isEnding) terminate();
       await sleep(checkIntervalMs);
     }
@@ -130,7 +130,7 @@ export function createLocalProcess(options: {
     life = undefined;
     show('offline');
     if (!startsAgain) return;
-    start().catch((error: unknown) => log.error({ err: error }, 'a local server cannot be started again'));
+    start().catch((error: unknown) => log.error({ err: error }, 'a local server cannot be restarted'));
   };
   const terminate = (): void => {
     isEnding = true;
@@ -144,7 +144,7 @@ export function createLocalProcess(options: {
     clearTimeout(grace);
     group?.signal('SIGKILL');
   };
-  /** Runs an action; awaits a start, but no end. `restart` sends SIGTERM, `reset` SIGKILL. Throws a ProviderError. */
+  /** Runs an action; awaits a start, but not an end. `restart` sends SIGTERM, `reset` SIGKILL. */
   const power = async (action: PowerAction): Promise<void> => {
     const starts = action !== 'stop' && action !== 'kill';
     if (starting && (action === 'start' || action === 'restart')) return await starting;
@@ -169,7 +169,7 @@ export function createLocalProcess(options: {
   return {
     kind: server.kind,
     power,
-    /** The power state; `unknown` if another instance runs the server. */
+    /** Returns the power state; `unknown` if another instance runs the server. */
     state: (): PowerState => (status === 'offline' && lock.isTaken(name) ? 'unknown' : status),
     usage: async (): Promise<ConsoleStats> =>
       group ? await readUsage(group.id) : { ...unknownStats, cpu: 0, memory_bytes: 0 },
@@ -177,7 +177,7 @@ export function createLocalProcess(options: {
       if (!group || isEnding) throw toRefusal('the local server is not running', offline);
       await group.write(line);
     },
-    /** Emits the newest lines and the status, and then what follows. In one step, so that no line is lost. */
+    /** Emits the recent lines, the status, and then all events. One synchronous step: no line is lost. */
     watch(events: ConsoleEvents): void {
       for (const line of output.recent) events.line(line);
       events.status(status);
@@ -185,17 +185,17 @@ export function createLocalProcess(options: {
       watchers.add(events);
     },
     unwatch: (events: ConsoleEvents) => watchers.delete(events),
-    /** Reads the end of a log file of the server, or of its output. */
+    /** Reads the end of a file of the server, or of the log of its output. */
     latestLog: (file: string | null): Promise<string | undefined> =>
       file === null ? output.readEnd() : readServerFile(server.cwd, resolve(server.cwd, file)),
     close: (): Promise<void> => (closed ??= close()),
   };
 }
 
-/** The timeout of a write, and of reading the output after the end. */
+/** The timeout of a write, and of the last output. */
 const ioTimeoutMs = 1000;
 
-/** Spawns a process group, so that signals reach all its processes, but Ctrl-C of the terminal does not. */
+/** Spawns a process group: signals reach all its processes, but Ctrl-C of the terminal does not. */
 async function spawnGroup(program: LocalServer, output: ReturnType<typeof createOutput>, log: Logger) {
   const { command, cwd, env, grace_seconds: graceSeconds } = program;
   const [file = '', ...args] = command;
@@ -209,14 +209,14 @@ async function spawnGroup(program: LocalServer, output: ReturnType<typeof create
   const { stdin, stdout, stderr } = child;
   const pid = child.pid!;
   child.on('error', (error) => log.error({ err: error }, 'a local server failed'));
-  // Each write reports its own error.
+  // Reported by the write that fails.
   stdin.on('error', () => undefined);
-  const releaseGuard = guard(pid, graceSeconds, log);
+  const releaseGuard = startGuard(pid, graceSeconds, log);
   const pumps = Promise.all([output.pump(stdout), output.pump(stderr)]);
   return {
     id: pid,
     exited: new Promise((exited) => child.once('exit', exited)),
-    /** Sends a signal to the group; 0 only checks whether it exists. False if it does not. */
+    /** Sends a signal to the group, or checks it with 0; false if the group does not exist. */
     signal(name: 'SIGTERM' | 'SIGKILL' | 0): boolean {
       try {
         return process.kill(-pid, name);
@@ -226,7 +226,7 @@ async function spawnGroup(program: LocalServer, output: ReturnType<typeof create
     },
     async write(line: string): Promise<void> {
       if (!stdin.writable) throw toRefusal('the local server has closed its input', offline);
-      // Unread input would accumulate in memory.
+      // Unread input would fill the memory.
       if (stdin.writableLength > 0) throw toRefusal('the local server does not read its input');
       const { promise, resolve: written, reject } = Promise.withResolvers<void>();
       stdin.write(`${line}\n`, (error) => (error ? reject(toFailure(error)) : written()));
@@ -234,7 +234,7 @@ async function spawnGroup(program: LocalServer, output: ReturnType<typeof create
         throw toFailure(new Error('the local server does not read its input'));
       });
     },
-    /** Reads the rest of the output after the group has ended, and closes its pipes. */
+    /** Reads the last output after the end of the group, and closes the pipes. */
     async release(): Promise<void> {
       releaseGuard();
       await withTimeout(pumps, ioTimeoutMs, () => undefined);
@@ -246,7 +246,7 @@ async function spawnGroup(program: LocalServer, output: ReturnType<typeof create
 const toFailure = (cause: unknown): ProviderError =>
   new ProviderError(problems.provider_error.message, { outcome: 'unknown', cause });
 
-/** Ends a group when stdin closes without a line, as after a SIGKILL of the parent. A shell is everywhere and small. */
+/** Ends a group when stdin closes without a line, as after a SIGKILL of this process. */
 const guardScript = `
 trap '' HUP INT QUIT TERM
 read -r line && exit 0
@@ -255,9 +255,9 @@ sleep "$2"
 kill -s KILL -- "-$1"
 `;
 
-/** Ends a group when this process ends, even by SIGKILL. Returns the function that stops this. */
-function guard(group: number, graceSeconds: number, log: Logger): () => void {
-  // Detached, so that signals of the terminal do not reach it.
+/** Starts a shell that ends a group after this process, even after a SIGKILL. Returns the function that stops it. */
+function startGuard(group: number, graceSeconds: number, log: Logger): () => void {
+  // Detached: signals of the terminal do not reach the shell.
   const shell = spawn('/bin/sh', ['-c', guardScript, 'guard', String(group), String(Math.ceil(graceSeconds))], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -271,21 +271,21 @@ function guard(group: number, graceSeconds: number, log: Logger): () => void {
   return () => void shell.stdin.end('release\n');
 }
 
-/** The lines for a new reader, as in Wings (websocket_log_count). */
+/** The backlog for a new reader, as in Wings (websocket_log_count). */
 const maxLines = 150;
 const maxLineLength = 64 * 1024;
 const maxFileBytes = 4 * 1024 * 1024;
-/** The rate limit of Wings; a faster server is slowed down, and loses no lines. */
+/** The rate limit of Wings. A faster server is slowed down; no lines are lost. */
 const linesPerMs = 20;
 
-/** Creates the output of a server, for its watchers; it appends to a log, which is rotated when it is full. */
+/** Creates the output of a server: emits its lines to watchers, and appends them to a rotated log. */
 function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEvents>) {
   const previous = `${file}.1`;
   const recent: string[] = [];
-  /** Of the log, once it is known. */
+  /** The size of the log; undefined until the first write. */
   let size: number | undefined;
   let writing = Promise.resolve();
-  /** After an error nothing is written until the server's next start: a full disk must not end the server. */
+  /** After an error, the log is off until the next start: a full disk must not end the server. */
   let isBroken = false;
 
   const write = async (text: string): Promise<void> => {
@@ -310,7 +310,7 @@ function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEv
     }
     recent.splice(0, recent.length - maxLines);
     if (isBroken || lines.length === 0) return;
-    // One after the other, since both streams of the server write to it.
+    // One write at a time: stdout and stderr share the log.
     writing = writing.then(() => write(`${lines.join('\n')}\n`));
     await writing;
   };
@@ -333,7 +333,7 @@ function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEv
           if (lines.length > linesPerMs) await sleep(lines.length / linesPerMs);
         }
       } catch {
-        // The stream was destroyed, since a descendant kept its pipe open.
+        // The stream was destroyed: a descendant kept the pipe open.
       }
       if (rest) await append([rest]);
     },
@@ -345,7 +345,7 @@ function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEv
   };
 }
 
-/** Reads the end of a file in a server's folder, which the server controls: links out of it and FIFOs are ignored. */
+/** Reads the end of a file in the server's folder. Links out of the folder and FIFOs are ignored. */
 async function readServerFile(folder: string, path: string): Promise<string | undefined> {
   try {
     const real = await realpath(path);
@@ -357,9 +357,9 @@ async function readServerFile(folder: string, path: string): Promise<string | un
   }
 }
 
-/** Reads the last bytes of a file: one more than is returned, so that truncation can be detected. */
+/** Reads the last bytes of a file, one more than a log may have: the extra byte shows that it is longer. */
 async function readEnd(path: string): Promise<Buffer | undefined> {
-  // Non-blocking, since opening a FIFO without a writer would block.
+  // Opening a FIFO without a writer would block.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const handle = await openFile(path, flags).catch(() => undefined);
   if (!handle) return undefined;

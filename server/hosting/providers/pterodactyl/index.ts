@@ -8,8 +8,8 @@ import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
 import { toLogEnd } from '../game-log.ts';
 import { assertRef, checkCredential, createStateReader, notAvailable } from '../types.ts';
 import type { CheckResult, Provider, ProviderOptions, ProviderType } from '../types.ts';
-import { WingsState, canWrite, defaultTimings, openSession, resourcesMs } from './session.ts';
-import type { ConsoleTimings, Session } from './session.ts';
+import { WingsState, canWrite, defaultTimings, openPanelSession, resourcesMs } from './session.ts';
+import type { ConsoleTimings, PanelSession } from './session.ts';
 
 /** The settings of a Pterodactyl or Pelican panel. */
 const PterodactylSettings = z.object({
@@ -81,7 +81,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   const rps = (attempts.perWindow * 1000) / timings.windowMs;
   const budget = createBucket({ name: 'panel', rps, burst: attempts.burst });
   /** Open consoles with the refs of their servers. */
-  const sessions = new Map<Session, string>();
+  const sessions = new Map<PanelSession, string>();
   /** The console credential has write access, so consoles stay closed. */
   let readerCanWrite = false;
   let isClosed = false;
@@ -136,7 +136,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
         const consume = () => budget.consume(origin + path);
         const leave = () => sessions.delete(session);
         const panel = { client: reader, path, origin, timings, consume, leave, log: log.child({ ref }), now };
-        const session = openSession({ ...panel, events, isResumed });
+        const session = openPanelSession({ ...panel, events, isResumed });
         sessions.set(session, ref);
         return session;
       },

@@ -11,89 +11,89 @@ import { isLoopback } from '../../../upstream/address.ts';
 import { notAvailable } from '../types.ts';
 import type { ConsoleEvents, GameState, StateReport } from '../types.ts';
 
-/** The timings of a session, in milliseconds. */
+/** The timings of a panel session, in milliseconds. */
 export const defaultTimings = {
   pingMs: 30_000,
   authMs: 15_000,
-  /** The wait before a throttled `auth` is repeated; Wings allows one in 5 s. */
+  /** The delay before a throttled `auth` is repeated. Wings allows one in 5 s. */
   throttleMs: 5500,
-  /** How long the lines after `send logs` take: Wings does not mark their end, but most arrive within a round trip. */
+  /** The wait for the backlog. Wings does not mark its end; most of it arrives within a round trip. */
   loadMs: 500,
   statsMs: 3000,
-  /** How long after an `auth` expiry warnings are ignored: Wings repeats them, and a panel issues few tokens. */
+  /** Ignore expiry warnings this long after an `auth`: Wings repeats them, and panels limit tokens. */
   quietMs: 15_000,
-  /** The window of the panel's rate limit for tokens. */
+  /** The window of the panel's rate limit of tokens. */
   windowMs: 60_000,
 };
 export type ConsoleTimings = Readonly<typeof defaultTimings>;
 
-/** For how long a panel repeats the answer of a node, so that a read sooner would report nothing new. */
+/** The panel caches a node's answer this long; polling faster returns the same data. */
 export const resourcesMs = 20_000;
 
-interface SessionOptions {
+interface PanelSessionOptions {
   readonly client: Client;
   readonly path: string;
-  /** Consumes one of the tokens that the panel issues for the server. Renewals do not ask. */
+  /** Takes from the budget of panel tokens for the server. Not called for renewals. */
   readonly consume: () => RateLimitResult | Promise<RateLimitResult>;
   readonly origin: string;
   readonly timings: ConsoleTimings;
   readonly events: ConsoleEvents;
-  /** Whether buffered lines are not requested, since they cannot be distinguished from new ones. */
+  /** Do not ask for the backlog again: replayed lines look like new ones. */
   readonly isResumed: boolean;
   readonly leave: () => void;
   readonly log: Logger;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
 }
 
-/** One connection to the console of a server. */
-export type Session = ReturnType<typeof openSession>;
+/** One connection to the console of a server in a panel. */
+export type PanelSession = ReturnType<typeof openPanelSession>;
 
-/** A token of the panel, and the socket that it opens. */
-interface Grant {
+/** A token of the panel, and the address of the socket. */
+interface SocketToken {
   readonly url: string;
   readonly token: string;
   readonly lifeMs: number;
 }
 
-/** What is sent to Wings: nothing that needs more than a read-only credential. */
+/** Events sent to Wings. A read-only credential is enough for all of them. */
 type WingsRequest = 'auth' | 'send logs' | 'send stats';
 
 type Timer = 'auth' | 'throttle' | 'renewal' | 'load';
 
-/** Statistics of a running server are not sent on after this time. */
+/** Statistics of a running server are stale after this time. */
 const staleMs = 10_000;
-/** How long a silent connection is trusted: one ping, and some time for its answer. */
+/** A connection is trusted for this long without traffic: one ping, and some time for the pong. */
 const silenceMs = 35_000;
-/** Wings truncates lines at 64 KiB (system/utils.go), and JSON may encode a byte as six. */
+/** Wings truncates lines at 64 KiB (system/utils.go); JSON encodes a byte as at most six. */
 const maxPayload = 1024 * 1024;
 
 const lostGap = 'the connection to the console was lost';
 const renewalGap = 'the credential of the console had to be renewed';
 
-const Message = z.object({ event: z.string(), args: z.array(z.string()).nullish() });
+const WingsMessage = z.object({ event: z.string(), args: z.array(z.string()).nullish() });
 
-/** The states of a panel that are power states too. Pelican's `missing` is a node that does not answer; others are Docker's. */
+/** Panel states that are power states. Others are Docker's, or Pelican's `missing`: an unreachable node. */
 export const WingsState = z.enum(['running', 'starting', 'stopping', 'offline'] satisfies GameState[]);
 
-/** Opens a session: a token, a socket, further tokens before each expires, and one end. It emits nothing at once. */
-export function openSession(options: SessionOptions) {
+/** Opens a console: fetches a token, opens the socket, and renews the token. */
+export function openPanelSession(options: PanelSessionOptions) {
   const { client, path, consume, origin, timings, events, isResumed, leave, log, now } = options;
   const timers = new Map<string, NodeJS.Timeout>();
   let nextStats = Promise.withResolvers<void>();
-  /** After `live` the next token is requested (`renewing`), requested later after a failure (`deferred`), or sent. */
+  /** After `live`, the next token is requested (`renewing`), awaits a retry (`deferred`), or is sent. */
   let stage: 'opening' | 'authenticating' | 'live' | 'renewing' | 'deferred' | 'reauthenticating' | 'ended' = 'opening';
   let websocket: WebSocket | undefined;
-  let grant: Grant;
+  let current: SocketToken;
   let sentAt = 0;
-  /** Whether the token has expired, so that lines are lost, and the gap is reported. */
+  /** The token has expired: Wings drops lines, and the gap is reported. */
   let losesLines = false;
-  /** The last statistics; they stay true if the server does not run. */
+  /** The last statistics. Those of an offline server never become stale. */
   let last: (z.output<typeof WingsStats> & { readonly at: number }) | undefined;
-  /** The state of the server: undefined until the first status, and after a gap, since a status may be missing too. */
+  /** The last status; undefined after a gap, which may have swallowed a newer one. */
   let status: { readonly state: GameState; readonly changedAt: number } | undefined;
-  /** The last sign of life of Wings, also in milliseconds since 1970. */
-  let heard = { at: -Infinity, date: 0 };
+  /** The last message or pong from Wings; `date` is in milliseconds since 1970. */
+  let traffic = { at: -Infinity, date: 0 };
 
   const isEnded = (): boolean => stage === 'ended';
   const isAuthenticating = (): boolean => stage === 'authenticating' || stage === 'reauthenticating';
@@ -101,7 +101,7 @@ export function openSession(options: SessionOptions) {
     clearTimeout(timers.get(timer));
     timers.delete(timer);
   };
-  /** What arrived in time is read before it runs, also in a busy process, whose timers run before sockets. */
+  /** Runs after pending socket reads: Node fires timers before I/O, so a busy loop would time out arrived data. */
   const setTimer = (timer: Timer, ms: number, run: () => void): void => {
     clearTimer(timer);
     const runIfCurrent = (): void => {
@@ -126,7 +126,7 @@ export function openSession(options: SessionOptions) {
     leave();
     if (reason !== undefined) events.ended(reason, retryAfterMs);
   };
-  /** Ends it for good. A refusal that is not due to the server's state is our configuration error. */
+  /** Ends permanently. Anything but a server-state refusal means our config is wrong, so log it as an error. */
   const refuse = (reason: string, detail: string): void => {
     log[reason === notAvailable ? 'error' : 'info']({ detail }, 'a console was refused');
     end(reason);
@@ -136,8 +136,8 @@ export function openSession(options: SessionOptions) {
     end(reason, retryAfterMs);
   };
 
-  /** Requests a token; undefined if the session has ended, or if `onFailure` was called as a retry may help. */
-  const requestGrant = async (onFailure: (detail: string, retryAfterMs: number) => void) => {
+  /** Requests a token. Calls `onFailure` if a retry may help, and ends the session if not. */
+  const requestToken = async (onFailure: (detail: string, retryAfterMs: number) => void) => {
     const request = client.request('GET', `${path}/websocket`);
     const reply = await request.catch((error: unknown) => String((error as Error).cause ?? error));
     if (isEnded()) return undefined;
@@ -146,14 +146,14 @@ export function openSession(options: SessionOptions) {
       return undefined;
     }
     const detail = reply.describe();
-    const answer = reply.status === 200 ? parseJson(reply.text, Answer)?.data : undefined;
+    const answer = reply.status === 200 ? parseJson(reply.text, TokenReply)?.data : undefined;
     if (reply.status === 409) refuse('the server is not available', detail);
-    // A wrong key, a missing permission or an unknown server: retrying does not help.
+    // Wrong key, missing permission or unknown server: a retry does not help.
     else if ([401, 403, 404].includes(reply.status)) refuse(notAvailable, detail);
     else if (!answer) onFailure(detail, reply.status === 429 ? toRetryAfter(reply) : 0);
     else {
       const payload = Buffer.from(answer.token.split('.')[1] ?? '', 'base64url').toString('utf8');
-      const claims = parseJson(payload, Claims) ?? {};
+      const claims = parseJson(payload, TokenClaims) ?? {};
       if (canWrite(claims.permissions ?? [])) {
         refuse(notAvailable, `${detail}, with a token that may do more than read`);
       } else if (!isSocketUrl(answer.socket)) refuse(notAvailable, `${detail}, with a socket that is not wss://`);
@@ -161,18 +161,18 @@ export function openSession(options: SessionOptions) {
     }
     return undefined;
   };
-  const onHeard = (): void => {
-    heard = { at: now(), date: Date.now() };
+  const onTraffic = (): void => {
+    traffic = { at: now(), date: Date.now() };
   };
   const start = async (): Promise<void> => {
     const { allowed, waitMs } = await consume();
     if (isEnded()) return;
     if (!allowed) return end('the console has to wait', waitMs);
-    const first = await requestGrant((detail, retryAfterMs) => lose(detail, lostGap, retryAfterMs));
+    const first = await requestToken((detail, retryAfterMs) => lose(detail, lostGap, retryAfterMs));
     if (first) connect(first);
   };
-  /** Opens the socket. Wings requires the Origin of the panel; proxies close a connection that is silent for long. */
-  const connect = (first: Grant): void => {
+  /** Opens the socket, and pings: proxies close silent connections. Wings requires the Origin of the panel. */
+  const connect = (first: SocketToken): void => {
     const limits = { maxPayload, perMessageDeflate: false, handshakeTimeout: 10_000, followRedirects: false };
     const opened = new WebSocket(first.url, { origin, ...limits });
     let isAlive = true;
@@ -191,33 +191,33 @@ export function openSession(options: SessionOptions) {
     opened.on('open', () => authenticate('authenticating', first));
     opened.on('pong', () => {
       isAlive = true;
-      onHeard();
+      onTraffic();
     });
     opened.on('unexpected-response', (_, response) => {
       answered = response.statusCode;
       opened.terminate();
     });
     opened.on('message', (data, isBinary) => {
-      const message = isBinary ? undefined : parseJson((data as Buffer).toString('utf8'), Message);
+      const message = isBinary ? undefined : parseJson((data as Buffer).toString('utf8'), WingsMessage);
       if (message) onMessage(message.event, message.args?.[0] ?? '');
-      onHeard();
+      onTraffic();
     });
     opened.on('close', (code) => onClose(code, answered));
-    // Always followed by `close`.
+    // `close` always follows.
     opened.on('error', () => undefined);
   };
-  const authenticate = (next: 'authenticating' | 'reauthenticating', token: Grant): void => {
+  const authenticate = (next: 'authenticating' | 'reauthenticating', token: SocketToken): void => {
     stage = next;
-    grant = token;
+    current = token;
     sentAt = performance.now();
     setTimer('auth', timings.authMs, () => lose('no answer to auth'));
     send('auth', token.token);
   };
-  /** Wings reports only the first of several dropped `auth`, so it is repeated until an answer or a timeout. */
+  /** Repeats `auth` until an answer or a timeout: Wings reports only the first of several that it drops. */
   const awaitThrottle = (): void =>
     setTimer('throttle', timings.throttleMs, () => {
       awaitThrottle();
-      send('auth', grant.token);
+      send('auth', current.token);
     });
   const onAccepted = (): void => {
     const isFirst = stage === 'authenticating';
@@ -225,25 +225,25 @@ export function openSession(options: SessionOptions) {
     losesLines = false;
     clearTimer('auth');
     clearTimer('throttle');
-    setTimer('renewal', toRenewal(sentAt + grant.lifeMs - performance.now()), () => void renew());
+    setTimer('renewal', toRenewal(sentAt + current.lifeMs - performance.now()), () => void renew());
     if (isFirst && !isResumed) {
       send('send logs');
       setTimer('load', timings.loadMs, () => events.loaded());
     }
-    // Wings sends statistics by itself only while the server runs.
+    // Wings pushes statistics only while the server runs.
     send('send stats');
   };
 
   const renew = async (): Promise<void> => {
     stage = 'renewing';
     clearTimer('renewal');
-    const next = await requestGrant(deferRenewal);
-    if (next?.url === grant.url) authenticate('reauthenticating', next);
+    const next = await requestToken(deferRenewal);
+    if (next?.url === current.url) authenticate('reauthenticating', next);
     else if (next) lose('the server has moved to another node');
   };
-  /** Retries a failed renewal while the token is valid. A connection that already loses lines is closed. */
+  /** Retries a failed renewal while the current token is valid and no lines are lost. */
   const deferRenewal = (detail: string, retryAfterMs: number): void => {
-    const leftMs = sentAt + grant.lifeMs - performance.now();
+    const leftMs = sentAt + current.lifeMs - performance.now();
     if (losesLines || leftMs <= 0) return lose(detail, lostGap, retryAfterMs);
     stage = 'deferred';
     setTimer('renewal', Math.max(retryAfterMs, Math.min(leftMs / 4, 15_000), 250), () => void renew());
@@ -254,9 +254,9 @@ export function openSession(options: SessionOptions) {
     status = undefined;
     events.gap(renewalGap);
   };
-  /** Renews the token when Wings warns that it expires, unless it was just sent. */
+  /** Renews the token when Wings warns of its expiry, unless it was sent just now. */
   const onExpiring = (): void => {
-    const isQuiet = performance.now() - sentAt < Math.min(timings.quietMs, grant.lifeMs / 2);
+    const isQuiet = performance.now() - sentAt < Math.min(timings.quietMs, current.lifeMs / 2);
     if (stage === 'live' && !isQuiet) void renew();
   };
   const onExpired = (detail: string): void => {
@@ -264,7 +264,7 @@ export function openSession(options: SessionOptions) {
     reportLinesLost();
     if (stage === 'live') void renew();
   };
-  /** Wings sends a jwt error after `auth`, or instead of each line after the token has expired. */
+  /** Handles a `jwt error`: the answer to `auth`, or a replacement for each line after the expiry. */
   const onTokenError = (detail: string): void => {
     if (detail.includes('connect permission')) {
       reportLinesLost();
@@ -285,7 +285,7 @@ export function openSession(options: SessionOptions) {
     else if (event === 'token expired') onExpired(event);
     else if (event === 'jwt error') onTokenError(text);
     else if (event === 'deleted') refuse('the server was deleted', event);
-    // Also sent for a token with a bad signature, instead of a jwt error.
+    // Wings answers a token with a bad signature like this, not with a jwt error.
     else if (event === 'daemon error' && stage === 'authenticating') lose(event);
     else if (event === 'daemon error') events.error?.('the game panel reported an error');
   };
@@ -296,12 +296,12 @@ export function openSession(options: SessionOptions) {
     nextStats.resolve();
     nextStats = Promise.withResolvers();
   };
-  /** Wings closes with 4409 or 4400 if the server is suspended (pterodactyl/panel#5464). */
   const onClose = (code: number, answered: number | undefined): void => {
     const detail = answered === undefined ? `closed with ${code}` : `the handshake was answered with ${answered}`;
+    // Wings closes the sockets of a suspended server with 4409 or 4400 (pterodactyl/panel#5464).
     if (code === 4409 || code === 4400) refuse('the server is suspended', detail);
     else if (answered === 409) refuse('the server is not available', detail);
-    // The Origin is not allowed.
+    // Wings does not allow the Origin.
     else if (answered === 403) refuse(notAvailable, detail);
     else lose(detail);
   };
@@ -310,17 +310,17 @@ export function openSession(options: SessionOptions) {
     return isCurrent && !isEnded() ? last?.stats : undefined;
   };
 
-  // Deferred, since the caller expects no event before this function returns.
+  // Deferred: the caller must get its return value before the first event.
   const starting = setImmediate(() => void start());
   return {
-    /** Ends it for good, and says so; `close` ends it without an event. */
+    /** Ends the session with an event; `close` ends it without one. */
     refuse: (reason: string): void => end(reason),
     close: (): void => end(),
-    /** The state that the console proves: it followed an action at `after`, or holds when no older one is repeated. */
+    /** State known from the console: changed after `after`, or confirmed since. */
     state(after: number): StateReport | undefined {
-      if (!status || now() - heard.at > silenceMs) return undefined;
-      const counts = status.changedAt > after || heard.at > after + resourcesMs;
-      return counts ? { state: status.state, checkedAt: heard.date } : undefined;
+      if (!status || now() - traffic.at > silenceMs) return undefined;
+      const counts = status.changedAt > after || traffic.at > after + resourcesMs;
+      return counts ? { state: status.state, checkedAt: traffic.date } : undefined;
     },
     async stats(): Promise<ConsoleStats> {
       if (!currentStats() && !isEnded()) {
@@ -332,30 +332,30 @@ export function openSession(options: SessionOptions) {
   };
 }
 
-const Answer = z.object({ data: z.object({ token: z.string().min(1), socket: z.string() }) });
-const Claims = z.object({
+const TokenReply = z.object({ data: z.object({ token: z.string().min(1), socket: z.string() }) });
+const TokenClaims = z.object({
   exp: z.number().optional(),
   iat: z.number().optional(),
   permissions: z.array(z.string()).optional(),
 });
 
-/** The lifetime of a Wings token, which is fixed in its code. */
+/** The lifetime of a token, fixed in the code of panels. */
 const defaultLifeMs = 600_000;
 
-/** Whether permissions of a panel allow writing to a console. */
+/** Checks whether panel permissions allow console commands or power actions. */
 export function canWrite(permissions: readonly string[]): boolean {
   return permissions.some((permission) => permission === '*' || permission.startsWith('control.'));
 }
 
-/** The remaining lifetime of a new token. If its age is not 0 to 5 s, the clocks differ, and ours is ignored. */
-function toLife({ exp, iat }: z.infer<typeof Claims>, now: number): number {
+/** Computes the remaining lifetime of a new token. An implausible age means that the clocks differ: ignore it. */
+function toLife({ exp, iat }: z.infer<typeof TokenClaims>, now: number): number {
   if (exp === undefined) return defaultLifeMs;
   if (iat === undefined) return exp * 1000 > now ? exp * 1000 - now : defaultLifeMs;
   const age = now - iat * 1000;
   return (exp - iat) * 1000 - (age > 0 && age < 5000 ? age : 0);
 }
 
-/** When to renew a token: 2 minutes before it expires, or after half of a short lifetime. */
+/** Computes the delay of a renewal: 2 minutes before the expiry, or half of a short lifetime. */
 export function toRenewal(lifeMs: number): number {
   return Math.max(lifeMs > 240_000 ? lifeMs - 120_000 : lifeMs / 2, 250);
 }
@@ -373,7 +373,7 @@ function isSocketUrl(text: string): boolean {
 
 const bytes = z.int().min(0).nullable().catch(null);
 
-/** The statistics of Wings; a value that is missing or of another type is null. */
+/** Statistics from Wings; missing and malformed values are null. */
 const WingsStats = z
   .object({
     cpu_absolute: z.number().min(0).nullable().catch(null),
