@@ -12,10 +12,10 @@ export function toMessage(text: string): Message {
   return [event, ...args];
 }
 
-/** A client of a console stream, over a real connection. */
+/** A client of a console stream. */
 export type TestClient = Awaited<ReturnType<typeof openClient>>;
 
-/** Opens a connection to a stream, and waits until it is open. */
+/** Connects to a stream. */
 export async function openClient(url: string, options: ClientOptions = {}) {
   const socket = new WebSocket(url, { perMessageDeflate: false, ...options });
   const messages: Message[] = [];
@@ -38,7 +38,7 @@ export async function openClient(url: string, options: ClientOptions = {}) {
   const next = async (): Promise<Message> => {
     while (read === messages.length) {
       if (socket.readyState !== WebSocket.OPEN) throw new Error('the stream ended');
-      // Each waiter checks the messages again after it wakes up.
+      // Another waiter may take the message first.
       await new Promise<void>((wake) => waiting.push(wake));
     }
     read += 1;
@@ -58,14 +58,14 @@ export async function openClient(url: string, options: ClientOptions = {}) {
     ended,
     send,
     next,
-    /** All unread messages up to and including the next one of an event. */
+    /** Reads all messages up to the next with an event, which is included. */
     until,
-    /** Sends `auth`, and waits for the answer. */
+    /** Sends `auth`, and reads the answer. */
     auth(token: string) {
       send('auth', token);
       return next();
     },
-    /** A ping and its pong: everything that the server sent before is in `messages` afterwards. */
+    /** Waits for a pong; all messages that the server sent before are then in `messages`. */
     async roundTrip() {
       const pong = once(socket, 'pong');
       socket.ping();
@@ -74,7 +74,7 @@ export async function openClient(url: string, options: ClientOptions = {}) {
   };
 }
 
-/** Reads the messages of consecutive text frames that a server sends (RFC 6455 5.2). */
+/** Reads the messages of consecutive text frames of a server (RFC 6455 5.2). */
 export function readFrames(frames: Buffer): Message[] {
   const messages: Message[] = [];
   for (let at = 0; at < frames.length;) {
@@ -86,15 +86,15 @@ export function readFrames(frames: Buffer): Message[] {
   return messages;
 }
 
-/** The lines among messages. */
+/** Lists the lines among messages. */
 export function linesOf(messages: readonly Message[]): string[] {
   return messages.flatMap(([event, line]) => (event === 'console output' ? [line!] : []));
 }
 
-/** What a viewer of numbered lines received. */
+/** The result of a counter. */
 export type Count = ReturnType<ReturnType<typeof createCounter>['count']>;
 
-/** Counts numbered lines and checks that each gap message gives the exact number of missing lines. */
+/** Creates a counter of numbered lines and of the missing lines that gaps report. */
 export function createCounter() {
   let received = 0;
   let dropped = 0;
@@ -106,7 +106,7 @@ export function createCounter() {
       if (Number.parseInt(text!, 10) !== received + dropped) wrong += 1;
       received += 1;
     },
-    /** The lines, how many gap messages reported as dropped, and how many were out of sequence apart from these. */
+    /** Returns the number of lines, of those reported as dropped, and of lines with a wrong number. */
     count: () => ({ received, dropped, wrong }),
   };
 }

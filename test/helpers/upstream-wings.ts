@@ -10,9 +10,9 @@ const keptLines = 150;
 /** Options of the Wings stand-in. */
 export interface WingsOptions {
   readonly uuid: string;
-  /** How often Wings checks its tokens. */
+  /** The interval at which Wings checks its tokens. */
   readonly tickMs: number;
-  /** Whether Wings answers pings; false simulates a dead connection. */
+  /** Answer pings; false simulates a dead connection. */
   readonly autoPong: boolean;
   readonly onEnd: OnEnd;
 }
@@ -22,13 +22,10 @@ function send(socket: WebSocket, event: string, ...args: readonly string[]): voi
   socket.send(JSON.stringify(args.length > 0 ? { event, args } : { event }));
 }
 
-/**
- * Adds Wings to an HTTP server; the Origin of clients must be the panel's address. It follows the Wings source, including
- * its quirks.
- */
+/** Adds Wings to an HTTP server, with the quirks of its source. The Origin of clients must be the panel's. */
 export function createWings(server: Server, origin: string, { uuid, tickMs, autoPong, onEnd }: WingsOptions) {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: 4096, perMessageDeflate: false, autoPong });
-  /** When each token expires, in seconds since 1970; that of a socket is the last one that it sent. */
+  /** The expiry of each token, and of the last token of each socket, in seconds since 1970. */
   const issued = new Map<string, number>();
   const tokens = new Map<WebSocket, number>();
   const denied = new Set<string>();
@@ -52,14 +49,14 @@ export function createWings(server: Server, origin: string, { uuid, tickMs, auto
     const exp = tokens.get(socket);
     if (exp === undefined) return;
     const reason = reject(exp);
-    // The error replaces the line, which is lost.
+    // The error replaces the line.
     if (reason) send(socket, 'jwt error', reason);
     else send(socket, event, ...args);
   };
   const publish = (event: string, ...args: readonly string[]): void => {
     for (const socket of tokens.keys()) publishTo(socket, event, ...args);
   };
-  /** The statistics as Wings sends them: a JSON text with the state; zeros if the server does not run. */
+  /** Encodes the statistics as Wings does: with the state, and zeros for an offline server. */
   const toStats = (): string =>
     JSON.stringify({
       memory_bytes: 0,
@@ -114,7 +111,7 @@ export function createWings(server: Server, origin: string, { uuid, tickMs, auto
     for (const line of history) publishTo(socket, 'console output', line);
   };
   sockets.on('connection', (socket: WebSocket) => {
-    // The recently accepted `auth` messages, and whether the socket was notified of the limit.
+    // The times of accepted `auth` messages; the socket is notified of the limit once.
     const limit = { recent: [], isNotified: false };
     socket.on('message', (data: Buffer) => handleMessage(socket, data.toString(), limit));
     socket.on('ping', () => (pings += 1));
@@ -132,17 +129,17 @@ export function createWings(server: Server, origin: string, { uuid, tickMs, auto
   onEnd(cut);
   return {
     uuid,
-    /** The received events that a read-only console must never send. */
+    /** Received events that a read-only console must never send. */
     forbidden: forbidden as readonly string[],
     /** The time of each successful `auth`. */
     auths: auths as readonly number[],
     pings: () => pings,
     /** The number of open sockets, authenticated or not. */
     sockets: () => sockets.clients.size,
-    /** How often `send logs` and `send stats` were received. */
+    /** The number of `send logs` and `send stats` received. */
     logsSent: () => logsSent,
     statsSent: () => statsSent,
-    /** How many `auth` messages the limit dropped. */
+    /** The number of `auth` messages dropped by the limit. */
     authsDropped: () => authsDropped,
     issue(permissions: readonly string[], seconds: number): string {
       const iat = Math.floor(Date.now() / 1000);
@@ -151,7 +148,7 @@ export function createWings(server: Server, origin: string, { uuid, tickMs, auto
       issued.set(token, iat + seconds);
       return token;
     },
-    /** Sets what the server uses, and sends it as Wings does each second while the server runs. */
+    /** Sets the resource usage, and publishes the statistics, as Wings does each second. */
     use(next: Readonly<Record<string, unknown>>): void {
       usage = next;
       publish('stats', toStats());
@@ -168,7 +165,7 @@ export function createWings(server: Server, origin: string, { uuid, tickMs, auto
     state: () => state,
     become(next: string): void {
       if (state === next) return;
-      // The history belongs to the container; a start creates a new one.
+      // The history belongs to the container, and each start creates a container.
       if (state === 'offline') history.length = 0;
       state = next;
       publish('status', next);
@@ -179,11 +176,11 @@ export function createWings(server: Server, origin: string, { uuid, tickMs, auto
     close: (code: number, reason: string) => sockets.clients.forEach((socket) => socket.close(code, reason)),
     /** Answers handshakes with a status; undefined accepts them again. */
     refuse: (status: number | undefined) => (refused = status),
-    /** Denies all tokens issued so far, as after a restart. */
+    /** Denies all tokens issued so far, as a restart does. */
     denyOldTokens: () => issued.forEach((_, token) => denied.add(token)),
-    /** Sets the panel origin that handshakes must have. */
+    /** Sets the Origin that handshakes must have. */
     expectOrigin: (next: string) => (panel = next),
-    /** Limits each socket to so many `auth` per 5 s, as newer versions do; only the first dropped one gets a reply. */
+    /** Limits the `auth` messages of a socket in 5 s, as newer versions do. Only the first drop is answered. */
     throttleAuth: (limit: number) => (authLimit = limit),
   };
 }

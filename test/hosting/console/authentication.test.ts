@@ -8,7 +8,7 @@ test.for<[string, unknown, string]>([
   ['is missing', undefined, malformed],
   ['is not text', { toString: 'x' }, malformed],
   ['is empty', '', malformed],
-  ['is made up', 'A'.repeat(tokenLength), 'The token is not known'],
+  ['is unknown', 'A'.repeat(tokenLength), 'The token is not known'],
   ['is an API key', 'hk_AbCdEfGhIj01_something', 'This is an API key: send the token that came with the address'],
   ['is too long', 'A'.repeat(10_000), malformed],
 ])('a token that %s is a jwt error and opens no stream', async ([, token, reason]) => {
@@ -19,7 +19,7 @@ test.for<[string, unknown, string]>([
   expect(relay.sources).toEqual([]);
 });
 
-test('a token with one character changed, added or missing is not valid', async () => {
+test('a token with a character changed, added or missing is invalid', async () => {
   const relay = await createTestRelay();
   const token = await relay.token();
   const changed = token.startsWith('A') ? 'B' : 'A';
@@ -29,14 +29,14 @@ test('a token with one character changed, added or missing is not valid', async 
   expect(await relay.tokens.verify(token)).toMatchObject({ keyId: 'key', server: 'game:mc', mode: 'read' });
 });
 
-test('a token is 256 random bits, and each is another', async () => {
+test('each token is 256 new random bits', async () => {
   const relay = await createTestRelay();
   const tokens = await Promise.all(Array.from({ length: 100 }, () => relay.token()));
   expect(new Set(tokens).size).toBe(100);
   for (const token of tokens) expect(Buffer.from(token, 'base64url')).toHaveLength(32);
 });
 
-test('an expired token gets its own error', async () => {
+test('an expired token is a jwt error that says so', async () => {
   const { clock, ...relay } = await createTestRelay({ ttlSeconds: 100 });
   const token = await relay.token();
   await clock.advance(99.999);
@@ -64,7 +64,7 @@ test('a valid token resets the count of bad tokens', async () => {
   }
 });
 
-test('messages that follow the token wait until the token is verified', async () => {
+test('messages after the token wait until the token is verified', async () => {
   const relay = await createTestRelay();
   await relay.open({ keyId: 'first' });
   relay.sources[0]!.line('before');
@@ -78,7 +78,7 @@ test('messages that follow the token wait until the token is verified', async ()
   expect(relay.commands).toMatchObject([{ command: 'list' }]);
 });
 
-test('a key has a limit of streams, independent of other keys', async () => {
+test('each key has a limit of streams', async () => {
   const relay = await createTestRelay({ limits: { viewersPerKey: 2 } });
   const first = await relay.open();
   await relay.open();

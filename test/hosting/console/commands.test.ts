@@ -4,7 +4,7 @@ import { ProviderError } from '../../../server/upstream/client.ts';
 import { createTestRelay, openTestStream } from './harness.ts';
 
 test.for(['1', 'x'.repeat(64), '🎮'.repeat(64), ' "quoted" \\ \u2028 ', '__proto__', '[null]'])(
-  'a command with the reference %j is answered with it, unchanged',
+  'a command with the reference %j is answered with the same reference',
   async (reference) => {
     const { relay, client } = await openTestStream({ mode: 'read_write' });
     client.send('send command', 'list', reference);
@@ -14,7 +14,7 @@ test.for(['1', 'x'.repeat(64), '🎮'.repeat(64), ' "quoted" \\ \u2028 ', '__pro
 );
 
 test.for(['', 'x'.repeat(65), 'x'.repeat(15_000), 'a\nb', 'a\u0000', '\u0085', '\uD800'])(
-  'a command with the invalid reference %j is refused by it and not sent',
+  'a command with the invalid reference %j is refused and not sent',
   async (reference) => {
     const { relay, client } = await openTestStream({ mode: 'read_write' });
     client.send('send command', 'list', reference);
@@ -30,14 +30,14 @@ const offline = new ProviderError('The server must be online to receive commands
 
 test.for<[string, string, Error]>([
   ['is sent to an offline server', 'offline', offline],
-  ['is beyond the limit of the key', 'rate_limited', new Problem('rate_limited')],
-  ['the panel does not allow', 'not_permitted', denied],
-  ['the key may not send any more', 'not_permitted', new Problem('insufficient_scope')],
-  ['is sent with a key that was revoked', 'not_permitted', new Problem('unauthorized')],
+  ['exceeds the limit of the key', 'rate_limited', new Problem('rate_limited')],
+  ['the panel denies', 'not_permitted', denied],
+  ['is sent after the key lost its scope', 'not_permitted', new Problem('insufficient_scope')],
+  ['comes from a revoked key', 'not_permitted', new Problem('unauthorized')],
   ['is sent to a suspended server', 'not_permitted', new Problem('forbidden')],
   ['fails with an unknown outcome', 'failed', unknownOutcome],
   ['fails unexpectedly', 'failed', new Error(secret)],
-])('a command that %s is refused with the code %s, and without a reference in words', async ([, code, error]) => {
+])('a command that %s is refused with the code %s, or in words without a reference', async ([, code, error]) => {
   const { relay, client } = await openTestStream({ mode: 'read_write' });
   relay.behaviour.command = () => Promise.reject(error);
   client.send('send command', 'list', 'ref');
@@ -59,10 +59,10 @@ test('a command whose key cannot be checked fails and is not sent', async () => 
 });
 
 test.for<[string, 'read' | 'read_write', 'read_only' | 'ok', 'read_only' | 'ok']>([
-  ['of a token', 'read', 'ok', 'ok'],
-  ['of a key that lost its scope before', 'read_write', 'read_only', 'read_only'],
-  ['of a key that lost its scope', 'read_write', 'ok', 'read_only'],
-])('a command on a read-only stream %s is refused by an event and its reference', async ([, mode, first, access]) => {
+  ['with a token for reading', 'read', 'ok', 'ok'],
+  ['of a key that had lost its scope', 'read_write', 'read_only', 'read_only'],
+  ['of a key that has just lost its scope', 'read_write', 'ok', 'read_only'],
+])('a read-only stream %s refuses a command with an event, and with its reference', async ([, mode, first, access]) => {
   const relay = await createTestRelay();
   relay.behaviour.access = () => first;
   const client = await relay.open({ mode });
@@ -73,7 +73,7 @@ test.for<[string, 'read' | 'read_write', 'read_only' | 'ok', 'read_only' | 'ok']
   expect(relay.commands).toEqual([]);
 });
 
-test('commands in flight are answered each by its own reference, in their order', async () => {
+test('commands in flight are answered in order, each with its reference', async () => {
   const { relay, client } = await openTestStream({ mode: 'read_write' });
   const { promise, resolve } = Promise.withResolvers<void>();
   relay.behaviour.command = async ({ command }) => {
@@ -94,20 +94,20 @@ test('commands in flight are answered each by its own reference, in their order'
   ]);
 });
 
-test('each command with a reference is answered, also one that is dropped', async () => {
+test('each command with a reference is answered, even if it is dropped', async () => {
   const { relay, client } = await openTestStream({ mode: 'read_write' });
   const references = Array.from({ length: 60 }, (_, number) => `ref ${number}`);
   for (const reference of references) client.send('send command', 'list', reference);
   const answers = () => client.messages.filter(([event]) => event.startsWith('command '));
   await expect.poll(() => answers().length).toBe(60);
   expect(new Set(answers().map(([, reference]) => reference))).toEqual(new Set(references));
-  // The token took the first of 20.
+  // The token was the first of 20 messages.
   expect(relay.commands).toHaveLength(19);
   expect(answers().filter(([, , code]) => code === 'rate_limited')).toHaveLength(41);
   expect(client.messages.filter(([event]) => event === 'daemon error')).toHaveLength(1);
 });
 
-test('a command that is one too many for a slow provider is refused by its reference', async () => {
+test('a command beyond the queue of a slow provider is refused with its reference', async () => {
   const { relay, clock, client } = await openTestStream({ mode: 'read_write' });
   relay.behaviour.command = () => new Promise(() => undefined);
   for (let sent = 0; sent < 18; sent += 1) client.send('send command', 'list');

@@ -26,16 +26,16 @@ import { createTestLog } from '../../helpers/upstream.ts';
 import { openTestStore } from '../../store/target.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Different secrets of API keys, as their hashes. */
+/** Hashes of two secrets of API keys. */
 export const [secretHash, newSecretHash] = ['a'.repeat(64), 'b'.repeat(64)];
 
-/** The access of a key that was revoked. */
+/** The access of a revoked key. */
 export const denied = new Problem('unauthorized', 'This API key was revoked');
 
 /** A fake console source; tests call its event methods. */
 export interface FakeSource extends ConsoleEvents {
   readonly server: ServerName;
-  /** Whether its buffered lines are not wanted again. */
+  /** Opened without its backlog. */
   readonly isResumed: boolean;
   closed: boolean;
 }
@@ -53,7 +53,7 @@ export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limi
   readonly upgrades?: number;
 }
 
-/** Starts a relay with fake consoles that allows every access and accepts every command. Only the test advances its time. */
+/** Starts a relay with fake consoles, which allows all access and commands. Its clock stands still. */
 export async function createTestRelay(options: TestRelayOptions = {}) {
   const { pingSeconds = 30, upgrades = 100_000, ttlSeconds = 600, ...rest } = options;
   const clock = createTestClock();
@@ -66,7 +66,7 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
     access: (_keyId: string, _secretHash: string): Promise<Access> | Access => 'ok',
     command: (_command: StreamCommand): Promise<void> | void => undefined,
     stats: (): Promise<ConsoleStats> | ConsoleStats => unknownStats,
-    /** Whether a console has emitted its buffered lines when it is open. */
+    /** Consoles have replayed their backlog when they are open. */
     isLoaded: true,
   };
   const store = await openTestStore({ DATA_DIR: temporaryFolder() });
@@ -137,11 +137,11 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
     token,
     connect,
     stop,
-    /** How many bytes of clients were read. */
+    /** Counts the bytes read from clients. */
     bytesRead: () => [...connections].reduce((sum, { bytesRead }) => sum + bytesRead, 0),
     /** Ends all connections without a close frame. */
     terminate: () => connections.forEach((socket) => socket.destroy()),
-    /** Opens an authenticated stream; `auth success` is already read. */
+    /** Opens an authenticated stream, and reads `auth success`. */
     async open(stream: StreamOptions = {}): Promise<TestClient> {
       const client = await connect(stream.server);
       const answer: Message = await client.auth(await token(stream));
@@ -154,7 +154,7 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
       socket.close();
       await expect.poll(() => relay.stats().viewers).toBe(viewers - 1);
     },
-    /** Lets each opening of a console wait until `resolve` or `reject` of what it returns. */
+    /** Holds each opening of a console until `resolve` or `reject`. */
     holdOpening() {
       const opening = Promise.withResolvers<void>();
       behaviour.open = () => opening.promise;
@@ -170,7 +170,7 @@ export async function openTestStream(stream: StreamOptions = {}, options: TestRe
   return { clock, relay, client: await relay.open(stream) };
 }
 
-/** Creates a clock that starts at the current time, and that a test advances. */
+/** Creates a clock that only `advance` moves. */
 export function createTestClock() {
   const timers = new Map<symbol, { at: number; run: () => void }>();
   let now = Math.ceil(Date.now() / 1000) * 1000;

@@ -32,7 +32,7 @@ test('send logs returns the last 150 lines in order, at most once a second', asy
   expect(linesOf(await second.until('logs end'))).toEqual(expected.slice(50));
 });
 
-test('a long line is truncated at 64 KiB, and any other text arrives unchanged', async () => {
+test('a line is truncated at 64 Ki characters, and arrives unchanged otherwise', async () => {
   const { relay, client } = await openTestStream();
   const lines = ['ü'.repeat(100), '🎮'.repeat(20_000), '\uD800 alone', '\u0000'.repeat(100_000), ''];
   for (const line of lines) relay.sources[0]!.line(line);
@@ -40,7 +40,7 @@ test('a long line is truncated at 64 KiB, and any other text arrives unchanged',
   expect(linesOf(await client.until('status'))).toEqual(lines.map((line) => line.slice(0, 65_536)));
 });
 
-test('a message of each form of length (RFC 6455, 5.2) arrives unchanged', async () => {
+test('messages of each length encoding (RFC 6455 5.2) arrive unchanged', async () => {
   const { relay, client } = await openTestStream();
   const others = JSON.stringify({ event: 'console output', args: [''] }).length;
   const lines = [125, 126, 65_535, 65_536].map((bytes) => 'x'.repeat(bytes - others));
@@ -49,7 +49,7 @@ test('a message of each form of length (RFC 6455, 5.2) arrives unchanged', async
   expect(linesOf(await client.until('status'))).toEqual(lines);
 });
 
-test('a command of 1,024 characters, not bytes, is sent upstream once, with its sender', async () => {
+test('a command of 1,024 characters, more in bytes, is sent once, with its sender', async () => {
   const relay = await createTestRelay();
   const client = await relay.connect('mc', { headers: { 'X-Request-Id': 'request-of-the-test' } });
   await client.auth(await relay.token({ mode: 'read_write' }));
@@ -62,8 +62,8 @@ test('a command of 1,024 characters, not bytes, is sent upstream once, with its 
 });
 
 test.for<[string, unknown[]]>([
-  ['nothing', []],
-  ['an empty one', ['']],
+  ['no arguments', []],
+  ['an empty text', ['']],
   ['1,025 characters', ['x'.repeat(1025)]],
   ['two lines', ['say hi\nstop']],
   ['a number', [1]],
@@ -89,7 +89,7 @@ async function sendTwoCommands() {
   return { relay, client, resolve };
 }
 
-test('commands keep their order with a slow provider, and block no other messages', async () => {
+test('a slow provider keeps the order of commands, and blocks no other messages', async () => {
   const { relay, client, resolve } = await sendTwoCommands();
   expect(await client.auth(await relay.token({ mode: 'read_write' }))).toEqual(['auth success']);
   expect(relay.commands).toMatchObject([{ command: 'first' }]);
@@ -98,7 +98,7 @@ test('commands keep their order with a slow provider, and block no other message
   expect(relay.commands).toMatchObject([{ command: 'first' }, { command: 'second' }]);
 });
 
-test('a stream that ends discards its waiting commands', async () => {
+test('the end of a stream discards its waiting commands', async () => {
   const { relay, client, resolve } = await sendTwoCommands();
   await client.roundTrip();
   client.socket.close();
@@ -131,12 +131,12 @@ test.for<[string, string | Buffer, [string, string]]>([
   expect(relay.commands).toMatchObject([{ command: 'still open' }]);
 });
 
-test('a burst of 20 messages is accepted, further ones are dropped with one error, and 5 per second refill', async () => {
+test('after a burst of 20 messages, messages beyond 5 a second are dropped with one error', async () => {
   const { clock, ...relay } = await createTestRelay();
   const client = await relay.connect();
   const denied = (): number => client.messages.filter(([event]) => event === 'permission denied').length;
   for (let sent = 0; sent < 60; sent += 1) client.send('x');
-  // A ping would be dropped too, but ws answers it, maybe before the messages are handled.
+  // Poll instead of a ping: ws may answer a ping before the messages are handled.
   await expect.poll(denied).toBe(20);
   await client.roundTrip();
   expect(denied()).toBe(20);
@@ -150,7 +150,7 @@ test('a burst of 20 messages is accepted, further ones are dropped with one erro
   expect(denied()).toBe(30);
 });
 
-test('the number of messages that wait for a slow store is limited', async () => {
+test('a slow store makes at most 32 messages wait', async () => {
   const { clock, ...relay } = await createTestRelay();
   relay.behaviour.access = () => new Promise(() => undefined);
   const client = await relay.connect();
@@ -171,18 +171,18 @@ test.for(['ping', 'pong'] as const)('a client that keeps sending %ss is closed',
   expect(await client.ended).toEqual({ code: 1008, reason: 'too many messages' });
 });
 
-test('a client that sends but never reads is disconnected before its answers fill the memory', async () => {
+test('a client that sends but never reads is disconnected before its replies fill the memory', async () => {
   const { relay, clock, client } = await openTestStream({}, { ttlSeconds: 1_000_000, pingSeconds: 100_000 });
   client.socket.pause();
   const gone = once(client.socket, 'close');
-  // As long as its answer: a longer one would only keep both sides busy.
+  // As long as its reply: a longer message would only keep both sides busy.
   const event = '\u0001'.repeat(64);
   const { _socket: connection } = client.socket as unknown as { _socket: Socket };
   const isConnected = (): boolean => relay.relay.stats().connections > 0;
   while (isConnected()) {
     await clock.advance(4);
     for (let sent = 0; sent < 20; sent += 1) client.send(event);
-    // The clock of the rate limit waits for the server, which may be slower than this loop.
+    // Advance the clock of the rate limit only as fast as the server reads.
     while (isConnected() && relay.bytesRead() < connection.bytesWritten) await nextTurn();
   }
   expect(relay.log()).toMatchObject([{ msg: 'console stream closed', code: 1006 }]);

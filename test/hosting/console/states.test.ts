@@ -4,7 +4,7 @@ import { createTestRelay, denied, openTestStream } from './harness.ts';
 
 type At = 'unauthenticated' | 'live' | 'expiring' | 'expired';
 
-/** Opens a stream and advances it to a state; earlier messages are already read. */
+/** Opens a stream, advances it to a state, and reads its messages so far. */
 async function openAt(at: At) {
   const { clock, ...relay } = await createTestRelay();
   if (at === 'unauthenticated') return { relay, clock, client: await relay.connect() };
@@ -30,30 +30,27 @@ test.for<[At, boolean]>([
   ['live', true],
   ['expiring', true],
   ['expired', false],
-])(
-  'a stream that is %s gets lines, and may ask for the history and statistics, and send a command: %s',
-  async ([at, allowed]) => {
-    const { relay, client, clock } = await openAt(at);
-    const viewer = await relay.open({ keyId: 'viewer' });
-    relay.sources[0]!.line('first');
-    await viewer.until('console output');
-    await clock.advance(0);
-    await client.roundTrip();
-    expect(linesOf(client.messages)).toEqual(allowed ? ['first'] : []);
-    client.send('send logs');
-    client.send('send stats');
-    client.send('send command', 'list');
-    client.send('send command', 'stop', 'ref');
-    await client.until(allowed ? 'command accepted' : 'command refused');
-    await client.roundTrip();
-    expect(linesOf(client.messages)).toEqual(allowed ? ['first', 'first'] : []);
-    expect(relay.commands).toHaveLength(allowed ? 2 : 0);
-    const answers = client.messages.filter(([event]) => /^(?:stats|command)/.test(event)).map(([event]) => event);
-    expect(answers.toSorted()).toEqual(allowed ? ['command accepted', 'stats'] : ['command refused']);
-    const refused = client.messages.filter(([event]) => event === 'permission denied').map(([, event]) => event);
-    expect(refused).toEqual(allowed ? [] : ['send logs', 'send stats', 'send command', 'send command']);
-  },
-);
+])('a stream that is %s gets lines, history and statistics, and may send commands: %s', async ([at, allowed]) => {
+  const { relay, client, clock } = await openAt(at);
+  const viewer = await relay.open({ keyId: 'viewer' });
+  relay.sources[0]!.line('first');
+  await viewer.until('console output');
+  await clock.advance(0);
+  await client.roundTrip();
+  expect(linesOf(client.messages)).toEqual(allowed ? ['first'] : []);
+  client.send('send logs');
+  client.send('send stats');
+  client.send('send command', 'list');
+  client.send('send command', 'stop', 'ref');
+  await client.until(allowed ? 'command accepted' : 'command refused');
+  await client.roundTrip();
+  expect(linesOf(client.messages)).toEqual(allowed ? ['first', 'first'] : []);
+  expect(relay.commands).toHaveLength(allowed ? 2 : 0);
+  const answers = client.messages.filter(([event]) => /^(?:stats|command)/.test(event)).map(([event]) => event);
+  expect(answers.toSorted()).toEqual(allowed ? ['command accepted', 'stats'] : ['command refused']);
+  const refused = client.messages.filter(([event]) => event === 'permission denied').map(([, event]) => event);
+  expect(refused).toEqual(allowed ? [] : ['send logs', 'send stats', 'send command', 'send command']);
+});
 
 test.for(all)('a stream that is %s is closed after five bad tokens', async (at) => {
   const { client } = await openAt(at);
@@ -75,7 +72,7 @@ test.for(authenticated)('a stream that is %s rejects a token of another key or s
   ]);
 });
 
-test.for(all)('a stream that is %s follows the console after a valid token', async (at) => {
+test.for(all)('a stream that is %s gets output after a valid token', async (at) => {
   const { relay, client } = await openAt(at);
   expect(await client.auth(await relay.token())).toEqual(['auth success']);
   relay.sources[0]!.line('here');
@@ -92,7 +89,7 @@ test.for(all)('a stream that is %s ends if the key of its new token is revoked',
   expect(relay.sources).toHaveLength(at === 'unauthenticated' ? 0 : 1);
 });
 
-test.for(all)('a stream that is %s gets an error if its token cannot be checked', async (at) => {
+test.for(all)('a stream that is %s gets an error if the check of its token fails', async (at) => {
   const { relay, client } = await openAt(at);
   relay.behaviour.access = () => Promise.reject(new Error('database is locked'));
   expect(await client.auth(await relay.token())).toEqual(['daemon error', 'Something went wrong on our side']);
@@ -110,7 +107,7 @@ test.for(all)('a stream that is %s is closed with 1012 on shutdown', async (at) 
   expect(await client.ended).toEqual({ code: 1012, reason: 'service restart' });
 });
 
-test.for(all)('a stream that is %s releases everything when its client disconnects', async (at) => {
+test.for(all)('a stream that is %s leaves nothing behind when its client disconnects', async (at) => {
   const { relay, clock, client } = await openAt(at);
   client.socket.terminate();
   await expect.poll(() => relay.relay.stats()).toMatchObject({ connections: 0, viewers: 0 });
@@ -180,7 +177,7 @@ test.for([
   }
 });
 
-test('a token that is sent late keeps its expiry', async () => {
+test('a token keeps its expiry, even if it is sent late', async () => {
   const { clock, ...relay } = await createTestRelay({ ttlSeconds: 100 });
   const token = await relay.token();
   await clock.advance(90);
@@ -192,7 +189,7 @@ test('a token that is sent late keeps its expiry', async () => {
   expect(await client.next()).toEqual(['token expired']);
 });
 
-test('a stream that is renewed after its expiry gets the missed lines', async () => {
+test('a stream that is renewed after its expiry gets the lines in between', async () => {
   const { clock, relay, client } = await openAt('expired');
   const viewer = await relay.open({ keyId: 'viewer' });
   relay.sources[0]!.line('missed');

@@ -6,7 +6,7 @@ import { ProviderError } from '../../../server/upstream/client.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
 import { createTestRelay, openTestStream } from './harness.ts';
 
-/** A relay whose console counts its reads of statistics, and answers each with their number. */
+/** Creates a relay whose statistics have the number of reads so far as `cpu`. */
 async function createCounted() {
   const { clock, ...relay } = await createTestRelay();
   const counted = { relay, clock, reads: 0 };
@@ -21,7 +21,7 @@ async function askFor(client: TestClient): Promise<ConsoleStats> {
   return toStats((await client.until('stats')).at(-1)!);
 }
 
-test('statistics are sent at most once in 2 s, and an early request waits', async () => {
+test('statistics are sent at most once in 2 s, and early requests wait', async () => {
   const counted = await createCounted();
   const client = await counted.relay.open();
   for (let sent = 0; sent < 5; sent += 1) client.send('send stats', null);
@@ -60,7 +60,7 @@ test('a request for statistics waits for a console that is being opened', async 
   expect(toStats(await client.next())).toMatchObject({ cpu: 1 });
 });
 
-test('nothing is known of a console that cannot be opened', async () => {
+test('the statistics of a console that cannot be opened are unknown', async () => {
   const counted = await createCounted();
   const { reject } = counted.relay.holdOpening();
   const client = await counted.relay.open();
@@ -71,7 +71,7 @@ test('nothing is known of a console that cannot be opened', async () => {
   expect(counted.reads).toBe(0);
 });
 
-test('slow statistics delay neither a renewal nor a command', async () => {
+test('slow statistics delay neither renewals nor commands', async () => {
   const { relay, client } = await openTestStream({ mode: 'read_write' });
   relay.behaviour.stats = () => new Promise(() => undefined);
   client.send('send stats');
@@ -80,7 +80,7 @@ test('slow statistics delay neither a renewal nor a command', async () => {
   expect(await client.auth(await relay.token({ mode: 'read_write' }))).toEqual(['auth success']);
 });
 
-test('statistics that arrive after the end of a stream or its token are not sent', async () => {
+test('statistics are not sent after the end of a stream or its token', async () => {
   const counted = await createCounted();
   const { promise, resolve } = Promise.withResolvers<ConsoleStats>();
   counted.relay.behaviour.stats = () => promise;

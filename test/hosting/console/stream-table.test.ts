@@ -7,25 +7,25 @@ import { findProblem } from '../../server/described-frames.ts';
 import type { TestClient } from '../../helpers/console-client.ts';
 import { openTestStream } from './harness.ts';
 
-// Each message and close code of every test is compared with the table. The other files of this folder cause each of
-// them, but for the close codes below.
+// Every test compares each message and close code with the table. The other files of this folder cause all of them but
+// the close codes below.
 
 /** Writes a raw frame to the connection of a client. */
 function write({ socket }: TestClient, frame: Buffer): void {
-  // The client has no way to send a wrong frame.
+  // The client has no method for invalid frames.
   // oxlint-disable-next-line no-underscore-dangle
   (socket as unknown as { _socket: { write(data: Buffer): void } })._socket.write(frame);
 }
 
 type Stream = Awaited<ReturnType<typeof openTestStream>>;
 
-/** The last one cannot be sent: it stands for a connection without a close frame. */
+/** `lost` is never sent: it stands for a connection without a close frame. */
 test.for<[CloseName, (stream: Stream) => unknown]>([
   ['protocol', ({ client }) => write(client, Buffer.from([0x81, 0x02, 0x68, 0x69]))],
   ['encoding', ({ client }) => write(client, Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0xc3, 0x28]))],
   ['size', ({ client }) => client.send('send command', 'x'.repeat(16 * 1024))],
   ['lost', ({ relay }) => relay.terminate()],
-])('a stream is closed: %s', async ([name, cause]) => {
+])('a stream is closed with the code for: %s', async ([name, cause]) => {
   const stream = await openTestStream();
   const closed = once(stream.client.socket, 'close');
   cause(stream);
@@ -39,7 +39,7 @@ test('the close codes that clients rely on stay the same', () => {
   expect(new Set(Object.values(codes)).size).toBe(Object.keys(codes).length);
 });
 
-test.for(describeStream().events)('the example of $event is as its row says', ({ event, from, example, args }) => {
+test.for(describeStream().events)('the example of $event matches its row', ({ event, from, example, args }) => {
   const text = JSON.stringify({ event, args: example });
   if (from === 'service') expect(findProblem(text)).toBeUndefined();
   else {
@@ -58,11 +58,11 @@ test.for([
   ['{"event":"console output","args":[7]}', 'line is not a text'],
   ['{"event":"stats","args":["{}"]}', 'stats has another shape'],
   ['{"event":"logs end","args":[],"more":1}', 'it has other fields than event and args'],
-])('%s is not in the table', ([text, problem]) => {
+])('%s does not match the table', ([text, problem]) => {
   expect(findProblem(text!)).toBe(problem);
 });
 
-test('each event has a description, a scope if a client sends it after auth, and described arguments', () => {
+test('each event and argument has a description, and each client event but auth has a scope', () => {
   const { events } = describeStream();
   expect(events.map(({ event }) => event)).toEqual(Object.keys(streamEvents));
   for (const { event, from, scope, description, args } of events) {

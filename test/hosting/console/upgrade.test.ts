@@ -15,7 +15,7 @@ const handshake = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ];
 
-/** Sends a raw request and returns what comes back until the server closes. */
+/** Sends a raw request, and returns the answer when the server closes. */
 async function ask(relay: TestRelay, target: string, headers: readonly string[] = handshake): Promise<string> {
   const { socket, received, closed } = await openRaw(relay.port);
   socket.write(`${target} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
@@ -23,7 +23,7 @@ async function ask(relay: TestRelay, target: string, headers: readonly string[] 
   return received();
 }
 
-/** Sends a handshake and returns the first chunk of the answer. */
+/** Sends a handshake, and returns the first chunk of the answer. */
 async function shake(relay: TestRelay, headers: readonly string[] = handshake): Promise<[Socket, string]> {
   const { socket, received } = await openRaw(relay.port);
   socket.write(`GET ${stream} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
@@ -48,7 +48,7 @@ test.for([
   `POST ${stream}`,
   `HEAD ${stream}`,
   `OPTIONS ${stream}`,
-])('%s is no websocket endpoint: 404 as JSON, and the connection is closed', async (target) => {
+])('%s is not a websocket endpoint: 404 as JSON, and the connection is closed', async (target) => {
   const relay = await createTestRelay();
   const answer = await ask(relay, target);
   const [head, body] = answer.split('\r\n\r\n');
@@ -65,7 +65,7 @@ test.for([
   expect(relay.relay.stats().connections).toBe(0);
 });
 
-test('a refused client that keeps its side open is disconnected', async () => {
+test('a refused client that keeps its side of the connection open is disconnected', async () => {
   const relay = await createTestRelay();
   const { socket } = await openRaw(relay.port, { allowHalfOpen: true });
   socket.write(`GET /elsewhere HTTP/1.1\r\n${handshake.join('\r\n')}\r\n\r\n`);
@@ -93,14 +93,14 @@ test.for<[string, string[]]>([
   expect(answer).toMatch(/\{"success":false,"error":"validation_error","message":"[^"]+"\}\n$/);
 });
 
-test('an upgrade to another protocol is ignored: the request is served as plain HTTP', async () => {
+test('an upgrade to another protocol is served as plain HTTP', async () => {
   const relay = await createTestRelay();
   const headers = ['Host: localhost', 'Connection: Upgrade, close', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'];
   expect(await ask(relay, 'GET /v1/blog/list', headers)).toMatch(/^HTTP\/1\.1 200 OK[^]*plain \/v1\/blog\/list/);
   expect(await (await fetch(`http://127.0.0.1:${relay.port}${stream}`)).text()).toBe(`plain ${stream}`);
 });
 
-test('a stream accepts any origin and any spelling of the address, and returns its request id', async () => {
+test('a stream accepts any Origin, Host and query, and returns its request id', async () => {
   const relay = await createTestRelay();
   const url = relay.url().replace('127.0.0.1', 'localhost');
   for (const address of [url, `${url}?x=1`]) {
@@ -141,7 +141,7 @@ test('upgrades count against the rate limit of the client', async () => {
   expect(answer).toMatch(/\{"success":false,"error":"rate_limited","message":"Rate limit exceeded"\}\n$/);
 });
 
-test('a process has a limit of connections, of all clients and keys together', async () => {
+test('all clients and keys together have a limit of connections', async () => {
   const relay = await createTestRelay({ limits: { connections: 2 } });
   const first = await relay.connect();
   await first.auth(await relay.token());
@@ -149,7 +149,7 @@ test('a process has a limit of connections, of all clients and keys together', a
   expect(await ask(relay, `GET ${stream}`)).toMatch(/^HTTP\/1\.1 429 /);
 });
 
-test('a client has a limit of unauthenticated connections', async () => {
+test('each client has a limit of unauthenticated connections', async () => {
   const relay = await createTestRelay({ limits: { unauthenticated: 2 } });
   await relay.open();
   const first = await relay.connect();
@@ -163,7 +163,7 @@ test('a client has a limit of unauthenticated connections', async () => {
   await relay.connect();
 });
 
-test('the log has one line per stream and per refusal, without tokens', async () => {
+test('the log has a line for each stream and refusal, without tokens', async () => {
   const relay = await createTestRelay();
   const token = await relay.token();
   const client = await openClient(`${relay.url()}?token=${token}`, { headers: { 'X-Request-Id': 'the-stream' } });
@@ -178,7 +178,7 @@ test('the log has one line per stream and per refusal, without tokens', async ()
   expect(JSON.stringify(relay.log())).not.toContain(token.split('.')[1]);
 });
 
-test('a peer that answers no ping is disconnected, one that does stays connected', async () => {
+test('only clients that answer pings stay connected', async () => {
   const relay = await createTestRelay({ pingSeconds: 1 });
   const alive = await relay.open();
   const [dead] = await shake(relay);
@@ -191,7 +191,7 @@ test('a peer that answers no ping is disconnected, one that does stays connected
   expect(await alive.next()).toEqual(['console output', 'still here']);
 });
 
-test('connections reset during the handshake leave the server intact', async () => {
+test('connections that are reset during the handshake do no harm', async () => {
   const relay = await createTestRelay();
   const request = `GET ${stream} HTTP/1.1\r\n${handshake.join('\r\n')}\r\n\r\n`;
   for (const text of [request, request.replace('/mc/', '/mc/x/'), request.slice(0, -10), `${request}\u0081\u0085`]) {
@@ -204,7 +204,7 @@ test('connections reset during the handshake leave the server intact', async () 
   await client.roundTrip();
 });
 
-test('a shutdown closes every stream with 1012, and the server ends', async () => {
+test('a shutdown closes all streams with 1012, and ends the server', async () => {
   const relay = await createTestRelay();
   const clients = [await relay.open(), await relay.open({ server: 'other' }), await relay.connect()];
   const [silent] = await shake(relay);

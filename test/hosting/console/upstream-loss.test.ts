@@ -7,14 +7,14 @@ import type { TestRelayOptions } from './harness.ts';
 const lost = 'the connection to the console was lost';
 const opened = 'The console was opened again: lines may be missing here';
 
-/** A console with a line and a viewer. */
+/** Opens a console with a line and a viewer. */
 async function follow(options: TestRelayOptions = {}) {
   const { relay, clock, client } = await openTestStream({}, options);
   const last = () => relay.sources.at(-1)!;
   last().status('running');
   last().line('before');
   await client.until('console output');
-  /** Advances the clock, and counts the openings of the console so far. */
+  /** Advances the clock, and counts all openings of the console so far. */
   const tries = async (seconds: number): Promise<number> => {
     await clock.advance(seconds);
     await client.roundTrip();
@@ -23,7 +23,7 @@ async function follow(options: TestRelayOptions = {}) {
   return { clock, relay, client, last, tries };
 }
 
-test('a lost upstream is one gap at once, and is opened again without its buffered lines', async () => {
+test('a lost upstream is one immediate gap, and is reopened without its backlog', async () => {
   const { relay, client, last, tries } = await follow();
   last().ended(lost, 0);
   last().line('too late');
@@ -41,27 +41,27 @@ test('a lost upstream is one gap at once, and is opened again without its buffer
   expect(relay.sources.map(({ isResumed }) => isResumed)).toEqual([false, true, true, true]);
   expect(relay.failures).toEqual([]);
 
-  // Its output shows that it works: the next loss is a new one.
+  // After new output, the next loss is reported again.
   last().ended(lost, 0);
   expect(await client.next()).toEqual(['gap', lost]);
   expect(await tries(1.1)).toBe(5);
 });
 
-test('a lost upstream is not opened again before the time that it names', async () => {
+test('a lost upstream is not reopened before its retry time', async () => {
   const { last, tries } = await follow();
   last().ended(lost, 5000);
   expect(await tries(4.9)).toBe(1);
   expect(await tries(0.2)).toBe(2);
 });
 
-test('half of the wait is jitter', async () => {
+test('half of the delay is jitter', async () => {
   const { last, tries } = await follow({ random: () => 0 });
   last().ended(lost, 0);
   expect(await tries(0.4)).toBe(1);
   expect(await tries(0.2)).toBe(2);
 });
 
-test('a lost upstream is tried with increasing waits, once a minute in the end', async () => {
+test('a lost upstream is retried with increasing delays of up to a minute', async () => {
   const { last, tries } = await follow();
   for (const wait of [1, 2, 4, 8, 16, 32, 60, 60]) {
     last().ended(lost, 0);
@@ -70,7 +70,7 @@ test('a lost upstream is tried with increasing waits, once a minute in the end',
   }
 });
 
-test('a gap that the upstream reported before its loss is not repeated', async () => {
+test('a gap that was reported before the loss is not repeated', async () => {
   const { client, last, tries } = await follow();
   last().gap('the credential had to be renewed');
   last().ended(lost, 0);
@@ -82,7 +82,7 @@ test('a gap that the upstream reported before its loss is not repeated', async (
   ]);
 });
 
-test('a lost upstream is not opened again without viewers, and at once for the next one', async () => {
+test('a lost upstream without viewers is not reopened until the next viewer', async () => {
   const { clock, relay, client, last } = await follow();
   last().ended(lost, 0);
   await relay.leave(client);
@@ -97,7 +97,7 @@ test('a lost upstream is not opened again without viewers, and at once for the n
   expect((await next.until('logs end')).map(([, line]) => line)).toEqual(['before', 'after', undefined]);
 });
 
-test('a viewer who joins during a loss gets the last status, and unknown statistics', async () => {
+test('a viewer who joins after a loss gets the last status and unknown statistics', async () => {
   const { relay, last } = await follow();
   last().ended(lost, 0);
   const viewer = await relay.open();

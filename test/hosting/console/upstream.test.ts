@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { ProviderError } from '../../../server/upstream/client.ts';
-import { linesOf } from '../../helpers/console-client.ts';
+import { createCounter, linesOf } from '../../helpers/console-client.ts';
 import { createTestRelay, openTestStream } from './harness.ts';
 import type { FakeSource } from './harness.ts';
 
@@ -39,7 +39,7 @@ test('a viewer who joins later gets the status, and earlier lines on request onl
 });
 
 test.for(['while it is being opened', 'right after'])(
-  'upstream output %s goes into the history, and each viewer gets it once',
+  'upstream output %s is history, and each viewer gets it once',
   async (when) => {
     const relay = await createTestRelay();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -72,7 +72,7 @@ test.for(['while it is being opened', 'right after'])(
   },
 );
 
-test('the lines that an upstream has buffered are the answer to an early send logs, once', async () => {
+test('the backlog of the upstream is the answer to an early send logs', async () => {
   const relay = await createTestRelay();
   relay.behaviour.isLoaded = false;
   const { resolve } = relay.holdOpening();
@@ -105,7 +105,7 @@ test('the lines that an upstream has buffered are the answer to an early send lo
   expect(linesOf(await live.until('logs end'))).toEqual(['new', 'old 1', 'old 2', 'new']);
 });
 
-test('send logs is answered after 5 s if the upstream sends no lines', async () => {
+test('send logs is answered after 5 s if the upstream has no backlog', async () => {
   const { clock, ...relay } = await createTestRelay();
   relay.behaviour.isLoaded = false;
   const client = await relay.open();
@@ -122,7 +122,7 @@ test.for<[string, (source: FakeSource) => void]>([
   ['reports a gap', (source) => source.gap('the connection to the console was lost')],
   ['is lost', (source) => source.ended('the connection to the console was lost', 0)],
   ['ends', (source) => source.ended('the server is suspended')],
-])('send logs is answered at once if the upstream %s', async ([, fail]) => {
+])('send logs is answered immediately if the upstream %s', async ([, fail]) => {
   const relay = await createTestRelay();
   relay.behaviour.isLoaded = false;
   const client = await relay.open();
@@ -135,7 +135,7 @@ test.for<[string, (source: FakeSource) => void]>([
   ]);
 });
 
-test('a client that is too slow for the history gets the gap before logs end', async () => {
+test('a client that is too slow for the history gets a gap before logs end', async () => {
   const { relay, clock, client } = await openTestStream();
   const [source] = relay.sources;
   const text = 'x'.repeat(10_000);
@@ -156,7 +156,36 @@ test('a client that is too slow for the history gets the gap before logs end', a
   expect(linesOf(answer).at(-1)).toBe(`1999 ${text}`);
 });
 
-test('the upstream stays open for 30 s after its last viewer, for page reloads', async () => {
+test('a viewer who is more than 1 MiB behind gets a gap with the exact count, and the last status', async () => {
+  const { relay, client } = await openTestStream();
+  const [source] = relay.sources;
+  source!.status('starting');
+  for (let number = 0; number < 3000; number += 1) {
+    if (number === 1000) source!.status('running');
+    source!.line(`${number} ${'x'.repeat(1000)}`);
+  }
+  source!.error!('the end');
+  const messages = await client.until('daemon error');
+  expect(messages.slice(0, 2)).toEqual([
+    ['gap', expect.stringMatching(/^\d+ lines were dropped: read too slowly$/)],
+    ['status', 'running'],
+  ]);
+  const counter = createCounter();
+  for (const message of messages) counter.see(message);
+  const { received, dropped, wrong } = counter.count();
+  expect([received + dropped, wrong]).toEqual([3000, 0]);
+  expect(received).toBeGreaterThan(500);
+});
+
+test('a gap of a single line is in the singular', async () => {
+  const { relay, client } = await openTestStream();
+  // Each is 384 KiB as JSON.
+  for (let number = 0; number < 3; number += 1) relay.sources[0]!.line('\u0000'.repeat(65_536));
+  expect(await client.next()).toEqual(['gap', '1 line was dropped: read too slowly']);
+  expect(linesOf([await client.next(), await client.next()])).toHaveLength(2);
+});
+
+test('the upstream stays open for 30 s without viewers, for page reloads', async () => {
   const { clock, ...relay } = await createTestRelay();
   const visit = async () => relay.leave(await relay.open());
   await visit();
@@ -181,7 +210,7 @@ test('the upstream stays open for 30 s after its last viewer, for page reloads',
   expect(relay.relay.history('game:mc')).toEqual(['new']);
 });
 
-test('an upstream that opens after its last viewer has left is closed at once', async () => {
+test('an upstream that opens after its last viewer has left is closed immediately', async () => {
   const { clock, relay, resolve } = await createOpening();
   await relay.leave(await relay.open());
   await clock.advance(30);
@@ -190,7 +219,7 @@ test('an upstream that opens after its last viewer has left is closed at once', 
   expect(relay.relay.stats().upstreams).toBe(0);
 });
 
-test('a gap and an error of the upstream keep their position between the lines', async () => {
+test('gaps and errors of the upstream keep their position between the lines', async () => {
   const { relay, client } = await openTestStream();
   const [source] = relay.sources;
   source!.line('before');
@@ -236,7 +265,7 @@ test('a failed opening is reported and retried with increasing delays while ther
   expect(relay.failures).toHaveLength(3);
 });
 
-test('viewers do not see internal reasons of an upstream failure', async () => {
+test('viewers do not see the internal reason of an upstream failure', async () => {
   const relay = await createTestRelay();
   relay.behaviour.open = () => Promise.reject(new Error('getaddrinfo ENOTFOUND panel.internal'));
   const client = await relay.open();
@@ -244,7 +273,7 @@ test('viewers do not see internal reasons of an upstream failure', async () => {
   expect(relay.failures).toMatchObject([{ message: /ENOTFOUND/ }]);
 });
 
-test('a failed opening is not retried without viewers, and short visits do not shorten its delay', async () => {
+test('a failed opening is not retried without viewers, and not earlier for short visits', async () => {
   const { clock, ...relay } = await createTestRelay();
   relay.behaviour.open = () => Promise.reject(new ProviderError('no', { outcome: 'refused' }));
   const comeAndGo = async () => {
@@ -262,7 +291,7 @@ test('a failed opening is not retried without viewers, and short visits do not s
   expect(relay.sources).toHaveLength(2);
 });
 
-test('an ended console is reported, retried a minute later, and starts a new history', async () => {
+test('an ended console is reported, and reopened after a minute with a new history', async () => {
   const { relay, clock, client } = await openTestStream();
   relay.sources[0]!.line('old');
   relay.sources[0]!.ended('the server is suspended');
@@ -291,13 +320,13 @@ test('an ended console is reported, retried a minute later, and starts a new his
   expect(relay.relay.history('game:mc')).toEqual(['old', 'new']);
 });
 
-/** A relay whose console opening is pending until `resolve` or `reject`. */
+/** Creates a relay whose console opens with `resolve`, and fails with `reject`. */
 async function createOpening() {
   const { clock, ...relay } = await createTestRelay();
   return { clock, relay, ...relay.holdOpening() };
 }
 
-test('one of two viewers who wait for a console may leave', async () => {
+test('a console opens for its second viewer if the first leaves', async () => {
   const { clock, relay, resolve } = await createOpening();
   const first = await relay.open();
   const second = await relay.open();
@@ -310,7 +339,7 @@ test('one of two viewers who wait for a console may leave', async () => {
   expect(await second.next()).toEqual(['console output', 'here']);
 });
 
-test('a console that opens during shutdown is closed at once', async () => {
+test('a console that opens during shutdown is closed immediately', async () => {
   const { clock, relay, resolve } = await createOpening();
   await relay.open();
   await relay.stop();
@@ -320,7 +349,7 @@ test('a console that opens during shutdown is closed at once', async () => {
   expect(clock.pending()).toBe(0);
 });
 
-test('a console that cannot be opened during shutdown is neither reported nor tried again', async () => {
+test('a failed opening during shutdown is neither reported nor retried', async () => {
   const { clock, relay, reject } = await createOpening();
   await relay.open();
   await relay.stop();
@@ -330,7 +359,7 @@ test('a console that cannot be opened during shutdown is neither reported nor tr
   expect(clock.pending()).toBe(0);
 });
 
-test('viewers get the messages of an upstream that is reopening', async () => {
+test('viewers get the messages of an upstream while it is reopened', async () => {
   const { relay, clock, client } = await openTestStream();
   relay.sources[0]!.ended('the server is suspended');
   const { resolve } = relay.holdOpening();
@@ -347,10 +376,10 @@ test('viewers get the messages of an upstream that is reopening', async () => {
 });
 
 test.for([
-  ['is tried again a minute later', 60, true],
-  ['could not be opened, and is tried again a second later', 1, false],
+  ['ended, and is due in a minute', 60, true],
+  ['failed to open, and is due in a second', 1, false],
 ] as const)(
-  'a console that %s is not retried without viewers, and is discarded after 30 s',
+  'a console that %s is not reopened without viewers, and is discarded after 30 s',
   async ([, wait, opens]) => {
     const { clock, relay, resolve, reject } = await createOpening();
     const client = await relay.open();
@@ -374,7 +403,7 @@ test.for([
 
 test.for([
   ['open', 0, 0],
-  ['to be tried again', 1, 0],
+  ['due to be reopened', 1, 0],
   ['without viewers', 1, 1],
 ])('a console that is %s leaves no timer after shutdown', async ([, failures, seconds]) => {
   const { clock, relay, resolve, reject } = await createOpening();

@@ -5,10 +5,10 @@ import { bootstrap, openStream } from '../../hosting/instances.ts';
 import { askEndpoint } from '../../server/ask.ts';
 import { serveHosting } from '../../server/shared.ts';
 
-/** How long the test follows a stream; longer than the lifetime of each token. */
+/** Longer than the lifetime of a token. */
 const followMs = 20_000;
 
-test('a stream outlives each of its tokens without losing a line', async () => {
+test('a stream outlives its tokens without losing a line', async () => {
   const fields = { scopes: ['game-console:read'] as const };
   const { app, world } = await serveHosting({ CONSOLE_TOKEN_TTL_SECONDS: '8' }, { tickMs: 500, fields });
   world.panel.tokenSeconds = 10;
@@ -39,13 +39,13 @@ test('a stream outlives each of its tokens without losing a line', async () => {
   const others = client.messages.map(([event]) => event).filter((event) => event !== 'console output');
   expect(new Set(others)).toEqual(new Set(['auth success', 'status', 'stats', 'token expiring', 'permission denied']));
   expect(renewals).toBeGreaterThanOrEqual(Math.floor(followMs / 8000));
-  // One for each half of what is left of the lifetime, up to a second less, on the same socket.
+  // Renewals at half of the remaining lifetime, which is up to a second shorter, on the same socket.
   const { wings } = world.panel;
   expect(wings.auths.length).toBeGreaterThanOrEqual(Math.floor(followMs / 10_000));
   expect(wings.auths.length).toBeLessThanOrEqual(followMs / 4000 + 1);
   expect([wings.sockets(), wings.logsSent()]).toEqual([1, 1]);
 
-  // The stream is read-only twice: it forwards no write event, and the upstream credential has no write permission.
+  // Read-only is enforced twice: no write event is forwarded, and the upstream credential cannot write.
   expect(wings.forbidden).toEqual([]);
   expect(world.panel.commands).toEqual([]);
   expect(world.panel.signals).toEqual([]);

@@ -4,7 +4,7 @@ import type { Count } from '../../../helpers/console-client.ts';
 /** A message to the parent process. */
 export type Report = { readonly ready: true } | { readonly counts: readonly Count[] };
 
-// A separate process, so that the test measures the memory and CPU time of the relay only.
+// A separate process: the test measures the memory and CPU time of the relay alone.
 const [url, ...tokens] = process.argv.slice(2);
 
 const viewers = await Promise.all(

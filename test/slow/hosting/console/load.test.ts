@@ -12,7 +12,7 @@ import type { TestRelay } from '../../../hosting/console/harness.ts';
 
 const mebibyte = 1024 * 1024;
 
-/** Starts viewers in a separate process; the first report means ready, the second has the counts. */
+/** Starts viewers in a separate process. The first report means ready; the second has the counts. */
 function startViewers(relay: TestRelay, tokens: readonly string[]): () => Promise<Report> {
   const child = fork(join(import.meta.dirname, 'flood-viewers.ts'), [relay.url(), ...tokens], { execArgv: [] });
   onTestFinished(() => void child.kill());
@@ -20,7 +20,7 @@ function startViewers(relay: TestRelay, tokens: readonly string[]): () => Promis
   return async () => ((await reports.next()).value as [Report])[0];
 }
 
-/** Lets a viewer that did not read receive all until the next status; returns what that was. */
+/** Lets a stalled viewer read until the next status, and counts its lines. */
 async function resume(stuck: TestClient): Promise<Count> {
   stuck.socket.resume();
   const counter = createCounter();
@@ -28,7 +28,7 @@ async function resume(stuck: TestClient): Promise<Count> {
   return counter.count();
 }
 
-test('50 viewers receive a flood of 20,000 lines a second, and one that never reads does not slow down the others', async () => {
+test('a stalled viewer does not slow down 49 others in a flood of 20,000 lines a second', async () => {
   const relay = await createTestRelay();
   const tokens = await Promise.all(Array.from({ length: 49 }, (_, number) => relay.token({ keyId: `key${number}` })));
   const report = startViewers(relay, tokens);
@@ -62,7 +62,7 @@ test('50 viewers receive a flood of 20,000 lines a second, and one that never re
     expect(wrong).toBe(0);
   }
   expect(peak - before).toBeLessThan(100 * mebibyte);
-  // Measured: 0.3 s. Frame by frame it took 11 s and blocked other requests.
+  // Measured: 0.3 s. A write for each frame took 11 s, and blocked other requests.
   expect((user + system) / 1e6).toBeLessThan(3);
 
   const late = await resume(stuck);
@@ -76,7 +76,7 @@ test('50 viewers receive a flood of 20,000 lines a second, and one that never re
   );
 });
 
-test('viewers that never read use memory up to the backlog limit only', async () => {
+test('stalled viewers use no memory beyond their limit', async () => {
   const relay = await createTestRelay();
   const stuck = await Promise.all(Array.from({ length: 30 }, () => relay.open()));
   for (const { socket } of stuck) socket.pause();
@@ -88,7 +88,7 @@ test('viewers that never read use memory up to the backlog limit only', async ()
     await sleep(20);
     peak = Math.max(peak, process.memoryUsage().rss);
   }
-  // Without a limit each viewer would need 64 MiB.
+  // Without a limit, each viewer would need 64 MiB.
   expect(peak - before).toBeLessThan(150 * mebibyte);
   relay.sources[0]!.status('offline');
   for (const { received, dropped, wrong } of await Promise.all(stuck.map(resume))) {
@@ -119,7 +119,7 @@ test('a slow viewer gets the last status after the gap', async () => {
   expect(status).toEqual(['status', 'stopping']);
 });
 
-test('1,000 idle viewers use little memory, need one access check per 2 s, and get the first line at once', async () => {
+test('1,000 idle viewers need little memory and one access check in 2 s, and get the first line immediately', async () => {
   const { clock, ...relay } = await createTestRelay();
   const before = process.memoryUsage().rss;
   const viewers: TestClient[] = [];
@@ -127,10 +127,10 @@ test('1,000 idle viewers use little memory, need one access check per 2 s, and g
     viewers.push(...(await Promise.all(Array.from({ length: 100 }, () => relay.open()))));
   }
   const grown = process.memoryUsage().rss - before;
-  // The clients are in this process too.
+  // Includes the clients, which are in this process.
   expect(grown).toBeLessThan(150 * mebibyte);
   expect(relay.relay.stats()).toEqual({ connections: 1000, viewers: 1000, upstreams: 1 });
-  // One timer per stream for its token, one for the access check, and one for the buffered lines of the console.
+  // One timer for the token of each stream, one for the access check, and one for the backlog of the console.
   expect(clock.pending()).toBe(1002);
   relay.accessChecks.length = 0;
   await clock.advance(2);
