@@ -228,6 +228,7 @@ export const closeCodes = {
   },
 } as const;
 
+/** The name of a close code. */
 export type CloseName = keyof typeof closeCodes;
 
 /** Summarizes the stream for the OpenAPI document, which cannot describe websockets. */

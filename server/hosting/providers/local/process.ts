@@ -75,11 +75,11 @@ export function createLocalProcess(options: {
 }) {
   const { name, server, logFile, lock, log } = options;
   const watchers = new Set<ConsoleEvents>();
-  const output = createOutput(logFile, log, watchers);
+  const output = createServerOutput(logFile, log, watchers);
   let status: GameState = 'offline';
   let starting: Promise<void> | undefined;
   /** Pending from the start until all output is read. */
-  let life: Promise<void> | undefined;
+  let running: Promise<void> | undefined;
   /** Undefined as soon as the group is gone: its ID may be reused. */
   let group: Awaited<ReturnType<typeof spawnGroup>> | undefined;
   let isEnding = false;
@@ -113,9 +113,9 @@ export function createLocalProcess(options: {
     startsAgain = false;
     killedAt = Infinity;
     show('running');
-    life = live(group);
+    running = supervise(group);
   };
-  const live = async (current: NonNullable<typeof group>): Promise<void> => {
+  const supervise = async (current: NonNullable<typeof group>): Promise<void> => {
     await current.exited;
     while (current.signal(0) && performance.now() - killedAt < reapMs) {
       // The process has ended, but others of its group have not.
@@ -127,7 +127,7 @@ export function createLocalProcess(options: {
     clearTimeout(grace);
     await current.release();
     lock.release(name);
-    life = undefined;
+    running = undefined;
     show('offline');
     if (!startsAgain) return;
     start().catch((error: unknown) => log.error({ err: error }, 'a local server cannot be restarted'));
@@ -149,7 +149,7 @@ export function createLocalProcess(options: {
     const starts = action !== 'stop' && action !== 'kill';
     if (starting && (action === 'start' || action === 'restart')) return await starting;
     if (starting) return await starting.catch(() => undefined).then(() => power(action));
-    if (!life) return starts ? await start() : undefined;
+    if (!running) return starts ? await start() : undefined;
     if (action === 'start') {
       if (closed) throw toRefusal('the provider is closed');
       startsAgain = isEnding;
@@ -164,7 +164,7 @@ export function createLocalProcess(options: {
     startsAgain = false;
     await starting?.catch(() => undefined);
     await power('stop');
-    await life;
+    await running;
   };
   return {
     kind: server.kind,
@@ -196,7 +196,7 @@ export function createLocalProcess(options: {
 const ioTimeoutMs = 1000;
 
 /** Spawns a process group: signals reach all its processes, but Ctrl-C of the terminal does not. */
-async function spawnGroup(program: LocalServer, output: ReturnType<typeof createOutput>, log: Logger) {
+async function spawnGroup(program: LocalServer, output: ReturnType<typeof createServerOutput>, log: Logger) {
   const { command, cwd, env, grace_seconds: graceSeconds } = program;
   const [file = '', ...args] = command;
   let child: ChildProcessByStdio<Writable, Readable, Readable>;
@@ -279,7 +279,7 @@ const maxFileBytes = 4 * 1024 * 1024;
 const linesPerMs = 20;
 
 /** Creates the output of a server: emits its lines to watchers, and appends them to a rotated log. */
-function createOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEvents>) {
+function createServerOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEvents>) {
   const previous = `${file}.1`;
   const recent: string[] = [];
   /** The size of the log; undefined until the first write. */
