@@ -11,8 +11,8 @@ export interface FrameSink {
 interface Chunk {
   readonly frames: Buffer;
   readonly lines: number;
-  /** The last status among the messages, sent even if the chunk is dropped. */
-  readonly status?: Buffer | undefined;
+  /** Messages to send even if the chunk is dropped; of several, the last. */
+  readonly kept: { readonly status?: Buffer; readonly logsEnd?: Buffer };
 }
 
 /** The limit of a viewer's queue, and of the history. */
@@ -64,10 +64,10 @@ export function createOutput() {
     }
   };
   const queueRecent = (): void => {
-    const { frames, lines, status } = recent;
+    const { frames, lines, kept } = recent;
     if (frames.length === 0) return;
     recent = emptyBatch();
-    const chunk = { frames: Buffer.concat(frames), lines, status };
+    const chunk = { frames: Buffer.concat(frames), lines, kept };
     for (const viewer of viewers) viewer.push(chunk);
   };
   const pumpAll = (): void => {
@@ -94,7 +94,7 @@ export function createOutput() {
       if (event === 'console output') {
         recent.lines += 1;
         remember(line, frame);
-      } else if (event === 'status') recent.status = frame;
+      } else if (event === 'status') recent.kept = { status: frame };
       if (recent.bytes >= writeBytes) queueRecent();
       flushTimer ??= setTimeout(flush, Math.max(0, flushedAt + flushMs - performance.now())).unref();
     },
@@ -124,7 +124,10 @@ export function createOutput() {
   };
 }
 
-const emptyBatch = () => ({ frames: [] as Buffer[], bytes: 0, lines: 0, status: undefined as Buffer | undefined });
+const emptyBatch = () => ({ frames: [] as Buffer[], bytes: 0, lines: 0, kept: {} as Chunk['kept'] });
+
+const logsEnd = toFrame('logs end');
+const endOfHistory: Chunk = { frames: logsEnd, lines: 0, kept: { logsEnd } };
 
 type Viewer = ReturnType<typeof createViewer>;
 
@@ -136,64 +139,61 @@ function createViewer(sink: FrameSink, readHistory: () => readonly Buffer[] | un
   let isFollowing = false;
   let greeting: Buffer[] = [];
   let wantsHistory = false;
-  /** Chunks to send before `logs end`. */
-  let untilLogsEnd: number | undefined;
 
-  const take = (): Chunk => {
-    const chunk = queue.shift()!;
-    queuedBytes -= chunk.frames.length;
-    if (untilLogsEnd) untilLogsEnd -= 1;
+  const take = (): Chunk | undefined => {
+    const chunk = queue.shift();
+    queuedBytes -= chunk?.frames.length ?? 0;
     return chunk;
   };
   const isFull = (): boolean => queuedBytes > maxBytes;
   const dropOldest = (): void => {
     while (isFull()) {
-      const { lines, status } = take();
-      dropped = { lines: (dropped?.lines ?? 0) + lines, status: status ?? dropped?.status };
+      const { lines, kept } = take()!;
+      dropped = { lines: (dropped?.lines ?? 0) + lines, kept: { ...dropped?.kept, ...kept } };
     }
   };
   /** Queues the history, without the unsent lines at its end, in front of them. */
   const queueHistory = (history: readonly Buffer[]): void => {
     const unsent = queue.reduce((sum, { lines }) => sum + lines, dropped?.lines ?? 0);
     const sent = history.slice(0, Math.max(0, history.length - unsent));
-    queue.unshift(...sent.map((frames) => ({ frames, lines: 1 })));
+    queue.unshift(...sent.map((frames) => ({ frames, lines: 1, kept: {} })));
+    queue.push(endOfHistory);
     queuedBytes = queue.reduce((sum, { frames }) => sum + frames.length, 0);
-    untilLogsEnd = queue.length;
-    wantsHistory = false;
     dropOldest();
   };
-  const takeGap = ({ lines, status }: NonNullable<typeof dropped>): Buffer => {
+  const takeGap = ({ lines, kept }: NonNullable<typeof dropped>): Buffer => {
     dropped = undefined;
     const reason = `${lines} ${lines === 1 ? 'line was' : 'lines were'} dropped: read too slowly`;
-    return Buffer.concat([...(lines > 0 ? [toFrame('gap', reason)] : []), ...(status ? [status] : [])]);
+    return Buffer.concat([...(lines > 0 ? [toFrame('gap', reason)] : []), ...Object.values(kept)]);
   };
   /** Takes the next frames to send; undefined if there are none yet. */
   const next = (): Buffer | undefined => {
     if (greeting.length > 0) return greeting.shift();
-    if (wantsHistory && untilLogsEnd === undefined) {
+    if (wantsHistory && !queue.includes(endOfHistory)) {
       const history = readHistory();
       // The rest of the backlog belongs to the answer, so send nothing before.
       if (!history) return undefined;
+      wantsHistory = false;
       queueHistory(history);
     }
-    if (dropped) return takeGap(dropped);
-    if (untilLogsEnd !== 0) return queue.length > 0 ? take().frames : undefined;
-    untilLogsEnd = undefined;
-    return toFrame('logs end');
+    return dropped ? takeGap(dropped) : take()?.frames;
   };
-  const isReady = (): boolean => isFollowing && sink.isReady();
+  const takeBatch = (): Buffer[] => {
+    const batch: Buffer[] = [];
+    let bytes = 0;
+    for (let frames = next(); frames; frames = bytes < writeBytes ? next() : undefined) {
+      batch.push(frames);
+      bytes += frames.length;
+    }
+    return batch;
+  };
   /** Sends queued output while the sink is ready. */
   const pump = (): void => {
-    while (isReady()) {
-      const frames: Buffer[] = [];
-      for (let bytes = 0; bytes < writeBytes;) {
-        const found = next();
-        if (!found) break;
-        frames.push(found);
-        bytes += found.length;
-      }
-      if (frames.length === 0) return;
-      sink.send(frames.length === 1 ? frames[0]! : Buffer.concat(frames));
+    if (!isFollowing) return;
+    while (sink.isReady()) {
+      const batch = takeBatch();
+      if (batch.length === 0) return;
+      sink.send(batch.length === 1 ? batch[0]! : Buffer.concat(batch));
     }
   };
   return {
