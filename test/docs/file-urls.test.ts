@@ -9,7 +9,7 @@ import { servedFiles } from '../server/targets.ts';
 
 const pageFile = resolve(import.meta.dirname, '../../docs/cdn.md');
 const page = readFileSync(pageFile, 'utf8');
-const [begin, end] = ['## Which file', '## What to purge'].map((heading) => page.indexOf(heading));
+const [begin, end] = ['## URL to file mapping', '## What to purge'].map((heading) => page.indexOf(heading));
 const section = page.slice(begin, end);
 const table = section.slice(section.indexOf('| URL'), section.lastIndexOf('|\n') + 2);
 const rows = [...table.matchAll(/^\| `([^`]+)` +\| `([^`]+)` +\|$/gm)].map(([, url = '', file = '']) => {
