@@ -1,15 +1,15 @@
-// Prints the nightly tests that a change needs, one a line: those of which test/README.md lists a path that the change touches.
-// `--all` prints all of them. The reasons go to the standard error.
+// Prints the nightly tests that a change needs, one per line: the tests with a changed path in the table of
+// test/README.md. `--all` prints all. The reasons go to standard error.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** What all tests use. */
+/** Files that all tests use. */
 const shared = ['.ci/', 'package-lock.json', 'vitest.config.ts', 'test/setup.ts', 'test/helpers/', 'test/server/'];
 
 const rows = readFileSync('test/README.md', 'utf8').matchAll(/^\| `(nightly\/\S+)\.test\.ts` .*\| ([^|]+) \|$/gm);
 const listed = Array.from(rows, ([, name, paths]) => ({
   file: `test/${name}.test.ts`,
-  // The helpers of a test are in a folder of its name.
+  // A test's helpers are in a folder of the same name.
   paths: [`test/${name}.test.ts`, `test/${name}/`, ...paths.replaceAll(/[`\s]/g, '').split(',')],
 }));
 
@@ -21,13 +21,13 @@ function git(...args: string[]): string | undefined {
   }
 }
 
-/** The commit before the change: where it left origin/main or, on main itself, its parent. */
+/** Finds the commit before the change: the merge base with origin/main or, on main, the parent. */
 function findBase(): string | undefined {
   const fork = git('merge-base', 'origin/main', 'HEAD');
   return fork === undefined || fork === git('rev-parse', 'HEAD') ? git('rev-parse', '--verify', 'HEAD^') : fork;
 }
 
-/** The files that differ from a commit, those that are not committed yet included. */
+/** Lists the files that differ from a commit, including uncommitted files. */
 function listChanges(base: string): string[] {
   const files = [git('diff', '--name-only', '--no-renames', base), git('ls-files', '--others', '--exclude-standard')];
   return files.join('\n').split('\n').filter(Boolean);

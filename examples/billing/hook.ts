@@ -1,18 +1,18 @@
-// The hooks of a billing system: create, suspend, resume and terminate a service. They run the operator's commands and nothing
-// else. Each may be repeated, also after it was cut off in the middle: billing systems call their hooks again after an error.
+// Hooks for a billing system: create, suspend, resume and terminate a service. They only run the operator's commands.
+// Each hook may be repeated, even after an interruption: billing systems retry their hooks after an error.
 //
 //   node examples/billing/hook.ts create 4711 game:mc-4821 --provider panel-eu --ref 1a7ce997
 //   node examples/billing/hook.ts suspend | resume | terminate 4711 game:mc-4821
 //
-// Exit status 0: it is done, also if it was done before. 1: it is not; the reason is on stderr. `create` prints a JSON object
-// whose `key` is the text of the API key: once, and null when it is repeated (`keys rotate ID` makes a new text).
+// Exit status 0: done, now or earlier. 1: not done; the reason is on stderr. `create` prints a JSON object whose `key`
+// is the text of the API key, or null when the hook is repeated (`keys rotate ID` makes a new text).
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** What the key of a service may do, by the kind of its server. */
+/** Scopes of a service's key, by kind of server. */
 const scopes: Readonly<Record<string, readonly string[]>> = {
   game: ['game-power:read_write', 'game-console:read_write', 'game-logs:read'],
   vps: ['vps-power:read_write'],
@@ -24,7 +24,7 @@ interface Key {
   readonly revoked: string | null;
 }
 
-/** Runs a command, and returns what it prints; on a failure this process ends with its message. */
+/** Runs a command and returns its output. On a failure, exits with the command's message. */
 function run(...args: readonly string[]): string {
   const command = [resolve(root, 'server/commands/main.js'), ...args];
   const { status, stdout } = spawnSync(process.execPath, command, {
@@ -42,18 +42,18 @@ function create(service: string, server: string, provider: string, ref: string):
   const label = ['--label', `service ${service}`, '--if-absent'];
   const created = run('keys', 'create', '--server', server, ...allowed, ...label, '--json');
   const { id, servers } = JSON.parse(created) as Key;
-  // The service had another server before, or has several.
+  // The key exists: the service has several servers, or had another server before.
   if (!servers.includes(server)) run('keys', 'update', id, ...[...servers, server].flatMap((one) => ['--server', one]));
   process.stdout.write(created);
 }
 
-/** Takes the server from every key that opens it, since its ID may later be that of another customer, and removes it. */
+/** Removes the server from every key, because another customer may get its ID later, and unregisters the server. */
 function terminate(server: string): void {
   const findKeys = (): Key[] =>
     (JSON.parse(run('keys', 'list', '--json')) as Key[]).filter(
       ({ revoked, servers }) => revoked === null && servers.includes(server),
     );
-  // Until none is left: another hook that changes the same key at this moment may have put the server back.
+  // Repeat until no key is left: a concurrent hook that changes the same key may have put the server back.
   for (let keys = findKeys(); keys.length > 0; keys = findKeys()) {
     for (const { id, servers } of keys) {
       const others = servers.filter((other) => other !== server).flatMap((other) => ['--server', other]);

@@ -23,14 +23,14 @@ import websockets
 
 server = sys.argv[1] if len(sys.argv) > 1 else "demo"
 base = os.environ.get("API_URL", "http://localhost:3000")
-key = os.environ.get("HOSTING_API_KEY") or sys.exit("The environment variable HOSTING_API_KEY needs your key, hk_...")
+key = os.environ.get("HOSTING_API_KEY") or sys.exit("Set the environment variable HOSTING_API_KEY to your key, hk_...")
 
-# After these close codes, another attempt would end in the same way.
+# Close codes after which a retry is pointless.
 FINAL_CODES = (1002, 1007, 1008, 1009, 4003)
 references = (f"command {number}" for number in itertools.count(1))
 
 
-# Control characters and changes of the text direction, of which a terminal keeps colours: lines hold what players type.
+# Control characters and changes of the text direction, except colours: lines contain text typed by players.
 ACTING = re.compile(r"\x1b\[[\d;]*m|[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -43,7 +43,7 @@ def note(text):
 
 
 def fetch_access():
-    """Returns the address of the stream and a short-lived token, so that the API key is never sent to the stream."""
+    """Fetches the address of the stream and a short-lived token. The API key is never sent to the stream."""
     url = f"{base}/v1/hosting/game/console/{quote(server, safe='')}/websocket"
     try:
         with urlopen(Request(url, headers={"Authorization": f"Bearer {key}"}), timeout=30) as answer:
@@ -66,7 +66,7 @@ async def renew(stream):
 
 
 async def send_commands(stream, lines, answers):
-    """Sends one command at a time, in the order of the input; closes the stream at the end of the input."""
+    """Sends one command at a time, in input order; closes the stream at the end of the input."""
     while (line := await lines.get()) is not None:
         code = "rate_limited"
         try:
@@ -78,12 +78,12 @@ async def send_commands(stream, lines, answers):
                 await asyncio.sleep(1 if code == "rate_limited" else 0)
         finally:
             if code == "rate_limited":
-                # The connection is lost. It is not sent again: it may have been run.
+                # The connection was lost. Do not resend the command: it may have run.
                 note(f"no answer to: {line}")
             elif code != "accepted":
                 note(f"refused ({code}): {line}")
     lines.put_nowait(None)
-    # What the last command prints may come a little later.
+    # Output of the last command may arrive a little later.
     await asyncio.sleep(1)
     await stream.close()
 

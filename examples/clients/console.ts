@@ -3,14 +3,15 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { followConsole } from './browser/stream.js';
 
-// A console client for Node.js 24, with browser/stream.js: prints the output of a game server, and sends each line of its input as a
-// command. It ends when its input has ended and each command is answered. Argument: the ID of the server. HOSTING_API_KEY is
-// the key, or the file .key has the line `Authorization: Bearer hk_...`; API_URL is the address of the API.
+// A console client for Node.js 24, with browser/stream.js: prints the output of a game server, and sends each input
+// line as a command. It ends when the input has ended and every command is answered. Argument: the ID of the server.
+// HOSTING_API_KEY is the key, or the file .key has the line `Authorization: Bearer hk_...`; API_URL is the address of
+// the API.
 const [, , server = 'demo'] = process.argv;
 const { API_URL: base = 'http://localhost:3000', HOSTING_API_KEY } = process.env;
 const key = HOSTING_API_KEY || (existsSync('.key') ? /hk_\w+/.exec(readFileSync('.key', 'utf8'))?.[0] : undefined);
 
-/** Control characters and changes of the text direction, of which a terminal keeps colours: lines hold what players type. */
+/** Control characters and changes of the text direction, except colours: lines contain text typed by players. */
 const acting = new RegExp(String.raw`\u001B\[[\d;]*m|[^\P{Cc}\t]|[\p{Zl}\p{Zp}\p{Bidi_Control}]`, 'gu');
 const escape = (text: string): string =>
   text.replaceAll(acting, (found) =>
@@ -21,12 +22,12 @@ function fail(text: string): never {
   note(text);
   process.exit(1);
 }
-if (!key) fail("There is no HOSTING_API_KEY and no file .key: echo 'Authorization: Bearer hk_...' > .key");
+if (!key) fail("Set HOSTING_API_KEY, or create the file .key: echo 'Authorization: Bearer hk_...' > .key");
 
 const lines: string[] = [];
 let [isSending, isInputOver, wasOpen] = [false, false, false];
 
-/** Sends one command at a time, in the order of the input. */
+/** Sends one command at a time, in input order. */
 async function sendLines(): Promise<void> {
   if (isSending) return;
   isSending = true;
@@ -39,7 +40,7 @@ async function sendLines(): Promise<void> {
   }
   isSending = false;
   if (!isInputOver || !wasOpen || lines.length > 0) return;
-  // What the last command prints may come a little later.
+  // Output of the last command may arrive a little later.
   await sleep(1000);
   stream.stop();
 }

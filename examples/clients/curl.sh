@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The first calls with an API key, by curl: what the key may do, the state of a game server, a start, what became of it, the
-# recent actions and the latest log. Ends with status 1 at the first error.
+# First calls with an API key and curl: the permissions of the key, the state of a game server, a start and its status,
+# recent actions and the latest log. Exits with status 1 at the first error.
 #   HOSTING_API_KEY=hk_... API_URL=https://api.example.com examples/clients/curl.sh SERVER
 set -euo pipefail
 server=${1:-demo}
@@ -10,17 +10,17 @@ fail() {
   printf '%s\n' "$1" >&2
   exit 1
 }
-[[ ${HOSTING_API_KEY:-} == hk_* ]] || fail 'The environment variable HOSTING_API_KEY needs your key, hk_...'
+[[ ${HOSTING_API_KEY:-} == hk_* ]] || fail 'Set the environment variable HOSTING_API_KEY to your key, hk_...'
 
-# Sends a request and prints the body of the answer: call METHOD PATH [OPTION OF CURL]...
+# Sends a request and prints the response body: call METHOD PATH [CURL OPTION]...
 call() {
   local method=$1 path=$2 answer body status
   shift 2
   printf '\n%s %s\n' "$method" "$path" >&2
-  # Other users of the machine can read arguments, so curl reads the key from a pipe that printf, a builtin, fills.
+  # Other users of the machine can read arguments, so the builtin printf passes the key to curl through a pipe.
   answer=$(curl --silent --show-error --max-time 30 --request "$method" --write-out '\n%{http_code}' \
     --header @<(printf 'Authorization: Bearer %s\n' "$HOSTING_API_KEY") "$@" "$base$path") ||
-    fail "There is no answer from $base."
+    fail "$base does not answer."
   status=${answer##*$'\n'}
   body=${answer%$'\n'*}
   body=${body%$'\n'}
@@ -28,8 +28,8 @@ call() {
   printf '%s\n' "$body"
 }
 
-# The service keeps this ID, so that the outcome can be asked for even if the answer is lost. Sent again with the same
-# Idempotency-Key, the start is not done twice.
+# With this ID, the outcome can be looked up even if the response is lost. With the same Idempotency-Key, a retry does
+# not start the server twice.
 id=$(date +%s)-$RANDOM$RANDOM
 
 call GET /v1/key

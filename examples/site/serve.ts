@@ -7,12 +7,12 @@ import { fileURLToPath } from 'node:url';
 const folder = import.meta.dirname;
 const port = Number(process.env.PORT ?? 8080);
 
-/** The page of each address; all articles share one. */
+/** Pages by URL; all articles share one page. */
 const pages: readonly [RegExp, string][] = [
   [/^\/$/, 'index.html'],
   [/^\/(?:blog|knowledgebase)\/[\w-]+\/[\w-]+$/, 'article.html'],
   [/^\/(blog|knowledgebase|plans|domains|status)$/, '$1.html'],
-  // The search runs in the browser, with the library that made its index.
+  // The search runs in the browser, with the library that made the index.
   [/^\/scripts\/minisearch\.js$/, fileURLToPath(import.meta.resolve('minisearch'))],
   [/^\/((?:scripts|images)\/[\w-]+\.(?:js|svg)|site\.css)$/, '$1'],
 ];
@@ -24,13 +24,13 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** The address of the API in parts/head.html, and the one to write in its place. */
+/** The API's address in parts/head.html, and its replacement. */
 const written = /name="api" content="(.*?)"/.exec(await readFile(join(folder, 'parts/head.html'), 'utf8'))![1]!;
 const api = (process.env.API_URL ?? written).replace(/\/$/, '');
 const { origin } = new URL(api);
 
 const securityHeaders = {
-  // Scripts and styles come from this site and the API only; no inline ones, and no HTML from text but that of articles.
+  // Allow scripts and styles only from this site and the API, nothing inline, and no HTML from text except articles.
   'Content-Security-Policy': [
     "default-src 'none'",
     `script-src 'self' ${origin}`,
@@ -45,10 +45,10 @@ const securityHeaders = {
   'Referrer-Policy': 'strict-origin-when-cross-origin',
 };
 
-/** What web servers call server-side includes. */
+/** Server-side includes. */
 const include = /<!--#include virtual="\/(parts\/\w+\.html)" -->/g;
 
-/** Reads a file, with the parts that it includes. */
+/** Reads a file and resolves its includes. */
 async function readPage(file: string): Promise<string> {
   const text = await readFile(resolve(folder, file), 'utf8');
   if (extname(file) !== '.html') return text;
@@ -57,7 +57,7 @@ async function readPage(file: string): Promise<string> {
   return text.replaceAll(include, () => parts.shift()!.trim()).replaceAll(written, api);
 }
 
-/** Returns the path of an address, the file that it shows and its text; undefined if there is none. */
+/** Resolves a URL to its path, file and text; undefined if there is no such page. */
 async function readAddress(url: string): Promise<{ path: string; file: string; text: string } | undefined> {
   const path = URL.parse(url, 'http://localhost')?.pathname ?? '';
   const page = pages.find(([pattern]) => pattern.test(path));
@@ -83,7 +83,7 @@ async function answer({ url = '/' }: IncomingMessage, response: ServerResponse):
   response.writeHead(found ? 200 : 404, headers).end(text);
 }
 
-/** The present path of an article, if this is a former one. */
+/** Looks up the current path of an article by a former path. */
 async function findMoved(url: string): Promise<string | undefined> {
   const path = URL.parse(url, 'http://localhost')?.pathname ?? '';
   if (!/^\/(?:blog|knowledgebase)\//.test(path)) return undefined;
@@ -93,7 +93,7 @@ async function findMoved(url: string): Promise<string | undefined> {
 
 let redirects: Promise<Record<string, string>> | undefined;
 
-/** Reads the former paths of articles, once a minute. Without them, the page of an article finds its new path itself. */
+/** Reads the former paths of articles, once a minute. If that fails, the article page itself handles the new path. */
 function readRedirects(): Promise<Record<string, string>> {
   if (redirects) return redirects;
   setTimeout(() => (redirects = undefined), 60_000).unref();

@@ -1,14 +1,14 @@
-# The functions of docs/runbook.md, for a bash of root. They need PORTS: the ports of the instances of this machine.
+# Functions for docs/runbook.md, in a bash shell of root. Set PORTS to the ports of the instances on this machine.
 
 APP=${APP:-/opt/hosting-api}
 ETC=${ETC:-/etc/hosting-api}
 BACKUPS=${BACKUPS:-/var/backups/hosting-api}
 cd "$APP/current" && . "$ETC/settings.env"
 
-# ready PORT: waits for an instance, and prints {"status":"ready"}.
+# ready PORT: waits for an instance and prints {"status":"ready"}.
 ready() { curl -fs --retry 30 --retry-delay 1 --retry-all-errors "http://127.0.0.1:$1/ready"; }
 
-# each start|stop|restart: the instances one after the other; ends at the first that is not ready.
+# each start|stop|restart: runs the command for one instance after the other; stops at the first that is not ready.
 each() {
   local port
   for port in $PORTS; do
@@ -17,7 +17,7 @@ each() {
   done
 }
 
-# save_settings: encrypts $ETC for the recipients of $ETC/backup.age; without that file, nothing of $ETC is in the backup.
+# save_settings: encrypts $ETC for the recipients in $ETC/backup.age; without that file, saves nothing.
 save_settings() (
   [ -e "$ETC/backup.age" ] || exit 0
   umask 077
@@ -26,7 +26,7 @@ save_settings() (
     ls "$BACKUPS"/etc-*.tar.age | head -n -30 | xargs -r rm
 )
 
-# unpack VERSION: fetches a version into a folder of its own, and prints its name. It refuses the one that runs.
+# unpack VERSION: fetches a version into a separate folder and prints its name. Refuses the running version.
 unpack() {
   local folder
   git -C "$APP/git" fetch -q && folder=$APP/$(git -C "$APP/git" describe --tags --always "$1") || return 1
@@ -34,10 +34,10 @@ unpack() {
   rm -rf "$folder" && mkdir -p "$folder" && git -C "$APP/git" archive "$1" | tar -x -C "$folder" && echo "$folder"
 }
 
-# switch_to FOLDER: what starts from now on is of this version. The link is replaced in one step.
+# switch_to FOLDER: makes this version current. The link switches in one step.
 switch_to() { ln -sfnr "$1" "$APP/next" && mv -T "$APP/next" "$APP/current" && cd "$APP/current"; }
 
-# versions: prints which version each instance runs; fails if one is not that of the link.
+# versions: prints the version of each instance; fails if a version differs from the link.
 versions() {
   local port
   for port in $PORTS; do
@@ -46,7 +46,7 @@ versions() {
   done
 }
 
-# with_url URL COMMAND...: a command of PostgreSQL. The password goes by the environment: every user can read arguments.
+# with_url URL COMMAND...: runs a PostgreSQL command. The password is in the environment: every user can read arguments.
 with_url() {
   local password=${1#*://*:}
   password=${password%%@*}

@@ -40,7 +40,7 @@ test('each address shows its page, and every other one is 404', async () => {
   for (const path of [...notPages, '/parts/head.html', '/serve.ts', '/scripts/types.ts']) {
     const response = await fetch(site + path);
     expect({ path, status: response.status }).toEqual({ path, status: 404 });
-    expect(await response.text()).toContain('There is no such page');
+    expect(await response.text()).toContain('Page not found');
   }
 });
 

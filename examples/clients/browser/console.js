@@ -1,8 +1,8 @@
 import { followConsole } from './stream.js';
 
-// The console of a game server in a browser, with xterm.js. The key is sent to the API alone, and is kept in a variable.
+// The console of a game server in a browser, with xterm.js. The key is sent only to the API, and kept only in memory.
 
-// Their scripts set these globals.
+// Globals set by the xterm.js scripts.
 const { Terminal } = /** @type {typeof import('@xterm/xterm')} */ (/** @type {unknown} */ (globalThis));
 const { FitAddon } = /** @type {{ FitAddon: typeof import('@xterm/addon-fit') }} */ (
   /** @type {unknown} */ (globalThis)
@@ -25,7 +25,7 @@ const isDark = matchMedia('(prefers-color-scheme: dark)');
 const theme = () => (isDark.matches ? themes.dark : themes.light);
 const terminal = new Terminal({
   theme: theme(),
-  // The colours of a server are readable on both themes.
+  // These colours keep a server's output readable on both themes.
   minimumContrastRatio: 4.5,
   fontSize: innerWidth < 600 ? 12 : 15,
   convertEol: true,
@@ -40,13 +40,13 @@ new ResizeObserver(() => section.hidden || fit.fit()).observe(section);
 
 /** @param {string} text */
 const showStatus = (text) => (find('#status').textContent = text);
-/** Writes a line of this page itself between the lines of the server. @param {string} text */
+/** Writes a message of this page between the lines of the server. @param {string} text */
 const note = (text) => terminal.writeln(`\u001B[0;3m-- ${text}\u001B[0m`);
 
 /** @type {ReturnType<typeof followConsole> | undefined} */
 let session;
 
-/** Shows the form in place of the console. @param {string} reason */
+/** Hides the console and shows the form. @param {string} reason */
 function showForm(reason) {
   session = undefined;
   accessForm.hidden = false;
@@ -71,11 +71,11 @@ function connect(target) {
     },
     onLost: (delayMs, error) => {
       showStatus(`Connection lost; next attempt in ${Math.ceil(delayMs / 1000)} s`);
-      // What worked before is tried again; a wrong address is corrected by hand.
+      // Reconnect only if the connection worked before; otherwise the user has to correct the form.
       if (wasOpen || !error) return;
       opened.stop();
-      // A browser does not say why it could not read an answer.
-      const hint = `No answer that this page may read from ${target.base}. Does its CORS_ORIGINS have ${location.origin}?`;
+      // Browsers hide the reason why a response could not be read.
+      const hint = `This page cannot read responses from ${target.base}. Does CORS_ORIGINS there contain ${location.origin}?`;
       showForm(error instanceof TypeError ? hint : error.message);
     },
     onEnd: showForm,
@@ -83,7 +83,7 @@ function connect(target) {
   return opened;
 }
 
-/** Notes what became of a command. @param {string} line @param {Promise<string>} answer */
+/** Shows the outcome of a command. @param {string} line @param {Promise<string>} answer */
 async function noteAnswer(line, answer) {
   const code = await answer;
   if (code === 'lost') note(`no answer to: ${line}`);
@@ -94,7 +94,7 @@ accessForm.addEventListener('submit', (event) => {
   event.preventDefault();
   /** @param {string} name */
   const read = (name) => /** @type {string} */ (new FormData(accessForm).get(name)).trim();
-  // A key may be pasted with the words around it.
+  // The key may be pasted with surrounding words.
   const key = /hk_\w+/.exec(read('key'))?.[0];
   if (!key) return showForm('A key begins with hk_.');
   find('#error').textContent = '';
@@ -112,7 +112,7 @@ accessForm.addEventListener('submit', (event) => {
 commandForm.addEventListener('submit', (event) => {
   event.preventDefault();
   const { value } = lineInput;
-  // A command that cannot be sent now stays in the field.
+  // Keep a command in the field if it cannot be sent now.
   const answer = value.trim() === '' ? undefined : session?.sendCommand(value);
   if (!answer) return;
   lineInput.value = '';

@@ -3,11 +3,11 @@ import { createServer } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import { fileURLToPath } from 'node:url';
 
-// Serves the browser console, for the API at API_URL. Its CORS_ORIGINS must have the origin of this page.
+// Serves the browser console for the API at API_URL. CORS_ORIGINS of the API must contain the origin of this page.
 const api = new URL(process.env.API_URL ?? 'http://localhost:3000');
 const port = Number(process.env.PORT ?? 8081);
 
-/** Where consoles are streamed from: the API names that address by its PUBLIC_URL, which has either name of this machine. */
+/** Origins of console streams. The API uses its PUBLIC_URL, which may be localhost or 127.0.0.1. */
 const streams = ['localhost', '127.0.0.1'].includes(api.hostname)
   ? 'ws://localhost:* ws://127.0.0.1:*'
   : api.origin.replace(/^http/, 'ws');
@@ -15,7 +15,7 @@ const streams = ['localhost', '127.0.0.1'].includes(api.hostname)
 const own = (name: string): string => `${import.meta.dirname}/${name}`;
 const installed = (name: string): string => fileURLToPath(import.meta.resolve(name));
 
-/** The file and the type of each address. */
+/** File and media type by path. */
 const files: Readonly<Record<string, readonly [string, string]>> = {
   '/': [own('index.html'), 'text/html; charset=utf-8'],
   '/console.js': [own('console.js'), 'text/javascript; charset=utf-8'],
@@ -27,11 +27,11 @@ const files: Readonly<Record<string, readonly [string, string]>> = {
 };
 
 const headers = {
-  // Nothing but these files runs, and the key can be sent to the API alone.
+  // Only these files can run, and the key can be sent only to the API.
   'Content-Security-Policy': [
     "default-src 'none'",
     "script-src 'self'",
-    // xterm.js writes its colours and sizes into style elements.
+    // xterm.js writes colours and sizes into style elements.
     "style-src 'self' 'unsafe-inline'",
     'img-src data:',
     `connect-src ${api.origin} ${streams}`,

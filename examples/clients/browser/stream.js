@@ -1,11 +1,11 @@
-// The console of a game server, for Node.js 22 or later and for browsers: no packages.
+// The console of a game server, for Node.js 22 or later and for browsers, without packages.
 
 /** @typedef {{ base: string, server: string, key: string }} Target The address of the API, the ID of the server, and the key. */
 /** @typedef {{ socket_url: string, token: string }} Access */
 /**
- * What is called: with each line of the console, with lines of this client itself, with the state of the server, whenever
- * commands can be sent, before the wait for another attempt (with the error of the last one, if there was one), and once at
- * the end, when another attempt would end in the same way.
+ * Called with each line of the console, with messages of this client, with the state of the server, when commands can
+ * be sent, before the delay of a reconnection (with the last error, if any), and once at the end, when a retry would be
+ * pointless.
  * @typedef {object} Handlers
  * @property {(line: string) => void} onLine
  * @property {(text: string) => void} onNote
@@ -15,14 +15,14 @@
  * @property {(reason: string) => void} onEnd
  */
 
-/** After these close codes, another attempt would end in the same way. */
+/** Close codes after which a retry is pointless. */
 const finalCodes = [1002, 1007, 1008, 1009, 4003];
 
-/** An error that another attempt would not change. */
+/** An error that a retry would not fix. */
 class FinalError extends Error {}
 
 /**
- * Fetches the address of the stream and a short-lived token, so that the key is never sent to the stream.
+ * Fetches the address of the stream and a short-lived token. The key is never sent to the stream.
  * @param {Target} target
  * @returns {Promise<Access>}
  */
@@ -42,8 +42,8 @@ function send(to, event, ...args) {
 }
 
 /**
- * Follows a console, and connects again with longer waits whenever the connection is lost. A command whose answer was lost is
- * not sent again, since it may have been run.
+ * Follows a console, and reconnects with growing delays. A command whose answer was lost is not sent again, because it
+ * may have run.
  * @param {Target} target
  * @param {Handlers} handlers
  */
@@ -53,7 +53,7 @@ export function followConsole(target, { onLine, onNote, onState, onOpen, onLost,
   let [isOpen, wasOpen, isStopped, failures, commands] = [false, false, false, 0, 0];
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
-  /** What waits for the answers to commands, by their references. @type {Map<string, (code: string) => void>} */
+  /** Resolvers of pending commands, by reference. @type {Map<string, (code: string) => void>} */
   const waiting = new Map();
 
   function stop() {
@@ -90,7 +90,7 @@ export function followConsole(target, { onLine, onNote, onState, onOpen, onLost,
     if (event === 'console output') onLine(first);
     else if (event === 'auth success' && !isOpen) open(from);
     else if (event === 'status' && onState) onState(first);
-    else if (event === 'gap') onNote(`lines may be missing here: ${first}`);
+    else if (event === 'gap') onNote(`lines may be missing: ${first}`);
     else if (event === 'command accepted' || event === 'command refused') settle(first, args[1] ?? 'accepted');
     else if (event === 'token expiring' || event === 'token expired') {
       fetchAccess(target).then(
@@ -113,7 +113,7 @@ export function followConsole(target, { onLine, onNote, onState, onOpen, onLost,
     for (const reference of waiting.keys()) settle(reference, 'lost');
     if (isStopped) return;
     if (finalCodes.includes(code)) return end(`The connection was closed: ${code} ${reason}`);
-    // Too many streams: the wait is long.
+    // Too many streams: wait longer.
     if (code === 1013) failures = 5;
     connectLater();
   }
@@ -140,8 +140,8 @@ export function followConsole(target, { onLine, onNote, onState, onOpen, onLost,
     /** Ends the stream. */
     stop,
     /**
-     * Sends a command. Returns `accepted`, the code of a refusal, or `lost` if the connection ended before the answer;
-     * undefined if it cannot be sent now.
+     * Sends a command. Returns undefined if it cannot be sent now; otherwise resolves to `accepted`, the code of a
+     * refusal, or `lost` if the connection ended before the answer.
      * @param {string} line
      * @returns {Promise<string> | undefined}
      */

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { paths } from './schema.ts';
 
-// Does a power action on a game server, and waits for its state. The types come from the OpenAPI document of the API:
+// Does a power action on a game server and waits for the state. The types are generated from the API's OpenAPI
+// document:
 //   npx openapi-typescript@7 "$API_URL/v1/openapi.json" -o schema.ts
 //   HOSTING_API_KEY=hk_... API_URL=https://api.example.com node power.ts SERVER start|stop|restart
 const { API_URL: base = 'http://localhost:3000', HOSTING_API_KEY: key } = process.env;
@@ -18,7 +19,7 @@ type AnswerOf<Operation> = Operation extends {
   ? Answer
   : never;
 
-/** Calls an endpoint of the description: its path, its parameters and its answer are checked by the compiler. */
+/** Calls an endpoint. The compiler checks the path, the parameters and the response. */
 async function call<M extends Method, P extends PathOf<M>>(
   method: M,
   path: P,
@@ -35,12 +36,12 @@ async function call<M extends Method, P extends PathOf<M>>(
 }
 
 async function run(): Promise<string> {
-  if (!key) throw new Error('The environment variable HOSTING_API_KEY needs your key, hk_...');
+  if (!key) throw new Error('Set the environment variable HOSTING_API_KEY to your key, hk_...');
   if (action !== 'start' && action !== 'stop' && action !== 'restart') {
     throw new Error('usage: node power.ts SERVER start|stop|restart');
   }
   const parameters = { server_id: server };
-  // Sent again with the same Idempotency-Key, the action is not done twice.
+  // With the same Idempotency-Key, a retry does not repeat the action.
   const once = { 'Idempotency-Key': crypto.randomUUID() };
   const { message } = await call('post', `/v1/hosting/game/power/{server_id}/${action}`, parameters, once);
   console.log(message);

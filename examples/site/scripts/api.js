@@ -1,7 +1,7 @@
 /** The address of the API, from parts/head.html. */
 export const api = /** @type {HTMLMetaElement} */ (document.querySelector('meta[name="api"]')).content;
 
-/** A response that is not a success. */
+/** An unsuccessful response. */
 export class ApiError extends Error {
   /**
    * @param {number} status
@@ -15,12 +15,12 @@ export class ApiError extends Error {
   }
 }
 
-/** After this time the page offers another try. */
+/** After this time the page offers a retry. */
 const maxMs = 8000;
 
 /**
- * Sends a request. Throws an ApiError if the response is not a success, a TypeError if there is none, and a TimeoutError if
- * it has not come in 8 s.
+ * Sends a request. Throws an ApiError for an unsuccessful response, a TypeError without a response, and a TimeoutError
+ * after 8 s.
  *
  * @param {string} path
  * @param {RequestInit} [init]
@@ -32,7 +32,7 @@ export async function request(path, init) {
 }
 
 /**
- * Reads JSON. The browser keeps it as long as the API allows, and then asks with its ETag.
+ * Reads JSON. The browser caches the response as long as the API allows, then revalidates it with its ETag.
  *
  * @param {string} path
  */
@@ -41,7 +41,7 @@ export async function get(path) {
 }
 
 /**
- * The errors of domains are JSON, those of content are text.
+ * Errors are JSON for domains, and text for content.
  *
  * @param {Response} response
  */

@@ -1,15 +1,15 @@
 import { api } from './api.js';
 
 /**
- * The only way from text to HTML: the Content-Security-Policy of this site forbids every other (Trusted Types).
- * TypeScript does not know them yet.
+ * The only conversion from text to HTML that this site's Content-Security-Policy allows (Trusted Types). TypeScript has
+ * no types for it yet.
  */
 const policy = /** @type {any} */ (globalThis).trustedTypes?.createPolicy('article', {
   createHTML: (/** @type {string} */ html) => html,
 });
 
 /**
- * Parses the `html` of an article, which the API has sanitised. Files below /media/ are on the host of the API; links to
+ * Parses the `html` of an article, which the API has sanitised. Files below /media/ are on the API's host; links to
  * other articles are paths of this site.
  *
  * @param {string} html

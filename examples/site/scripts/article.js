@@ -20,8 +20,8 @@ await load(
 scrollToAnchor();
 
 /**
- * Loads the style of the API. Only articles need it, and a link in the head would keep the page blank while the API is slow:
- * this way the article comes with its style, or without it after 2 s.
+ * Loads the API's style sheet, waiting at most 2 s. Only articles need it, and a link in the head would keep the page
+ * blank while the API is slow.
  */
 function loadStyle() {
   const style = h('link', { rel: 'stylesheet', href: `${api}/v1/article.css` });
@@ -48,7 +48,7 @@ function renderArticle(article) {
   document.title = `${title} - Example Hosting`;
   document.querySelector('meta[name="description"]')?.setAttribute('content', description);
   document.head.append(h('link', { rel: 'canonical', href: location.origin + path }));
-  // A former path answers with the article too.
+  // A former path returns the article too.
   if (path !== location.pathname) history.replaceState(null, '', path + location.hash);
   const body = h('div', { class: 'markdown-body' }, parseArticle(html));
   for (const code of body.querySelectorAll('pre')) {
@@ -101,7 +101,7 @@ function renderCopyButton(code) {
 }
 
 /**
- * Links to the headings. The one that is read is marked.
+ * Links to the headings, and marks the current heading.
  *
  * @param {HTMLElement} body
  */
@@ -127,10 +127,10 @@ function renderOutline(body) {
 
 function renderMissing() {
   document.title = 'Not found - Example Hosting';
-  // The status of this page is 200: the server does not know which articles exist.
+  // The status of this page is 200, because the web server has no list of articles.
   document.head.append(h('meta', { name: 'robots', content: 'noindex' }));
   return [
-    h('h1', {}, 'There is no such article'),
-    h('p', { class: 'lead' }, 'It may have been removed. ', h('a', { href: list.path }, 'See what there is.')),
+    h('h1', {}, 'Article not found'),
+    h('p', { class: 'lead' }, 'It may have been removed. ', h('a', { href: list.path }, 'See all articles.')),
   ];
 }

@@ -13,7 +13,7 @@ void load(
     const articles = list.filter((article) => chosenCategory === null || categoryOf(article) === chosenCategory);
     return [
       renderCategories(categories),
-      articles.length > 0 ? renderCards(articles, 'h2') : h('p', {}, 'There are no articles.'),
+      articles.length > 0 ? renderCards(articles, 'h2') : h('p', {}, 'There are no articles yet.'),
     ];
   },
 );

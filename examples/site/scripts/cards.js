@@ -3,7 +3,7 @@ import { formatDate, h, image } from './page.js';
 /** @typedef {import('./types.ts').BlogItem} BlogItem */
 
 /**
- * Blog articles as cards.
+ * Shows blog articles as cards.
  *
  * @param {BlogItem[]} articles
  * @param {'h2' | 'h3'} heading One level below the heading before the cards.
@@ -22,7 +22,7 @@ function renderCard({ title, description, path, category, date, readTime, cover 
     { class: 'card' },
     image(cover, { width: 1200, height: 630 }),
     h('p', { class: 'facts' }, category, ' · ', h('time', { datetime: date }, formatDate(date)), ' · ', readTime),
-    // The link covers the card, but a screen reader reads the title only.
+    // The link covers the card, but screen readers read only the title.
     h(heading, {}, h('a', { href: path }, title)),
     h('p', {}, description),
   );

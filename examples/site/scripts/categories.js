@@ -2,11 +2,11 @@ import { h } from './page.js';
 
 /** @typedef {import('./types.ts').Category} Category */
 
-/** The category that the address of the page names, or null for all. */
+/** The category in the page's URL, or null for all. */
 export const chosenCategory = new URLSearchParams(location.search).get('category');
 
 /**
- * Links to all categories of a list.
+ * Links to the categories of a list.
  *
  * @param {Category[]} categories
  */

@@ -4,7 +4,7 @@ import { find, formatPrice, h, load } from './page.js';
 /** @typedef {import('./types.ts').DomainResult} Result */
 /** @typedef {import('./types.ts').DomainPrices} Prices */
 
-/** What a name without a TLD is searched with. Each search may ask a registry, so these are few. */
+/** TLDs to try for a name without a TLD. Keep this list short: each search may query a registry. */
 const suggested = ['.com', '.eu', '.net'];
 
 const form = /** @type {HTMLFormElement} */ (document.querySelector('form.search'));
@@ -47,7 +47,7 @@ function renderPrices({ tld, pricing }) {
   );
 }
 
-/** Searches what the address of the page asks for, so that a result can be linked and the back button works. */
+/** Searches for the query in the page's URL, so results can be linked and the back button works. */
 function searchAddress() {
   const text = (new URLSearchParams(location.search).get('domain') ?? '').trim().toLowerCase();
   field.value = text;
@@ -67,7 +67,7 @@ function searchName(name) {
 }
 
 /**
- * Returns the result of one name for the page. A name that cannot be searched is a result too.
+ * Renders the result for one name; an invalid name is a result too.
  *
  * @param {string} name
  */
@@ -94,7 +94,10 @@ function renderResult({ domain, available, pricing, order_url: orderUrl }, unico
   const name = h('strong', {}, unicode);
   if (!available) {
     const price = transfer === 0 ? 'free' : formatPrice(transfer);
-    return [h('p', { class: 'taken' }, name, ' is taken.'), h('p', {}, `Is it yours? The transfer to us is ${price}.`)];
+    return [
+      h('p', { class: 'taken' }, name, ' is taken.'),
+      h('p', {}, `Is it yours? A transfer to us costs ${price}.`),
+    ];
   }
   return [
     h('p', { class: 'free' }, name, ' is free.'),
@@ -104,15 +107,15 @@ function renderResult({ domain, available, pricing, order_url: orderUrl }, unico
 }
 
 /**
- * The registry did not answer: the name may be free or taken.
+ * The registry did not answer: the name may be available or taken.
  *
  * @param {string} name
  */
 function renderUnknown(name) {
-  const button = h('button', { type: 'button' }, 'Ask again');
+  const button = h('button', { type: 'button' }, 'Try again');
   button.addEventListener('click', () => button.closest('li')?.replaceWith(searchName(name)));
   return [
-    h('p', {}, 'The registry did not answer for ', h('strong', {}, name), '. Nothing is known about it.'),
+    h('p', {}, 'The registry did not answer for ', h('strong', {}, name), '. The name may be available or taken.'),
     button,
   ];
 }

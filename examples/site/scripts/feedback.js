@@ -2,7 +2,7 @@ import { ApiError, request } from './api.js';
 import { explain, h } from './page.js';
 
 /**
- * Asks whether an article of the knowledge base was helpful, and sends the answer.
+ * Asks whether a knowledge base article was helpful, and sends the vote.
  *
  * @param {{ title: string; path: string }} article
  */
@@ -24,7 +24,7 @@ export function renderFeedback({ title, path }) {
     try {
       await request('/v1/kb/feedback', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
       answer.textContent = 'Thank you. Our editors read every vote.';
-      // The keyboard goes on from here, since the button is gone.
+      // The button is gone, so move the focus here.
       answer.focus();
       buttons.remove();
     } catch (error) {

@@ -12,7 +12,7 @@ const count = find('count');
 const found = find('found');
 const guides = find('guides');
 
-// The index is read once, when it is likely that it will be needed.
+// Preload the index when a search is likely.
 field.addEventListener('focus', () => void search('').catch(() => undefined), { once: true });
 field.addEventListener('input', showResults);
 form.addEventListener('submit', (event) => {
@@ -37,11 +37,11 @@ void load(
           { class: 'guides' },
           ...categories.map((category) => renderCategory(category, list)).filter((section) => section !== ''),
         )
-      : h('p', {}, 'There are no guides.'),
+      : h('p', {}, 'There are no guides yet.'),
   ],
 );
 
-/** Shows what the search finds in place of all guides, and keeps the query in the address. */
+/** Shows the search results instead of all guides, and keeps the query in the URL. */
 function showResults() {
   const query = field.value.trim();
   history.replaceState(null, '', query ? `?${new URLSearchParams({ q: query })}` : location.pathname);
@@ -60,7 +60,7 @@ function showResults() {
  */
 function renderResults(query, results) {
   if (query === '') return [];
-  // Screen readers read this line alone, not all results.
+  // Screen readers announce only this line, not all results.
   count.textContent =
     results.length === 1 ? `1 guide for “${query}”` : `${results.length || 'No'} guides for “${query}”`;
   const items = results.map(({ path, title, description, category }) =>

@@ -1,2 +1,2 @@
-// What serve.ts serves as minisearch.js: the library from node_modules.
+// Types of minisearch.js, which serve.ts serves from node_modules.
 export { default } from 'minisearch';

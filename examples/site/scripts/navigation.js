@@ -1,4 +1,4 @@
-// Marks the link of the section that the page belongs to.
+// Marks the link of the current section.
 const section = `/${location.pathname.split('/')[1]}`;
 for (const link of document.querySelectorAll('.top nav a')) {
   if (link.getAttribute('href') === section) link.ariaCurrent = 'page';

@@ -5,7 +5,7 @@ import { categoryOf, formatDate, h, load } from './page.js';
 /** @typedef {{ path: string; title: string }[]} List */
 
 /**
- * What surrounds an article: its tags, the articles before and after it in its category, and related ones.
+ * Shows an article's tags, its neighbours in the category, and related articles.
  *
  * @param {{ path: string }} article
  * @param {{ api: string; previous: string; next: string }} list

@@ -1,7 +1,7 @@
 import { ApiError, api } from './api.js';
 
 /**
- * Finds an element that the page must have.
+ * Finds a required element.
  *
  * @param {string} id
  */
@@ -12,7 +12,7 @@ export function find(id) {
 }
 
 /**
- * Creates an element. Strings become text, never HTML; `undefined` leaves an attribute out.
+ * Creates an element. Strings become text, never HTML; attributes with `undefined` are skipped.
  *
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
@@ -28,13 +28,13 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** The newest call of load() for each element: an older one must not replace its result. */
+/** The latest load() per element: an older call must not overwrite its result. */
 /** @type {WeakMap<Element, object>} */
 const newest = new WeakMap();
 
 /**
- * Fills an element with what `read` returns. Until then it is busy; after a failure it says what happened, and offers or
- * makes another try.
+ * Fills an element with the result of `read`. Marks it as busy while loading; after a failure, shows the reason and
+ * retries or offers a retry.
  *
  * @template Data
  * @param {HTMLElement} element
@@ -80,30 +80,30 @@ function renderFailure(error, retry) {
 }
 
 /**
- * Says what a failed request means for a visitor.
+ * Explains a failed request to a visitor.
  *
  * @param {unknown} error
  */
 export function explain(error) {
   if (error instanceof DOMException && error.name === 'TimeoutError') return 'Our servers did not answer in time.';
   if (!(error instanceof ApiError)) return 'The page could not reach our servers. Are you online?';
-  if (error.status !== 429) return 'Our servers could not answer.';
+  if (error.status !== 429) return 'Our servers could not process the request.';
   const seconds = Math.max(1, error.retryAfter);
-  return `There were many requests from your network. Please wait ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
+  return `Too many requests from your network. Please wait ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
 }
 
-/** Scrolls to what the address names: when the browser looked for it, it was not there yet. */
+/** Scrolls to the element in the URL's fragment, which did not exist when the browser looked for it. */
 export function scrollToAnchor() {
   let id = location.hash.slice(1);
   try {
     id = decodeURIComponent(id);
   } catch {
-    // It is not percent-encoded, so that it names the element as it is.
+    // The fragment is not percent-encoded: use it unchanged.
   }
   document.getElementById(id)?.scrollIntoView();
 }
 
-/** The prices of the API are in euro. */
+/** The API's prices are in euro. */
 const euro = new Intl.NumberFormat('en', { style: 'currency', currency: 'EUR' });
 
 /** @param {number} price */
@@ -119,7 +119,7 @@ export function formatDate(date) {
 }
 
 /**
- * An image of the API: covers and the pictures of articles are paths below /media/.
+ * Creates an image from the API: covers and pictures of articles are paths below /media/.
  *
  * @param {string} path
  * @param {Record<string, string | number>} [attributes]
@@ -129,7 +129,7 @@ export function image(path, attributes) {
 }
 
 /**
- * The slug of a category: the path segment before the article's own.
+ * Returns the slug of a category: the path segment before the article's slug.
  *
  * @param {{ path: string }} article
  */

@@ -20,7 +20,7 @@ function renderGroup([key, { name, soldOut, soldOutMessage, plans }]) {
     'section',
     { 'aria-labelledby': key },
     h('h2', { id: key }, name),
-    ...(soldOut ? [h('p', { class: 'note' }, soldOutMessage || 'Sold out at the moment.')] : []),
+    ...(soldOut ? [h('p', { class: 'note' }, soldOutMessage || 'Currently sold out.')] : []),
     h('ul', { class: 'cards plans' }, ...plans.map((plan) => renderPlan(plan, soldOut))),
   );
 }

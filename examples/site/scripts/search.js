@@ -13,7 +13,7 @@ import { get } from './api.js';
 let index;
 
 /**
- * Searches the knowledge base in the browser: the best guides first.
+ * Searches the knowledge base in the browser, best matches first.
  *
  * @param {string} query
  * @returns {Promise<Result[]>}
@@ -24,21 +24,21 @@ export async function search(query) {
     const results = find(await index, query).slice(0, 10);
     return results.map(({ id, title, description, category }) => ({ path: id, title, description, category }));
   } catch (error) {
-    // The next search reads it again.
+    // Let the next search load the index again.
     index = undefined;
     throw error;
   }
 }
 
-/** Reads the index with the options that it was made with. JSON holds no functions: docs/search.md has the one it lacks. */
+/** Loads the index with its own options. JSON cannot hold functions: processTerm is from docs/search.md. */
 async function readIndex() {
   const { index: content, options } = await get('/v1/kb/search.json');
   return MiniSearch.loadJS(content, { ...options, processTerm });
 }
 
 /**
- * Those with all words of the query come first. A word also finds longer ones from three letters on, and misspelt ones
- * from four on: docs/search.md.
+ * Returns guides with all words of the query first. Words of three or more letters also match longer words, and words
+ * of four or more letters match misspelt words: see docs/search.md.
  *
  * @param {MiniSearch} guides
  * @param {string} query

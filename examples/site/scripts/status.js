@@ -11,7 +11,7 @@ const titles = {
 
 const element = find('status');
 void load(element, readStatus, render);
-// The widget, which is on every page, asks for the state and reports each change.
+// The widget, which is on every page, polls the status and dispatches each change.
 document.addEventListener('statuschange', (event) => {
   void load(element, async () => /** @type {CustomEvent<Status>} */ (event).detail, render);
 });
@@ -30,7 +30,7 @@ async function readStatus() {
 
 /** @param {Status | undefined} state */
 function render(state) {
-  if (!state) return [h('p', { class: 'state unknown' }, 'The state of our services is not known at the moment.')];
+  if (!state) return [h('p', { class: 'state unknown' }, 'The status of our services is currently unknown.')];
   const { status, maintenance = [], disrupted = [] } = state;
   return [
     h('p', { class: `state ${status}` }, titles[status]),

@@ -11,7 +11,7 @@ import type { DomainSearchResponse, DomainTLDListResponse } from '#contract/doma
 import type { PlanCatalogResponse } from '#contract/plans.ts';
 import type { StatusResponse } from '#contract/status.ts';
 
-// The shapes of the API, for the type checker only. In a project of your own, make them from /v1/openapi.json.
+// Types of the API, for the type checker only. In your own project, generate them from /v1/openapi.json.
 export type BlogItem = z.infer<typeof ContentItem>;
 export type BlogArticle = z.infer<typeof ContentArticle>;
 export type Guide = z.infer<typeof KnowledgeBaseArticle>;

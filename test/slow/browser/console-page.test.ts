@@ -115,7 +115,7 @@ describeChromium((browser) => {
       });
     });
     await connect(page, demo.key);
-    await shows(page, '-- lines may be missing here: 7 lines were dropped: read too slowly');
+    await shows(page, '-- lines may be missing: 7 lines were dropped: read too slowly');
     await shows(page, '-- closed: 1012 restart');
     await shows(page, '-- connected again: lines may be missing here');
     await type(page, 'say again');

@@ -296,7 +296,7 @@ describeChromium((browser) => {
 
     test('that does not exist says so, and is not for search engines', async () => {
       const page = await open(await startExampleSite(), '/knowledgebase/vps/none', { failures: [404] });
-      expect(await page.locator('h1').innerText()).toBe('There is no such article');
+      expect(await page.locator('h1').innerText()).toBe('Article not found');
       expect(await page.locator('meta[name=robots]').getAttribute('content')).toBe('noindex');
     });
 
@@ -315,7 +315,7 @@ describeChromium((browser) => {
       const other = await open(site, '/knowledgebase/vps/first-steps', { failures: [429] });
       await other.getByRole('button', { name: 'No' }).click();
       await other
-        .getByText('Your vote was not sent. There were many requests from your network. Please wait 30 seconds.')
+        .getByText('Your vote was not sent. Too many requests from your network. Please wait 30 seconds.')
         .waitFor();
       expect(await other.getByRole('button', { name: 'No' }).isEnabled()).toBe(true);
       expect(chat.seen).toHaveLength(1);
@@ -370,14 +370,14 @@ describeChromium((browser) => {
       await expectResult('example.xyz', 'example.xyz has an ending that we do not sell.');
       await expectResult('some-name.com', 'The registry did not answer for some-name.com.');
       site.registry.fail(undefined);
-      await page.getByRole('button', { name: 'Ask again' }).click();
+      await page.getByRole('button', { name: 'Try again' }).click();
       await page.getByText('some-name.com is free.').waitFor();
     });
 
     test('waits when there were too many searches, and then searches by itself', async () => {
       const site = await startExampleSite({ DOMAIN_RATELIMIT_BURST: '1', DOMAIN_RATELIMIT_RPS: '1' });
       const page = await open(site, '/domains', { failures: [429] });
-      const waits = page.getByText(/There were many requests from your network\. Please wait \d+ seconds?\./);
+      const waits = page.getByText(/Too many requests from your network\. Please wait \d+ seconds?\./);
       await expect
         .poll(async () => {
           // Three searches at once.
@@ -418,6 +418,6 @@ describeChromium((browser) => {
     const kuma = await createKumaUpstream();
     kuma.fail({ status: 500 });
     const page = await open(await startExampleSite(kuma.settings), '/status', { failures: [503] });
-    expect(await page.locator('#status').innerText()).toBe('The state of our services is not known at the moment.');
+    expect(await page.locator('#status').innerText()).toBe('The status of our services is currently unknown.');
   });
 });

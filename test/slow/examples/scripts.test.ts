@@ -87,7 +87,7 @@ test('curl.sh makes the first calls, and never shows the key in the arguments of
 test('curl.sh says what is wrong', async () => {
   const { url, key } = await startDemo();
   const run = (server: string, env: Record<string, string>) => runScript('curl.sh', [server], env);
-  const noKey = 'The environment variable HOSTING_API_KEY needs your key, hk_...\n';
+  const noKey = 'Set the environment variable HOSTING_API_KEY to your key, hk_...\n';
   expect(await run('demo', { API_URL: url })).toMatchObject({ status: 1, stdout: '', stderr: noKey });
   const wrong = await run('demo', { API_URL: url, HOSTING_API_KEY: `${key.slice(0, -1)}!` });
   expect(wrong).toMatchObject({
@@ -98,7 +98,7 @@ test('curl.sh says what is wrong', async () => {
   expect(other.stderr).toMatch(/^GET \/v1\/hosting\/game\/power\/other was answered with 403: .*"forbidden"/m);
   expect(other.status).toBe(1);
   const nowhere = await run('demo', { API_URL: 'http://127.0.0.1:1', HOSTING_API_KEY: key });
-  expect(nowhere).toMatchObject({ status: 1, stderr: expect.stringContaining('There is no answer from http://127') });
+  expect(nowhere).toMatchObject({ status: 1, stderr: expect.stringContaining('http://127.0.0.1:1 does not answer') });
 });
 
 describe('restart.sh', () => {
@@ -157,7 +157,7 @@ describe('restart.sh', () => {
 
   test.each([
     ['failed', 'The restart failed and changed nothing.\n'],
-    ['unknown', 'The restart may have been done: look at the server before you repeat it.\n'],
+    ['unknown', 'The restart may have been done: check the server before you try again.\n'],
   ])('fails if the outcome is %s', async (status, stderr) => {
     const result = await run({ [restart]: [{ status: 502 }], [outcome]: [json({ status })] });
     expect(result).toMatchObject({ status: 1, stderr });

@@ -42,7 +42,7 @@ test('the typed client compiles with the types of the service, and does actions 
   expect(await run(['other', 'start'])).toMatchObject({ status: 1, stderr: expect.stringMatching(refused) });
   const usage = 'usage: node power.ts SERVER start|stop|restart\n';
   expect(await run(['demo', 'explode'])).toMatchObject({ status: 1, stderr: usage });
-  const noKey = 'The environment variable HOSTING_API_KEY needs your key, hk_...\n';
+  const noKey = 'Set the environment variable HOSTING_API_KEY to your key, hk_...\n';
   expect(await run(['demo', 'start'], { HOSTING_API_KEY: '' })).toMatchObject({ status: 1, stderr: noKey });
 });
 
