@@ -2,14 +2,17 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer } from 'vitest/node';
 import type { TestSpecification } from 'vitest/node';
 
-/** It bounds the memory of its process, which the files before it would have made larger. */
+/** Needs a fresh process: it measures memory, which earlier files would have increased. */
 const measured = 'test/slow/hosting/console/load.test.ts';
 
-/** Files that take long for their size. */
+/** Files that take long despite their small size. */
 const longFiles =
   /test\/(?:lint|slow\/(?:releases\/switching|generator\/hostile-inputs|store\/(?:postgres|locked)|hosting\/(?:console|demo)|server\/loading))\.test\.ts$/;
 
-/** Without the times of an earlier run Vitest begins with the largest files: then a small one that takes long is the last, alone. */
+/**
+ * Without timings of an earlier run, Vitest starts with the largest files; a small but slow file would then run last,
+ * alone.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     // oxlint-disable-next-line unicorn/no-array-sort -- No array is sorted here.
@@ -23,13 +26,15 @@ export default defineConfig({
     reporters: ['default', './test/reporter.ts'],
     globalSetup: ['test/global-setup.ts'],
     setupFiles: ['test/setup.ts'],
-    // Node runs TypeScript itself, and no test mocks a module. Vite's module runner takes an eighth of the CPU of the fast tests.
+    // Node runs TypeScript, and no test mocks a module, so Vite's module runner, an eighth of the fast tests' CPU time,
+    // is not needed.
     experimental: { viteModuleRunner: false },
-    // A test waits for conditions: a timeout only ends one that would wait forever, also on a busy machine.
+    // Tests wait for conditions, also on a busy machine: the timeout only ends tests that would wait forever.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000, interval: 20 } },
-    // By default one core is left free. The scripts use more workers than cores, since most tests wait for a process or a timer.
+    // By default Vitest leaves one core free. The scripts use more workers than cores, because most tests wait for a
+    // process or a timer.
     maxWorkers: '100%',
     sequence: { sequencer: LongestFirst },
     projects: [
@@ -39,7 +44,7 @@ export default defineConfig({
           name: 'fast',
           include: ['test/**/*.test.ts'],
           exclude: ['test/slow/**', 'test/nightly/**', 'test/bench/**'],
-          // Loading the program again for each file takes longer than many of the tests.
+          // Loading the program for each file would take longer than many of the tests.
           isolate: false,
         },
       },
@@ -54,13 +59,13 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'slow-alone', include: [measured] } },
-      // What takes minutes by nature: test/README.md lists it.
+      // Cases that take minutes: see test/README.md.
       { extends: true, test: { name: 'nightly', include: ['test/nightly/**/*.test.ts'] } },
     ],
     coverage: {
       provider: 'v8',
       include: ['generator/**/*.ts', 'server/**/*.ts'],
-      // They run in a browser, where no coverage is measured.
+      // Browser code, without coverage.
       exclude: ['generator/widget/**', 'generator/preview/browser/**', 'generator/reference/browser/**'],
       reporter: ['text-summary', 'html'],
       thresholds: { lines: 95 },

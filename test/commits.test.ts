@@ -6,7 +6,7 @@ import { temporaryFolder } from './helpers/project.ts';
 
 const script = resolve(import.meta.dirname, '../.ci/commits');
 
-/** A repository whose first commit adds the script. */
+/** Creates a repository whose first commit adds the script. */
 function createRepository() {
   const folder = temporaryFolder();
   const git = (...args: string[]) =>
@@ -43,12 +43,12 @@ test.each([
   commit(message);
   const expected = problem && `${problem}${message.split('\n')[0]}\n`;
   expect(check()).toEqual({ status: problem ? 1 : 0, text: expected });
-  // The same as git's hook says it.
+  // git's hook reports the same.
   writeFileSync(join(folder, 'message'), message);
   expect(check('message')).toEqual({ status: problem ? 1 : 0, text: problem && `message: ${expected}` });
 });
 
-test('a merge of a branch is refused, the one by which GitHub tests a pull request is not', () => {
+test("a merge of a branch is refused, but not GitHub's merge commit of a pull request", () => {
   const { git, commit, check } = createRepository();
   git('checkout', '--quiet', '-b', 'other');
   commit(`One${why}`);
@@ -60,7 +60,7 @@ test('a merge of a branch is refused, the one by which GitHub tests a pull reque
   expect(check()).toEqual({ status: 1, text: "is a merge of a branch; rebase instead: Merge branch 'other'\n" });
 });
 
-test('a shallow clone is not checked, and that is said', () => {
+test('a shallow clone is skipped with a note', () => {
   const { folder, git, commit } = createRepository();
   commit('No body');
   git('clone', '--quiet', '--depth=1', `file://${folder}`, 'clone');

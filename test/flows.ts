@@ -10,8 +10,8 @@ import { ask } from './server/ask.ts';
 import { serveShared } from './server/shared.ts';
 import { requestOf } from './server/targets.ts';
 
-// Counts the files that a reader of a request meets: those of which a function runs between its first byte and the last of
-// its answer, in a server that has answered it before. Prints them: `node test/flows.ts`.
+// Lists the files on the path of a request: files with a function that runs between the first byte of the request and
+// the last byte of the response, in a warm server. Run it with `node test/flows.ts`.
 
 const repository = `${pathToFileURL(resolve(import.meta.dirname, '..')).href}/`;
 const profiler = new Session();
@@ -20,7 +20,7 @@ try {
   const port = await findFreePort();
   const settings = { PORT: String(port), PUBLIC_URL: `http://127.0.0.1:${port}` };
   const app = await serveShared(settings, (end) => void ends.push(end));
-  /** A request that is made before it is measured: to make one runs code of the contract. */
+  /** Prepares a request before measuring, because preparing runs code of the contract. */
   const prepare = (name: EndpointName) => {
     const { target, ...question } = requestOf(name, app);
     return async (path: string = target): Promise<string> => {
@@ -47,13 +47,13 @@ try {
   profiler.connect();
   await profiler.post('Profiler.enable');
   await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-  // What the first answer begins in the background, such as the checks of providers, is none of the flows.
+  // Background work that starts after the first response, such as checks of providers, is not part of a flow.
   await flows['a cached article']!();
   await sleep(5000);
   for (const [name, run] of Object.entries(flows)) {
     for (let warm = 0; warm < 3; warm += 1) await run();
     const runs: Set<string>[] = [];
-    // What runs in the background by chance does not run each time.
+    // Background work that runs by chance does not run every time.
     for (let round = 0; round < 3; round += 1) {
       await profiler.post('Profiler.takePreciseCoverage');
       await run();

@@ -17,8 +17,8 @@ import { parseArgs } from 'node:util';
 import { parseSync } from 'oxc-parser';
 import { createRandom } from './bench/corpus.ts';
 
-// Mutation testing of both programs: changes one place of the code at a time and runs the fast tests that reach it. A
-// mutant that no test notices is a test that is missing, or code that is not needed. See test/README.md.
+// Mutation testing of both programs: changes one place of the code at a time, and runs the fast tests that reach it. A
+// mutant that no test detects means a missing test or unnecessary code. See test/README.md.
 
 const usage = `node test/mutants.ts [options]
   --count N       how many mutants (150)
@@ -30,31 +30,31 @@ const usage = `node test/mutants.ts [options]
   --jobs N        mutants at a time (2)
   --out FILE      the results as JSON`;
 
-/** One change of the code. */
+/** A change of the code. */
 interface Mutant {
   readonly file: string;
   readonly line: number;
   readonly operator: string;
-  /** The text of the line, to find it again in another checkout. */
+  /** The text of the line, to locate it in another checkout. */
   readonly text: string;
-  /** The change, as offsets from the beginning of its line. */
+  /** The change, as offsets from the start of the line. */
   readonly from: number;
   readonly to: number;
   readonly replacement: string;
-  /** What is evaluated when a test reaches the mutant: an expression or a statement. */
+  /** The code that a test must evaluate to reach the mutant: an expression or a statement. */
   readonly reach: { readonly from: number; readonly to: number; readonly isStatement: boolean };
-  /** Whether it is evaluated once, when its module is loaded: every test that imports the module reaches it. */
+  /** Evaluated once, when the module is loaded: every test that imports the module reaches the mutant. */
   readonly isOfModule: boolean;
 }
 
 interface Result extends Mutant {
   readonly outcome: 'killed' | 'survived' | 'timed out' | 'not reached' | 'not found';
-  /** How many test files reach it. */
+  /** Number of test files that reach the mutant. */
   readonly tests: number;
   readonly seconds: number;
 }
 
-/** The fields of a syntax tree that are used here; which ones a node has depends on its type. */
+/** The fields of syntax tree nodes used here; each type of node has some of them. */
 interface Node {
   readonly type: string;
   readonly start: number;
@@ -70,7 +70,7 @@ interface Node {
 }
 
 const maxSeconds = 60;
-/** How many of the test files that reach a mutant run first: those that reach the fewest mutants. */
+/** Number of test files to run first: those that reach the fewest mutants. */
 const nearest = 6;
 const swapped = new Map(
   '< <=, <= <, > >=, >= >, === !==, !== ===, + -, - +, * /, / *, % *, && ||, || &&, ?? &&'
@@ -78,8 +78,7 @@ const swapped = new Map(
     .map((pair) => pair.split(' ') as [string, string]),
 );
 /**
- * Code for browsers is compiled when it is built, so reaching it cannot be recorded: the tests with this in their path
- * run.
+ * Browser code is compiled during a build, so reaching it cannot be recorded: run the tests with this in their path.
  */
 const browserCode: readonly (readonly [folder: string, tests: RegExp])[] = [
   ['generator/widget/', /widget/],
@@ -120,7 +119,7 @@ async function main(): Promise<void> {
       cpSync(join(values.tree, file), join(tree, file), { verbatimSymlinks: true });
     }
     symlinkSync(join(values.tree, 'node_modules'), join(tree, 'node_modules'));
-    // Some tests ask git which files there are.
+    // Some tests list files with git.
     for (const step of ['init --quiet', 'add --all']) execFileSync('git', step.split(' '), { cwd: tree });
     return tree;
   };
@@ -147,7 +146,7 @@ async function main(): Promise<void> {
   console.log(counts.map(([outcome, { length }]) => `${length} ${outcome}`).join(', '));
 }
 
-/** Draws mutants from all files of the programs; the same seed draws the same ones from the same code. */
+/** Draws mutants from all files of the programs; the same seed and code give the same mutants. */
 function draw(files: readonly string[]): Mutant[] {
   const programs = values.program === undefined ? ['generator', 'server'] : [values.program];
   const sources = files.filter(
@@ -162,7 +161,7 @@ function draw(files: readonly string[]): Mutant[] {
   return drawn;
 }
 
-/** All changes of a file that the operators allow. */
+/** Lists all changes of a file that the operators allow. */
 function findMutants(file: string, source: string): Mutant[] {
   const found: Mutant[] = [];
   let functions = 0;
@@ -232,7 +231,7 @@ function findMutants(file: string, source: string): Mutant[] {
   return found;
 }
 
-/** Where the line of a mutant begins: the same line, else the only line with the same text; -1 if there is none. */
+/** Finds the start of a mutant's line: the same line, or the only line with the same text; -1 if not found. */
 function locate(source: string, { line, text }: Mutant): number {
   const lines = source.split('\n');
   const same = lines.flatMap((each, index) => (each === text ? [index] : []));
@@ -240,7 +239,7 @@ function locate(source: string, { line, text }: Mutant): number {
   return index < 0 ? -1 : lines.slice(0, index).reduce((sum, each) => sum + each.length + 1, 0);
 }
 
-/** Runs all fast tests over code that records which mutants it reaches; returns the test files of each mutant. */
+/** Runs all fast tests over code that records the reached mutants; returns the test files of each mutant. */
 async function recordReach(
   tree: string,
   files: readonly string[],
@@ -255,7 +254,7 @@ async function recordReach(
     if (browser) return new Set(fast.filter((test) => browser[1].test(test)));
     return new Set(isOfModule ? fast.filter((test) => imports.get(test)!.has(file)) : []);
   });
-  // A test starts programs too: they have the process of the test as their parent.
+  // Programs started by a test have the test's process as their parent.
   const recorder = join(tree, 'reach.mjs');
   const folder = join(tree, '.reach');
   mkdirSync(folder);
@@ -280,7 +279,7 @@ export const recordReached = (id) => {
     });
     const begins = new Map<number, string>();
     const ends = new Map<number, string>();
-    // A place within another comes after it, so that it begins later and ends earlier at the same offset.
+    // Sort nested places after the outer place, so at the same offset they begin later and end earlier.
     for (const { id, start, end, isStatement } of places.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
       const [begin, close] = isStatement ? [`{ recordReached(${id}); `, ' }'] : [`(recordReached(${id}), `, ')'];
       begins.set(start, (begins.get(start) ?? '') + begin);
@@ -305,7 +304,7 @@ export const recordReached = (id) => {
   return reached;
 }
 
-/** All files of the project that a file imports, and those import. */
+/** Lists the project files that a file imports, directly or indirectly. */
 function importsOf(file: string, found = new Set<string>()): ReadonlySet<string> {
   if (found.has(file) || !existsSync(join(values.tree, file))) return found;
   found.add(file);
@@ -344,12 +343,12 @@ async function tryMutant(tree: string, mutant: Mutant, tests: readonly string[])
   }
 }
 
-/** Runs test files, or all, and returns the exit status; undefined if the time is over. */
+/** Runs test files, or all, and returns the exit status; undefined after a timeout. */
 function runTests(tree: string, tests: readonly string[], limit: number, isShown = false): Promise<number | undefined> {
   const limits = isShown ? ['--reporter=dot'] : ['--bail=1', '--maxWorkers=1'];
   const child = spawn(join(tree, 'node_modules/.bin/vitest'), ['run', '--project=fast', ...limits, ...tests], {
     cwd: tree,
-    // Its own group, so that the processes of the tests end with it.
+    // A separate process group, so the processes of the tests end with it.
     detached: true,
     stdio: ['ignore', isShown ? 'inherit' : 'ignore', isShown ? 'inherit' : 'ignore'],
   });

@@ -1,9 +1,8 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
 /**
- * Prints which programs are not installed, how many answers were compared with the OpenAPI document, how many frames
- * of console streams with their table, and as the last line of a run `N passed, N failed`, and `, N skipped` if tests
- * were skipped.
+ * Prints the missing programs, the number of responses compared with the OpenAPI document and of stream frames compared
+ * with their table, and as the last line of a run `N passed, N failed`, plus `, N skipped` if tests were skipped.
  */
 export default class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
@@ -13,9 +12,9 @@ export default class SummaryReporter implements Reporter {
     let frames = 0;
     const missing = new Set<string>();
     for (const module of modules) {
-      // A file that cannot be loaded has no tests, so it counts as one failure.
+      // A file that cannot be loaded has no tests, so count it as one failure.
       if (module.errors().length > 0) counts.failed += 1;
-      // Tests of a group whose setup fails count as skipped, so the group counts as one failure.
+      // Tests of a group whose setup fails count as skipped, so count the group as one failure.
       for (const suite of module.children.allSuites()) if (suite.errors().length > 0) counts.failed += 1;
       for (const test of module.children.allTests()) {
         const { state } = test.result();

@@ -6,9 +6,9 @@ import { takeComparison } from './server/described.ts';
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** How many answers were compared with the OpenAPI document. */
+    /** Number of responses compared with the OpenAPI document. */
     compared?: number;
-    /** How many frames of console streams were compared with the table of the contract. */
+    /** Number of console stream frames compared with the contract's table. */
     frames?: number;
   }
 }
@@ -18,12 +18,13 @@ afterEach(({ task }) => {
   task.meta.frames = takeFrames();
 });
 
-// The processes that tests start need not strip the types of the program again: that is half of a second each. Of this one
-// the compile cache would hold a copy for each run, since Vitest adds the time to the name of a test file.
+// Processes started by tests share a compile cache: stripping the program's types takes each half a second. This
+// process does not use the cache, which would grow with each run, because Vitest adds the time to the names of test
+// files.
 process.env.NODE_COMPILE_CACHE ??= resolve(import.meta.dirname, '../node_modules/.cache/hosting-api');
 
-// Test files run one after the other in the same process, which loads a helper only once: a helper cannot register an `afterAll` for
-// each file that uses it.
+// Test files share a process, which loads a helper only once, so a helper cannot register an `afterAll` for each file
+// that uses it.
 afterAll(async () => {
   for (const end of ends.splice(0).toReversed()) await end();
 });

@@ -4,25 +4,25 @@ import { join } from 'node:path';
 import type { Command } from './processes.ts';
 
 /**
- * What all parts of the benchmark share. They work in one temporary folder with `content` and `catalog`: it is the
- * working folder of this process and of all that it starts.
+ * State shared by all parts of the benchmark. They work in one temporary folder with `content` and `catalog`, which is
+ * the working directory of this process and its children.
  */
 export interface Bench {
   readonly checkouts: readonly Checkout[];
   readonly articles: number;
-  /** Whether dead links of the corpus are only warnings. */
+  /** Treat dead links of the corpus as warnings. */
   readonly isLenient: boolean;
   readonly rounds: number;
-  /** The number of requests to a server in one measurement. */
+  /** Number of requests to a server in one measurement. */
   readonly requests: number;
-  /** Whether the row of a name is measured. */
+  /** Tells if the row with this name is measured. */
   readonly isChosen: (name: string) => boolean;
 }
 
-/** A checkout of this project with its packages installed: this one, or the one given by `--before`. */
+/** A checkout of this project with installed packages: this one, or the checkout of `--before`. */
 export type Checkout = ReturnType<typeof openCheckout>;
 
-/** Opens a checkout; its rows have its name in place of `ours`. Throws if its programs cannot be run. */
+/** Opens a checkout; its rows use its name in place of `ours`. Throws if its programs do not run. */
 export function openCheckout(name: 'ours' | 'before', root: string) {
   const [generator, server] = [join(root, 'generator/main.js'), join(root, 'server/main.js')];
   for (const needed of [generator, server, join(root, 'node_modules')]) {
@@ -30,14 +30,14 @@ export function openCheckout(name: 'ours' | 'before', root: string) {
   }
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: { serve: string } };
   const flags = scripts.serve.split(' ').filter((part) => part.startsWith('--'));
-  // The server starts with the flags of Node.js as `npm run serve` does.
+  // Start the server with the Node.js flags of `npm run serve`.
   return { name, root, generator, server: [...flags, server] };
 }
 
-/** Turns the name of a row of ours into that of the `before` checkout; other rows keep their name. */
+/** Renames our rows for the `before` checkout; other rows keep their name. */
 export const toBefore = (row: string): string => row.replace('ours', 'before');
 
-/** The command that runs a generator on a content folder. */
+/** Builds the command that runs a generator on a content folder. */
 export function generate(
   { isLenient }: Bench,
   { generator }: Checkout,
@@ -49,13 +49,13 @@ export function generate(
   return { args: [generator, command, ...sources, ...options] };
 }
 
-/** Builds a release, unmeasured. */
+/** Builds a release without measuring. */
 export function buildRelease(bench: Bench, checkout: Checkout, out: string, content?: string): void {
   const { args } = generate(bench, checkout, 'build', content, '--out', out);
   execFileSync(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'], maxBuffer: 1e9 });
 }
 
-/** Picks the article of about this size: its category and name. Throws if the folder has none. */
+/** Picks an article of about this size; returns its category and name. Throws if the folder has no articles. */
 export function pickArticle(folder: string, extension: string, bytes: number): string {
   const distance = (file: string): number => Math.abs(statSync(join(folder, file)).size - bytes);
   const files = globSync(`*/*${extension}`, { cwd: folder });
@@ -76,7 +76,7 @@ export function switchTo(link: string, release: string): void {
   renameSync(next, link);
 }
 
-/** The arguments of Eleventy. */
+/** Arguments of Eleventy. */
 export function toEleventy(input: string, output: string): string[] {
   const [program, config] = ['node_modules/@11ty/eleventy/cmd.cjs', 'peers/eleventy.config.js'].map((file) =>
     join(import.meta.dirname, file),
@@ -84,12 +84,12 @@ export function toEleventy(input: string, output: string): string[] {
   return [program!, `--input=${input}`, `--output=${output}`, `--config=${config}`];
 }
 
-/** Whether a system program can be run; `argument` makes it print something and exit. */
+/** Tests if a system program runs; `argument` must make it exit. */
 export function isInstalled(program: string, argument: string): boolean {
   return spawnSync(program, [argument]).status === 0;
 }
 
-/** Shows what is measured at the moment, if a person watches. */
+/** Shows the current measurement on a terminal. */
 export function report(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001B[K${line}`);
 }

@@ -1,4 +1,4 @@
-// The client of both kinds of load, in a process of its own. The load comes over IPC, the measured result goes back; an
+// The client for both kinds of load, in a separate process. Receives the load over IPC and sends back the result; an
 // error ends the process.
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -9,31 +9,31 @@ import type { Request } from './peers/answers.ts';
 import { readCpu, readMemory } from './processes.ts';
 import type { Figures } from './table.ts';
 
-/** On each keep-alive connection, the next request is sent as soon as the response is complete (a closed loop). */
+/** Sends the next request on each keep-alive connection as soon as the response is complete (closed loop). */
 export interface Load {
   readonly port: number;
-  /** The process of the server, measured from the first request to the last response. */
+  /** Process of the server, measured from the first request to the last response. */
   readonly pid: number;
   readonly request: Request;
-  /** The status that every response must have. */
+  /** Required status of every response. */
   readonly status: number;
   readonly connections: number;
-  /** The number of requests in all. It is not a duration, so that other load on the machine changes less. */
+  /** Total number of requests. A fixed number, unlike a fixed duration, is less sensitive to other load. */
   readonly requests: number;
 }
 
-/** Requests are sent at a steady rate, whether or not the server keeps up (an open loop). */
+/** Sends requests at a steady rate, even if the server does not keep up (open loop). */
 export interface SteadyLoad {
   readonly port: number;
   readonly request: Request;
-  /** The link to the served release, and the release to switch it to; undefined if it stays. */
+  /** The link to the served release and the target of the switch; undefined without a switch. */
   readonly change?: { readonly link: string; readonly release: string } | undefined;
 }
 
 const perSecond = 500;
 const steadyConnections = 32;
 const settleMs = 1500;
-/** How long is measured if the release is not switched. */
+/** Duration of a measurement without a switch. */
 const unchangedMs = 1000;
 
 process.on('message', (load: Load | SteadyLoad) => {
@@ -45,7 +45,7 @@ async function connectAll(port: number, connections: number): Promise<Socket[]> 
   const sockets: Socket[] = [];
   for (let count = 0; count < connections; count += 1) {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-    // One after the other: connections beyond the listen backlog would wait for a SYN retransmission.
+    // Connect sequentially: connections beyond the listen backlog would wait for a SYN retransmission.
     await once(socket, 'connect');
     socket.on('close', () => fail('the server closed a connection'));
     sockets.push(socket);
@@ -66,7 +66,7 @@ function fail(message: string): never {
   throw new Error(message);
 }
 
-/** The total length of a response. Undefined until its head is complete; 0 if it has no Content-Length. */
+/** Returns the total length of a response: undefined until the head is complete, 0 without Content-Length. */
 function lengthOf(answer: Buffer, status: number): number | undefined {
   const ended = answer.indexOf('\r\n\r\n');
   if (ended < 0) return undefined;
@@ -75,7 +75,7 @@ function lengthOf(answer: Buffer, status: number): number | undefined {
   return content === undefined ? 0 : ended + 4 + Number(content);
 }
 
-/** Calls `onAnswer` for each complete response on these connections; fails if one has another status. */
+/** Calls `onAnswer` for each complete response on these connections; fails on an unexpected status. */
 function readAnswers(
   sockets: readonly Socket[],
   status: number,
@@ -84,7 +84,7 @@ function readAnswers(
   const expected = Buffer.from(`HTTP/1.1 ${status} `);
   const isExpected = (answer: Buffer): boolean =>
     answer.compare(expected, 0, expected.length, 0, expected.length) === 0;
-  /** The length of the last response. A chunk of the same length is taken as a complete response without parsing. */
+  /** Length of the last response. A chunk of the same length counts as a complete response without parsing. */
   let lastLength = 0;
   for (const socket of sockets) {
     let chunks: Buffer[] = [];
@@ -98,7 +98,7 @@ function readAnswers(
       const length = lengthOf(answer, status);
       if (length === undefined || answer.length < length) return;
       chunks = [];
-      // Of the requests of a client over its limit, one a second is allowed.
+      // A client over its limit is allowed one request a second.
       if (answer.length > length || (!isExpected(answer) && status !== 429)) {
         fail(`expected ${status}, not: ${answer.toString('latin1', 0, 500)}`);
       }
@@ -115,14 +115,14 @@ async function drive({ port, pid, request, status, connections, requests }: Load
   const sockets = await connectAll(port, connections);
   const times: number[] = [];
   const bytes = toBytes(port, request);
-  /** When the request under way on a connection was sent; 0 for the first one. */
+  /** Start of the current request on each connection; 0 for the first request. */
   const sentAt = new Map(sockets.map((socket) => [socket, 0]));
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   let answered = 0;
   let sent = sockets.length;
   readAnswers(sockets, status, (socket) => {
     const at = sentAt.get(socket)!;
-    // All first requests are sent at once, so their latency only shows the number of connections.
+    // First requests are sent at once, so their latency only shows the number of connections.
     if (at > 0) times.push(performance.now() - at);
     answered += 1;
     if (sent < requests) {
@@ -144,7 +144,7 @@ async function drive({ port, pid, request, status, connections, requests }: Load
     cpuMicroseconds: ((readCpu(pid) - cpuBefore) / requests) * 1e6,
     requestsPerSecond: requests / seconds,
     p99Milliseconds: toP99(times),
-    // While all connections are open.
+    // Measured while all connections are open.
     residentMegabytes: readMemory(pid, 'VmRSS'),
     peakMegabytes: readMemory(pid, 'VmHWM'),
   };
@@ -152,17 +152,17 @@ async function drive({ port, pid, request, status, connections, requests }: Load
   return figures;
 }
 
-/** Measures from the switch until the first response of the new release. */
+/** Measures from the switch to the first response of the new release. */
 async function driveSteadily({ port, request, change }: SteadyLoad): Promise<Figures> {
   const sockets = await connectAll(port, steadyConnections);
   const bytes = toBytes(port, request);
   const responses: { dueAt: number; ms: number; etag: string | undefined }[] = [];
-  /** When requests that wait for a free connection were due, and those under way. */
+  /** Due times of requests that wait for a free connection, and of running requests. */
   const waiting: number[] = [];
   const underWay = new Map<Socket, number>();
   const free = [...sockets];
-  // Each request is sent when it is due, on a free connection. If no connection is free, the request waits, and the wait
-  // counts as latency, as it does for real clients.
+  // Send each request when it is due, on a free connection. Without a free connection, the request waits; the wait
+  // counts as latency, as for real clients.
   const sendDue = (): void => {
     while (waiting.length > 0 && free.length > 0) {
       const socket = free.pop()!;

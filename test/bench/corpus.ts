@@ -1,7 +1,7 @@
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
-/** A seeded sequence of numbers in [0, 1) (mulberry32). */
+/** Creates a seeded sequence of numbers in [0, 1) (mulberry32). */
 export function createRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -29,14 +29,14 @@ const code = {
   '': 'plain output, line one\n    indented & <escaped>\n',
 } as const;
 
-/** The path of an article below the content folder, without its extension. */
+/** Path of an article below the content folder, without extension. */
 function pathOf(index: number): string {
   return `/${index % 5 === 0 ? 'blog' : 'knowledgebase'}/topic-${(index * 7) % 16}/article-${index}`;
 }
 
 /**
- * Writes a folder of articles, the same in every run. The mix of Markdown constructs and the sizes (half below 4 kB, a
- * tenth above 16 kB) are about those of public documentation.
+ * Writes a folder of articles, identical in every run. The Markdown constructs and the sizes (half below 4 kB, a tenth
+ * above 16 kB) resemble public documentation.
  */
 export function writeCorpus(content: string, articles: number): void {
   const random = createRandom(6);
@@ -101,7 +101,7 @@ export function writeCorpus(content: string, articles: number): void {
     const path = pathOf(index);
     const front = [`title: ${sentence(4).slice(0, -1)}`, `description: ${sentence(9)}`];
     if (path.startsWith('/blog/')) front.push(`date: ${day()}`, 'author: Marit', 'cover: /media/picture.svg');
-    // Sizes have a log-normal distribution around 3.8 kB, as those of written articles do.
+    // Sizes have a log-normal distribution around 3.8 kB, like real articles.
     const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
     const bytes = Math.min(200_000, 3800 * Math.exp(1.15 * normal));
     write(join(content, `${path}.md`), `---\n${front.join('\n')}\n---\n\n${body(bytes)}`);
@@ -113,7 +113,7 @@ function write(path: string, text: string): void {
   writeFileSync(path, text);
 }
 
-/** Writes the smallest catalog that a release needs; the server sends no network request for anything in it. */
+/** Writes the smallest valid catalog; the server sends no network requests for it. */
 export function writeCatalog(catalog: string): void {
   const plan = '{ name: A, ram: 1, storage: 10, price: 2.49, orderLink: "https://www.example.com/", soldOut: false }';
   const plans = `name: Plans\nsoldOut: false\nsoldOutMessage: ""\nplans:\n  - ${plan}\n`;
@@ -126,8 +126,8 @@ export function writeCatalog(catalog: string): void {
 }
 
 /**
- * Makes a content folder `copies` times as large. Each copy of an article is in a category of its own and has changed
- * words in its prose, so that no render cache entry fits two copies. Links keep their targets.
+ * Makes a content folder `copies` times as large. Each copy of an article has a separate category and changed words in
+ * its prose, so no render cache entry fits two copies. Links keep their targets.
  */
 export function multiplyContent(content: string, copies: number): void {
   const files = globSync('{blog,knowledgebase}/*/*.{md,yaml}', { cwd: content }).toSorted();
@@ -142,19 +142,22 @@ export function multiplyContent(content: string, copies: number): void {
   }
 }
 
-/** What is not prose: code, HTML, brackets and their targets, and words with characters other than letters. */
+/**
+ * Matches everything except prose: code, HTML, brackets and their targets, and words with other characters than
+ * letters.
+ */
 const notProse = /(`+[^`]*`+|<[^>]*>|\]\([^)]*\)|!?\[[^\]]*\]|\S*[^\s\p{L}.,;:?"*()-]\S*)/u;
 const word = /(?<!\p{L})\p{Ll}{5,}(?!\p{L})/gu;
 const fence = /^[\s>]*(`{3,}(?!.*`)|~{3,})/;
 
-/** Rotates the letters of about half of the longer words of an article, and sets its category. */
+/** Rotates the letters of about half of an article's longer words, and sets its category. */
 function changeWords(text: string, category: string, copy: number, random: () => number): string {
   const rotate = (letters: string): string => {
     if (random() < 0.5) return letters;
     const by = 1 + (copy % (letters.length - 1));
     return letters.slice(by) + letters.slice(0, by);
   };
-  /** The mark that ends the current code block. */
+  /** The fence that ends the current code block. */
   let closing: string | undefined;
   const change = (line: string): string => {
     const [, mark] = fence.exec(line) ?? [];
@@ -163,7 +166,7 @@ function changeWords(text: string, category: string, copy: number, random: () =>
       return line;
     }
     closing = mark;
-    // Headings stay, since links point to their ids. An indented line may be code, a line with < may be HTML.
+    // Keep headings, because links point to their ids. An indented line may be code, a line with < may be HTML.
     if (mark !== undefined || /^(?: {4}|\t|#)|[<|]/.test(line)) return line;
     const parts = line.split(notProse);
     return parts.map((part, index) => (index % 2 === 0 ? part.replace(word, rotate) : part)).join('');
@@ -171,6 +174,6 @@ function changeWords(text: string, category: string, copy: number, random: () =>
   const end = text.indexOf('\n---', 3);
   const front = text.slice(0, end).replace(/^category:.*/m, `category: ${category}`);
   const body = text.slice(end).split('\n').map(change).join('\n');
-  // An article may have no word that was changed, so one line always differs.
+  // If no word of an article changed, this line still makes a difference.
   return `${front}${body}\n\nCopy ${copy}.\n`;
 }

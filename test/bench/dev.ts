@@ -19,20 +19,20 @@ const columns: readonly Column[] = [
   ['ms/before', 'latencyMilliseconds', toBefore],
 ];
 
-/** A program that watches a content folder of its own. */
+/** A program that watches its own content folder. */
 interface Watcher {
   readonly name: string;
   readonly content: string;
   readonly command: Command;
-  /** What it prints when it has compiled everything and watches. */
+  /** Output after it has compiled everything and watches. */
   readonly ready: RegExp;
-  /** The files that must hold the new text after an edit. */
+  /** Files that must contain the new text after an edit. */
   readonly outputs: readonly string[];
 }
 
 /**
- * Starts every watcher, saves an article for each in turn, and measures the time until its output holds the new text.
- * Throws if a watcher does not start, or does not pick up an edit within a minute.
+ * Starts every watcher, saves an article for each in turn, and measures the time until the output contains the new
+ * text. Throws if a watcher does not start, or misses an edit for a minute.
  */
 export async function runDev(bench: Bench): Promise<Section> {
   // About 4 kB is the median size.
@@ -40,7 +40,7 @@ export async function runDev(bench: Bench): Promise<Section> {
   const all = [...bench.checkouts.map((one) => watchOurs(bench, one, article)), ...watchPeers(article)];
   const running: Started[] = [];
   const items: Item[] = [];
-  // One after the other, so that they do not slow each other down.
+  // Sequential, so they do not slow each other down.
   for (const watcher of choose(all, columns, bench.isChosen)) {
     report(`starting ${watcher.name}`);
     copyFolder('content', watcher.content);
@@ -50,7 +50,7 @@ export async function runDev(bench: Bench): Promise<Section> {
     const file = join(watcher.content, 'knowledgebase', `${article}.md`);
     items.push({ name: watcher.name, run: (round) => edit(watcher, started, file, `edit${round}`) });
   }
-  // The first edit also compiles code (JIT), so it is not counted.
+  // Do not count the first edit, which also compiles code (JIT).
   for (const { run } of items) await run(-1);
   const rows = await measureInTurn('dev', Math.max(5, bench.rounds), items);
   for (const started of running) await started.kill();
@@ -91,7 +91,7 @@ function watchPeers(article: string): Watcher[] {
       content: 'dev-eleventy-content',
       command: { args: [...toEleventy('dev-eleventy-content', 'dev-eleventy'), '--watch', '--incremental'] },
       ready: /Watching/,
-      // Eleventy does not rewrite its list here: it does not track that a list depends on each article.
+      // Eleventy does not rewrite its list here: it does not track the list's dependency on articles.
       outputs: [`dev-eleventy/knowledgebase/${article}.json`],
     },
   ];
@@ -121,7 +121,7 @@ async function edit(watcher: Watcher, { child, pid, printed }: Started, file: st
   while (waiting.size > 0) {
     for (const [output, seen] of waiting) {
       const stats = statSync(output, { throwIfNoEntry: false });
-      // The mtime alone is too coarse: a file may be created and completed within one tick of the kernel.
+      // The mtime alone is too coarse: a file may be created and completed within one kernel tick.
       const state = stats ? `${stats.mtimeMs} ${stats.size}` : '';
       if (state === seen) continue;
       waiting.set(output, state);
@@ -135,7 +135,7 @@ async function edit(watcher: Watcher, { child, pid, printed }: Started, file: st
     await sleep(1);
   }
   const latencyMilliseconds = performance.now() - saved;
-  // Work after the new text is written is part of the cost of an edit.
+  // The cost of an edit includes work after the new text is written.
   await waitUntilIdle(pid);
   return {
     latencyMilliseconds,

@@ -18,7 +18,7 @@ import type { Command } from './processes.ts';
 import { choose, measureInTurn, noise } from './table.ts';
 import type { Column, Item, Row, Section } from './table.ts';
 
-/** The row that the others are compared with. */
+/** The reference row. */
 export const plain = 'plain unified, one thread';
 const cold = 'ours, cold';
 const compression = 'compression alone, of what ours writes';
@@ -40,15 +40,15 @@ const columns: readonly Column[] = [
 ];
 
 /**
- * Compiles the corpus in every way in turn. Throws if a way fails, or if a peer did not render every article: its time
- * would mean nothing.
+ * Compiles the corpus in every way in turn. Throws if a way fails, or if a peer did not render every article, which
+ * would make its time meaningless.
  */
 export async function runGenerator(bench: Bench): Promise<Section> {
   const { checkouts, isChosen, rounds } = bench;
   const hasHugo = isInstalled('hugo', 'version');
   const edited = prepareContent();
   const own = checkouts.map((checkout) => createOwnWays(bench, checkout, edited));
-  // The same row of both checkouts runs one right after the other.
+  // Run the same row of both checkouts back to back.
   const interleaved = own[0]!.flatMap((_, index) => own.map((list) => list[index]!));
   const isComputed = (name: string): boolean =>
     isChosen(lessCompression) && [cold, compression].some((part) => [part, toBefore(part)].includes(name));
@@ -63,7 +63,7 @@ export async function runGenerator(bench: Bench): Promise<Section> {
   return { name: 'generator', columns, rows: [...rows, ...computed], notes };
 }
 
-/** The cost of a cold build without compression, since no peer compresses, in each round. */
+/** The cost of a cold build in each round, without compression because no peer compresses. */
 function computeLessCompression(rows: readonly Row[], checkout: Checkout['name']): Row[] {
   const [all, part] = [cold, compression].map((name) =>
     rows.find((row) => row.name === name.replace('ours', checkout)),
@@ -77,7 +77,7 @@ function computeLessCompression(rows: readonly Row[], checkout: Checkout['name']
 
 const unknownField = 'nonsense';
 
-/** Copies the content into `edited` and, with an error, into `broken`; returns the article that a build may edit. */
+/** Copies the content into `edited` and, with an error, into `broken`; returns the article to edit. */
 function prepareContent(): string {
   for (const name of ['edited', 'broken']) copyFolder('content', name);
   const [article] = globSync('knowledgebase/*/*.md', { cwd: 'content' }).toSorted();
@@ -86,7 +86,9 @@ function prepareContent(): string {
   return join('edited', article!);
 }
 
-/** Moves a folder away instead of deleting it: for half a minute after a deletion, ext4 allocates new files slower. */
+/**
+ * Moves a folder away instead of deleting it: after a deletion, ext4 allocates new files more slowly for half a minute.
+ */
 function setAside(folder: string): void {
   mkdirSync('aside', { recursive: true });
   if (existsSync(folder)) renameSync(folder, join('aside', String(readdirSync('aside').length)));
@@ -96,7 +98,7 @@ function runScript(file: string, ...args: string[]): Command {
   return { args: [join(import.meta.dirname, 'peers', file), ...args] };
 }
 
-/** A way to compile; `prepare` runs before each measured run. If it must fail, then with `failure` in its message. */
+/** A way to compile; `prepare` runs before each measured run. With `failure`, the run must fail with this message. */
 function createWay(name: string, command: Command, prepare?: (round: number) => void, failure?: string): Item {
   return {
     name,
@@ -111,7 +113,7 @@ function createOwnWays(bench: Bench, checkout: Checkout, edited: string): Item[]
   const at = (name: string): string => `${name}-${checkout.name}`;
   const build = (out: string, content: string, ...options: string[]): Command =>
     generate(bench, checkout, 'build', content, '--out', at(out), ...options);
-  /** Leaves only the render cache in an output folder, as CI restores it. */
+  /** Removes everything but the render cache from an output folder, like a restored CI cache. */
   const keepRenders = (out: string): void => {
     setAside(at(out));
     cpSync(join(at('same'), '.cache/renders.sqlite'), join(at(out), '.cache/renders.sqlite'));

@@ -18,7 +18,7 @@ const usage = `npm run bench -- [--quick] [--only generator|dev|server] [--befor
     [--corpus DIR] [--copies N] [--rounds N] [--rows A,B]
 docs/performance.md explains the options. Without them: 1,000 generated articles and seven rounds; --quick: 60 and three.
 `;
-/** Later parts of the server use what the first one has built and recorded. */
+/** Later parts of the server use the builds and recordings of the first part. */
 const parts: readonly (readonly [name: string, run: (bench: Bench) => Promise<Section>])[] = [
   ['generator', runGenerator],
   ['dev', runDev],
@@ -53,7 +53,7 @@ async function main(): Promise<void> {
   installPeers();
   const corpus = values.corpus === undefined ? undefined : resolve(values.corpus);
   const work = mkdtempSync(join(tmpdir(), 'hosting-api-bench-'));
-  // On every exit. It retries, since a process that is being killed may still write there.
+  // Runs on every exit. Retries, because a dying process may still write there.
   process.once('exit', () => rmSync(work, { recursive: true, force: true, maxRetries: 5 }));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
   process.chdir(work);
@@ -90,7 +90,7 @@ async function main(): Promise<void> {
   process.stdout.write(`${texts.join('\n\n')}\n`);
 }
 
-/** Installs the peers on first use, and again after their lock file has changed. */
+/** Installs the peers on first use and after changes of their lock file. */
 function installPeers(): void {
   const folder = import.meta.dirname;
   const changedAt = (file: string): number => statSync(join(folder, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;

@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import type { Load, SteadyLoad } from './client.ts';
 import type { Figures } from './table.ts';
 
-/** A program and how to start it. */
+/** A program and its start options. */
 export interface Command {
-  /** Node.js if it is left out. */
+  /** Default: Node.js. */
   readonly program?: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Whether standard output is discarded, as for a long log; it is kept by default. */
+  /** Discard standard output, as for a long log. Default: keep it. */
   readonly dropsOutput?: boolean;
 }
 
@@ -29,7 +29,7 @@ function track<Child extends ChildProcess>(child: Child): Child {
 /** A started process. */
 export type Started = ReturnType<typeof start>;
 
-/** Starts a program and keeps its output. The environment of the caller is not passed on, so that runs are alike. */
+/** Starts a program and keeps its output. Does not inherit the environment, so runs are reproducible. */
 export function start({ program = process.execPath, args, env, dropsOutput = false }: Command) {
   const child = track(
     spawn(program, args, {
@@ -55,7 +55,7 @@ export function start({ program = process.execPath, args, env, dropsOutput = fal
   };
 }
 
-/** Starts client.ts in a process of its own. If it fails, it prints why, and `measure` throws. */
+/** Starts client.ts in a separate process. After a failure, the process prints the reason and `measure` throws. */
 export function forkClient() {
   const client = track(fork(join(import.meta.dirname, 'client.ts')));
   const ended = once(client, 'exit');
@@ -71,15 +71,15 @@ export function forkClient() {
   };
 }
 
-/** The unit of times in /proc; 100 in a second on every Linux that Node.js runs on. */
+/** Ticks per second of times in /proc: 100 on every Linux that Node.js supports. */
 const ticksPerSecond = 100;
 const sampleMs = 10;
 
 const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
 
 /**
- * The CPU time of the live threads of a process so far, in seconds. It has nanosecond resolution; the ticks of `stat`
- * are too coarse for a start or a short window. Threads that have ended are not counted.
+ * CPU time of a process's live threads so far, in seconds. Ended threads are not counted. The resolution is a
+ * nanosecond; the ticks of `stat` are too coarse for a start or a short window.
  */
 export function readCpu(pid: number): number {
   const tasks = `/proc/${pid}/task`;
@@ -87,22 +87,22 @@ export function readCpu(pid: number): number {
   return sum(times.map(Number)) / 1e9;
 }
 
-/** The CPU time of a process and all its live descendants. */
+/** CPU time of a process and all its live descendants. */
 export function readTreeCpu(pid: number): number {
   return readCpu(pid) + sum(childrenOf(pid).map(readTreeCpu));
 }
 
-/** The resident memory of a process (VmRSS) or its peak (VmHWM), in MB. */
+/** Resident memory of a process (VmRSS) or its peak (VmHWM), in MB. */
 export function readMemory(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const [, kilobytes] = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status) ?? [];
   return Number(kilobytes ?? 0) / 1024;
 }
 
-/** The CPU time of a process itself, and of the children that it has waited for. */
+/** CPU time of a process and of the children that it has waited for. */
 function readTimes(pid: number | 'self'): [own: number, waited: number] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The process name before the last bracket may contain any character.
+  // The process name, before the last bracket, may contain any character.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [user, system, waitedUser, waitedSystem] = fields.slice(11, 15).map((ticks) => Number(ticks) / ticksPerSecond);
   return [user! + system!, waitedUser! + waitedSystem!];
@@ -114,15 +114,15 @@ function childrenOf(pid: number): number[] {
 }
 
 /**
- * Runs a command and measures it with all processes that it started: user and system time, and the sum of the peaks of
- * their memory. Only one may run at a time, since the kernel gives the time of ended children only as a sum. Throws with
- * the output if the command fails, or if it does not fail with the expected message.
+ * Runs a command and measures the user and system time and the sum of peak memory of all its processes. Only one may
+ * run at a time, because the kernel reports the time of ended children only as a sum. Throws the output if the command
+ * fails, or if an expected failure has another message.
  */
 export async function measure(command: Command, failure?: string) {
   const peaks = new Map<number, number>();
-  /** The time of the command and the children that it has waited for, at the last sample. */
+  /** Time of the command and the children that it has waited for, at the last sample. */
   let sampled = 0;
-  /** The time of its live descendants, at the last sample. */
+  /** Time of its live descendants, at the last sample. */
   let helped = 0;
   const [, before] = readTimes('self');
   const started = performance.now();
@@ -135,7 +135,7 @@ export async function measure(command: Command, failure?: string) {
       if (pid === root) sampled = sum(readTimes(pid));
       for (const one of childrenOf(pid)) descendants += readTimes(one)[0] + sample(one);
     } catch {
-      // The process has just ended.
+      // The process ended in the meantime.
     }
     return descendants;
   };
@@ -145,8 +145,8 @@ export async function measure(command: Command, failure?: string) {
   const [code] = (await once(child, 'close').finally(() => clearInterval(timer))) as [number | null];
   const isExpected = failure === undefined ? code === 0 : code === 1 && printed().includes(failure);
   if (!isExpected) throw new Error(`${command.args.join(' ')} ended with ${code}:\n${printed()}`);
-  // Helpers that outlive the command by a moment, such as esbuild's, are missing from the time of ended children. If
-  // the command waited for them at its end, its own time has grown by theirs since the last sample.
+  // The time of ended children lacks helpers that briefly outlive the command, such as esbuild's. If the command waited
+  // for them at its end, its own time grew by theirs since the last sample.
   const waited = readTimes('self')[1] - before;
   const cpuSeconds = waited - sampled < helped ? waited + helped : waited;
   return { cpuSeconds, wallSeconds, peakMegabytes: sum([...peaks.values()]) };

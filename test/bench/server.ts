@@ -24,7 +24,7 @@ import type { Column, Figures, Section } from './table.ts';
 const nginx = 'nginx';
 const toRaw = (row: string): string => row.replace(/: .*/, `: ${raw}`);
 const toFastify = (row: string): string => row.replace(/: .*/, `: ${fastify}`);
-/** Only rows that do the same work are compared with h3. */
+/** Compare only rows with equal work with h3. */
 const toH3 = (row: string): string => row.replace(/: (?:ours|before)$/, `: ${h3}`);
 const columns: readonly Column[] = [
   ['CPU us', 'cpuMicroseconds'],
@@ -39,7 +39,7 @@ const columns: readonly Column[] = [
   ['peak MB', 'peakMegabytes'],
 ];
 
-/** A case that is sent to a server, and the name of its row. */
+/** A case for a server, and the name of its row. */
 interface Turn {
   readonly name: string;
   readonly case: Case;
@@ -47,8 +47,8 @@ interface Turn {
 }
 
 /**
- * Starts all servers on one release, and measures them in turn with a number of requests for each server, case and
- * round. Throws if one sends an unexpected response.
+ * Starts all servers on one release, and measures them in turn with the same number of requests for each server, case
+ * and round. Throws after an unexpected response.
  */
 export async function runServer(bench: Bench): Promise<Section> {
   for (const checkout of bench.checkouts) buildRelease(bench, checkout, servedBy(checkout));
@@ -71,7 +71,7 @@ export async function runServer(bench: Bench): Promise<Section> {
     .filter((turn) => turn.case.name === 'gzip')
     .map((turn) => ({
       name: turn.name.replace('gzip', 'gzip, 1000 connections'),
-      // Each of a thousand connections must send more than a few requests.
+      // Each of the thousand connections must send more than a few requests.
       run: () => drive(turn, 1000, bench.requests * 3),
     }));
   const [fixed, ...rows] = await measureInTurn('server', bench.rounds, [noise, ...items, ...crowded]);
@@ -88,14 +88,14 @@ export async function runServer(bench: Bench): Promise<Section> {
   return { name: 'server', columns, rows, notes: [...more, ...notes] };
 }
 
-/** Repeats all cases of a server until they get no cheaper: the more code a server has, the later the JIT is done. */
+/** Repeats all cases of a server until they stop getting cheaper: more code takes longer to optimise (JIT). */
 async function warmUp(turns: readonly Turn[], run: (turn: Turn) => Promise<number>): Promise<void> {
   const atLeast = 3;
   const atMost = 15;
   let least = Infinity;
   for (let pass = 1; pass <= atMost; pass += 1) {
     let cost = 0;
-    // One at a time, as they are measured.
+    // Sequential, like the measurements.
     for (const turn of turns) cost += await run(turn);
     if (pass >= atLeast && cost > least * 0.97) return;
     least = Math.min(least, cost);
@@ -103,8 +103,8 @@ async function warmUp(turns: readonly Turn[], run: (turn: Turn) => Promise<numbe
 }
 
 /**
- * Starts all servers, one after the other, so that starts do not compete for the CPU; the peers send our recorded
- * responses. Returns the cases for each server whose response was checked.
+ * Starts all servers sequentially, so starts do not compete for the CPU; the peers send our recorded responses. Returns
+ * the cases with a checked response for each server.
  */
 async function startServers({ checkouts }: Bench) {
   const servers: Running[] = [];
@@ -145,8 +145,8 @@ async function startServers({ checkouts }: Bench) {
 }
 
 /**
- * Records one response of our server for each case, so that peers send the same bytes. A second server allows one
- * request a second; its response to the next request is the recorded 429.
+ * Records one response of our server for each case, for the peers to repeat. For the 429, a second server allows one
+ * request a second.
  */
 async function recordCases(port: number, limitedPort: number, target: string): Promise<Case[]> {
   const etag = headerOf(await record(port, { method: 'GET', target, headers: {} }), 'etag');
@@ -170,15 +170,15 @@ async function recordCases(port: number, limitedPort: number, target: string): P
   return cases;
 }
 
-/** Records the response to a request; if it is to be 429, after another request that uses up the limit. */
+/** Records the response to a request; for a 429, first uses up the limit with another request. */
 async function ask(port: number, request: Request, status: number): Promise<Recorded> {
   if (status === 429) await record(port, request);
   return record(port, request);
 }
 
 /**
- * Checks the response of a server: peers must send our bytes, h3 also our headers. The `before` checkout and nginx have
- * ETags of their own. The `before` checkout may have other bodies, so only its status is checked.
+ * Checks a server's response: peers must send our bytes, h3 also our headers. The `before` checkout and nginx have
+ * different ETags. The `before` checkout may have different bodies, so only its status is checked.
  */
 async function checkAnswer(turn: Turn): Promise<Turn> {
   const { name, server } = turn;
@@ -198,7 +198,7 @@ async function checkAnswer(turn: Turn): Promise<Turn> {
 /** Headers that differ between responses. */
 const varying = /^(?:x-request-id|retry-after|ratelimit.*)$/i;
 
-/** The headers of a response in a form that can be compared between servers. */
+/** Normalises the headers of a response for comparison between servers. */
 function comparable({ headers }: Recorded): string {
   const lines = headers.map(([name, value]) => `${name}: ${varying.test(name) ? '' : value.replaceAll(', ', ',')}`);
   return lines

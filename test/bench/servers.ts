@@ -13,21 +13,21 @@ import type { Case, Recorded, Request } from './peers/answers.ts';
 import { start } from './processes.ts';
 import type { Command } from './processes.ts';
 
-/** The servers that others are compared with; the first word is the file of the program. */
+/** Reference servers; the first word is the file of the program. */
 export const [raw, fastify, h3] = ['raw node:http', 'fastify', 'h3'] as const;
 
-/** The responses of ours that the peers send, as JSON. */
+/** Our recorded responses for the peers, as JSON. */
 export const recordingFile = 'recording.json';
 
-/** The folder of the releases that the servers of a checkout serve. */
+/** Folder of the releases that a checkout's servers serve. */
 export const servedBy = ({ name }: Checkout): string => `served-${name}`;
 
-/** Makes the command that starts a server on a port. */
+/** Builds the command that starts a server on a port. */
 export type ToCommand = (port: number) => Command;
 
 /**
- * A server of a checkout on a folder of releases: without an access log, with it, or with it and a limit of one request
- * a second.
+ * A checkout's server on a folder of releases: without an access log, with one, or also with a limit of one request a
+ * second.
  */
 export function toOwn(checkout: Checkout, mode: 'quiet' | 'logged' | 'limited', dist = servedBy(checkout)): ToCommand {
   const limit = mode === 'limited' ? '1' : '1000000';
@@ -48,8 +48,8 @@ export function toOwn(checkout: Checkout, mode: 'quiet' | 'logged' | 'limited', 
 }
 
 /**
- * A peer on the recorded responses; only h3 has a limit, and an access log. It is compiled to JavaScript: stripping types
- * at each start takes longer than the rest of the start of raw node:http.
+ * A peer with the recorded responses; only h3 has a limit and an access log. Compiled to JavaScript: stripping types
+ * would take longer than the rest of the start of raw node:http.
  */
 export function toPeer(name: string, limit = ''): ToCommand {
   const [file] = name.split(' ');
@@ -65,12 +65,12 @@ export function toPeer(name: string, limit = ''): ToCommand {
   return (port) => ({ args: [outfile, recordingFile, String(port), limit], dropsOutput: limit !== '' });
 }
 
-/** A running server, and the time from its start to its first response. */
+/** A running server, and the time from start to first response. */
 export type Running = Awaited<ReturnType<typeof startServer>>;
 
 /**
- * Starts a server and waits for its first 200 for a target, or for any response if none is given. Throws with its output
- * if there is none.
+ * Starts a server and waits for the first 200 for a target, or for any response without a target. Throws the output on
+ * failure.
  */
 export async function startServer(name: string, toCommand: ToCommand, target?: string) {
   const port = await findFreePort();
@@ -102,12 +102,15 @@ export async function record(port: number, { method, target, headers }: Request)
   return { status: response.statusCode!, headers: pairs, body: (await buffer(response)).toString('base64') };
 }
 
-/** A header of a response; it must have it. */
+/** Returns a required header of a response. */
 export function headerOf({ headers }: Recorded, name: string): string {
   return headers.find(([other]) => other.toLowerCase() === name)![1];
 }
 
-/** The target of an article of about 10 kB in a folder of releases. Throws if the knowledge base has no article. */
+/**
+ * Picks an article of about 10 kB in a folder of releases and returns its target. Throws if the knowledge base is
+ * empty.
+ */
 export function findTarget(dist: string): string {
   const article = pickArticle(join(dist, 'current/public/v1/kb/article'), '.json', 10_000);
   return `/v1/kb/article?path=/knowledgebase/${article}`;
@@ -117,8 +120,8 @@ export function findTarget(dist: string): string {
 const derived = /^(?:content-type|content-length|content-encoding|etag|vary|last-modified)$/i;
 
 /**
- * nginx with the recorded article as a plain file and a .gz file, and with the recorded headers; the ETag is nginx's own.
- * Without a master, the one process is the worker: it can be measured by its pid, and a kill leaves no process behind.
+ * nginx with the recorded article as a plain and a .gz file, and with the recorded headers except the ETag. Without a
+ * master process, the worker can be measured by its pid, and a kill leaves no process behind.
  */
 export function toNginx(identity: Case, gzip: Case): ToCommand {
   const folder = resolve('nginx');

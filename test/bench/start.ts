@@ -28,7 +28,7 @@ const newReleaseColumns: readonly Column[] = [
   ['until it is served s', 'wallSeconds'],
 ];
 
-/** Starts a server, waits until it serves an article, and measures it. Throws if it does not respond. */
+/** Measures the start of a server until it serves an article. Throws if the server does not respond. */
 function createItem(
   name: string,
   toCommand: ToCommand,
@@ -56,7 +56,7 @@ async function measureStart({ pid, startMs }: Running): Promise<Figures> {
   };
 }
 
-/** Starts each server in each round. Also measures the memory of ours with releases of two sizes. */
+/** Starts each server in each round. Also measures our memory with releases of two sizes. */
 export async function runStart({ checkouts, rounds, isChosen }: Bench): Promise<Section> {
   const target = findTarget(servedBy(checkouts[0]!));
   const items = [
@@ -71,7 +71,7 @@ export async function runStart({ checkouts, rounds, isChosen }: Bench): Promise<
   return { name: 'start and memory', columns: startColumns, rows, notes };
 }
 
-/** The rows of one checkout: with a release of its sample content, and of the corpus. */
+/** Rows of one checkout: with a release of its sample content, and of the corpus. */
 function createItems(checkout: Checkout, target: string): Item[] {
   const { name, root, generator } = checkout;
   const small = `small-${name}`;
@@ -95,7 +95,7 @@ function readAll(dist: string) {
   return async ({ name, pid, port }: Running): Promise<Figures> => {
     for (const encoding of ['identity', 'gzip', 'br']) {
       for (const target of targets) {
-        // One at a time, so that memory holds only the cached responses.
+        // Sequential, so memory holds only the cached responses.
         const request = { method: 'GET', target, headers: { 'Accept-Encoding': encoding } };
         const { status } = await record(port, request);
         if (status !== 200) throw new Error(`${name}: ${status} for ${target}`);
@@ -106,8 +106,8 @@ function readAll(dist: string) {
 }
 
 /**
- * Requests an article at a steady rate while `current` is switched to a release in which this article has changed.
- * Throws if the new release is not served in the end.
+ * Requests an article at a steady rate while `current` switches to a release with a change of this article. Throws if
+ * the new release is never served.
  */
 export async function runNewRelease(bench: Bench): Promise<Section> {
   const { checkouts, rounds, isChosen } = bench;

@@ -2,7 +2,7 @@ import { report } from './bench.ts';
 import type { Bench } from './bench.ts';
 import { measure } from './processes.ts';
 
-/** What can be measured: the words for it in the table of targets, and the digits that are shown. */
+/** Measured quantities: their names in the table of targets, and the digits to show. */
 export const figures = {
   cpuSeconds: { words: 'CPU', digits: 2 },
   wallSeconds: { words: 'wall, s', digits: 2 },
@@ -15,46 +15,46 @@ export const figures = {
   cpuMilliseconds: { words: 'CPU', digits: 0 },
 } as const;
 
-/** The name of a figure, which contains its unit. */
+/** Name of a figure, including the unit. */
 export type Figure = keyof typeof figures;
 
-/** The figures of one row in one round. */
+/** Figures of one row in one round. */
 export type Figures = Readonly<Partial<Record<Figure, number>>>;
 
-/** One thing that is measured, with its figures for each round. */
+/** A measured row with its figures for each round. */
 export interface Row {
   readonly name: string;
   readonly rounds: readonly Figures[];
 }
 
 /**
- * A column shows a figure, or its ratio to that of another row, which it names for the name of a row. A row has no
- * ratio to itself.
+ * A column with a figure, or with the ratio to the figure of a reference row, chosen by row name. A row has no ratio to
+ * itself.
  */
 export type Column = readonly [head: string, figure: Figure, toBase?: (row: string) => string];
 
-/** A table of rows that were measured together. */
+/** A table of rows measured together. */
 export interface Section {
   readonly name: string;
   readonly columns: readonly Column[];
   readonly rows: readonly Row[];
-  /** Explanations, one a line; also what was left out, and why. */
+  /** Notes, one per line, including omitted rows with the reason. */
   readonly notes: readonly string[];
 }
 
-/** What makes a row: `run` measures it once. */
+/** A source of a row: `run` measures once. */
 export interface Item {
   readonly name: string;
   readonly run: (round: number) => Promise<Figures>;
 }
 
-/** A fixed workload: its variation between rounds is the noise of the machine. */
+/** A fixed workload, whose variation between rounds is the noise of the machine. */
 export const noise: Item = {
   name: 'fixed loop (noise)',
   run: () => measure({ args: ['-e', "crypto.pbkdf2Sync('noise', 'salt', 4_000_000, 32, 'sha256')"] }),
 };
 
-/** The items that `--rows` names, those that the columns compare them with, and the noise. */
+/** Selects the items of `--rows`, their reference rows, and the noise. */
 export function choose<One extends { readonly name: string }>(
   items: readonly One[],
   columns: readonly Column[],
@@ -65,13 +65,13 @@ export function choose<One extends { readonly name: string }>(
   return items.filter(({ name }) => [noise.name, ...chosen, ...bases].includes(name));
 }
 
-/** Measures every item once in each round, one after the other; every second round is in reverse order. */
+/** Measures every item once per round, sequentially; every second round runs in reverse order. */
 export async function measureInTurn(section: string, count: number, items: readonly Item[]): Promise<Row[]> {
   const rows = items.map((item) => ({ ...item, rounds: [] as Figures[] }));
   for (let round = 0; round < count; round += 1) {
     for (const row of round % 2 === 0 ? rows : rows.toReversed()) {
       report(`${section}, round ${round + 1} of ${count}: ${row.name}`);
-      // One at a time, so that measurements do not affect each other.
+      // Sequential, so measurements do not affect each other.
       row.rounds.push(await row.run(round));
     }
   }
@@ -84,15 +84,15 @@ function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** A figure of a row in all rounds; undefined if it was not measured. */
+/** Returns a figure of a row in all rounds; undefined if not measured. */
 function valuesOf(rows: readonly Row[], name: string, figure: Figure): number[] | undefined {
   const values = rows.find((row) => row.name === name)?.rounds.map((round) => round[figure]);
   return values?.every((value) => value !== undefined) ? values : undefined;
 }
 
 /**
- * The median of a figure of a row, or of its ratios to another row in each round, so that a slow round does not count.
- * Undefined if it was not measured.
+ * Returns the median of a figure, or of its ratios to another row per round, so a slow round does not matter. Undefined
+ * if not measured.
  */
 export function readFigure(rows: readonly Row[], name: string, figure: Figure, base?: string): number | undefined {
   const own = valuesOf(rows, name, figure);
@@ -101,7 +101,7 @@ export function readFigure(rows: readonly Row[], name: string, figure: Figure, b
   return other && median(own.map((value, round) => value / other[round]!));
 }
 
-/** Half of the range of a figure from minimum to maximum, in percent of the median; empty if it was not measured. */
+/** Half the range of a figure, in percent of the median; empty if not measured. */
 export function formatSpread(rows: readonly Row[], name: string, figure: Figure): string {
   const values = valuesOf(rows, name, figure);
   if (values === undefined) return '';
@@ -109,7 +109,7 @@ export function formatSpread(rows: readonly Row[], name: string, figure: Figure)
   return `${((half / median(values)) * 100).toFixed(0)} %`;
 }
 
-/** Formats a section as text for people; the spread of its first figure stands next to it. */
+/** Formats a section as text; the first figure has its spread next to it. */
 export function formatSection({ name: title, columns, rows, notes }: Section): string {
   const format = (name: string, [, figure, toBase]: Column): string => {
     const base = toBase?.(name);

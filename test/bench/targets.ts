@@ -3,14 +3,14 @@ import { plain } from './generator.ts';
 import { figures, formatTable, readFigure } from './table.ts';
 import type { Figure, Section } from './table.ts';
 
-/** The limit for a figure of a row, or for its ratio to another row. */
+/** Limit for a figure of a row, or for its ratio to another row. */
 interface Target {
   readonly row: string;
   readonly figure: Figure;
   readonly of?: string;
   readonly atMost?: number;
   readonly atLeast?: number;
-  /** The size of corpus that it applies to; all if left out. */
+  /** Corpus size to which the limit applies. Default: any size. */
   readonly size?: 'thousand' | 'ten thousand';
 }
 
@@ -22,7 +22,7 @@ const toH3 = (name: string): Target => ({
 });
 const [small, large] = ['thousand', 'ten thousand'] as const;
 
-/** The targets of this project on any machine: ratios within a run, except for times that people wait. */
+/** This project's targets on any machine: ratios within a run, and absolute times where people wait. */
 const targets: readonly Target[] = [
   { row: 'gzip: ours', figure: 'cpuMicroseconds', of: 'gzip: raw node:http', atMost: 1.12 },
   { row: 'gzip: ours', figure: 'requestsPerSecond', of: 'gzip: fastify', atLeast: 1 },
@@ -56,7 +56,7 @@ const targets: readonly Target[] = [
   { row: 'ours, cold', figure: 'peakMegabytes', of: plain, atMost: 1.2 },
 ];
 
-/** Compares what was measured with the targets for a corpus of this many articles, as a table for people. */
+/** Compares measurements with the targets for a corpus of this size, as a readable table. */
 export function formatTargets(sections: readonly Section[], articles: number): string {
   const rows = sections.flatMap((section) => section.rows);
   const size = articles < 5000 ? small : large;

@@ -14,7 +14,7 @@ const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string
 const places = ['*.md', 'docs/*.md', 'content/README.md', 'catalog/*.md', 'test/*.md', 'examples/**/*.{md,sh,service}'];
 const pages = globSync([...places, 'server/**/*.md', 'generator/contract/*.ts', 'server/**/*.ts'], { cwd: root });
 
-/** The lines that a reader would copy: shell blocks of a page and its inline code, scripts, and texts of the programs. */
+/** Lines that a reader would copy: a page's shell blocks and inline code, scripts, and messages of the programs. */
 function commandLines(page: string): string[] {
   const text = read(page).replaceAll('\\\n', ' ');
   if (/\.(?:sh|service)$/.test(page)) return text.split('\n');
@@ -27,7 +27,7 @@ function commandLines(page: string): string[] {
   return [...blocks, ...Array.from(inline, ([, line]) => line!.replaceAll('\n', ' '))];
 }
 
-/** The simple commands of a line, each as its words. Quotes are taken off; variables stay as they are written. */
+/** Splits a line into simple commands and words. Removes quotes; leaves variables unchanged. */
 function wordsOf(line: string): string[][] {
   const commands: string[][] = [[]];
   for (const [token] of line.matchAll(/(?:'[^']*'|"[^"]*"|\$\([^)]*\)|\\.|[^\s'"|&;<>()#])+|[|&;<>()]+|#.*/g)) {
@@ -38,7 +38,7 @@ function wordsOf(line: string): string[][] {
   return commands;
 }
 
-/** Examples for the words that readers replace. */
+/** Examples for placeholders. */
 const examples: readonly (readonly [RegExp, string])[] = [
   [/^\$?ID$|^\$\{\w*[iI]d\}$/, 'abcdefghjkmn'],
   [/^METHOD$/, 'GET'],
@@ -49,7 +49,7 @@ const examples: readonly (readonly [RegExp, string])[] = [
 ];
 const fillIn = (word: string): string => examples.find(([name]) => name.test(word))?.[1] ?? word;
 
-/** What a command line calls of this project: the program and its arguments. */
+/** Finds the program of this project that a command line calls, and its arguments. */
 function callOf(words: readonly string[]): string[] | undefined {
   const [first, second, ...rest] = words.filter(
     (word, at) => !/^(?:[A-Z_]+=|sudo$|npx$|then$|do$|if$)/.test(word) || at > 3,
@@ -66,14 +66,16 @@ let parsed: string | undefined;
 beforeAll(() => {
   // oxlint-disable-next-line typescript/unbound-method -- it is called with the command
   const { action } = Command.prototype;
-  // Everything up to the action runs: names, arguments, options and their values.
+  // Parse everything up to the action: names, arguments, options and their values.
   vi.spyOn(Command.prototype, 'action').mockImplementation(function register(this: Command) {
     return action.call(this, () => void (parsed = this.name()));
   });
 });
 afterAll(() => vi.restoreAllMocks());
 
-/** Gives the arguments to the command that they call, without running it. Returns what it answers, or undefined if it takes them. */
+/**
+ * Parses arguments with their command, without running it. Returns the error, or undefined if the arguments are valid.
+ */
 async function parse(args: readonly string[]): Promise<string | undefined> {
   const [name = ''] = args;
   if (scripts[name] !== undefined && !/ (?:generator|server\/commands)\/main\.js /.test(`${scripts[name]} `))
@@ -88,16 +90,16 @@ async function parse(args: readonly string[]): Promise<string | undefined> {
   return parsed === undefined ? answer.trim() || 'it does nothing' : undefined;
 }
 
-test('every command line of the docs, the examples and our messages is one that its program takes', async () => {
+test('every command line in the docs, the examples and our messages is valid', async () => {
   const wrong: string[] = [];
   let count = 0;
   for (const page of pages) {
     for (const line of commandLines(page)) {
       for (const words of wordsOf(line)) {
         const call = callOf(words);
-        // `hosting-api keys ...` stands for any arguments.
+        // `hosting-api keys ...` means any arguments.
         if (!call || call.some((word) => ['...', '…'].includes(word))) continue;
-        // A name alone may be prose.
+        // A single word may be prose.
         const isName = call.length === 1 && Object.hasOwn(scripts, call[0]!);
         const answer = isName ? undefined : await parse(call.map(fillIn));
         if (answer !== undefined) wrong.push(`${page}: ${words.join(' ')}: ${answer}`);
@@ -109,7 +111,7 @@ test('every command line of the docs, the examples and our messages is one that 
   expect(count).toBeGreaterThan(100);
 });
 
-test('every shell block can be parsed, and names only files, units and tests that exist', () => {
+test('every shell block is valid, and names only existing files, units and tests', () => {
   const missing: string[] = [];
   for (const page of pages.filter((one) => one.endsWith('.md'))) {
     const blocks = [...read(page).matchAll(/^```(?:sh|bash)\n([^]*?)^```/gm)].map(([, block]) => block!);
@@ -122,7 +124,7 @@ test('every shell block can be parsed, and names only files, units and tests tha
     for (const [, unit] of blocks.join('\n').matchAll(/\b(hosting-api[\w-]*(?:@\d*)?\.(?:service|timer))\b(?!\.d)/g)) {
       if (!existsSync(join(root, 'examples/systemd', unit!.replace(/@\d+/, '@')))) missing.push(`${page}: ${unit}`);
     }
-    // System Node.js 20 does not run TypeScript; the one of this project does.
+    // The system's Node.js 20 cannot run TypeScript, unlike the project's Node.js.
     for (const [found] of blocks.join('\n').matchAll(/^(?!.*npx).*\bnode examples\/\S+\.ts/gm))
       missing.push(`${page}: ${found}`);
   }

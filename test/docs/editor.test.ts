@@ -11,18 +11,18 @@ const readJson = (file: string): unknown => JSON.parse(readFileSync(join(root, f
 const settings = readJson('.vscode/settings.json') as { 'yaml.schemas': Record<string, string | string[]> };
 const schemas = Object.entries(settings['yaml.schemas']).map(([schema, globs]) => ({ schema, globs: [globs].flat() }));
 
-test.each(schemas)('$schema is the schema of the contract', async ({ schema }) => {
+test.each(schemas)("$schema is the contract's schema", async ({ schema }) => {
   const [, source] = /^\.\/\.vscode\/schemas\/(\w+)\.json$/.exec(schema)!;
   const text = JSON.stringify(z.toJSONSchema(sources[source as keyof typeof sources]), undefined, 2);
   await expect(`${text}\n`).toMatchFileSnapshot(`../../.vscode/schemas/${source}.json`);
 });
 
-test('no schema is left over', () => {
+test('no schema is left over from an earlier contract', () => {
   const used = schemas.map(({ schema }) => schema.slice('./.vscode/schemas/'.length));
   expect(readdirSync(join(root, '.vscode/schemas')).toSorted()).toEqual(used.toSorted());
 });
 
-test('each YAML file of the samples has one schema, and matches it', () => {
+test('each YAML file of the samples matches its single schema', () => {
   const files = globSync('{content,catalog}/**/*.yaml', { cwd: root });
   expect(files.length).toBeGreaterThan(8);
   for (const file of files) {

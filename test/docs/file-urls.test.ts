@@ -20,7 +20,7 @@ const rows = [...table.matchAll(/^\| `([^`]+)` +\| `([^`]+)` +\|$/gm)].map(([, u
   return { url, pattern: new RegExp(`^${pattern}$`) };
 });
 
-/** The URL of a file by the table of the page. */
+/** Looks up the URL of a file in the page's table. */
 function urlOf(file: string): string | undefined {
   for (const { url, pattern } of rows) {
     const match = pattern.exec(file);
@@ -29,7 +29,7 @@ function urlOf(file: string): string | undefined {
   return undefined;
 }
 
-test('any web server may serve the files: each has a URL, and the server answers it with the bytes of the file', async () => {
+test('each file has a URL, which the server answers with the bytes of the file', async () => {
   const app = await sharedApp();
   const folder = join(app.root, 'dist/current/public');
   const compared = new Set<string>();
@@ -51,7 +51,7 @@ test('any web server may serve the files: each has a URL, and the server answers
   expect([...compared]).toEqual(['identity', 'gzip', 'br']);
 });
 
-/** A table with columns of equal width, as the formatter writes it. */
+/** Renders a table with aligned columns, like the formatter. */
 function toTable(...lines: readonly (readonly string[])[]): string {
   const widths = lines[0]!.map((_, column) => Math.max(...lines.map((row) => row[column]!.length)));
   const toLine = (row: readonly string[], fill = ' '): string =>
@@ -67,7 +67,7 @@ function toTable(...lines: readonly (readonly string[])[]): string {
   ].join('');
 }
 
-test('the page has the URL of each kind of file', async () => {
+test('the page lists the URL of each kind of file', async () => {
   const entries = (Object.keys(staticFiles) as StaticFileName[]).flatMap((name) => {
     const target = targetOf(name);
     return target === undefined ? [] : [[`\`${target}\``, `\`${staticFiles[name].file.slice('public/'.length)}\``]];

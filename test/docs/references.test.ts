@@ -12,16 +12,16 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
 
 const examples = globSync('examples/**/*.{ts,py}', { cwd: root }).map(read).join('\n');
-/** The environment variables of the examples. */
+/** Environment variables of the examples. */
 const exampleSettings = [...examples.matchAll(/(?:process\.env\.|environ\.get\(")([A-Z_]+)/g)].map(([, name]) => name!);
 
-/** The anchors of a page, by its headings. */
+/** Lists the anchors of a page's headings. */
 function anchorsOf(file: string): string[] {
   const slugger = new GithubSlugger();
   return [...read(file).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading]) => slugger.slug(heading!.replaceAll('`', '')));
 }
 
-test.each(pages)('%s links only to files and headings that exist', (page) => {
+test.each(pages)('%s links only to existing files and headings', (page) => {
   const text = read(page).replaceAll(/```[^]*?```|`[^`\n]*`/g, '');
   const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!);
   const dead = links.filter((link) => {
@@ -33,7 +33,7 @@ test.each(pages)('%s links only to files and headings that exist', (page) => {
   expect(dead).toEqual([]);
 });
 
-test.each(pages)('%s names only scripts and settings that exist', (page) => {
+test.each(pages)('%s mentions only existing scripts and settings', (page) => {
   const text = read(page);
   const named = [...text.matchAll(/\bnpm run (?:--silent )?([a-z][a-z:]*)/g)].map(([, name]) => name!);
   expect(named.filter((name) => !(name in scripts))).toEqual([]);

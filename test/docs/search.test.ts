@@ -7,7 +7,7 @@ import { startSampleApi } from '../helpers/example-site.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 
-/** What customers type, and the guide that they want. */
+/** Queries of customers, and the guide that they want. */
 const wanted = {
   "let's encrypt": 'vps/nginx-reverse-proxy',
   'ssl certificate': 'vps/nginx-reverse-proxy',
@@ -44,12 +44,12 @@ const wanted = {
   'planned maintenance': 'getting-started/reading-the-status-page',
 };
 
-test('the search of docs/search.md finds the wanted guide of the sample content first', async () => {
+test('the search in docs/search.md finds the wanted guide first', async () => {
   const { app } = await startSampleApi();
   const page = readFileSync(resolve(repository, 'docs/search.md'), 'utf8');
   const [, code = ''] = /```js\n(.*?)```/s.exec(page) ?? [];
   const { processTerm } = (await (await app.request('/v1/kb/search.json')).json()) as { processTerm: string };
-  // A copy of the line in the file works too.
+  // The function in the file works too.
   expect(code).toContain(`const processTerm = ${processTerm};`);
   const program = `${code.replace('https://api.example.com', app.url)}
     const queries = ${JSON.stringify(Object.keys(wanted))};
@@ -63,6 +63,6 @@ test('the search of docs/search.md finds the wanted guide of the sample content 
   const others = Object.entries(wanted).filter(
     ([query, guide]) => found[query as keyof typeof wanted] !== `/knowledgebase/${guide}`,
   );
-  // Both guides are about their words, and say more of them in the text: a better guide would help, not another search.
+  // For these queries, guides that use the words more often rank first: better guides would help, not a better search.
   expect(others.map(([query]) => query)).toEqual(['my server lags', 'backup of a minecraft world']);
 });

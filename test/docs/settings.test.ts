@@ -4,7 +4,7 @@ import { listSettings } from '../../server/env.ts';
 const byName = listSettings().toSorted((a, b) => (a.name < b.name ? -1 : 1));
 type Name = (typeof byName)[number]['name'];
 
-/** The settings in the order in which an operator meets them; what is in no group here comes last. */
+/** Settings in the order of an operator's setup; settings without a group come last. */
 const groups: Record<string, readonly Name[]> = {
   'To be set by each installation': [
     'PUBLIC_URL',

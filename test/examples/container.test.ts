@@ -15,18 +15,18 @@ const { services } = parse(read('compose.yaml')) as {
   services: Record<string, { environment: Record<string, string>; stop_grace_period?: string; volumes?: string[] }>;
 };
 
-test('the Dockerfile has no mistake', () => {
+test('the Dockerfile is valid', () => {
   expect(validate(read('Dockerfile'))).toEqual([]);
 });
 
-test('the compose file follows the specification of Compose', () => {
-  // Rules of style are warnings. The image has a name, so that two services share it.
+test('the compose file follows the Compose specification', () => {
+  // Style rules are warnings. The image has a name because two services share it.
   const linter = new DCLinter({ rules: { 'no-build-and-image': 0 }, quiet: true, debug: false, exclude: [] });
   const [result] = linter.lintFiles([join(folder, 'compose.yaml')], false);
   expect((result!.messages as { type: string }[]).filter(({ type }) => type === 'error')).toEqual([]);
 });
 
-test.each(Object.keys(services))('the service %s has a read-only disk and no rights', (name) => {
+test.each(Object.keys(services))('the service %s has a read-only file system and no capabilities', (name) => {
   expect(services[name]).toMatchObject({
     read_only: true,
     cap_drop: ['ALL'],
@@ -34,7 +34,7 @@ test.each(Object.keys(services))('the service %s has a read-only disk and no rig
   });
 });
 
-test('the settings of the compose file are valid, and it waits for the end of the server', () => {
+test('the settings of the compose file are valid, and its grace period covers the shutdown', () => {
   const { environment, stop_grace_period: grace } = services['api']!;
   const { DATABASE_URL_FILE: secret, ...settings } = environment;
   expect(secret).toBe('/run/secrets/database-url');
@@ -44,14 +44,14 @@ test('the settings of the compose file are valid, and it waits for the end of th
   );
 });
 
-test('no secret of a working folder gets into the image', () => {
+test('the image contains no secrets of the working folder', () => {
   const ignored = read('Dockerfile.dockerignore').split('\n');
   const secrets = ['.npmrc', '.env*', '*.sqlite*', 'providers.yaml', '*.key', '*.pem'];
   expect(secrets.filter((name) => !ignored.includes(`**/${name}`))).toEqual([]);
 });
 
 describePostgres((server) => {
-  test('the role of the service is no superuser, and its password is not that of one', async () => {
+  test("the service's role is not a superuser, and does not use the superuser's password", async () => {
     const { url, port, password } = server();
     const text = read('roles.sql')
       .replace(/^\\set.*$/m, '')

@@ -9,7 +9,7 @@ const repository = resolve(import.meta.dirname, '../..');
 
 const api = 'https://api.example.com';
 
-test('each address shows its page, and every other one is 404', async () => {
+test('each URL shows its page, and unknown URLs are 404', async () => {
   const site = await serveExampleSite(api);
   const titles: Record<string, string> = {
     '/': 'Example Hosting: servers, games and domains',
@@ -31,7 +31,7 @@ test('each address shows its page, and every other one is 404', async () => {
       type: 'text/html; charset=utf-8',
     });
     expect(html).toContain(`<title>${title}</title>`);
-    // All parts are included.
+    // All includes are resolved.
     expect(html).not.toContain('<!--#');
     expect(html).toContain('<meta name="api" content="https://api.example.com" />');
     expect(html).not.toContain('http://localhost');
@@ -44,7 +44,7 @@ test('each address shows its page, and every other one is 404', async () => {
   }
 });
 
-test('only scripts of the site and the API run, and only one of them may write HTML', async () => {
+test('only scripts of the site and the API run, and only one script may write HTML', async () => {
   const response = await fetch(await serveExampleSite(`${api}/`));
   const policy = response.headers.get('content-security-policy')!;
   expect(policy.split('; ')).toEqual(
@@ -58,18 +58,18 @@ test('only scripts of the site and the API run, and only one of them may write H
   expect(policy).not.toMatch(/unsafe|\*/);
 });
 
-test('a former path of an article leads to its present one', async () => {
+test("a former path redirects to the article's current path", async () => {
   const upstream = await createUpstream(() => ({ status: 200, body: '{"/blog/news/old":"/blog/company-news/new"}' }));
   const site = await serveExampleSite(upstream.url);
   const moved = await fetch(`${site}/blog/news/old?from=feed`, { redirect: 'manual' });
   expect([moved.status, moved.headers.get('location')]).toEqual([301, '/blog/company-news/new']);
   expect((await fetch(`${site}/blog/company-news/new`)).status).toBe(200);
-  // It is read for articles only, and kept.
+  // Redirects are read only for articles, and cached.
   await fetch(`${site}/plans`);
   expect(upstream.seen.map(({ path }) => path)).toEqual(['/v1/redirects.json']);
 });
 
-/** The configuration in the README of the site, with the folders of this repository. */
+/** The configuration from the site's README, with this repository's folders. */
 function readConfiguration(): string {
   const readme = readFileSync(join(repository, 'examples/site/README.md'), 'utf8');
   const [, server = ''] = /```nginx\n(.*?)```/s.exec(readme) ?? [];
@@ -79,7 +79,7 @@ function readConfiguration(): string {
 }
 
 describeNginx((run) => {
-  test('the configuration in the README serves the same pages', async () => {
+  test("the README's configuration serves the same pages", async () => {
     const types = 'types { text/html html; text/javascript js; }';
     const nginx = await run()((_, port) => `${types} server { listen 127.0.0.1:${port}; ${readConfiguration()} }`);
     const own = await serveExampleSite('http://localhost:3000');

@@ -9,12 +9,12 @@ import { buildProject, createProject } from './project.ts';
 import { createTestLog } from './upstream.ts';
 import type { OnEnd } from './upstream.ts';
 
-/** The whole server, on a real port. */
+/** The complete server, on a real port. */
 export type TestApp = Awaited<ReturnType<typeof createTestApp>>;
 
-/** Settings of a server that sends no request to the internet. */
+/** Settings that keep the server from contacting the internet. */
 export const offline = { DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off' };
-/** Settings that allow any number of requests from one address. */
+/** Settings without limits for a client address. */
 export const unlimited = { RATELIMIT_RPS: '100000', RATELIMIT_BURST: '100000' };
 
 /** Starts the server on a project folder; without one, it builds and serves the valid project. */
@@ -46,21 +46,24 @@ export async function createTestApp({
   return {
     url,
     port,
-    /** The project folder whose `dist` is served. */
+    /** The project folder with the served `dist`. */
     root: project,
     stop,
-    /** The key of the demo, if this start created it. */
+    /** The demo's key, if this start created the demo. */
     demoKey: server.demoKey,
-    /** The port of the metrics, if METRICS_PORT is set. */
+    /** The port for metrics, if METRICS_PORT is set. */
     metricsPort: server.metricsUrl === undefined ? undefined : Number(new URL(server.metricsUrl).port),
     /** Reads the metrics; rejects without METRICS_PORT. */
     metrics: async () => (await fetch(server.metricsUrl!)).text(),
     /** Begins the shutdown: /ready says `draining`. */
     drain: () => server.drain(),
     request: (path: string, init?: RequestInit) => fetch(url + path, { redirect: 'manual', ...init }),
-    /** Sends bytes unchanged and returns what comes back until the connection closes, or is idle for half a second after its first byte. */
+    /**
+     * Sends raw bytes. Resolves to the response once the connection closes, or is idle for half a second after the
+     * first byte.
+     */
     raw: (request: string) => sendRaw(port, request),
-    /** The lines of the log so far, parsed. */
+    /** Returns the parsed log lines so far. */
     log: lines,
   };
 }
@@ -69,7 +72,7 @@ async function sendRaw(port: number, request: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   let received = '';
   let idle = 0;
-  // Counts turns of the event loop, which the server shares, and no seconds: a busy machine is no idle server.
+  // Counts turns of the event loop that the server shares, not seconds: a busy machine does not mean an idle server.
   const turns = setInterval(() => (idle += 1) > (received === '' ? 400 : 10) && socket.destroy(), 50);
   socket.on('data', (chunk) => {
     received += chunk.toString('latin1');
@@ -82,14 +85,14 @@ async function sendRaw(port: number, request: string): Promise<string> {
   return received;
 }
 
-/** Opens a connection to a port of this machine, with all that is received on it in `received`, until the test ends. */
+/** Opens a local connection until the test ends, and collects the received data in `received`. */
 export async function openRaw(port: number, options: Partial<NetConnectOpts> = {}) {
   const socket = connect({ port, host: '127.0.0.1', ...options });
   onTestFinished(() => void socket.destroy());
   let received = '';
   socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
   socket.on('error', () => undefined);
-  /** The time at which it is closed. */
+  /** The time when the connection closed. */
   const closed = new Promise<number>((done) => socket.on('close', () => done(performance.now())));
   await once(socket, 'connect');
   return { socket, received: () => received, closed };

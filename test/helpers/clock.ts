@@ -1,8 +1,8 @@
 import { onTestFinished, vi } from 'vitest';
 
 /**
- * Stops the clock of the limits until the test ends, so that a slow machine is allowed no more requests. Returns a
- * function that advances it.
+ * Stops the clock of rate limits until the test ends, so limits do not refill on a slow machine. Returns a function
+ * that advances the clock.
  */
 export function stopClock(): (ms: number) => void {
   let now = performance.now();
@@ -12,8 +12,8 @@ export function stopClock(): (ms: number) => void {
 }
 
 /**
- * Stops the clock of `AbortSignal.timeout` until the test ends, so that no request times out before it has arrived.
- * Returns a function that advances it.
+ * Stops the clock of `AbortSignal.timeout` until the test ends, so no request times out before it has arrived. Returns
+ * a function that advances the clock.
  */
 export function stopTimeouts(): (ms: number) => void {
   let running: { readonly controller: AbortController; left: number }[] = [];
@@ -31,7 +31,7 @@ export function stopTimeouts(): (ms: number) => void {
   };
 }
 
-/** Stops the timers of these durations until the test ends. */
+/** Stops timers with these durations until the test ends. */
 export function stopTimers(...stoppedMs: readonly number[]): void {
   const start = globalThis.setTimeout;
   const longest = 2 ** 31 - 1;

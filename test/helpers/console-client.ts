@@ -3,10 +3,10 @@ import { WebSocket } from 'ws';
 import type { ClientOptions } from 'ws';
 import { compareMessage, readLength } from '../server/described-frames.ts';
 
-/** A message of a stream: its event and its arguments. */
+/** A stream message: event and arguments. */
 export type Message = readonly [event: string, ...args: string[]];
 
-/** Parses a message of a stream. */
+/** Parses a stream message. */
 export function toMessage(text: string): Message {
   const { event, args } = JSON.parse(text) as { event: string; args: string[] };
   return [event, ...args];
@@ -53,7 +53,7 @@ export async function openClient(url: string, options: ClientOptions = {}) {
   const send = (event: string, ...args: unknown[]): void => socket.send(JSON.stringify({ event, args }));
   return {
     socket,
-    /** All messages received so far. */
+    /** All received messages. */
     messages: messages as readonly Message[],
     ended,
     send,

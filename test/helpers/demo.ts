@@ -4,7 +4,7 @@ import { sharedProject } from '../server/shared.ts';
 import { createTestApp } from './app.ts';
 import { temporaryFolder } from './project.ts';
 
-/** Starts the server as `npm start` does, on an empty store: with the demo servers, and a key for them. */
+/** Starts the server like `npm start` on an empty store, with the demo servers and their key. */
 export async function startDemo(changes: Readonly<Record<string, string>> = {}) {
   const settings = { DATA_DIR: temporaryFolder(), POWER_RATELIMIT_BURST: '20', ...changes };
   const app = await createTestApp({ root: await sharedProject(), settings, demo: true });

@@ -8,7 +8,7 @@ import { watchAndBuild } from '../../generator/dev.ts';
 
 const main = resolve(import.meta.dirname, '../../generator/main.js');
 
-/** Starts `dev` in a project, and waits until it watches. */
+/** Starts `dev` in a project and waits until `dev` watches. */
 export async function startDev(files: Files = {}, args: readonly string[] = ['--no-serve'], env = {}) {
   const root = createProject(files);
   const dev = startProgram(process.execPath, [main, 'dev', ...args], {
@@ -19,12 +19,12 @@ export async function startDev(files: Files = {}, args: readonly string[] = ['--
   return {
     root,
     printed: dev.output,
-    /** The text of a file of the preview; empty if the file does not exist. */
+    /** Returns the text of a preview file; empty if the file does not exist. */
     read: (file: string): string => {
       const path = join(root, 'dist/.dev/current', file);
       return existsSync(path) ? readFileSync(path, 'utf8') : '';
     },
-    /** Sends SIGINT; returns the exit status, or the signal that ended it. */
+    /** Sends SIGINT; resolves to the exit status or signal. */
     end: () => {
       dev.child.kill('SIGINT');
       return dev.ended();
@@ -33,8 +33,8 @@ export async function startDev(files: Files = {}, args: readonly string[] = ['--
 }
 
 /**
- * Builds a project folder and builds it again after each change, until the test ends. `results` has the first build too;
- * `failures` are the unexpected errors.
+ * Builds a project folder, and rebuilds after each change until the test ends. `results` includes the first build;
+ * `failures` holds unexpected errors.
  */
 export async function watchProject(root: string, { lenient = false }: { lenient?: boolean } = {}) {
   const results: BuildResult[] = [];

@@ -1,2 +1,2 @@
-/** What the tests of one file share and must end when the file is done; `test/setup.ts` does that. */
+/** Cleanups of resources shared by the tests of one file; `test/setup.ts` runs them after the file. */
 export const ends: (() => void | Promise<void>)[] = [];

@@ -7,7 +7,7 @@ import { createRdapUpstream } from './upstream-rdap.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 
-/** The example site on the API with the sample content of this repository, and the registry of .com, .eu and .net. */
+/** The example site, with the API on this repository's sample content, and the registry of .com, .eu and .net. */
 export type ExampleSite = Awaited<ReturnType<typeof startExampleSite>>;
 
 let built: ReturnType<typeof buildSample> | undefined;
@@ -27,20 +27,20 @@ async function buildSample() {
   return { root, registry };
 }
 
-/** Starts the API and the site, each on a port of its own, until the test ends. The content is built once a file. */
+/** Starts the API and the site, each on its own port, until the test ends. Builds the content once per file. */
 export async function startExampleSite(settings: Record<string, string> = {}) {
   const api = await startSampleApi(settings);
   return { ...api, url: await serveExampleSite(api.app.url) };
 }
 
-/** Starts the API alone. */
+/** Starts only the API. */
 export async function startSampleApi(settings: Record<string, string> = {}) {
   const { root, registry } = await (built ??= buildSample());
   const app = await createTestApp({ root, settings: { DATA_DIR: temporaryFolder(), ...settings } });
   return { app, registry };
 }
 
-/** Runs `node examples/site/serve.ts` until the test ends, and returns its address. */
+/** Runs `node examples/site/serve.ts` until the test ends, and returns the URL. */
 export async function serveExampleSite(api: string): Promise<string> {
   const env = { PATH: process.env.PATH, PORT: '0', API_URL: api };
   const site = startProgram(process.execPath, [join(repository, 'examples/site/serve.ts')], { env });

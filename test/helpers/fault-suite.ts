@@ -8,29 +8,29 @@ import { openProvider } from './provider.ts';
 import { isPost, until } from './upstream.ts';
 import type { Answer, Fault, Seen, Upstream } from './upstream.ts';
 
-/** An action and the one request that it sends, not counting lookups. */
+/** An action and the single request that it sends, apart from look-ups. */
 interface FaultCall {
   readonly name: string;
   run(provider: Provider): Promise<unknown>;
   readonly method: string;
   readonly path: string;
-  /** The expected body; undefined if there must be none. */
+  /** The expected body; undefined for no body. */
   readonly body?: unknown;
-  /** Headers that the upstream depends on. */
+  /** Headers that the upstream requires. */
   readonly headers: Readonly<Record<string, unknown>>;
 }
 
-/** An upstream with the settings of its provider. */
+/** An upstream and the settings of its provider. */
 interface FaultHarness {
   readonly upstream: Upstream & { readonly settings: ProviderSettings };
-  /** Values that no error may contain. */
+  /** Values that must not appear in errors. */
   readonly secrets: readonly string[];
 }
 
 const words = 'secret words of the upstream';
 const timeoutMs = 20_000;
 
-/** Runs every action against every upstream fault. */
+/** Tests every action against every upstream fault. */
 export function testFaults(name: string, calls: readonly FaultCall[], setUp: () => Promise<FaultHarness>): void {
   const prepare = async () => {
     const harness = await setUp();
@@ -46,7 +46,7 @@ export function testFaults(name: string, calls: readonly FaultCall[], setUp: () 
       const actions = actionsOf(upstream, call);
       expect(actions).toHaveLength(1);
       expect(actions[0]!.headers).toMatchObject({ accept: 'application/json', ...call.headers });
-      // A panel asks for a CSRF token if a request has an Origin or a cookie.
+      // A panel requires a CSRF token for requests with an Origin or a cookie.
       expect(actions[0]!.headers).not.toHaveProperty('origin');
       expect(actions[0]!.headers).not.toHaveProperty('cookie');
       expect(actions[0]!.body && (JSON.parse(actions[0]!.body) as unknown)).toEqual(call.body ?? '');
@@ -75,27 +75,32 @@ export function testFaults(name: string, calls: readonly FaultCall[], setUp: () 
       ['no answer in time', 'hang', 'unknown'],
       ['an answer that never ends', 'stall', 'unknown'],
     ];
-    test.each(table)('%s: the request is sent once, and the error has no upstream text', async (_, fault, outcome) => {
-      const { upstream, provider, secrets } = await prepare();
-      const advance = stopTimeouts();
-      upstream.fail(
-        typeof fault === 'object' && fault.status >= 400 ? { ...fault, body: `${words} ${secrets.join(' ')}` } : fault,
-        ({ method, path }) => method === call.method && path === call.path,
-      );
-      const failure = failureOf(call.run(provider));
-      await until('the request arrived', () => actionsOf(upstream, call).length > 0);
-      if (fault === 'hang' || fault === 'stall') advance(timeoutMs);
-      const error = await failure;
-      expect(error).toMatchObject({ code: 'provider_error', outcome, message: 'The request could not be completed' });
-      expect(actionsOf(upstream, call)).toHaveLength(1);
-      expect(upstream.seen.map(({ path }) => path)).not.toContain('/elsewhere');
-      const detail = String(error.cause);
-      expect(detail).toContain(call.path);
-      for (const secret of secrets) expect(detail).not.toContain(secret);
-      await until('the rest of a huge answer was left', () => upstream.wasLeft() === (fault === 'huge'));
-    });
+    test.each(table)(
+      '%s: the request is sent once, and the error has no text from upstream',
+      async (_, fault, outcome) => {
+        const { upstream, provider, secrets } = await prepare();
+        const advance = stopTimeouts();
+        upstream.fail(
+          typeof fault === 'object' && fault.status >= 400
+            ? { ...fault, body: `${words} ${secrets.join(' ')}` }
+            : fault,
+          ({ method, path }) => method === call.method && path === call.path,
+        );
+        const failure = failureOf(call.run(provider));
+        await until('the request arrived', () => actionsOf(upstream, call).length > 0);
+        if (fault === 'hang' || fault === 'stall') advance(timeoutMs);
+        const error = await failure;
+        expect(error).toMatchObject({ code: 'provider_error', outcome, message: 'The request could not be completed' });
+        expect(actionsOf(upstream, call)).toHaveLength(1);
+        expect(upstream.seen.map(({ path }) => path)).not.toContain('/elsewhere');
+        const detail = String(error.cause);
+        expect(detail).toContain(call.path);
+        for (const secret of secrets) expect(detail).not.toContain(secret);
+        await until('the rest of a huge answer was left', () => upstream.wasLeft() === (fault === 'huge'));
+      },
+    );
 
-    test('an unreachable upstream: the outcome is refused, as no request was sent', async () => {
+    test('an unreachable upstream: the outcome is `refused`', async () => {
       const { upstream, provider, secrets } = await prepare();
       await upstream.stop();
       const error = await failureOf(call.run(provider));
@@ -106,7 +111,7 @@ export function testFaults(name: string, calls: readonly FaultCall[], setUp: () 
   });
 }
 
-/** Returns the error of a call; throws if the call succeeds. */
+/** Returns the error of a call, and throws if the call succeeds. */
 export async function failureOf(call: Promise<unknown>): Promise<ProviderError> {
   const error = await call.then(
     () => undefined,

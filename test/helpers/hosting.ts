@@ -11,13 +11,13 @@ import { createHetznerUpstream, hetznerToken } from './upstream-hetzner.ts';
 import { createPanelUpstream, panelKeys } from './upstream-panel.ts';
 import type { PanelOptions } from './upstream-panel.ts';
 
-/** Customers' servers, API keys, and stand-ins for the systems that run the servers. */
+/** Customers' servers, API keys, and stand-ins for the panel and the cloud. */
 export type HostingWorld = Awaited<ReturnType<typeof createHostingWorld>>;
 
-/** The servers of the first customer; the other customer's are named `theirs`. */
+/** Servers of the first customer; the second customer's are named `theirs`. */
 export const ownServers = ['game:mine', 'vps:mine'] as const;
 
-/** Starts a panel and a cloud stand-in with one server each, and fills a store with servers of two customers. */
+/** Starts stand-ins for a panel and a cloud with one server each, and fills a store with servers of two customers. */
 export async function createHostingWorld(
   folder: string,
   { onEnd = onTestFinished, databaseUrl, ...panelOptions }: PanelOptions & { databaseUrl?: string | undefined } = {},
@@ -53,9 +53,9 @@ export async function createHostingWorld(
     panel,
     hetzner,
     store,
-    /** Runs SQL in the SQLite file, past the store. */
+    /** Runs SQL directly in the SQLite file. */
     change,
-    /** Returns a function that gives the SQLite file and the stand-ins the content that they have now. */
+    /** Takes a snapshot of the SQLite file and the stand-ins; the returned function restores it. */
     save: () => {
       change(`VACUUM INTO '${folder}/saved.sqlite'`);
       return () => {
@@ -63,7 +63,7 @@ export async function createHostingWorld(
         for (const upstream of [panel, hetzner]) upstream.forget();
       };
     },
-    /** Settings that connect the server under test to this world. */
+    /** Settings that connect a server to this world. */
     settings: {
       DATA_DIR: dataDir,
       PROVIDERS_FILE: providersFile,
@@ -73,16 +73,16 @@ export async function createHostingWorld(
       READ_RATELIMIT_BURST: '100000',
       ...(databaseUrl && { DATABASE_URL: databaseUrl }),
     } as Record<string, string>,
-    /** Creates an API key. Defaults: all servers of the first customer, all scopes. */
+    /** Creates an API key, by default for all servers of the first customer, with all scopes. */
     issueKey: async (fields?: Partial<ApiKeyRecord>) => {
       const usual = { label: 'A customer', servers: ownServers, scopes, expiresAt: null };
       const { record, text } = createApiKey(usual);
       await store.apiKeys.create({ ...record, ...fields });
       return text;
     },
-    /** Writes an accepted action of a key to the audit log; its request id is `mine`, as in the targets of `requestOf`. */
+    /** Writes an accepted action of a key to the audit log, with the request id `mine` used by `requestOf`. */
     addAction: async (key: string, fields?: Partial<AuditEntry>) => {
-      // So long ago that no read of a state waits until it is newer: some tests stop the clock.
+      // Old enough that reads of a state do not wait for it: some tests stop the clock.
       const [at, keyId] = [Date.now() - 15 * 60_000, key.split('_')[1]!];
       const action = { actionId: randomUUID(), action: 'start', server: 'game:mine', requestId: 'mine' } as const;
       const entry = { at, ...action, actor: null, keyId, ip: '127.0.0.1', detail: null, ...fields };
@@ -92,7 +92,7 @@ export async function createHostingWorld(
   };
 }
 
-/** Gives a SQLite file the tables of another one, while a server uses it. */
+/** Replaces the tables of a SQLite file in use with those of another file. */
 function restoreTables(file: string, saved: string): void {
   using database = new DatabaseSync(file);
   const schemaOf = (name: string) =>

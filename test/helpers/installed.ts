@@ -4,27 +4,30 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** A program that tests need and that is not installed, and its package. */
+    /** A missing program that tests need, and its package. */
     missing?: string;
   }
 }
 
-/** A Debian program that tests run for real. */
+/** A Debian program that tests run. */
 export interface Installed<T> {
   readonly name: string;
   readonly package: string;
-  /** Its commands; all are in one folder. */
+  /** Commands of the program, all in one folder. */
   readonly commands: readonly string[];
-  /** Files that it needs besides. */
+  /** Other files that the program needs. */
   readonly files?: readonly string[];
   /** More folders to search, as a pattern. The newest version wins. */
   readonly folders?: string;
-  /** Starts it from the folder of its commands. */
+  /** Starts the program; `folder` holds its commands. */
   readonly start: (folder: string) => Promise<T>;
   readonly stop?: (started: T) => unknown;
 }
 
-/** A group of tests with its own running program. Without the program they are skipped, which the last lines of a run say, and which fails on CI. */
+/**
+ * Groups tests that share a running program. Without the program the tests are skipped with a note at the end of the
+ * run, and fail on CI.
+ */
 export function describeInstalled<T>(program: Installed<T>, body: (started: () => T) => void): void {
   const folder = findFolder(program);
   test(`${program.name} is installed on CI`, ({ task }) => {

@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net';
 
-/** Resolves the name of this machine to both of its loopback addresses, whatever its hosts file says. */
+/** Resolves the name of this machine to both loopback addresses, whatever the hosts file says. */
 export const lookupLoopback: LookupFunction = (_name, { family, all }, done) => {
   const both = [
     { address: '127.0.0.1', family: 4 },

@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-/** A PNG picture of one colour. */
+/** Creates a PNG picture of one colour. */
 export function png(width: number, height: number, padding = 0): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
@@ -17,7 +17,7 @@ function pngChunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([uint32(data.length), body, uint32(crc32(body))]);
 }
 
-/** The headers of a JPEG picture, with the orientation of its camera. */
+/** Creates the headers of a JPEG picture with an orientation. */
 export function jpeg(width: number, height: number, orientation?: number): Buffer {
   const tag = Buffer.from([0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation ?? 1, 0, 0]);
   const tiff = Buffer.concat([Buffer.from('MM\0*\0\0\0\x08\0\x01', 'latin1'), tag, uint32(0)]);
@@ -34,7 +34,7 @@ function jpegSegment(marker: number, data: Buffer): Buffer {
   return Buffer.concat([Buffer.from([0xff, marker, length >> 8, length]), data]);
 }
 
-/** A file of each media type, as its first bytes. Pictures are 12 pixels wide and 8 high. */
+/** The first bytes of a file of each media type. Pictures are 12 pixels wide and 8 high. */
 export const mediaSamples: Readonly<Record<string, Buffer>> = {
   avif: avif(12, 8),
   gif: Buffer.from('GIF89a\x0c\0\x08\0\0\0\0;', 'latin1'),
@@ -66,13 +66,13 @@ function avif(width: number, height: number): Buffer {
   return Buffer.concat([box('ftyp', Buffer.from('avif\0\0\0\0avifmif1', 'latin1')), meta]);
 }
 
-/** A box of a file such as AVIF or MP4. */
+/** Creates a box of a file such as AVIF or MP4. */
 export function box(type: string, ...contents: Buffer[]): Buffer {
   const content = Buffer.concat(contents);
   return Buffer.concat([uint32(content.length + 8), Buffer.from(type), content]);
 }
 
-/** A number in four bytes, the highest first. */
+/** Encodes a number in four bytes, big-endian. */
 export function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);

@@ -12,10 +12,10 @@ import type { OnEnd } from './upstream.ts';
 
 type Http = (folder: string, port: number) => string;
 
-/** Starts an nginx with the contents of its `http` block, which may use a folder of its own, and listens at the port. */
+/** Starts nginx with the contents of an `http` block, which gets its own folder and listens on the port. */
 export type RunNginx = (http: Http, port?: number, onEnd?: OnEnd) => Promise<{ port: number; folder: string }>;
 
-/** A group of tests that start nginx. */
+/** Groups tests that start nginx. */
 export function describeNginx(body: (run: () => RunNginx) => void): void {
   const start = (commands: string): Promise<RunNginx> =>
     Promise.resolve((http, port, onEnd) => runNginx(commands, http, port, onEnd));
@@ -71,19 +71,19 @@ http {
 
 const examples = resolve(import.meta.dirname, '../../examples/nginx');
 
-/** What an operator changes in a copy of an example. */
+/** An operator's changes to a copy of an example. */
 export interface Places {
   readonly instances: readonly number[];
-  /** The port of nginx; default: a free one. */
+  /** The port of nginx; a free port by default. */
   readonly port?: number;
   readonly statusFile?: string;
-  /** Another limit than 50 requests a second and 100 at once. */
+  /** A limit other than 50 requests a second and 100 at once. */
   readonly limit?: { readonly rate: string; readonly burst: number };
-  /** Whether a CDN stands in front, at 127.0.0.1. */
+  /** A CDN is in front, at 127.0.0.1. */
   readonly cdn?: boolean;
 }
 
-/** Copies an example to a folder of nginx, and changes nothing but these places. Returns the contents of its `http` block. */
+/** Copies an example to a folder of nginx with only these changes. Returns the contents of the `http` block. */
 function copyExample(folder: string, port: number, places: Places): string {
   cpSync(join(examples, 'snippets'), join(folder, 'snippets'), { recursive: true });
   const { instances, statusFile = join(folder, 'status.json'), limit, cdn } = places;
@@ -108,6 +108,6 @@ function copyExample(folder: string, port: number, places: Places): string {
   return `include ${folder}/cached.conf;`;
 }
 
-/** Starts nginx with a copy of an example, in which nothing but these places is changed. */
+/** Starts nginx with a copy of an example that has only these changes. */
 export const runExample = (run: RunNginx, places: Places, onEnd?: OnEnd): ReturnType<RunNginx> =>
   run((folder, port) => copyExample(folder, port, places), places.port, onEnd);

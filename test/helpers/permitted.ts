@@ -3,7 +3,7 @@ import { expect, onTestFinished } from 'vitest';
 import type { TestContext } from 'vitest';
 import { temporaryFolder } from './project.ts';
 
-/** Skips a test if this user may not run a command that it depends on, with the reason. On CI that is a failure. */
+/** Skips a test, with the reason, if this user may not run a required command. On CI, fails instead. */
 export function skipWithout(
   context: TestContext,
   [program, ...args]: readonly [string, ...string[]],
@@ -17,7 +17,7 @@ export function skipWithout(
   context.skip(reason);
 }
 
-/** A small file system of its own. Skips the test if this user may mount none. */
+/** Mounts a small file system. Skips the test if this user may not mount. */
 export function mountSmall(context: TestContext, options: string, onSkip?: () => void): string {
   skipWithout(context, ['unshare', '--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt'], onSkip);
   const folder = temporaryFolder();

@@ -14,13 +14,13 @@ export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
 
 const password = 'correct-horse-battery';
 
-/** A group of tests with its own PostgreSQL server. */
+/** Groups tests that share a PostgreSQL server. */
 export function describePostgres(body: (server: () => PostgresServer) => void): void {
   const program = {
     name: 'PostgreSQL',
     package: 'postgresql',
     commands: ['initdb', 'postgres'],
-    // Debian keeps them out of the PATH.
+    // Debian's folders are not in the PATH.
     folders: '/usr/lib/postgresql/*/bin',
     start: startPostgres,
     stop: (server: PostgresServer) => server.stop(),
@@ -62,7 +62,7 @@ async function startPostgres(binaries: string) {
   return {
     port,
     password,
-    /** The URL of a database, for the superuser. */
+    /** Returns the superuser's URL of a database. */
     url,
     async createDatabase(): Promise<string> {
       const name = `test${(databases += 1)}`;
@@ -70,15 +70,15 @@ async function startPostgres(binaries: string) {
         const version = await client.query<{ version: number }>(
           `SELECT current_setting('server_version_num')::int AS version`,
         );
-        // An ICU locale sorts names like a dictionary; the store's order must not depend on it.
+        // An ICU locale sorts names like a dictionary; the store's order must not depend on the locale.
         const locale = version.rows[0]!.version >= 150_000 ? `LOCALE_PROVIDER icu ICU_LOCALE 'en'` : '';
         await client.query(`CREATE DATABASE ${name} TEMPLATE template0 ${locale}`);
       });
       return url(name);
     },
-    /** Ends its process: SIGINT disconnects all clients, SIGKILL is a crash. */
+    /** Ends the server process: SIGINT disconnects all clients, SIGKILL is a crash. */
     end,
-    /** Starts it again on the same port and data. */
+    /** Restarts the server on the same port and data. */
     start,
     async stop(): Promise<void> {
       if (child.exitCode === null && child.signalCode === null) await end('SIGINT');
@@ -88,9 +88,9 @@ async function startPostgres(binaries: string) {
   };
 }
 
-/** An empty data folder, which `initdb` makes once for all servers of a run, since it takes a second of CPU. */
+/** An empty data folder. `initdb`, which takes a second of CPU, runs once for all servers of a run. */
 function createTemplate(initdb: string, folder: string, user: { uid?: number; gid?: number }): string {
-  // Another version of PostgreSQL refuses it.
+  // Other versions of PostgreSQL refuse the folder.
   const template = join(tmpdir(), `hosting-api-initdb-${Math.round(statSync(initdb).mtimeMs)}`);
   if (existsSync(template)) return template;
   const [made, passwordFile] = [join(folder, 'template'), join(folder, 'password')];
@@ -101,13 +101,13 @@ function createTemplate(initdb: string, folder: string, user: { uid?: number; gi
   try {
     renameSync(made, template);
   } catch {
-    // Another process was faster.
+    // Another process created the folder first.
     rmSync(made, { recursive: true });
   }
   return template;
 }
 
-/** Runs a function with its own connection. */
+/** Runs a function with a new connection. */
 export async function withClient<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -118,7 +118,7 @@ export async function withClient<Result>(url: string, work: (client: Client) => 
   }
 }
 
-/** All rows of all tables of a database. */
+/** Reads all rows of all tables of a database. */
 export function readTables(url: string): Promise<Record<string, unknown>[]> {
   return withClient(url, async (client) => {
     const tables = await client.query<{ name: string }>(
@@ -141,7 +141,7 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-/** Makes a whole server refuse or take writes, as a managed database does when its disk is full. */
+/** Makes a server refuse or accept writes, like a managed database whose disk is full. */
 export async function setReadOnly(url: string, to: 'on' | 'off'): Promise<void> {
   await withClient(url, async (client) => {
     await client.query('SET default_transaction_read_only = off');

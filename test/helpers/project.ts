@@ -9,7 +9,7 @@ import type { BuildOptions, BuildResult } from '../../generator/compile.ts';
 import { ends } from './ends.ts';
 import type { OnEnd } from './upstream.ts';
 
-/** Files by path; undefined leaves out a file of the valid project. */
+/** Files by path; undefined omits a file of the valid project. */
 export type Files = Readonly<Record<string, string | Buffer | undefined>>;
 
 /** A small valid project: two blog articles, two knowledge base articles, plans, domains, monitors. */
@@ -34,7 +34,7 @@ export const validProject: Files = {
     'maintenance:\n  - { title: Move, monitors: [Website], start: "2026-12-01T22:00", end: "2026-12-02T02:00", timezone: Europe/Berlin }\n',
 };
 
-/** A blog article with valid front matter; the given fields override it. */
+/** Creates a blog article with valid front matter, overridden by the given fields. */
 export function article(fields: Readonly<Record<string, string | undefined>>, body: string): string {
   const all = {
     title: 'A title',
@@ -48,7 +48,7 @@ export function article(fields: Readonly<Record<string, string | undefined>>, bo
   return `---\n${lines.join('\n')}\n---\n\n${body}`;
 }
 
-/** A knowledge base article with valid front matter. */
+/** Creates a knowledge base article with valid front matter. */
 export function guide(title: string, body: string): string {
   return `---\ntitle: ${title}\ndescription: How it is done.\n---\n\n${body}`;
 }
@@ -71,7 +71,7 @@ export function temporaryFolder(onEnd: OnEnd = onTestFinished): string {
   return folder;
 }
 
-/** Creates an empty folder that is removed after all tests of the file; then `onEnd` is called. */
+/** Creates an empty folder that is removed after all tests of the file. Then calls `onEnd`. */
 export function sharedFolder(onEnd = (): void => undefined): string {
   return temporaryFolder((remove) => {
     ends.push(async () => {
@@ -81,7 +81,7 @@ export function sharedFolder(onEnd = (): void => undefined): string {
   });
 }
 
-/** Writes files below a folder, and removes those that are undefined. */
+/** Writes files below a folder; removes files whose content is undefined. */
 export function writeFiles(root: string, files: Files): void {
   for (const [path, content] of Object.entries(files)) {
     const file = join(root, path);
@@ -90,19 +90,19 @@ export function writeFiles(root: string, files: Files): void {
       continue;
     }
     mkdirSync(dirname(file), { recursive: true });
-    // Two articles of one category with the same title are a warning.
+    // Avoids the warning about two articles of a category with the same title.
     const own = (line: string): string => (path.endsWith('/first.md') ? line : `${line} of ${basename(path, '.md')}`);
     writeFileSync(file, typeof content === 'string' ? content.replace(/^title: (?:A title|Uses)$/m, own) : content);
   }
 }
 
-/** Creates a folder with the valid project; the given files override it. */
+/** Creates a folder with the valid project, overridden by the given files. */
 export function createProject(changes: Files = {}, root: string = temporaryFolder()): string {
   writeFiles(root, { ...validProject, ...changes });
   return root;
 }
 
-/** The addresses with which a build makes the feed and the sitemap. */
+/** URLs that a build needs for the feed and the sitemap. */
 export const siteUrls = { site: 'https://www.example.com', service: 'https://api.example.com' } as const;
 
 /** Builds a project folder into its `dist`. */
@@ -129,7 +129,7 @@ export interface CommandResult {
 
 const repository = resolve(import.meta.dirname, '../..');
 
-/** Where and as whom a program runs. */
+/** The folder, environment and user of a program. */
 interface ProgramOptions {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
@@ -137,7 +137,7 @@ interface ProgramOptions {
   readonly gid?: number;
 }
 
-/** Runs a program to its end. */
+/** Runs a program and waits for its end. */
 export function runProgram(
   program: string,
   args: readonly string[],
@@ -150,7 +150,7 @@ export function runProgram(
   });
 }
 
-/** Starts a program that ends at the latest with the test. */
+/** Starts a program that is killed when the test ends. */
 export function startProgram(program: string, args: readonly string[], options: ProgramOptions = {}) {
   const child = spawn(program, args, options);
   let output = '';
@@ -162,14 +162,14 @@ export function startProgram(program: string, args: readonly string[], options: 
   });
   return {
     child,
-    /** What it printed so far. */
+    /** Returns the output so far. */
     output: () => output,
-    /** Waits until it has printed this; returns the match. */
+    /** Waits until the output matches; returns the match. */
     prints: async (pattern: RegExp): Promise<string> => {
       await expect.poll(() => output).toMatch(pattern);
       return pattern.exec(output)![0];
     },
-    /** Waits for its end; returns the exit status or signal. */
+    /** Waits for the end; returns the exit status or signal. */
     ended: async (): Promise<number | string> => {
       const [status, signal] = await closed;
       return status ?? signal!;
@@ -177,7 +177,7 @@ export function startProgram(program: string, args: readonly string[], options: 
   };
 }
 
-/** Runs a generator command in its own process, as npm does. */
+/** Runs a generator command in a process, like npm. */
 export function runGenerator(
   args: readonly string[],
   { cwd = repository, env = {} }: { cwd?: string; env?: NodeJS.ProcessEnv } = {},

@@ -7,7 +7,7 @@ import type { Provider, StateClock } from '../../server/hosting/providers/types.
 import { temporaryFolder } from './project.ts';
 import { createTestLog } from './upstream.ts';
 
-/** Opens a provider with its log until the test ends. Its time is the given clock, or the returned one, which stands still. */
+/** Opens a provider with a log until the test ends. Uses the given clock, or returns a stopped clock. */
 export function openProvider(
   settings: ProviderSettings,
   given: { folder?: string; clock?: StateClock; timings?: Partial<ConsoleTimings> } = {},
@@ -24,7 +24,7 @@ export function openProvider(
   return { provider, game: provider.game!, vps: provider.vps!, clock, folder, ...written };
 }
 
-/** Creates a clock for reads of states that stands still but for `pass` and `sleep`, which takes no time. */
+/** Creates a clock for reads of states that only `pass` and `sleep` advance; `sleep` takes no real time. */
 function createStateClock() {
   let now = 1000;
   const pass = (ms: number): void => void (now += ms);

@@ -6,18 +6,18 @@ import { failureOf } from './fault-suite.ts';
 import { until } from './upstream.ts';
 import type { Answer, Fault, Seen, Upstream } from './upstream.ts';
 
-/** A source whose timeout is 20 s, and its upstream. */
+/** A source with a timeout of 20 s, and its upstream. */
 interface Harness {
   readonly upstream: Upstream;
   readonly source: { read(): Promise<unknown>; close(): Promise<void> };
 }
 
 interface Expected {
-  /** What a read returns. */
+  /** The result of a read. */
   readonly value: unknown;
-  /** Values that no error may contain. */
+  /** Values that must not appear in errors. */
   readonly secrets?: readonly string[];
-  /** The messages that an error may have. */
+  /** The allowed error messages. */
   readonly messages?: readonly string[];
 }
 
@@ -26,7 +26,7 @@ const page = '<!DOCTYPE html><html><body><h1>Down for maintenance</h1></body></h
 const warning = '<br />\n<b>Warning</b>: Undefined array key in <b>/srv/www/api.php</b><br />\n';
 const otherShape = { result: {}, currencies: {}, publicGroupList: {}, heartbeatList: [] };
 
-/** Fails each request of a read of a source with every fault. */
+/** Tests a source's read with every fault of every request. */
 export function testSource(
   name: string,
   requests: Readonly<Record<string, (seen: Seen) => boolean>>,
@@ -66,7 +66,7 @@ export function testSource(
       ['50 MB', 'huge'],
       ['no answer in time', 'hang'],
       ['an answer that never ends', 'stall'],
-    ])('%s is an error without upstream text, and the next read succeeds', async (_, fault) => {
+    ])('%s is an error without text from upstream, and the next read succeeds', async (_, fault) => {
       const { upstream, source } = await setUp();
       const advance = stopTimeouts();
       upstream.fail(
@@ -99,7 +99,7 @@ export function testSource(
     expect(await source.read()).toEqual(value);
   });
 
-  test(`${name}: an upstream that is unreachable is an error`, async () => {
+  test(`${name}: an unreachable upstream is an error`, async () => {
     const { upstream, source } = await setUp();
     await upstream.stop();
     const error = await failureOf(source.read());

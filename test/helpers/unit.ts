@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 
 const folder = resolve(import.meta.dirname, '../../examples/systemd');
 
-/** A unit of examples/systemd: the values of each of its settings, in order. */
+/** A unit of examples/systemd: values by setting, in order. */
 export type Unit = ReadonlyMap<string, readonly string[]>;
 
 /** Reads a file of examples/systemd. */
@@ -11,7 +11,7 @@ export function readUnitFile(name: string): string {
   return readFileSync(join(folder, name), 'utf8');
 }
 
-/** Parses a unit as systemd does, with its specifiers replaced. */
+/** Parses a unit like systemd, with specifiers replaced. */
 export function parseUnit(text: string, specifiers: Readonly<Record<string, string>> = {}): Unit {
   const unit = new Map<string, string[]>();
   for (const line of text.split('\n')) {
@@ -23,7 +23,7 @@ export function parseUnit(text: string, specifiers: Readonly<Record<string, stri
   return unit;
 }
 
-/** The lines of a file of variables, which systemd and a shell read alike. */
+/** Parses a file of variables, which systemd and a shell read alike. */
 export function parseVariables(text: string): Record<string, string> {
   return Object.fromEntries([...text.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]));
 }

@@ -4,14 +4,14 @@ import { createServer } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { listen } from './free-port.ts';
 
-/** A record of a DNS answer. Its data is a name, or bytes for types that hold no name. */
+/** A record of a DNS answer. The data is a name, or bytes for other types. */
 export interface DnsRecord {
   readonly owner: string;
   readonly type: 'A' | 'NS' | 'CNAME' | 'SOA';
   readonly data: string | Buffer;
 }
 
-/** The answer of a resolver: `silence` sends none, a Buffer is sent unchanged. */
+/** A resolver's answer: `silence` sends nothing, a Buffer is sent unchanged. */
 export type DnsAnswer =
   | 'silence'
   | Buffer
@@ -20,7 +20,7 @@ export type DnsAnswer =
       readonly answers?: readonly DnsRecord[];
       readonly authority?: readonly DnsRecord[];
       readonly truncated?: boolean;
-      /** Answers with the ID or question of another query. */
+      /** Replies with the ID or question of another query. */
       readonly id?: number;
       readonly question?: string;
     };
@@ -28,8 +28,8 @@ export type DnsAnswer =
 const types = { A: 1, NS: 2, CNAME: 5, SOA: 6 };
 
 /**
- * Starts a real DNS server over UDP and TCP, with given answers, until the test ends. `seen` are the queried names, with
- * the transport of each query.
+ * Starts a DNS server over UDP and TCP with the given answers, until the test ends. `seen` lists the queried names with
+ * their transport.
  */
 export async function createDnsUpstream(answer: (name: string, over: 'udp' | 'tcp') => DnsAnswer) {
   const seen: { name: string; over: 'udp' | 'tcp' }[] = [];

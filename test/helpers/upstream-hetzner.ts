@@ -1,10 +1,10 @@
 import { createUpstream, json } from './upstream.ts';
 import type { Answer, OnEnd, Seen } from './upstream.ts';
 
-/** The token that the stand-in accepts. */
+/** The accepted token. */
 export const hetznerToken = 'hcloud-token-0123456789abcdef';
 
-/** The command of each action, and the status that it leads to. */
+/** Each action's command and resulting status. */
 const commands: Partial<Record<string, readonly [command: string, status: string]>> = {
   poweron: ['start_server', 'running'],
   poweroff: ['stop_server', 'off'],
@@ -12,12 +12,12 @@ const commands: Partial<Record<string, readonly [command: string, status: string
   reset: ['reset_server', 'running'],
 };
 
-/** Starts a stand-in for the API of Hetzner Cloud, with the server 42, and the settings of its provider. */
+/** Starts a stand-in for the Hetzner Cloud API with the server 42, and returns the provider's settings too. */
 export async function createHetznerUpstream({ onEnd }: { onEnd?: OnEnd } = {}) {
   const own = {
-    /** The status of each server by its number. */
+    /** Server status by server number. */
     servers: new Map([[42, 'running']]),
-    /** What the answers say of the rate limit. */
+    /** Rate limit headers of the answers. */
     budget: undefined as { readonly limit: number; readonly remaining: number } | undefined,
   };
   const serve = ({ method, path, headers, body }: Seen): Answer => {
@@ -29,7 +29,7 @@ export async function createHetznerUpstream({ onEnd }: { onEnd?: OnEnd } = {}) {
     if (method !== 'POST' || status === undefined || !own.servers.has(Number(id))) return failure(404, 'not_found');
     if (body !== '') return failure(422, 'invalid_input');
     own.servers.set(Number(id), status);
-    // Hetzner's documented samples fill `error` although nothing failed.
+    // Hetzner's documented samples fill `error` even on success.
     const error = { code: 'action_failed', message: 'Action failed' };
     return json(201, { action: { id: 13, command, status: 'running', progress: 0, finished: null, error } });
   };
@@ -47,7 +47,7 @@ export async function createHetznerUpstream({ onEnd }: { onEnd?: OnEnd } = {}) {
   return Object.assign(own, upstream, { settings });
 }
 
-/** A page of the servers; Hetzner lists at most 50 on one. */
+/** A page of servers; Hetzner returns at most 50. */
 function list(servers: ReadonlyMap<number, string>, parameters: URLSearchParams): Answer {
   const [page, size] = [Number(parameters.get('page') ?? 1), Math.min(Number(parameters.get('per_page') ?? 25), 50)];
   const all = [...servers].map(([id, status]) => ({ id, name: `vps-${id}`, status }));
@@ -56,7 +56,7 @@ function list(servers: ReadonlyMap<number, string>, parameters: URLSearchParams)
   return json(200, { servers: all.slice((page - 1) * size, page * size), meta: { pagination } });
 }
 
-/** An error in Hetzner Cloud's format. */
+/** Creates an error in Hetzner Cloud's format. */
 export function failure(status: number, code: string): Answer {
   return json(status, { error: { code, message: `secret words about ${code}`, details: null } });
 }

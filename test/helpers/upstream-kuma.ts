@@ -1,7 +1,7 @@
 import { createUpstream, json } from './upstream.ts';
 import type { OnEnd } from './upstream.ts';
 
-/** Starts the stand-in. */
+/** Starts a stand-in for Uptime Kuma. */
 export async function createKumaUpstream({ onEnd }: { onEnd?: OnEnd } = {}) {
   /** The latest status by monitor name: 0 down, 1 up, 2 pending, 3 maintenance. */
   const monitors = new Map([['Website', 1]]);
@@ -16,7 +16,7 @@ export async function createKumaUpstream({ onEnd }: { onEnd?: OnEnd } = {}) {
     },
     { onEnd },
   );
-  /** Settings that connect the server under test to it. */
+  /** Settings that connect a server to the stand-in. */
   const settings = { UPTIME_KUMA_URL: upstream.url, UPTIME_KUMA_STATUS_PAGE: 'main' };
   return Object.assign(upstream, { monitors, settings });
 }

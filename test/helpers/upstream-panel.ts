@@ -5,21 +5,21 @@ import type { Answer, Seen } from './upstream.ts';
 import { createWings } from './upstream-wings.ts';
 import type { WingsOptions } from './upstream-wings.ts';
 
-/** The keys that the stand-in accepts. `write` and `pelican` may act, `read` may only read the console. */
+/** Accepted keys. `write` and `pelican` may act, `read` may only read the console. */
 export const panelKeys = {
   write: 'ptlc_WriteWriteWrit0123456789abcdefghijklmnopqrstuv',
   pelican: 'pacc_WriteWriteWrit0123456789abcdefghijklmnopqrstuv',
   read: 'ptlc_ReadReadReadRe0123456789abcdefghijklmnopqrstuv',
 };
 
-/** A stand-in for a panel with one server and the Wings node that runs it. */
+/** A stand-in for a panel with one server and its Wings node. */
 export type PanelUpstream = Awaited<ReturnType<typeof createPanelUpstream>>;
 
 /** Options of the stand-in. */
 export interface PanelOptions extends Partial<WingsOptions> {
-  /** Pelican answers 204 to commands even if the server is offline. */
+  /** Pelican returns 204 for commands even if the server is offline. */
   readonly isPelican?: boolean;
-  /** Whether the server stays running after every power action. */
+  /** The server stays running after every power action. */
   readonly isSteady?: boolean;
 }
 
@@ -29,7 +29,7 @@ interface PanelUser {
   permissions: string[];
 }
 
-/** Starts the stand-in. */
+/** Starts a stand-in for a panel. */
 export async function createPanelUpstream({
   isPelican = false,
   tickMs = 30_000,
@@ -47,18 +47,18 @@ export async function createPanelUpstream({
   const tokenTimes: number[] = [];
   const panel = {
     users,
-    /** The accepted power signals, and the commands that reached a running server. */
+    /** Accepted power signals, and commands that reached a running server. */
     signals: [] as string[],
     commands: [] as string[],
     files: new Map<string, string>(),
     tokenSeconds: 600,
-    /** The limit of console tokens per minute; older panels have none. */
+    /** The limit of console tokens per minute; older panels have no such limit. */
     tokensPerMinute: 5,
-    /** The limit of requests per minute for each user, which all answers name. */
+    /** The limit of requests per minute and user, which all responses include. */
     requestsPerMinute: Number.POSITIVE_INFINITY,
-    /** For how long the answer of `resources` is cached; 20 s in a real panel. */
+    /** Cache time of `resources`; 20 s in a real panel. */
     resourcesMs: 0,
-    /** A state in which the panel refuses every request for the server, such as suspended or installing. */
+    /** A state such as suspended or installing, in which the panel refuses every request for the server. */
     conflict: undefined as string | undefined,
   };
 
@@ -128,7 +128,7 @@ export async function createPanelUpstream({
     return failure(404, 'NotFoundHttpException', 'Not found.');
   };
   const counts = new Map<PanelUser, number>();
-  /** Laravel counts in fixed windows; the stand-in has only one. */
+  /** Laravel counts in fixed windows; the stand-in has a single window. */
   const countRequest = (request: Seen, user: PanelUser): Answer => {
     const left = panel.requestsPerMinute - (counts.get(user) ?? 0);
     if (!Number.isFinite(left)) return serve(request, user);
@@ -164,7 +164,7 @@ export async function createPanelUpstream({
   return Object.assign(panel, upstream, { wings, socketUrl, forget, settings });
 }
 
-/** An error in the panel's format. */
+/** Creates an error in the panel's format. */
 export function failure(status: number, code: string, detail: string): Answer {
   return json(status, { errors: [{ code, status: String(status), detail }] });
 }

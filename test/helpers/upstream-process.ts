@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import { listen } from './free-port.ts';
 import { until } from './upstream.ts';
 
-/** What a test program does on a command. */
+/** Orders for a test program. */
 type Order = 'print' | 'print-error' | 'pause-input' | 'exit' | 'print-lines' | 'spawn-child' | 'spawn-detached';
 
 /** Starts test programs and receives their reports. */
@@ -17,7 +17,7 @@ function createProgram(socket: Socket, name: string, environment: string) {
   return {
     name,
     env: JSON.parse(environment) as Readonly<Record<string, string>>,
-    /** The lines of its standard input. */
+    /** Lines of standard input. */
     inputs: [] as string[],
     signals: [] as string[],
     gone: () => socket.closed,
@@ -25,7 +25,7 @@ function createProgram(socket: Socket, name: string, environment: string) {
   };
 }
 
-/** Opens a port for the reports of test programs; programs that still run when the test ends exit. */
+/** Opens a port for reports of test programs; programs still running when the test ends exit. */
 export async function createSupervisor() {
   const programs: ReturnType<typeof createProgram>[] = [];
   const sockets = new Set<Socket>();
@@ -49,7 +49,7 @@ export async function createSupervisor() {
   });
   const named = (name: string) => programs.filter((program) => program.name === name);
   return {
-    /** The command line that starts a program with a name. */
+    /** Returns the command line of a program with this name. */
     command: (name: string, mode?: 'ignore-sigterm') => [
       process.execPath,
       fileURLToPath(new URL('./upstream-program.ts', import.meta.url)),
@@ -57,11 +57,11 @@ export async function createSupervisor() {
       name,
       ...(mode ? [mode] : []),
     ],
-    /** All programs that ever started, in order. */
+    /** All programs started so far, in order. */
     programs,
-    /** The running programs with a name. */
+    /** Returns the running programs with this name. */
     alive: (name: string) => named(name).filter(({ gone }) => !gone()),
-    /** Waits for the nth start of a program, counted from 1. */
+    /** Waits for the nth start of a program, counting from 1. */
     async started(name: string, count = 1) {
       await until(`${name} started ${count} times`, () => named(name).length >= count);
       return named(name)[count - 1]!;

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 
 /**
- * A test program for the local provider. It connects to a port, reports its events there and runs the orders it receives.
+ * A test program for the local provider. Connects to a port, reports events there and executes the orders it receives.
  * The connection closes when the process ends for any reason. Arguments: port, name, and optionally `ignore-sigterm`.
  */
 const [, , port, name, mode] = process.argv;

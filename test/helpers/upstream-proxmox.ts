@@ -2,10 +2,10 @@ import { createUpstream, json } from './upstream.ts';
 import type { Answer } from './upstream.ts';
 import { createCertificates } from './upstream-tls.ts';
 
-/** The token that the stand-in accepts. */
+/** The accepted token. */
 export const proxmoxToken = { id: 'hosting@pve!api', secret: '8d4cf7a2-1b7e-4b0e-9d55-0f2f6d1e7c11' };
 
-/** A guest of the cluster. */
+/** A guest in the cluster. */
 interface ProxmoxVm {
   readonly vmid: number;
   node: string;
@@ -16,8 +16,8 @@ interface ProxmoxVm {
 }
 
 /**
- * Starts a stand-in for a Proxmox cluster with the VM 100 on pve1, the container 101 on pve2 and the template 900, over
- * TLS with a certificate of a private CA, and the settings of its provider.
+ * Starts a stand-in for a Proxmox cluster with VM 100 on pve1, container 101 on pve2 and template 900, over TLS with a
+ * certificate from a private CA. Returns the provider's settings too.
  */
 export async function createProxmoxUpstream() {
   const certificates = createCertificates();
@@ -44,7 +44,7 @@ export async function createProxmoxUpstream() {
       if (vm.node !== node) {
         return failure(500, `unable to find configuration file for VM ${vmid} on node '${node}'`);
       }
-      // Proxmox answers 400 to unknown parameters.
+      // Proxmox returns 400 for unknown parameters.
       if (body !== '') return failure(400, 'Parameter verification failed.');
       vm.status = /stop|shutdown/.test(verb) ? 'stopped' : 'running';
       const upid = `UPID:${node}:003A0001:07296561:6853C531:qm${verb}:${vmid}:${proxmoxToken.id}:`;
@@ -58,7 +58,9 @@ export async function createProxmoxUpstream() {
   return Object.assign(upstream, { vms, settings });
 }
 
-/** A Proxmox error. The reason phrase holds the message; before version 5.2.0 of its HTTP server the body is empty. */
+/**
+ * Creates a Proxmox error. The message is the reason phrase; the body is empty before version 5.2.0 of its HTTP server.
+ */
 export function failure(status: number, reason: string): Answer {
   return { status, reason, headers: { connection: 'close' }, body: '{"data":null}' };
 }

@@ -1,14 +1,14 @@
 import { createUpstream, json } from './upstream.ts';
 import type { OnEnd } from './upstream.ts';
 
-/** A domain object in RDAP format (RFC 9083 §5.3). */
+/** Creates a domain object in RDAP format (RFC 9083 §5.3). */
 export function toDomainObject(name: string, changes: Readonly<Record<string, unknown>> = {}): object {
   return { objectClassName: 'domain', ldhName: name, status: ['active'], ...changes };
 }
 
 /**
- * Starts a stand-in for the RDAP server of a registry, with its base URL, the names that are taken, and those queried in
- * order. Without `names`, those are taken too by which a search checks that a registry knows its TLD.
+ * Starts a stand-in for a registry's RDAP server. Returns its base URL, the taken names, and the queried names in
+ * order. Without `names`, the names that verify a registry are taken too.
  */
 export async function createRdapUpstream({ names, onEnd }: { names?: readonly string[]; onEnd?: OnEnd } = {}) {
   const taken = new Set(names);

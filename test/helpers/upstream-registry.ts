@@ -5,7 +5,7 @@ import { listen } from './free-port.ts';
 import { createUpstream } from './upstream.ts';
 import type { Upstream } from './upstream.ts';
 
-/** IANA's bootstrap list: the given services plus fillers to reach the required minimum. */
+/** Creates IANA's bootstrap list: the given services, plus fillers up to the required minimum. */
 export function toBootstrap(bases: Readonly<Record<string, string>>, fillers = 500): string {
   const services = [
     ...Object.entries(bases).map(([tld, base]) => [[tld], [base]]),
@@ -19,12 +19,12 @@ export async function createBootstrapUpstream(bases: Readonly<Record<string, str
   return await createUpstream(() => ({ status: 200, headers: { etag: '"1"' }, body: toBootstrap(bases) }));
 }
 
-/** The reaction of a WHOIS or DAS server to a line: a text sent before it closes, or a function. */
+/** Reaction of a WHOIS or DAS server to a line: a text to send before closing, or a function. */
 export type TextAnswer = string | Buffer | ((socket: Socket) => void);
 
 /**
- * Starts a real TCP server that replaces a registry's WHOIS or DAS server and answers each line, until the test ends.
- * `address` is its `host:port`, `seen` are the received lines.
+ * Starts a TCP server in place of a registry's WHOIS or DAS server, until the test ends. `address` is its `host:port`,
+ * `seen` holds the received lines.
  */
 export async function createTextUpstream(answer: (line: string) => TextAnswer) {
   const seen: string[] = [];

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A private CA, as each Proxmox cluster has one, and a certificate for this machine, all in PEM. */
+/** A private CA, like that of a Proxmox cluster, and a certificate for this machine, in PEM. */
 export interface TestCertificates {
   readonly ca: string;
   readonly key: string;
@@ -14,12 +14,12 @@ const program = 'openssl';
 
 let made: TestCertificates | undefined;
 
-/** The certificates of this test run, created on first use. */
+/** Returns the certificates of this test run, created on first use. */
 export function createCertificates(): TestCertificates {
   return (made ??= makeCertificates(2));
 }
 
-/** Makes certificates that are valid for some days from now; one that ended before has a negative number. */
+/** Creates certificates that are valid for this number of days; a negative number makes them expired. */
 export function makeCertificates(days: number): TestCertificates {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-tls-'));
   const openssl = (...args: string[]): void => {

@@ -1,21 +1,21 @@
 import { createUpstream, json } from './upstream.ts';
 import type { Answer } from './upstream.ts';
 
-/** The credential that the stand-in accepts. */
+/** The accepted credential. */
 export const whmcsCredential = { identifier: 'whmcs-identifier-0123456789', secret: 'whmcs-secret-abcdef0123456789' };
 
-/** The data of the stand-in; tests change it. */
+/** The stand-in's data, which tests change. */
 export interface WhmcsShop {
   currencies: { id: number | string; code: string }[];
-  /** Whether currencies have flat keys, as in the documentation. */
+  /** Currencies have flat keys, as in the documentation. */
   flat: boolean;
-  /** Prices by currency code; a value that is not a map is returned unchanged. */
+  /** Prices by currency code; other values than maps are returned unchanged. */
   pricing: Record<string, unknown>;
-  /** The currency of the answer to an unknown currency ID. */
+  /** The currency returned for an unknown currency ID. */
   fallback: string;
 }
 
-/** A TLD as WHMCS returns it, with the same prices for each action. */
+/** Creates a TLD as returned by WHMCS, with the same prices for each action. */
 export function whmcsTld(tld: string, years: unknown, changes: Readonly<Record<string, unknown>> = {}): object {
   const same = { register: years, transfer: years, renew: years };
   const addons = { dns: false, email: false, idprotect: false };
@@ -44,7 +44,7 @@ export async function createWhmcsUpstream() {
     if (method !== 'POST' || path !== '/clients/includes/api.php') return { status: 404, body: '<h1>Not Found</h1>' };
     if (!headers['content-type']?.startsWith('application/x-www-form-urlencoded')) return refusal('Invalid request');
     const form = Object.fromEntries(new URLSearchParams(body));
-    // The API's default is its own text format.
+    // Without this parameter, the API uses its own text format.
     if (form['responsetype'] !== 'json') return { status: 200, body: 'result=error;message=no json;' };
     if (form['identifier'] !== whmcsCredential.identifier || form['secret'] !== whmcsCredential.secret) {
       return refusal('Authentication Failed');
@@ -64,7 +64,7 @@ export async function createWhmcsUpstream() {
   return { upstream, shop, settings: { DOMAIN_PRICES: 'whmcs' as const, WHMCS_URL, WHMCS_IDENTIFIER, WHMCS_SECRET } };
 }
 
-/** A WHMCS error. Its status is 200 unless the web server refuses the request itself. */
+/** Creates a WHMCS error. The status is 200, unless the web server refuses the request. */
 export function refusal(message: string, status = 200): Answer {
   return json(status, { result: 'error', message });
 }

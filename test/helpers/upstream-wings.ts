@@ -17,7 +17,7 @@ export interface WingsOptions {
   readonly onEnd: OnEnd;
 }
 
-/** Sends an event; without arguments the `args` key is absent. */
+/** Sends an event; without arguments, omits the `args` key. */
 function send(socket: WebSocket, event: string, ...args: readonly string[]): void {
   socket.send(JSON.stringify(args.length > 0 ? { event, args } : { event }));
 }
@@ -131,10 +131,10 @@ export function createWings(server: Server, origin: string, { uuid, tickMs, auto
     uuid,
     /** Received events that a read-only console must never send. */
     forbidden: forbidden as readonly string[],
-    /** The time of each successful `auth`. */
+    /** Times of successful `auth` messages. */
     auths: auths as readonly number[],
     pings: () => pings,
-    /** The number of open sockets, authenticated or not. */
+    /** Number of open sockets, authenticated or not. */
     sockets: () => sockets.clients.size,
     /** The number of `send logs` and `send stats` received. */
     logsSent: () => logsSent,
@@ -171,10 +171,10 @@ export function createWings(server: Server, origin: string, { uuid, tickMs, auto
       publish('status', next);
       if (next === 'offline') publish('stats', toStats());
     },
-    /** Terminates all sockets without a close frame, as Wings does after a change of the server's subusers. */
+    /** Terminates all sockets without a close frame, as Wings does after a change of subusers. */
     cut,
     close: (code: number, reason: string) => sockets.clients.forEach((socket) => socket.close(code, reason)),
-    /** Answers handshakes with a status; undefined accepts them again. */
+    /** Answers handshakes with this status; undefined accepts them again. */
     refuse: (status: number | undefined) => (refused = status),
     /** Denies all tokens issued so far, as a restart does. */
     denyOldTokens: () => issued.forEach((_, token) => denied.add(token)),

@@ -10,7 +10,7 @@ import { onTestFinished } from 'vitest';
 import { createLog } from '../../server/log.ts';
 import { listen } from './free-port.ts';
 
-/** A request that an upstream received. */
+/** A request received by an upstream. */
 export interface Seen {
   readonly method: string;
   readonly path: string;
@@ -18,44 +18,44 @@ export interface Seen {
   readonly body: string;
 }
 
-/** Whether a request is an action; to read, the APIs of providers have GET alone. */
+/** Recognises actions: providers' APIs use GET only for reads. */
 export const isPost = ({ method }: Seen): boolean => method === 'POST';
 
-/** An answer of an upstream. */
+/** An upstream's answer. */
 export interface Answer {
   readonly status: number;
-  /** The reason phrase, if the upstream sets one. */
+  /** Custom reason phrase. */
   readonly reason?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** How long it takes. */
+  /** Delay of the answer. */
   readonly ms?: number;
 }
 
 const always = (_request: Seen): boolean => true;
 
-/** A fault: an unusual answer, or a failure of the connection. */
+/** A fault: an unusual answer or a connection failure. */
 export type Fault = Answer | 'hang' | 'stall' | 'drop' | 'cut' | 'garbage' | 'huge';
 
-/** A real HTTP server that replaces an external system. */
+/** An HTTP server in place of an external system. */
 export interface Upstream {
   readonly url: string;
   readonly server: Server;
   readonly seen: readonly Seen[];
-  /** Whether a client closed the connection in the middle of a huge answer. */
+  /** A client closed the connection in the middle of a huge answer. */
   wasLeft(): boolean;
-  /** Fails all following requests that match. */
+  /** Fails all further requests that match. */
   fail(fault: Fault | undefined, matches?: (request: Seen) => boolean): void;
-  /** Forgets the received requests, and fails none. */
+  /** Clears the received requests and faults. */
   forget(): void;
-  /** Stops at once; the port refuses connections from then on. */
+  /** Stops at once; the port then refuses connections. */
   stop(): Promise<void>;
 }
 
-/** Registers a cleanup; the default runs it when the current test ends. */
+/** Registers a cleanup, by default for the end of the current test. */
 export type OnEnd = (end: () => void | Promise<void>) => void;
 
-/** Starts an upstream with given answers; it stops when the test ends. With a certificate and key it uses TLS. */
+/** Starts an upstream with given answers until the test ends. With a certificate and key, uses TLS. */
 export async function createUpstream(
   answer: (request: Seen) => Answer,
   {
@@ -121,7 +121,7 @@ export async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-/** An answer in JSON. */
+/** Creates a JSON answer. */
 export function json(status: number, body: unknown, type = 'application/json'): Answer {
   return { status, headers: { 'content-type': type }, body: JSON.stringify(body) };
 }
@@ -142,7 +142,7 @@ function applyFault(fault: Exclude<Fault, Answer | 'huge'>, response: ServerResp
   }
 }
 
-/** Writes an answer of 50 MB; returns whether the client disconnected before its end. */
+/** Writes an answer of 50 MB; resolves to true if the client disconnected before the end. */
 async function writeHuge(response: ServerResponse): Promise<boolean> {
   response.writeHead(200);
   const chunk = Buffer.alloc(100_000, 'a');
@@ -161,7 +161,7 @@ export async function until(what: string, holds: () => boolean): Promise<void> {
   }
 }
 
-/** A log, its text and its lines parsed. */
+/** Creates a log, with its text and parsed lines. */
 export function createTestLog(level = 'trace') {
   const destination = new PassThrough();
   let output = '';

@@ -15,13 +15,13 @@ import { createUpstream, until } from '../helpers/upstream.ts';
 import { startProcess } from '../server/process.ts';
 import { copyProject } from '../server/shared.ts';
 
-/** How long the traffic lasts. The figures of a release are from ten minutes: `OUTAGE_SECONDS=600 vitest run outages`. */
+/** Duration of the traffic. Before a release, run ten minutes: `OUTAGE_SECONDS=600 vitest run outages`. */
 const seconds = Number(process.env.OUTAGE_SECONDS ?? 50);
-/** How often all outages are caused. */
+/** Number of rounds of all outages. */
 const rounds = Math.ceil(seconds / 100);
-/** The time between two outages. An outage of a database lasts half as long. */
+/** Pause between two outages. A database outage lasts half as long. */
 const pause = (seconds * 1000) / rounds / 18;
-/** Within this time a stream must end after its secret or its key. */
+/** Time limit for a stream to end after its secret or key. */
 const streamEndMs = 5_000;
 
 interface Reply {
@@ -45,14 +45,14 @@ async function ask(
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Counts of a kind of traffic, by status. */
+/** Counts by status. */
 type Tally = Record<string, number>;
 const count = (tally: Tally, status: number): void => void (tally[status] = (tally[status] ?? 0) + 1);
 
 describePostgres((postgres) => {
   describeNginx((run) => {
     test(
-      'two instances lose no GET, send nothing twice and outlive every outage',
+      'two instances lose no GET, send nothing twice and survive every outage',
       { timeout: (seconds + 120) * 1000 },
       async () => {
         const world = await createWorld(await postgres().createDatabase());
@@ -100,7 +100,7 @@ describePostgres((postgres) => {
         const missing = [...received.keys()].filter((command) => outcomesOf(command).every((outcome) => !outcome));
         expect(missing).toEqual([]);
         for (const { command } of killed) expect(outcomesOf(command)).toContain('unknown');
-        // Everything works again.
+        // Everything has recovered.
         for (const { port } of deployment.instances) {
           await expect.poll(() => ask(`http://127.0.0.1:${port}/ready`)).toMatchObject({ status: 200 });
         }
@@ -117,11 +117,11 @@ interface Deployment extends World {
   /** The address of nginx. */
   readonly url: string;
   readonly instances: readonly Instance[];
-  /** When the traffic ends, as a Unix time in milliseconds. */
+  /** End of the traffic, as a Unix time in milliseconds. */
   readonly ends: number;
 }
 
-/** Forwards to these instances; a request with `X-Instance` goes to the one on that port alone. */
+/** Forwards to these instances; a request with `X-Instance` goes only to the instance on that port. */
 function balance(port: number, instances: readonly number[]): string {
   return `
   map $http_x_instance $target { default api; ~^[0-9]+$ 127.0.0.1:$http_x_instance; }
@@ -167,7 +167,7 @@ async function createWorld(databaseUrl: string) {
     root,
     settings,
     key: await hosting.issueKey(),
-    /** The digests of all bodies that a path may have. */
+    /** Digests of all valid bodies of a path. */
     bodies: new Map(paths.map((path) => [path, new Set<string>()])),
   };
 }
@@ -179,7 +179,7 @@ async function startInstance({ settings, root }: World, port?: number) {
   return { port: chosen, process };
 }
 
-/** Repeats a request until the traffic ends, and counts the statuses. */
+/** Repeats a request until the end of the traffic, and counts the statuses. */
 async function repeat({ ends }: Deployment, everyMs: number, work: () => Promise<Reply>): Promise<Tally> {
   const tally: Tally = {};
   while (Date.now() < ends) {
@@ -189,7 +189,7 @@ async function repeat({ ends }: Deployment, everyMs: number, work: () => Promise
   return tally;
 }
 
-/** Reads content all the time: every answer must be 200, with a body of some release. */
+/** Reads content constantly: every response must be 200, with the body of some release. */
 async function followContent({ url, bodies, ends }: Deployment) {
   const found = { answered: 0, lost: [] as string[] };
   const digests = new Map<string, Set<string>>(paths.map((path) => [path, new Set()]));
@@ -209,7 +209,7 @@ async function followContent({ url, bodies, ends }: Deployment) {
   return { ...found, wrong };
 }
 
-/** Sends commands of which each has its own text. */
+/** Sends commands with unique texts. */
 async function sendCommands(deployment: Deployment) {
   const accepted: string[] = [];
   let number = 0;
@@ -231,7 +231,7 @@ function sendCommand({ url }: Deployment, key: string, command: string, headers:
   });
 }
 
-/** Causes one outage after the other; each ends before the next one begins. */
+/** Causes one outage after another; each ends before the next begins. */
 async function causeOutages(deployment: Deployment, postgres: PostgresServer) {
   const { instances, ends } = deployment;
   const streams: number[] = [];
@@ -247,7 +247,7 @@ async function causeOutages(deployment: Deployment, postgres: PostgresServer) {
       await postgres.start();
       await sleep(pause);
     }
-    // What a managed database does when its disk is full.
+    // Like a managed database with a full disk.
     await setReadOnly(postgres.url('postgres'), 'on');
     await sleep(pause);
     await setReadOnly(postgres.url('postgres'), 'off');
@@ -259,7 +259,7 @@ async function causeOutages(deployment: Deployment, postgres: PostgresServer) {
     await sleep(pause);
     killed.push(await killUnderCommand(deployment, instances[1]!, round));
     await sleep(pause);
-    // The log of an instance is not read any more.
+    // Nobody reads the log of an instance any more.
     instances[0]!.process.child.stdout.pause();
     streams.push(await rotateUnderStream(deployment));
     await sleep(pause);
@@ -271,7 +271,7 @@ async function causeOutages(deployment: Deployment, postgres: PostgresServer) {
 
 async function publish({ root, bodies, url, instances }: Deployment, version: number): Promise<void> {
   writeFiles(root, { 'content/blog/news/first.md': article({ title: `First ${version}` }, '## Details\n') });
-  // Both bodies are right until all instances have the new release, so the new ones are collected from a server of its own.
+  // Both bodies are valid until all instances have the new release, so read the new bodies from a separate server.
   const { release } = await buildProject(root, { out: join(root, 'next') });
   const next = startProcess({ PORT: '0', DIST_DIR: join(root, 'next'), DATA_DIR: temporaryFolder(), ...offline });
   const port = await next.listening();
@@ -287,14 +287,14 @@ async function publish({ root, bodies, url, instances }: Deployment, version: nu
   }
 }
 
-/** Ends a process, and starts it again on the same port. */
+/** Ends an instance and restarts it on the same port. */
 async function replace(deployment: Deployment, instance: Instance, signal: NodeJS.Signals): Promise<void> {
   instance.process.child.kill(signal);
   await instance.process.ended();
   instance.process = (await startInstance(deployment, instance.port)).process;
 }
 
-/** Opens a stream, rotates its key without overlap, and returns after how many milliseconds the stream ended. */
+/** Opens a stream, rotates its key without overlap, and returns the milliseconds until the stream ended. */
 async function rotateUnderStream({ store, url, issueKey }: Deployment): Promise<number> {
   const key = await issueKey();
   const bootstrap = await ask(`${url}/v1/hosting/game/console/mine/websocket`, { key });
@@ -309,7 +309,7 @@ async function rotateUnderStream({ store, url, issueKey }: Deployment): Promise<
   return Math.round(performance.now() - rotated);
 }
 
-/** Revokes a key in the middle of its commands, and returns the commands that were requested after that. */
+/** Revokes a key in the middle of its commands, and returns the commands requested later. */
 async function revokeUnderCommands(deployment: Deployment): Promise<string[]> {
   const key = await deployment.issueKey();
   const late: string[] = [];
@@ -329,7 +329,7 @@ async function revokeUnderCommands(deployment: Deployment): Promise<string[]> {
   return late;
 }
 
-/** Kills an instance while the panel holds its answer to a command that only this instance can have sent. */
+/** Kills an instance while the panel delays its answer to a command from this instance. */
 async function killUnderCommand(deployment: Deployment, instance: Instance, round: number) {
   const command = `say nothing yet ${round}`;
   deployment.panel.fail('hang', ({ body }) => body.includes(command));

@@ -19,18 +19,18 @@ import { readManifest } from '../server/targets.ts';
 
 const patient = { timeout: 60_000, interval: 200 };
 
-/** The files of examples/prometheus. */
+/** Folder of examples/prometheus. */
 const example = resolve(import.meta.dirname, '../../examples/prometheus');
 
 type Prometheus = Awaited<ReturnType<typeof startPrometheus>>;
 
-/** Starts Prometheus with the files of the example, in which only waits and the addresses of the instances are replaced. */
+/** Starts Prometheus with the example's files, changing only waits and the addresses of instances. */
 async function startPrometheus(commands: string, metricsPorts: readonly number[]) {
   const folder = temporaryFolder();
   cpSync(example, folder, { recursive: true });
   for (const name of ['prometheus.yml', 'alerts.yml']) {
     const file = join(folder, name);
-    // All waits become short. Expressions stay as they are.
+    // Shorten all waits, but keep the expressions.
     let text = readFileSync(file, 'utf8').replaceAll('_interval: 15s', '_interval: 1s');
     text = text.replaceAll(/for: \d+m$/gm, 'for: 1s');
     for (const [at, port] of metricsPorts.entries()) text = text.replace(`127.0.0.1:${9464 + at}`, `127.0.0.1:${port}`);
@@ -49,7 +49,7 @@ async function startPrometheus(commands: string, metricsPorts: readonly number[]
     if (status !== 'success') throw new Error(`${path}: ${error}`);
     return data;
   };
-  // Until it answers, its log is what a failure shows.
+  // Until Prometheus answers, failures show its log.
   const ready = () => fetch(`http://127.0.0.1:${port}/-/ready`).then(({ ok }) => ok, output);
   await expect.poll(ready, patient).toBe(true);
   return {
@@ -57,7 +57,7 @@ async function startPrometheus(commands: string, metricsPorts: readonly number[]
       type Sample = { metric: Record<string, string>; value: [number, string] };
       return (await read<{ result: Sample[] }>(`query?query=${encodeURIComponent(expression)}`)).result;
     },
-    /** The alerts that fire, as `name upstream`, sorted. */
+    /** Lists firing alerts as `name upstream`, sorted. */
     async firing() {
       const { alerts } = await read<{ alerts: { state: string; labels: Record<string, string> }[] }>('alerts');
       const found = alerts.filter(({ state }) => state === 'firing');
@@ -69,14 +69,14 @@ async function startPrometheus(commands: string, metricsPorts: readonly number[]
 
 interface WatchOptions {
   readonly databaseUrl?: string;
-  /** Where the data are. */
+  /** Folder of the data. */
   readonly folder?: string;
   readonly settings?: Readonly<Record<string, string>>;
   /** Called before the instances start. */
   readonly prepare?: (root: string, world: Awaited<ReturnType<typeof createHostingWorld>>) => Promise<unknown> | void;
 }
 
-/** Two instances with one store, and a Prometheus that watches them. */
+/** Two instances with a common store, monitored by Prometheus. */
 async function watchInstances(commands: string, options: WatchOptions = {}) {
   const { databaseUrl, folder = temporaryFolder() } = options;
   const root = await copyProject();
@@ -103,7 +103,7 @@ type Watched = Awaited<ReturnType<typeof watchInstances>>;
 
 const startGame = '/v1/hosting/game/power/mine/start';
 
-/** Waits until these alerts fire and no others; `ask` is repeated, as visitors do. */
+/** Waits until exactly these alerts fire; repeats `ask` like visitors. */
 async function expectFiring(
   prometheus: Prometheus,
   names: readonly string[],
@@ -116,7 +116,7 @@ async function expectFiring(
   await expect.poll(look, patient).toEqual(names);
 }
 
-/** Requests of each kind, so that all panels show something. */
+/** Requests of each kind, so all panels show data. */
 async function makeTraffic({ ask, ports, key }: Watched): Promise<void> {
   for (const path of ['/v1/blog/list', '/v1/plans', '/v1/nothing', '/v1/key', '/health']) {
     for (let count = 0; count < 5; count += 1) await ask(path);
@@ -140,7 +140,7 @@ interface Rule {
 const alerts = readFileSync(join(example, 'alerts.yml'), 'utf8');
 const { rules } = (parse(alerts) as { groups: { rules: Rule[] }[] }).groups[0]!;
 
-test('each alert names a section of the runbook, which names the alert', () => {
+test('each alert and its section of the runbook name each other', () => {
   const page = readFileSync(resolve(example, '../../docs/runbook.md'), 'utf8');
   const slugger = new GithubSlugger();
   const anchors = Array.from(page.matchAll(/^## (.+)$/gm), ([, heading]) => slugger.slug(heading!));
@@ -153,7 +153,7 @@ test('each alert names a section of the runbook, which names the alert', () => {
 });
 
 describeInstalled(prometheusProgram, (commands) => {
-  test('the files of the example are valid, and none of them has an address or a secret', () => {
+  test("the example's files are valid, and contain no address or secret", () => {
     expect(promtool(commands(), ['check', 'config', join(example, 'prometheus.yml')])).toContain('SUCCESS');
     expect(promtool(commands(), ['check', 'rules', join(example, 'alerts.yml')])).toContain('10 rules found');
     expect(alerts).not.toMatch(/\d+\.\d+\.\d+\.\d+|https?:|labels\.instance|\$value/);
@@ -162,7 +162,7 @@ describeInstalled(prometheusProgram, (commands) => {
     );
   });
 
-  test('each alert waits before it fires, so that a restart or a single failure is none', () => {
+  test('each alert waits before firing, so a restart or a single failure does not cause one', () => {
     const file = join(temporaryFolder(), 'waits.yml');
     const series = (name: string, labels = '') => `hosting_api_${name}{job="hosting-api", instance="a"${labels}}`;
     const requests = (route: string, status: number) =>
@@ -171,7 +171,7 @@ describeInstalled(prometheusProgram, (commands) => {
     const refused = series('upstream_credentials_refused', ', upstream="panel"');
     const up = (instance: string) => `up{job="hosting-api", instance="${instance}"}`;
     const [ok, failed] = [requests('/v1/key', 200), requests('/v1/key', 500)];
-    /** Each alert, when it does not fire yet and when it does, and a fault that begins in the first or second minute. */
+    /** Each alert, a time before and after it fires, and a fault that begins in the first or second minute. */
     const cases: [alert: string, quiet: string, loud: string, values: Record<string, string>][] = [
       ['HostingApiInstanceDown', '1m', '3m', { [up('a')]: '1 0x20', [up('b')]: '1x20' }],
       ['HostingApiDown', '1m', '3m', { [up('a')]: '1 0x20', [up('b')]: '0x20' }],
@@ -207,7 +207,7 @@ describeInstalled(prometheusProgram, (commands) => {
     }
   });
 
-  test('the dashboard shows all', async () => {
+  test('the dashboard has data in all panels', async () => {
     const watched = await watchInstances(commands());
     const { ports, prometheus } = watched;
     await makeTraffic(watched);
@@ -227,21 +227,21 @@ describeInstalled(prometheusProgram, (commands) => {
     }
   });
 
-  test('a refused credential and 5xx are alerts, until it is accepted and 99 % are answered', async () => {
+  test('a refused credential and 5xx are alerts, until they are fixed', async () => {
     const settings = { POWER_RATELIMIT_BURST: '1000' };
     const { world, ask, prometheus } = await watchInstances(commands(), { settings });
     const act = async (status: number) => expect((await ask(startGame, 'POST')).status).toBe(status);
     await act(200);
     await expectFiring(prometheus, []);
     world.panel.fail({ status: 401 });
-    // A series that begins with its first error has no rate before the second one.
+    // A series that begins with its first error has no rate before the second error.
     await expectFiring(prometheus, ['HostingApiErrors', 'HostingApiUpstreamFails panel'], () => act(502));
     world.panel.fail(undefined);
     await act(200);
     await expectFiring(prometheus, [], () => Promise.all(Array.from({ length: 100 }, () => ask('/v1/plans'))));
   });
 
-  test('an upstream, searches and a status without an answer are alerts, until they are answered', async () => {
+  test('an unreachable upstream, failing searches and an unknown status are alerts, until they are fixed', async () => {
     const kuma = await createKumaUpstream();
     kuma.fail('drop');
     const { world, ask, prometheus } = await watchInstances(commands(), {
@@ -278,7 +278,7 @@ describeInstalled(prometheusProgram, (commands) => {
     );
   });
 
-  test('an old release, a full disk and lost lines of the log are alerts', async (context) => {
+  test('an old release, a full disk and lost log lines are alerts', async (context) => {
     const folder = mountSmall(context, 'size=32m');
     const { root, instances, ask, prometheus } = await watchInstances(commands(), { folder });
     const yesterday = Date.now() / 1000 - 86_500;
@@ -289,7 +289,7 @@ describeInstalled(prometheusProgram, (commands) => {
     await buildProject(root);
     expect(readManifest(root).id).not.toBe(before);
     await expectFiring(prometheus, []);
-    // Built on a day before its articles.
+    // Built on a day before the articles' dates.
     await buildProject(root, { now: '2026-02-01' });
     await expectFiring(prometheus, ['HostingApiReleaseOld']);
     await buildProject(root);
@@ -306,7 +306,7 @@ describeInstalled(prometheusProgram, (commands) => {
     await expectFiring(prometheus, ['HostingApiLogLinesDropped'], talk);
   });
 
-  test('one instance that is down is a warning, all are critical', async () => {
+  test('one stopped instance is a warning, two are critical', async () => {
     const { instances, start, prometheus } = await watchInstances(commands());
     instances[0].child.kill('SIGKILL');
     await expectFiring(prometheus, ['HostingApiInstanceDown']);
@@ -319,7 +319,7 @@ describeInstalled(prometheusProgram, (commands) => {
   });
 
   describePostgres((postgres) => {
-    test('a store that takes no writes is an alert, a restart is none', async () => {
+    test('a read-only store is an alert, a restart is not', async () => {
       const databaseUrl = await postgres().createDatabase();
       const { instances, start, ask, prometheus } = await watchInstances(commands(), { databaseUrl });
       await setReadOnly(databaseUrl, 'on');

@@ -22,8 +22,8 @@ import { ask, askJson } from '../server/ask.ts';
 import { commit, createMachine, createTemplate, pasted, readScenes } from './way-back/machine.ts';
 import type { Machine, MachineOptions, Template } from './way-back/machine.ts';
 
-// Each test is a scene of docs/runbook.md: it pastes the lists of commands into a shell of
-// a machine on which the service runs, and looks at the effect from outside.
+// Each test is a scene of docs/runbook.md: pastes the commands into a shell of a machine that runs the service, and
+// checks the effect from outside.
 
 const patience = { timeout: 600_000 };
 
@@ -34,7 +34,7 @@ afterAll(() => template.remove());
 const panelFile = (name: string, url: string): string =>
   `  ${name}: { type: pterodactyl, url: "${url}", token: "\${PANEL_TOKEN}", read_only_token: "${panelKeys.read}" }\n`;
 
-/** A machine with a panel, a server of it, and a key for that server. */
+/** A machine with a panel, a server there, and a key for that server. */
 async function createHost({ settings, credentials, ...options }: MachineOptions = {}) {
   const panel = await createPanelUpstream({ isSteady: true });
   const machine = await createMachine(template, {
@@ -68,7 +68,7 @@ const vote = async (server: Server): Promise<number> => {
   return (await ask(server, '/v1/kb/feedback', { method: 'POST', body })).status;
 };
 
-/** Asks all instances for content and with a key, again and again; returns the answers that were not 200. */
+/** Constantly requests content, and a page with a key, from all instances; returns the responses other than 200. */
 function follow(machine: Machine, key: string): { stop: () => Promise<{ answered: number; others: number[] }> } {
   let answered = 0;
   const done = new AbortController();
@@ -77,7 +77,7 @@ function follow(machine: Machine, key: string): { stop: () => Promise<{ answered
     while (!done.signal.aborted) {
       for (const port of machine.ports) {
         for (const path of ['/v1/blog/list', '/v1/key']) {
-          // A refused connection is what a proxy would send to the other instance.
+          // A proxy would retry a refused connection on the other instance.
           const status = await ask({ port }, path, { key }).then(
             (reply) => reply.status,
             () => undefined,
@@ -100,11 +100,11 @@ function follow(machine: Machine, key: string): { stop: () => Promise<{ answered
 
 test('Backup', patience, async () => {
   const { machine, key } = await createHost();
-  // What an editor left is no credential.
+  // An editor's backup file is not a credential.
   writeFiles(machine.etc, { 'credentials/panel-token~': 'old', 'credentials/panel-token.bak': 'old' });
   const printed = await machine.paste('Backup', 0);
   const file = printed.trim();
-  // The settings are left out where no one may read them.
+  // Without recipients, the settings are left out.
   expect(readdirSync(machine.backups).map((name) => join(machine.backups, name))).toEqual([file]);
   expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
   using copy = new DatabaseSync(file, { readOnly: true });
@@ -146,7 +146,7 @@ test('Upgrade, and rollback of the program', patience, async () => {
   expect(upgraded).toMatch(/the store is migrated from version (\d+) to (?!\1)\d+/);
   expect(await keyStatus(machine, key)).toBe(200);
 
-  // The migration only adds, so the version before goes on with the same store.
+  // The migration only adds, so the previous version can use the same store.
   const back = await machine.paste('Rollback of the program', 0, { VERSION: 'v1.0.0' });
   expect(back).toContain('nothing to do');
   expect(await versionOf(machine)).toBe('1.0.0');
@@ -154,7 +154,7 @@ test('Upgrade, and rollback of the program', patience, async () => {
   expect(others).toEqual([]);
   expect(answered).toBeGreaterThan(10);
 
-  // The next migration removes a table: only the backup leads back.
+  // The next migration removes a table, so a rollback needs the backup.
   const BACKUP = (await machine.paste('Backup', 0)).trim().split('\n').at(-1)!;
   await machine.paste('Upgrade', 0, { VERSION: 'v2.0.0' });
   const late = await createKey(machine);
@@ -169,12 +169,12 @@ test('Upgrade, and rollback of the program', patience, async () => {
   expect(await Promise.all([key, late].map((one) => keyStatus(machine, one)))).toEqual([200, 401]);
 });
 
-test('an upgrade that fails leaves what runs alone, also if that is killed', patience, async () => {
+test('a failed upgrade does not affect the running version, even across a crash', patience, async () => {
   const { machine, key } = await createHost();
   const upgrade = () => machine.paste('Upgrade', 0, { VERSION: 'v1.1.0' });
   writeFiles(machine.app, { 'npm-fails': '' });
   await expect(upgrade()).rejects.toThrow('a command failed');
-  // A console loads files of the program that runs, at its first use.
+  // A console loads files of the running program on first use.
   const stream = await openStream({ port: machine.port, key });
   expect(readlinkSync(join(machine.app, 'current'))).toBe('v1.0.0');
   await machine.crash();
@@ -182,7 +182,7 @@ test('an upgrade that fails leaves what runs alone, also if that is killed', pat
   await stream.ended;
 
   rmSync(join(machine.app, 'npm-fails'));
-  // What the doctor alone sees.
+  // Only the doctor detects this.
   appendFileSync(join(machine.etc, 'settings.env'), 'RATELIMITRPS=1\n');
   await expect(upgrade()).rejects.toThrow('RATELIMITRPS is not a setting');
   expect([readlinkSync(join(machine.app, 'current')), await versionOf(machine)]).toEqual(['v1.0.0', '1.0.0']);
@@ -195,9 +195,9 @@ test('an upgrade that fails leaves what runs alone, also if that is killed', pat
   await expect(upgrade()).rejects.toThrow('v1.1.0 is the version that runs');
 });
 
-test('a step that fails ends its list, and the shell stays', patience, async () => {
+test('a failing step ends the commands, but not the shell', patience, async () => {
   const machine = await createMachine(template, { instances: 2 });
-  // An instance that does not start leaves the next one alone.
+  // If an instance does not start, the next is not restarted.
   const settings = join(machine.etc, 'settings.env');
   const valid = readFileSync(settings, 'utf8');
   appendFileSync(settings, 'RATELIMIT_RPS=none\n');
@@ -206,13 +206,13 @@ test('a step that fails ends its list, and the shell stays', patience, async () 
   expect(await versionOf({ port: machine.ports[1]! })).toBe('1.0.0');
   writeFileSync(settings, valid);
 
-  // Without a backup, the credential of the database stays as it is.
+  // Without a backup, the database credential is unchanged.
   rmSync(machine.dataDir, { recursive: true });
   writeFiles(machine.dataDir, { 'hosting.sqlite': 'no database' });
   const NEW_DATABASE_URL = 'postgres://hosting:secret@127.0.0.1/hosting';
   await expect(machine.paste('Move to PostgreSQL', 0, { NEW_DATABASE_URL })).rejects.toThrow('file is not a database');
   expect(readdirSync(join(machine.etc, 'credentials'))).toEqual([]);
-  // A backup that is not there does not even stop the service.
+  // With a missing backup, the service is not even stopped.
   rmSync(machine.dataDir, { recursive: true });
   await machine.paste('A leaked credential', 1);
   await expect(machine.paste('Restore', 0, { BACKUP: join(machine.backups, 'none') })).rejects.toThrow('none');
@@ -307,7 +307,7 @@ test('A panel moves', patience, async () => {
 });
 
 describePostgres((postgres) => {
-  /** An empty database of a user with a password of its own; returns its URL and those of others of the user. */
+  /** Creates an empty database of a new user with a password; returns its URL, and URLs of further databases. */
   async function createRole(): Promise<{ url: string; createEmpty: () => Promise<string> }> {
     const name = `hosting_${Math.random().toString(36).slice(2)}`;
     const createEmpty = async (): Promise<string> => {
@@ -373,7 +373,7 @@ test('The disk is full', patience, async (context) => {
   const { machine, panel, key } = await createHost({ disk });
   const write = (title: string, files: Record<string, string> = {}): void =>
     writeFiles(machine.site, { 'content/blog/news/second.md': article({ title }, 'Text.\n'), ...files });
-  // An old release with a large file.
+  // Add an old release with a large file.
   const large = 'content/media/large.svg';
   write('One', { [large]: `<svg xmlns="http://www.w3.org/2000/svg"><!-- ${'x'.repeat(8_000_000)} --></svg>` });
   await machine.run('hosting-api build');
@@ -410,7 +410,7 @@ test('The disk is full', patience, async (context) => {
 
 test.each(['An instance is down', 'The store does not answer'])('%s', patience, async (scene) => {
   const { machine } = await createHost({ settings: { PUBLIC_URL: 'http://api.example.com' } });
-  // The doctor says what is wrong with this machine, and ends with status 1.
+  // The doctor reports this machine's faults and exits with status 1.
   await expect(machine.paste(scene, 0)).rejects.toThrow(/PUBLIC_URL/);
 });
 
@@ -419,11 +419,11 @@ test('No release', patience, async () => {
   const current = join(machine.dist, 'current');
   const before = lstatSync(current).mtimeMs;
   await machine.paste('No release', 0);
-  // Nothing has changed, so the build confirms the release.
+  // Nothing changed, so the build only updates the time of the release.
   expect(lstatSync(current).mtimeMs).toBeGreaterThan(before);
 });
 
-test('each list of the runbook was pasted', () => {
+test('all commands of the runbook were pasted', () => {
   const all = readScenes().map(
     ({ scene }, index, lists) => `${scene} ${lists.slice(0, index).filter((one) => one.scene === scene).length}`,
   );

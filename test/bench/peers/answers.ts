@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** A recorded response of the product; peers send the same bytes. */
+/** A recorded response of the product, which peers repeat byte for byte. */
 export interface Recorded {
   readonly status: number;
   readonly headers: readonly (readonly [name: string, value: string])[];
@@ -9,20 +9,20 @@ export interface Recorded {
   readonly body: string;
 }
 
-/** A request that is sent to a server. */
+/** A request to a server. */
 export interface Request {
   readonly method: string;
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A request that is measured, and its recorded response. */
+/** A measured request and its recorded response. */
 export interface Case extends Request {
   readonly name: string;
   readonly recorded: Recorded;
 }
 
-/** A response that is ready to be sent; `flat` has alternating names and values of headers. */
+/** A response ready to send; `flat` alternates names and values of headers. */
 export type Answer = ReturnType<typeof prepare>;
 
 function prepare({ status, headers, body }: Recorded) {
@@ -50,14 +50,14 @@ const articles = new Map([[article, { identity, gzip: find('gzip').answer, uncha
 
 /** The response for an article that does not exist. */
 export const missing = find('404').answer;
-/** The response of the dynamic route; its body is built for each request. */
+/** The response of the dynamic route, whose body is built for each request. */
 export const info = find('/v1/info').answer;
-/** The version that the dynamic route sends. */
+/** The version in the dynamic route's response. */
 export const version = (JSON.parse(info.body.toString()) as { version: string }).version;
 /** The port of the servers. */
 export const port = Number(portText);
 
-/** Finds the response to a request for an article by its target, Accept-Encoding and If-None-Match. */
+/** Finds the response for an article by target, Accept-Encoding and If-None-Match. */
 export function findArticle(
   target: string,
   headers: Pick<IncomingHttpHeaders, 'accept-encoding' | 'if-none-match'>,

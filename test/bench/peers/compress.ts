@@ -1,4 +1,4 @@
-// node compress.ts RELEASE OUT: only compresses the files of a release that have compressed forms.
+// node compress.ts RELEASE OUT: only compresses the compressible files of a release.
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';

@@ -1,5 +1,5 @@
-// h3 as its documentation shows it, under listhen: middleware by app.use, thrown errors, the hooks onError and
-// onResponse. For each request it does what the product does: request id, CORS, rate limit, access log.
+// h3 used as in its documentation, under listhen: middleware by app.use, thrown errors, the hooks onError and
+// onResponse. Each request gets the same treatment as in the product: request id, CORS, rate limit, access log.
 import { randomUUID } from 'node:crypto';
 import { H3, HTTPError, HTTPResponse, getRequestIP, handleCors, toNodeHandler } from 'h3';
 import type { CorsOptions } from 'h3';
@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { cases, info, port, version } from './answers.ts';
 import type { Answer } from './answers.ts';
 
-/** The burst and the requests per second. At 1, every request of a client after the first is refused. */
+/** Burst and requests per second. At 1, every request of a client after the first is refused. */
 const burst = Number(process.argv[4]);
 const log = pino({
   base: null,
@@ -17,7 +17,7 @@ const log = pino({
 });
 const get = ({ headers }: Answer, wanted: string): string | undefined =>
   Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1];
-/** The paths whose responses carry rate limit headers. */
+/** Paths whose responses carry rate limit headers. */
 const withRateLimit = new Set(
   cases.filter(({ answer }) => get(answer, 'ratelimit')).map(({ target }) => target.split('?')[0]),
 );
@@ -34,7 +34,7 @@ const exposeHeaders = get(info, 'access-control-expose-headers')?.split(', ') ??
 const cors: CorsOptions = { origin: '*', exposeHeaders };
 
 const buckets = new Map<string, { left: number; at: number }>();
-/** Takes a token from the bucket of a client; returns how many are left, below 0 if there was none. */
+/** Takes a token from a client's bucket; returns the rest, below 0 if the bucket was empty. */
 function consumeToken(client: string): number {
   const now = performance.now();
   const bucket = buckets.get(client) ?? { left: burst, at: now };
@@ -69,7 +69,7 @@ app.use((event) => {
   event.res.headers.set('x-content-type-options', 'nosniff');
 });
 app.use((event) => {
-  // Routes that need a key have no CORS.
+  // Routes with a key have no CORS.
   if (event.url.pathname.startsWith('/v1/hosting/')) {
     event.res.headers.set('vary', 'origin');
     return undefined;

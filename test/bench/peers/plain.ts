@@ -1,4 +1,4 @@
-// node plain.ts CONTENT OUT: the shortest program that does the work, in one thread and without checks.
+// node plain.ts CONTENT OUT: the shortest program for this work, with one thread and no checks.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import glob from 'fast-glob';

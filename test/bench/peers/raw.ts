@@ -1,4 +1,4 @@
-// The lower bound: node:http alone, with headers in the form that costs least.
+// The lower bound: plain node:http, with headers in their cheapest form.
 import { createServer } from 'node:http';
 import { cases, findArticle, info, missing, port, version } from './answers.ts';
 

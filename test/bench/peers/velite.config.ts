@@ -15,7 +15,7 @@ const article = s.object({
 const collection = (name: string, folder: string) =>
   defineCollection({ name, pattern: `${folder}/**/*.md`, schema: article });
 
-/** One JSON file for each collection, as Velite writes. */
+/** One JSON file per collection, Velite's default. */
 // oxlint-disable-next-line import/no-default-export
 export default defineConfig({
   root: process.env.BENCH_CONTENT!,

@@ -15,10 +15,10 @@ const repository = resolve(import.meta.dirname, '../../..');
 
 const read = (name: string): string => readFileSync(join(repository, 'docs', name), 'utf8');
 
-/** What a reader puts in place of the values of the first lines of a list. */
+/** A reader's values for the variables in the first lines. */
 type Values = Readonly<Record<string, string>>;
 
-/** Reads the lists of commands of the runbook, in order, and that of the move to PostgreSQL. */
+/** Reads the command blocks of the runbook, in order, and of the move to PostgreSQL. */
 export function readScenes() {
   const [, move = ''] = read('install.md').split(/^(?=## Move to PostgreSQL)/m);
   return `${read('runbook.md')}\n${move}`.split(/^## /m).flatMap((part) => {
@@ -27,7 +27,7 @@ export function readScenes() {
   });
 }
 
-/** Puts a reader's values in place of those of the first lines, up to the first empty one. All must be given, and no others. */
+/** Replaces the values in the first lines, up to the first empty line. Requires exactly these variables. */
 function fillIn(commands: string, values: Values): string {
   const [first = '', ...rest] = /^[A-Z_]+=/.test(commands) ? commands.split(/(?<=\n)\n/) : ['', commands];
   const names = [...first.matchAll(/^([A-Z_]+)=.*$/gm)].map(([, name]) => name!);
@@ -38,8 +38,8 @@ function fillIn(commands: string, values: Values): string {
 }
 
 /**
- * Runs each list that comes on descriptor 3. Its status is 1 if its last command fails, or one before it that is not followed by
- * `&&` or `||`. A NUL ends the outputs.
+ * Runs each command block from descriptor 3. The status is 1 if the last command fails, or an earlier command without
+ * `&&` or `||` after it. A NUL ends the outputs.
  */
 const loop = `trap 'status=1' ERR
 while IFS= read -r -d '' commands <&3; do
@@ -47,12 +47,12 @@ while IFS= read -r -d '' commands <&3; do
 done`;
 
 /**
- * Opens a bash, into which an operator pastes lists of commands, until the test ends. It has no terminal, but goes on after a
- * command that fails as on one; `input` is what is typed where a command asks.
+ * Opens a bash for pasted commands until the test ends. Like an interactive shell, it continues after a failed command;
+ * `input` is typed at prompts.
  */
 function openShell(env: NodeJS.ProcessEnv, input = '') {
   const stdio = ['pipe', 'pipe', 'pipe', 'pipe'] as const;
-  // Without a session of its own, psql would ask on the terminal of the tests.
+  // Without a new session, psql would prompt on the terminal of the tests.
   const child = spawn('bash', ['--norc', '-c', loop], { env, detached: true, stdio: [...stdio] });
   const [stdin, stdout, stderr, lists] = child.stdio as unknown as [Writable, Readable, Readable, Writable];
   stdin.end(input);
@@ -67,7 +67,7 @@ function openShell(env: NodeJS.ProcessEnv, input = '') {
     await closed;
   });
   return {
-    /** Pastes commands, and returns their output. Throws an error with all output if one fails. */
+    /** Pastes commands and returns their output. Throws all output if a command fails. */
     async paste(commands: string): Promise<string> {
       [printed, errors] = ['', ''];
       lists.write(`${commands}\0`);
@@ -83,10 +83,10 @@ function openShell(env: NodeJS.ProcessEnv, input = '') {
   };
 }
 
-/** The unit of an instance, whose name is its port. */
+/** The unit of an instance, named after its port. */
 const unitPattern = /^hosting-api@(\d+)$/;
 
-/** Runs the server as the unit does: with the settings, the port, a folder for compiled code, and a file for each credential. */
+/** Runs the server like the unit: with settings, port, a folder for compiled code, and a file per credential. */
 const runUnit = `
 set -a; . "$1/settings.env"; PORT=$2; NODE_COMPILE_CACHE=$1/../cache
 for file in "$1"/credentials/*; do
@@ -94,10 +94,7 @@ for file in "$1"/credentials/*; do
 done
 exec node_modules/.bin/node --min-semi-space-size=8 --max-semi-space-size=8 server/main.js`;
 
-/**
- * Starts the stand-in for systemd, which starts and stops the server and the timer that builds. A server has the settings of
- * its files in `etc` alone.
- */
+/** Starts a stand-in for systemd, for the servers and the build timer. A server gets only the settings in `etc`. */
 async function createServices({ app, etc, env }: { app: string; etc: string; env: NodeJS.ProcessEnv }) {
   const servers = new Map<string, ChildProcess>();
   let isTimerActive = true;
@@ -146,24 +143,24 @@ async function createServices({ app, etc, env }: { app: string; etc: string; env
     await Promise.all([...servers.keys()].map(stop));
   });
   return {
-    /** Where the program `systemctl` of the machine sends its arguments. */
+    /** URL to which the machine's `systemctl` sends its arguments. */
     url,
     systemctl,
-    /** Kills all instances, and starts them as the unit does after a crash. */
+    /** Kills all instances and restarts them, like the unit after a crash. */
     crash,
-    /** Whether the unit of the timer is started. */
+    /** Tells if the timer unit is started. */
     isTimerActive: () => isTimerActive,
     log: () => logged,
   };
 }
 
-/** The versions in the repository of the company: the second adds a table, the third removes it again. */
+/** Versions in the company's repository: the second adds a table, the third removes it. */
 const versions = ['v1.0.0', 'v1.1.0', 'v2.0.0'] as const;
 
-/** The program as it is installed, with a repository of three versions, and a repository of content. */
+/** The installed program with a repository of three versions, and a content repository. */
 export type Template = ReturnType<typeof createTemplate>;
 
-/** Creates the repositories and the first installation, from which each machine is copied. */
+/** Creates the repositories and the first installation, the template of each machine. */
 export function createTemplate() {
   const root = mkdtempSync(join(tmpdir(), 'hosting-api-way-back-'));
   const [origin, content, app, dist, bin] = ['origin', 'content', 'app', 'dist', 'bin'].map((name) =>
@@ -195,7 +192,7 @@ export function createTemplate() {
 
 const sourcesOf = (site: string) => ({ CONTENT_DIR: join(site, 'content'), CATALOG_DIR: join(site, 'catalog') });
 
-/** Copies what the program needs. */
+/** Copies the files that the program needs. */
 function copySources(origin: string): void {
   const filter = (path: string): boolean => basename(path) !== 'node_modules';
   const files = 'docs/customers.md package.json package-lock.json .gitignore .gitattributes COMMIT';
@@ -204,7 +201,7 @@ function copySources(origin: string): void {
   }
 }
 
-/** Changes the version of the program, and its migrations. */
+/** Changes the program's version and migrations. */
 function writeVersion(folder: string, version: string): void {
   const manifest = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as object;
   writeFiles(folder, { 'package.json': JSON.stringify({ ...manifest, version: version.slice(1) }) });
@@ -221,7 +218,7 @@ function writeVersion(folder: string, version: string): void {
   writeFiles(folder, { [file]: [list + added.join(''), ...rest].join(end) });
 }
 
-/** Writes the programs of a machine that must not be the real ones here. */
+/** Writes stand-ins for programs that must not really run here. */
 function writePrograms(bin: string, installed: string): void {
   const write = (name: string, text: string) => {
     writeFiles(bin, { [name]: `#!/usr/bin/env bash\nset -euo pipefail\n${text}\n` });
@@ -232,7 +229,7 @@ function writePrograms(bin: string, installed: string): void {
   writeFiles(bin, { 'hosting-api': readCommand() });
   execFileSync('chmod', ['+x', join(bin, 'hosting-api')]);
   write('edit', 'exec sed -i -f "$EDITS" "$1"');
-  // All versions have the same packages: the first installation is real, and the others have hard links to its files.
+  // All versions have the same packages: only the first installation is real, the others are hard links.
   write(
     'npm',
     `PATH=\${PATH#*:}
@@ -243,7 +240,7 @@ rm -rf node_modules && cp -al '${installed}' node_modules`,
   );
 }
 
-/** Reads the command `hosting-api`, and replaces its folders and the change of the user alone. */
+/** Reads the command `hosting-api`; replaces only its folders and the change of user. */
 function readCommand(): string {
   const replaced = [
     ['TREE:-/opt/hosting-api/current', 'TREE:-$APP/current'],
@@ -260,7 +257,7 @@ function readCommand(): string {
   );
 }
 
-/** The variables of a root shell: those of npm and of no other program of the tests. */
+/** Environment of a root shell, plus npm's configuration. */
 function toEnvironment(bin: string): NodeJS.ProcessEnv {
   const npm = Object.entries(process.env).filter(([name]) => /^npm_config_/i.test(name));
   const PATH = [bin, dirname(process.execPath), process.env.PATH].join(':');
@@ -274,26 +271,26 @@ export function commit(folder: string, message: string): void {
   execFileSync('git', [...as, 'commit', '-q', '-m', message], { cwd: folder, stdio: 'pipe' });
 }
 
-/** The lists that tests pasted, as `scene part`. */
+/** Command blocks that tests pasted, as `scene part`. */
 export const pasted = new Set<string>();
 
-/** A machine on which the service is installed and runs. */
+/** A machine with the running service. */
 export type Machine = Awaited<ReturnType<typeof createMachine>>;
 
-/** What a machine is created with. */
+/** Options of a machine. */
 export interface MachineOptions {
   readonly instances?: number;
   readonly settings?: Readonly<Record<string, string>>;
   readonly credentials?: Readonly<Record<string, string>>;
-  /** The content of PROVIDERS_FILE. */
+  /** Content of PROVIDERS_FILE. */
   readonly providers?: string;
-  /** Where data and releases are, if not in a folder of the machine. */
+  /** Folders of data and releases. Default: in the machine's folder. */
   readonly disk?: string;
-  /** What is typed where a command asks. */
+  /** Input for prompts. */
   readonly input?: string;
 }
 
-/** Copies the template to a machine, and starts its instances. */
+/** Copies the template to a machine and starts its instances. */
 export async function createMachine(template: Template, options: MachineOptions = {}) {
   const { instances = 1, settings = {}, credentials = {}, providers = 'providers: {}\n', disk, input } = options;
   const root = temporaryFolder();
@@ -301,7 +298,7 @@ export async function createMachine(template: Template, options: MachineOptions 
   const [origin, site] = [join(root, 'origin'), join(root, 'site')];
   cpSync(template.content, origin, { recursive: true });
   execFileSync('git', ['clone', '-q', origin, site], { stdio: 'pipe' });
-  // Hard links: git and npm replace files, and never write into them.
+  // Hard links are safe: git and npm replace files instead of writing into them.
   execFileSync('cp', ['-al', template.app, app]);
   const [dist, dataDir] = [join(disk ?? root, 'dist'), join(disk ?? root, 'data')];
   cpSync(template.dist, dist, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
@@ -356,19 +353,19 @@ export async function createMachine(template: Template, options: MachineOptions 
   await paste('each start');
   return {
     ...services,
-    /** The ports of all instances, and of the first one. */
+    /** Ports of all instances, and of the first. */
     ports,
     port: ports[0]!,
-    /** The repository of the content, and its clone on the machine. */
+    /** The content repository and its clone on the machine. */
     origin,
     site,
     app,
     dist,
     dataDir,
     backups,
-    /** Where the settings are. */
+    /** Folder of the settings. */
     etc,
-    /** Pastes a list of commands of a scene, with the values of its first lines; returns what it prints. */
+    /** Pastes a command block of a scene with these values; returns the output. */
     async paste(scene: string, part: number, values: Values = {}): Promise<string> {
       pasted.add(`${scene} ${part}`);
       const begun = performance.now();
@@ -376,9 +373,9 @@ export async function createMachine(template: Template, options: MachineOptions 
       console.log(`${scene} ${part}: ${((performance.now() - begun) / 1000).toFixed(1)} s`);
       return printed;
     },
-    /** Sets what the operator changes in the editor that a list opens next, as a script of sed. */
+    /** Sets the edit for the next opened editor, as a sed script. */
     willEdit: (script: string) => writeFileSync(edits, script),
-    /** Runs any command in a shell of its own. */
+    /** Runs a command in a new shell. */
     run: async (commands: string) => (await open()).paste(commands),
   };
 }

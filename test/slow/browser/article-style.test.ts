@@ -9,7 +9,7 @@ const inline =
   'a [link](/blog/news/first), `code`, <kbd>Ctrl</kbd>, <mark>marked [link](/blog/news/first) `code`</mark>';
 const alerts = ['NOTE', 'TIP', 'IMPORTANT', 'WARNING', 'CAUTION'].map((kind) => `> [!${kind}]\n> Text, ${inline}.\n`);
 
-/** An article that uses all rules of the style sheet. */
+/** An article that uses every rule of the style sheet. */
 const body = `
 Text, ${inline}, <abbr title="Domain Name System">DNS</abbr>, <del>old</del> <ins>new</ins> and a footnote[^1].
 
@@ -50,7 +50,7 @@ goes on */
 [^1]: The note, ${inline}.
 `;
 
-/** Code with each highlight.js class of the style sheet, on each kind of line. */
+/** Code for each highlight.js class in the style sheet, on each kind of line. */
 function toCode(style: string): string {
   const names = [...new Set(style.match(/\bhljs-[\w-]+/g))];
   const spans = ['', ...names].map((name) => `<span class="${name}">${name || 'other'}</span>`).join(' ');
@@ -59,7 +59,7 @@ function toCode(style: string): string {
   return `<pre data-title="all"><code class="hljs">${lines}</code></pre>`;
 }
 
-/** Collects all texts and meaningful edges with their colour and background. */
+/** Every text with its colours, and every meaningful edge. */
 function readColours(page: Page): Promise<{ what: string; colours: [string, string]; least: number }[]> {
   return page.evaluate(() => {
     const canvas = matchMedia('(prefers-color-scheme: dark)').matches ? 'rgb(18, 18, 18)' : 'rgb(255, 255, 255)';
@@ -116,7 +116,7 @@ describeChromium((browser) => {
     const found = await readColours(page);
     expect(found.length).toBeGreaterThan(150);
     expect(found.filter(({ colours, least }) => contrastOf(...colours) < least)).toEqual([]);
-    // A marked line spans the block, including the scrolled part.
+    // A marked line is as wide as its block, including the scrolled part.
     const overlaps = await page.evaluate(() =>
       [...document.querySelectorAll('pre .line')].map(
         (line) => line.closest('pre')!.scrollWidth - Math.round(line.getBoundingClientRect().width),

@@ -15,32 +15,32 @@ const flags = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  // Two pages of the address bar, which each window would load. It replaces Playwright's list of features.
+  // Disables two pages of the address bar, which each window would load. Replaces Playwright's list of features.
   '--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup',
 ];
 
 let launched: Promise<Browser> | undefined;
 
-/** Launches the browser of this process, which ends with it. Playwright closes it at SIGTERM. */
+/** Launches this process's browser, which ends with the process. Playwright closes the browser at SIGTERM. */
 async function launch(folder: string): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: join(folder, 'chromium'),
     args: flags,
-    // Playwright disables the back/forward cache by default; the widget is tested with it.
+    // The widget tests need the back/forward cache, which Playwright disables by default.
     ignoreDefaultArgs: ['--disable-back-forward-cache'],
   });
-  // The next test file gets a new one after a crash.
+  // After a crash, the next test file gets a new browser.
   browser.on('disconnected', () => (launched = undefined));
   return browser;
 }
 
-/** A group of tests with a real browser, which all test files of a process share. Each test opens a context of its own. */
+/** Groups tests with a browser, which all test files of a process share. Each test opens a new context. */
 export function describeChromium(body: (browser: () => Browser) => void): void {
   const start = (folder: string): Promise<Browser> => (launched ??= launch(folder));
   describeInstalled({ name: 'Chromium', package: 'chromium', commands: ['chromium'], start }, body);
 }
 
-/** The screens on which pages must be accessible. */
+/** Screens for accessibility tests. */
 export const screens: [string, BrowserContextOptions][] = [
   ['light', { colorScheme: 'light', viewport: { width: 1200, height: 900 } }],
   ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],
@@ -54,21 +54,20 @@ export async function newPage(browser: Browser, options: BrowserContextOptions =
   return context.newPage();
 }
 
-/** Serves a page at an origin of its own until the test ends. */
+/** Serves a page at a separate origin until the test ends. */
 export async function servePage(body: string): Promise<string> {
   const headers = { 'Content-Type': 'text/html; charset=utf-8' };
   return (await createUpstream(() => ({ status: 200, headers, body }))).url;
 }
 
-/** Options of a page: other origins that it may ask, and the messages of its console that are expected. */
+/** Options of a page: other allowed origins, and expected console messages. */
 export interface OpenOptions extends BrowserContextOptions {
   readonly origins?: readonly string[];
   readonly expected?: RegExp;
 }
 
 /**
- * Opens a page until the test ends, which fails if the console says anything that is not expected, or if the page asks
- * another host.
+ * Opens a page until the test ends. Fails the test after an unexpected console message or a request to another host.
  */
 export async function openPage(
   browser: Browser,
@@ -90,7 +89,7 @@ export async function openPage(
   return page;
 }
 
-/** What axe finds on a page, and whether it is wider than the screen. The context of the page must bypass its CSP. */
+/** Runs axe on a page, and checks if the page is wider than the screen. The page's context must bypass its CSP. */
 export async function findBarriers(page: Page, ignore: readonly string[] = []): Promise<unknown[]> {
   await page.evaluate(axe.source);
   return page.evaluate(async (ignored) => {
@@ -105,7 +104,7 @@ export async function findBarriers(page: Page, ignore: readonly string[] = []): 
   }, ignore);
 }
 
-/** Expects that the scripts of a page have kept nothing. */
+/** Expects that the page's scripts stored nothing. */
 export async function expectNothingKept(page: Page): Promise<void> {
   const kept = await page.evaluate(async () => ({
     local: Object.keys(localStorage),
@@ -118,7 +117,7 @@ export async function expectNothingKept(page: Page): Promise<void> {
   expect(kept).toEqual({ local: [], session: [], cookie: '', databases: [], caches: [], address: '' });
 }
 
-/** Lets locators find what is in the shadow roots of a page; ours are closed. It runs before the scripts of the page. */
+/** Opens shadow roots for locators; ours are closed. Runs before the page's scripts. */
 export function openShadowRoots(): void {
   // oxlint-disable-next-line typescript/unbound-method -- It is called on its element.
   const { attachShadow } = Element.prototype;
@@ -142,7 +141,7 @@ export function contrastOf(one: string, other: string): number {
   return (light + 0.05) / (dark + 0.05);
 }
 
-/** Collects the layout shifts of a page, for {@link readShifts}. It runs before the scripts of the page. */
+/** Records layout shifts for {@link readShifts}. Runs before the page's scripts. */
 export function watchShifts(): void {
   const shifts: number[] = [];
   Object.assign(window, { shifts });
@@ -151,7 +150,7 @@ export function watchShifts(): void {
   }).observe({ type: 'layout-shift', buffered: true });
 }
 
-/** The layout shifts of a page so far. */
+/** Reads the layout shifts of a page so far. */
 export function readShifts(page: Page): Promise<number[]> {
   return page.evaluate(() => (window as unknown as { shifts: number[] }).shifts);
 }

@@ -9,12 +9,12 @@ import type { OpenOptions } from './chromium.ts';
 
 const script = resolve(import.meta.dirname, '../../../examples/clients/browser/serve.ts');
 
-/** Starts the page in its own process, for a demo whose game server runs. */
+/** Starts the page in a process, for a demo with a running game server. */
 async function startPage(changes: Record<string, string> = {}) {
   const port = await findFreePort();
   const origin = `http://localhost:${port}`;
   const demo = await startDemo({ CORS_ORIGINS: origin, ...changes });
-  // As in the README; the stream is at 127.0.0.1.
+  // As in the README. The stream is at 127.0.0.1.
   const url = demo.url.replace('127.0.0.1', 'localhost');
   const env = { PATH: process.env.PATH, PORT: String(port), API_URL: url };
   await startProgram(process.execPath, [script], { env }).prints(/ shows consoles /);
@@ -30,7 +30,7 @@ describeChromium((browser) => {
     await page.getByLabel('API key').fill(key);
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
   };
-  /** Waits for a text in the terminal, whose spaces are not normal ones. */
+  /** Waits for a text in the terminal, which uses other space characters. */
   const shows = async (page: Page, text: string): Promise<void> => {
     const rows = async () => (await page.locator('.xterm-rows').innerText()).replaceAll('\u00A0', ' ');
     await expect.poll(rows).toContain(text);
@@ -47,7 +47,7 @@ describeChromium((browser) => {
     const demo = await startPage();
     const page = await open(demo);
     expect(await page.getByLabel('Address of the API').inputValue()).toBe(demo.url);
-    // As `npm start` prints it, with the words around it.
+    // As printed by `npm start`, with surrounding words.
     await connect(page, `Authorization: Bearer ${demo.key}`);
     await shows(page, 'Done! For help');
     await showsStatus(page, 'Connected: the server is running');
@@ -78,7 +78,7 @@ describeChromium((browser) => {
     expect(await page.locator('.xterm-rows').innerText()).not.toMatch(/expired|closed|jwt/);
   });
 
-  test('the page says why it cannot connect, and takes another key', async () => {
+  test('the page explains why it cannot connect, and accepts another key', async () => {
     const demo = await startPage();
     const page = await open(demo, { expected: /401/ });
     await connect(page, 'no key');
@@ -97,11 +97,11 @@ describeChromium((browser) => {
     await expect.poll(() => page.getByRole('alert').innerText()).toBe(text);
   });
 
-  test('the page connects again after the connection is lost, and says that lines may be missing', async () => {
+  test('the page reconnects after a lost connection, and warns of missing lines', async () => {
     const demo = await startPage();
     const page = await open(demo, { expected: /WebSocket connection|ERR_FAILED/ });
     let sockets = 0;
-    // Its first connection ends as by a restart of the service.
+    // The first connection ends like in a restart of the service.
     await page.routeWebSocket(/\/stream$/, (client) => {
       sockets += 1;
       const server = client.connectToServer();
@@ -125,7 +125,7 @@ describeChromium((browser) => {
 
   test.each(screens)('the page is accessible before and after it connects: %s', async (_, options) => {
     const demo = await startPage();
-    // axe runs as a script of the page.
+    // axe runs as a script in the page.
     const page = await open(demo, { ...options, bypassCSP: true });
     expect(await findBarriers(page)).toEqual([]);
     await connect(page, demo.key);

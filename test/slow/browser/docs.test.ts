@@ -18,7 +18,10 @@ import { describeChromium, expectNothingKept, findBarriers, newPage, openPage, s
 const pages = ['scopes', 'servers', 'streams', 'errors', 'limits', 'changes'].map((name) => `/docs/${name}.html`);
 pages.unshift('/docs');
 
-/** Runs the examples of each client. A command needs a running server; the previous call waits for that. */
+/**
+ * How to run the examples of each client. The server accepts commands only while running; an earlier call waits for
+ * that.
+ */
 const clients = [
   { title: 'curl', file: 'calls.sh', program: 'bash', answer: '"state":"running"' },
   { title: 'TypeScript', file: 'calls.mts', program: process.execPath, answer: "status: 'sent'" },
@@ -27,7 +30,7 @@ const clients = [
 
 let built: Promise<string> | undefined;
 
-/** The demo, built like `npm start` without PUBLIC_URL, so the pages show their own address. */
+/** Starts the demo on a release built like `npm start`, without PUBLIC_URL: the pages show their own address. */
 async function startLocalDemo() {
   built ??= (async () => {
     const root = createProject({}, sharedFolder());
@@ -38,7 +41,7 @@ async function startLocalDemo() {
 }
 
 describeChromium((browser) => {
-  // Policy violations are console messages, as are the 401s that some tests provoke.
+  // A policy violation is a console message too; so is each 401, which some tests expect.
   const open = (address: string, options: BrowserContextOptions = {}): Promise<Page> =>
     openPage(browser(), address, { expected: /status of 401/, ...options });
 
@@ -49,11 +52,11 @@ describeChromium((browser) => {
     return operation;
   };
 
-  /** Sends the request in the form, and returns status and body of the response. */
+  /** Sends the prepared request, and returns the status and the body of the response. */
   const execute = async (operation: Locator): Promise<{ status: string; body: string }> => {
     const answer = operation.locator('.live-responses-table tbody');
     const clear = operation.locator('.btn-clear');
-    // The previous response would remain for a moment.
+    // The previous response would still be visible for a moment.
     if (await clear.isVisible()) await clear.click();
     await answer.waitFor({ state: 'detached' });
     await operation.locator('.execute').click();
@@ -76,7 +79,7 @@ describeChromium((browser) => {
   };
 
   describe('the reference', () => {
-    test('opens at / and shows every operation of the OpenAPI document', async () => {
+    test('is the target of /, and shows every operation of the OpenAPI document', async () => {
       const { url } = await startLocalDemo();
       const page = await open(url);
       expect(page.url()).toBe(`${url}/docs`);
@@ -89,17 +92,17 @@ describeChromium((browser) => {
       // Long paths have zero-width spaces.
       const texts = shown.map((text) => text.replaceAll('\u200B', '').replaceAll(/\s+/g, ' ').trim());
       expect(texts.toSorted()).toEqual(described.toSorted());
-      // Curl examples have the address of the page.
+      // The curl lines contain the page's own address.
       expect((await page.locator('.markdown-body pre').first().innerText()).trim()).toBe(`curl ${url}/v1/plans`);
     });
 
-    test('sends requests with a pasted key, which stays in memory', async () => {
+    test('sends requests with a pasted key, kept only in memory', async () => {
       const { url, key } = await startLocalDemo();
       const page = await open(url);
       const log = await openOperation(page, 'getLatestGameLog');
       const refused = await execute(log);
       expect(refused.status).toBe('401');
-      // Pasted as printed by `npm start`, with surrounding text.
+      // As printed by `npm start`, with surrounding words.
       await authorize(page, `Authorization: Bearer ${key}`);
       const read = await execute(log);
       expect(read.status).toBe('200');
@@ -110,7 +113,7 @@ describeChromium((browser) => {
       expect((await execute(page.locator('.opblock.is-open'))).status).toBe('401');
     });
 
-    test('hides the key in the dialog, and in curl examples unless shown on request', async () => {
+    test('hides the key in its dialog and in curl lines, unless told to show it', async () => {
       const { url, key } = await startLocalDemo();
       const page = await open(url);
       const operation = await openOperation(page, 'getKey');
@@ -126,7 +129,7 @@ describeChromium((browser) => {
         'off',
       ]);
       await dialog.getByLabel('Show it in curl lines').check();
-      // The focus stays inside: a step back from the field reaches the last button, or the browser.
+      // The focus stays inside: a step back from the field moves to the last button, or to the browser.
       for (let step = 0; step < 8; step += 1) {
         await page.keyboard.press('Tab');
         expect(
@@ -165,7 +168,7 @@ describeChromium((browser) => {
       expect((await answered).headers()).toMatchObject({ 'idempotent-replayed': 'true' });
     });
 
-    test('shows the reason if it cannot be loaded', async () => {
+    test('shows the reason if it cannot load', async () => {
       const { url } = await startLocalDemo();
       const page = await newPage(browser());
       await page.route('**/v1/openapi.json', (route) => route.fulfill({ status: 429, body: 'rate limit exceeded\n' }));
@@ -189,7 +192,7 @@ describeChromium((browser) => {
     test.each(screens)('is accessible, even with an open operation: %s', async (_, options) => {
       const { url } = await startLocalDemo();
       for (const path of pages) {
-        // axe runs as a script of the page.
+        // axe runs as a script in the page.
         const page = await open(url + path, { ...options, bypassCSP: true });
         if (path === '/docs') await execute(await openOperation(page, 'getLatestGameLog'));
         const small = await page.evaluate(() =>
@@ -210,7 +213,7 @@ describeChromium((browser) => {
       }
     });
 
-    test('are not wider than a small phone, and codes stay whole', async () => {
+    test('fits a small phone, without broken codes', async () => {
       const { url } = await startLocalDemo();
       for (const path of pages.slice(1)) {
         const page = await open(`${url}${path}`, { viewport: { width: 320, height: 800 } });

@@ -5,32 +5,32 @@ import { createUpstream, json } from '../../helpers/upstream.ts';
 import type { Fault } from '../../helpers/upstream.ts';
 import { newPage, openShadowRoots } from './chromium.ts';
 
-/** A response for the status: its JSON with 200, or another response or fault. */
+/** A response for the status: JSON with 200, or another response or fault. */
 export type Answer =
   | Fault
   | { readonly status: string; readonly disrupted?: readonly string[]; readonly maintenance?: readonly string[] };
 
-/** A page that embeds the widget the usual way, with attributes. */
+/** Renders a page that embeds the widget with attributes. */
 export function embed(attributes = ''): string {
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Site</title><h1>Site</h1>
     <p><button id="own">Own button</button> Text of the site.</p>
     <script src="{api}/v1/service-status.js" ${attributes}></script></html>`;
 }
 
-/** The fixture of one test: a site, the API on another origin whose widget it embeds, and a page in a real browser. */
+/** Fixture of a test: a site, the API on another origin with the widget, and a page in a browser. */
 type Stage = Awaited<ReturnType<typeof createStage>>;
 
 interface Opening {
-  /** The Content-Security-Policy of the page, in which `{api}` becomes the origin of the API too. */
+  /** Content-Security-Policy of the page; `{api}` becomes the origin of the API. */
   readonly policy?: string;
-  /** How many requests for the status are answered before the page counts as open. */
+  /** Number of status requests to answer before the page counts as open. */
   readonly times?: number;
 }
 
-/** Options of the context of the page, and a script that runs before its own ones. */
+/** Options of the page's context, and a script to run before the page's scripts. */
 type StageOptions = BrowserContextOptions & { readonly script?: string | (() => void) };
 
-/** A stage whose page is open, with the first responses of the API and of the site's own copy of the status. */
+/** A stage with an open page, and the first responses of the API and of the site's copy of the status. */
 export async function openStage(
   browser: Browser,
   html: string,
@@ -44,10 +44,10 @@ export async function openStage(
   return stage;
 }
 
-/** What the clock of a page says when it opens. */
+/** Initial time of the page's clock. */
 export const pageTime = Date.UTC(2026, 10, 20);
 
-/** Counts the requests of a page whose answers its scripts have not seen. Each ends in a task after that of the answer. */
+/** Counts requests whose responses the page's scripts have not seen. Each ends in a task after that of the response. */
 function countFetches(): void {
   const counted = Object.assign(window, { fetching: 0 });
   const [fetch, setTimeout] = [window.fetch.bind(window), window.setTimeout.bind(window)];
@@ -76,7 +76,7 @@ function toFault(answer: Answer): Fault {
   return { ...rest, headers: { ...headers, ...cors } };
 }
 
-/** Starts both servers and opens a page until the test ends. The clock of the page stands, and is advanced. */
+/** Starts both servers and opens a page until the test ends. The page's clock advances only on command. */
 export async function createStage(browser: Browser, { script, ...options }: StageOptions = {}) {
   const { script: body } = await compileStatusWidget();
   let answer: Answer = { status: 'up' };
@@ -99,7 +99,7 @@ export async function createStage(browser: Browser, { script, ...options }: Stag
   page.on('pageerror', ({ message }) => errors.push(message));
   onTestFinished(() => expect(errors).toEqual([]));
   await page.addInitScript(openShadowRoots);
-  // At 0.5, the jitter of ±15 % is zero, so that every delay is exactly the interval.
+  // At 0.5, the jitter of ±15 % is zero, so every delay is exactly the interval.
   await page.addInitScript('Math.random = () => 0.5');
   await page.addInitScript(countFetches);
   if (script) await page.addInitScript(script);
@@ -108,7 +108,7 @@ export async function createStage(browser: Browser, { script, ...options }: Stag
 
   const settle = async (expected: number): Promise<void> => {
     await expect.poll(requestCount).toBeGreaterThanOrEqual(expected);
-    // An open request would look like a hanging API when the clock is advanced again.
+    // When the clock advances again, an open request would look like a hanging API.
     if (answer !== 'hang') await expect.poll(() => page.evaluate('fetching')).toBe(0);
   };
   const setAnswer = (next: Answer): void => {
@@ -125,15 +125,17 @@ export async function createStage(browser: Browser, { script, ...options }: Stag
     page,
     site,
     api,
-    /** How many requests for the status the API received. */
+    /** Number of status requests that the API received. */
     requestCount,
     /** Sets the next responses of the API. */
     answer: setAnswer,
-    /** Sets the next responses of the site's own copy of the status. */
+    /** Sets the next responses of the site's copy of the status. */
     answerFallback: (next: Answer) => site.fail(toFault(next), ({ path }) => path === '/status.json'),
     /** Sets the page of the site without opening it. */
     publish: (next: string) => (html = next),
-    /** Opens a page of the site and waits for the first responses. `{api}` in the HTML becomes the origin of the API. */
+    /**
+     * Opens a page of the site and waits for the first responses. `{api}` in the HTML becomes the origin of the API.
+     */
     async open(next: string, { policy: added = '', times = 1 }: Opening = {}) {
       [html, policy] = [next, added];
       const expected = requestCount() + times;
@@ -141,7 +143,7 @@ export async function createStage(browser: Browser, { script, ...options }: Stag
       await page.clock.runFor(1);
       await settle(expected);
     },
-    /** Advances the clock of the page, and waits until the API has answered `times` more requests. */
+    /** Advances the page's clock, and waits until the API has answered `times` more requests. */
     advance,
     /** Advances the clock by the usual interval; the next poll gets this response. */
     async poll(next: Answer): Promise<void> {
@@ -155,7 +157,7 @@ export async function createStage(browser: Browser, { script, ...options }: Stag
         const shown = box.querySelector('[role=status]') as HTMLElement;
         return { text: shown.innerText.replace(/\s+/g, ' ').trim(), box: { x, y, width, height } };
       }),
-    /** Runs a function on an element of the widget, and returns its result through JSON. */
+    /** Runs a function on an element of the widget; the result is passed as JSON. */
     inside: <Result>(selector: string, run: (element: HTMLElement) => Result) =>
       page.locator(`service-status ${selector}`).evaluate(run),
   };

@@ -7,13 +7,13 @@ import type { TestApp } from '../../helpers/app.ts';
 import { buildProject, createProject } from '../../helpers/project.ts';
 import { describeChromium, newPage, servePage } from './chromium.ts';
 
-/** The length of a recorded video, with one frame a second. */
+/** Length of a recorded video, with one frame a second. */
 const videoSeconds = 30;
 
-/** Recorded videos; encoding takes seconds. */
+/** Record each video once: encoding takes seconds. */
 const videos: Record<string, Buffer> = {};
 
-/** Serves a recorded video at /media/clip.TYPE, which scripts of other sites cannot read. */
+/** Serves a recorded video at /media/clip.TYPE, without CORS. */
 async function serveVideo(page: Page, type: 'mp4' | 'webm'): Promise<TestApp> {
   const root = createProject({ [`content/media/clip.${type}`]: (videos[type] ??= await recordVideo(page, type)) });
   await buildProject(root);
@@ -21,8 +21,8 @@ async function serveVideo(page: Page, type: 'mp4' | 'webm'): Promise<TestApp> {
 }
 
 /**
- * Records a video of noise of about 7 MB, which a browser does not load at once. Encoding needs a secure context, so the
- * page is on a loopback address.
+ * Records a video of noise, about 7 MB, too large for a browser to load at once. The browser encodes it, in a local
+ * page: encoding needs a secure context.
  */
 async function recordVideo(page: Page, type: 'mp4' | 'webm'): Promise<Buffer> {
   await page.goto(await servePage('<!doctype html><title>Recorder</title>'));
@@ -46,7 +46,7 @@ async function recordNoise({ type, seconds }: { type: 'mp4' | 'webm'; seconds: n
   await output.start();
   for (let second = 0; second < seconds; second += 1) {
     const image = context.createImageData(width, height);
-    // The maximum length per call.
+    // Maximum length of one call.
     for (let at = 0; at < image.data.length; at += 65_536) crypto.getRandomValues(image.data.subarray(at, at + 65_536));
     context.putImageData(image, 0, 0);
     await source.add(second, 1, { keyFrame: true });
@@ -55,7 +55,7 @@ async function recordNoise({ type, seconds }: { type: 'mp4' | 'webm'; seconds: n
   return new Uint8Array(target.buffer!).toBase64();
 }
 
-/** Plays the video of a page, seeks to near its end, and plays on from there. */
+/** Plays a page's video, seeks to near the end, and continues from there. */
 function playAndSeek(page: Page, to: number) {
   return page.evaluate(async (end) => {
     const video = document.querySelector('video')!;
@@ -95,7 +95,7 @@ describeChromium((browser) => {
       if (response.url().includes('/media/')) answers.push({ status: response.status(), start: Number(start) });
     });
     const url = `${app.url}/media/clip.${type}`;
-    // Slow enough that the browser has not loaded the seek target yet.
+    // Slow enough that the browser has not loaded the target of the seek.
     const session = await page.context().newCDPSession(page);
     const slow = { offline: false, latency: 0, downloadThroughput: 300_000, uploadThroughput: -1 };
     await session.send('Network.emulateNetworkConditions', slow);

@@ -1,5 +1,5 @@
-// Takes the picture of the example site in the README, docs/example-site.webp. It needs the API (`npm start`), the site
-// (`node examples/site/serve.ts`), and for its letters the Debian package fonts-inter. Run: node test/slow/browser/picture.ts
+// Takes the picture of the example site in the README, docs/example-site.webp. Needs the API (`npm start`), the site
+// (`node examples/site/serve.ts`), and the Debian package fonts-inter. Run: node test/slow/browser/picture.ts
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -7,7 +7,7 @@ import { chromium } from 'playwright-core';
 const site = process.env.SITE ?? 'http://localhost:8080';
 const file = resolve(import.meta.dirname, '../../../docs/example-site.webp');
 
-/** The shots, with their place in the picture. */
+/** Shots with their position in the picture. */
 const shots = [
   { path: '/', colorScheme: 'dark', width: 1200, height: 860, place: 'left: 20px; top: 20px; width: 800px' },
   { path: '/plans', colorScheme: 'dark', width: 390, height: 780, place: 'left: 970px; top: 20px; width: 230px' },
@@ -29,7 +29,7 @@ await page.setContent(`<!doctype html><style>
 </style>${images.join('')}`);
 await page.waitForFunction(() => [...document.images].every((image) => image.complete));
 const session = await page.context().newCDPSession(page);
-// Transparent: the README is light or dark.
+// Transparent, because the README may be light or dark.
 await session.send('Emulation.setDefaultBackgroundColorOverride', { color: { r: 0, g: 0, b: 0, a: 0 } });
 const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 82 });
 writeFileSync(file, Buffer.from(data, 'base64'));

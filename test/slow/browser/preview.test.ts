@@ -13,7 +13,7 @@ const paragraphs = 'A paragraph to scroll past.\n\n'.repeat(60);
 const everything = (end: string): string => `## Code
 
 \`\`\`bash
-# This line is wider than the screen of a phone.
+# This line is wider than a phone's screen.
 for server in web db cache queue; do systemctl restart "$server" --now || echo "failed: $?"; done
 \`\`\`
 
@@ -51,11 +51,11 @@ describeChromium((browser) => {
   const open = (address: string, options: BrowserContextOptions = {}): Promise<Page> =>
     openPage(browser(), address, options);
 
-  test('a page of another origin cannot read the preview', async () => {
+  test('a page of another origin cannot read from dev', async () => {
     const { url } = await startPreview();
     const site = await servePage('Hi');
     const read = async (host: string): Promise<string[]> => {
-      // The host name of the page resolves to this machine.
+      // The page's host name resolves to this machine.
       const page = await openPage(browser(), site.replace('127.0.0.1', host), {
         origins: [url],
         expected: /CORS|ERR_FAILED|404/,
@@ -76,10 +76,10 @@ describeChromium((browser) => {
   });
 
   describe('the pages', () => {
-    test('are accessible in light, in dark and on a phone, including the overlay', async () => {
+    test('are accessible in light and dark and on a phone, including the overlay of problems', async () => {
       const { root, url } = await startPreview();
       for (const [screen, options] of screens) {
-        // axe runs as a script of the page.
+        // axe runs as a script in the page.
         const list = await open(`${url}/preview`, { ...options, bypassCSP: true });
         const page = await open(`${url}/preview/blog/news/first`, { ...options, bypassCSP: true });
         writeFiles(root, { 'content/blog/news/second.md': article({ titel: 'Typo' }, 'Text.\n') });
@@ -91,7 +91,7 @@ describeChromium((browser) => {
       }
     });
 
-    test('list all articles with their state, and filter them while typing', async () => {
+    test('list all articles with their marks, and filter the list while typing', async () => {
       const { url } = await startPreview(
         {
           'content/blog/news/second.md': article({ title: 'Later', date: '2100-01-02' }, 'Text.\n'),
@@ -124,7 +124,7 @@ describeChromium((browser) => {
       expect(await rows()).toHaveLength(2);
     });
 
-    test('show the html of the API, cover, outline, front matter, and links to and from an article', async () => {
+    test("show the API's html, the cover, the outline, the front matter, and outgoing and incoming links", async () => {
       const { url } = await startPreview({
         'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'After [the news](/blog/news/first#details).\n'),
       });
@@ -136,7 +136,7 @@ describeChromium((browser) => {
         element.innerHTML = html;
         return element.innerHTML;
       }, answer.html);
-      // Pictures have a different address in the preview.
+      // Pictures have a separate URL in the preview.
       expect(shown.trim().replaceAll(/\/preview(\/media\/[^"?]+)\?[\d.]+/g, '$1')).toBe(parsed.trim());
       expect(await page.locator('.cover').getAttribute('src')).toMatch(/^\/preview\/media\/covers\/cover\.svg\?/);
       expect(await page.locator('.facts').innerText()).toBe('News · 2026-01-01 · Marit · 2 min read');
@@ -184,7 +184,7 @@ describeChromium((browser) => {
       await expect.poll(width).toBe(40);
     });
 
-    test('a problem covers the page with location, hint and line until fixed', async () => {
+    test('a problem covers the page with its position, hint and line, until it is fixed', async () => {
       const { root, url, printed } = await startPreview({ 'content/blog/news/second.md': article({}, 'Text.\n') });
       const page = await open(`${url}/preview/knowledgebase/vps/ssh`);
       const title = 'Auftragsverarbeitungsvertragsbestandteilsverzeichnis';
@@ -204,11 +204,11 @@ describeChromium((browser) => {
       expect(await small.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
       await page.keyboard.press('Escape');
       expect(await overlay.isVisible()).toBe(false);
-      // After another save with the same problem, the overlay stays hidden; the terminal repeats the problem.
+      // Saving again with the same problem does not reopen the overlay, but prints the problem again.
       writeFiles(root, { 'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'Other text.\n') });
       await expect.poll(printed).toMatch(/ssh\.md; not built, still content\/blog\/news\/first\.md:9:5 /);
       expect(await overlay.isVisible()).toBe(false);
-      // A new problem shows the overlay again.
+      // A different problem reopens the overlay.
       writeFiles(root, { [first]: broken.replace('secnd', 'thrd') });
       await overlay.getByText('/blog/news/thrd', { exact: false }).first().waitFor();
       writeFiles(root, { [first]: article({}, 'See [the rest](/blog/news/second).\n') });
@@ -246,7 +246,7 @@ describe('drafts and scheduled articles', () => {
     expect(existsSync(join(current, 'article/news/draft.json'))).toBe(false);
   });
 
-  test('can be left out or previewed for another day', async () => {
+  test('can be hidden, or previewed as of another day', async () => {
     const { read } = await startPreview(files, '--no-drafts', '--now', '2100-01-02');
     expect(read('public/v1/blog/list.json')).toContain('Later');
     expect(read('public/v1/blog/list.json')).not.toContain('A draft');

@@ -21,7 +21,7 @@ import {
   watchShifts,
 } from './chromium.ts';
 
-// Each opens several pages in a real browser.
+// Each test opens several pages in a browser.
 
 const guide = '/knowledgebase/vps/backups-and-snapshots';
 const post = '/blog/company-news/rotterdam-location';
@@ -34,7 +34,7 @@ const articles = [
 type IndexItem = z.infer<typeof BlogIndexItem>;
 
 describeChromium((browser) => {
-  /** Opens a page of the site, whose requests may fail with some statuses. */
+  /** Opens a page of the site; its requests may fail with these statuses. */
   const open = async (
     { url, app }: ExampleSite,
     path: string,
@@ -57,13 +57,13 @@ describeChromium((browser) => {
       const paths = [...lists, post, guide];
       for (const path of paths) {
         const page = await open(site, path, { ...options, failures: [404], bypassCSP: true });
-        // The corner of a table in Markdown is always a header cell.
+        // The corner of a Markdown table is always a header cell.
         expect(await findBarriers(page, ['empty-table-header']), path).toEqual([]);
         await page.context().close();
       }
     });
 
-    test('show the plans, the articles and the TLDs that the API has', async () => {
+    test("show the API's plans, articles and TLDs", async () => {
       const site = await startExampleSite();
       const posts = (await read<KnowledgeBaseSummary[]>(site, '/v1/blog/list')).map(({ title }) => title);
       const guides = await read<KnowledgeBaseSummary[]>(site, '/v1/kb/list');
@@ -95,7 +95,7 @@ describeChromium((browser) => {
       expect(await domains.getByRole('row', { name: /^\.de / }).innerText()).toMatch(/€5\.99\s+€6\.99\s+free/);
     });
 
-    test('start with a link to the content, and the whole card is a link', async () => {
+    test('start with a link to the content, and have cards that are links', async () => {
       const site = await startExampleSite();
       const page = await open(site, '/blog');
       await page.keyboard.press('Tab');
@@ -110,7 +110,7 @@ describeChromium((browser) => {
       await page.waitForURL(site.url + first!.path);
     });
 
-    test('do not move when the answers of a slow API come', async () => {
+    test('do not shift when responses of a slow API arrive', async () => {
       const site = await startExampleSite();
       for (const [name, options] of screens.filter(([scheme]) => scheme !== 'dark')) {
         for (const path of ['/status', post, guide]) {
@@ -126,7 +126,7 @@ describeChromium((browser) => {
       }
     });
 
-    test('are not wider than a screen of 320 px, with long words too', async () => {
+    test('fit a screen of 320 px, even with long words', async () => {
       const site = await startExampleSite();
       const viewport = { width: 320, height: 640 };
       for (const path of ['/', '/knowledgebase', '/plans', '/domains', '/status', post]) {
@@ -143,12 +143,12 @@ describeChromium((browser) => {
       }
     });
 
-    test('are shown while the API hangs, and offer another try after 8 s', async () => {
+    test('are shown while the API hangs, and offer a retry after 8 s', async () => {
       const silent = await serve(() => {});
       const url = await serveExampleSite(silent);
       for (const path of ['/plans', '/knowledgebase/vps/first-steps']) {
         const page = await newPage(browser());
-        // Neither event would come if the page waited for the API.
+        // Neither event would fire if the page waited for the API.
         await page.goto(url + path, { waitUntil: 'domcontentloaded' });
         await page.getByText('Loading…').waitFor();
         const painted = () => page.evaluate(() => performance.getEntriesByName('first-contentful-paint').length);
@@ -159,10 +159,10 @@ describeChromium((browser) => {
       }
     });
 
-    test('say so when the API cannot be reached, and try again', async () => {
+    test('report an unreachable API, and retry', async () => {
       const site = await startExampleSite();
       const page = await open(site, '/status');
-      // The browser reports the request that is cut off.
+      // The browser reports the aborted request.
       page.removeAllListeners('console');
       await page.route('**/v1/plans', (route) => route.abort(), { times: 1 });
       await page.goto(`${site.url}/plans`);
@@ -172,7 +172,7 @@ describeChromium((browser) => {
     });
   });
 
-  test('the lists of articles show one category, and how many articles each has', async () => {
+  test('the lists of articles show a single category, and the number of articles per category', async () => {
     const site = await startExampleSite();
     const page = await open(site, '/blog');
     const categories = await read<CategoryItem[]>(site, '/v1/blog/categories');
@@ -192,7 +192,7 @@ describeChromium((browser) => {
     expect(await help.locator('.guides li').allInnerTexts()).toEqual(guides.map(({ title }) => title));
   });
 
-  test('the search of the knowledge base finds guides in spite of a typing error, and can be linked', async () => {
+  test('the search tolerates typing errors, and its results can be linked', async () => {
     const site = await startExampleSite();
     const page = await open(site, '/knowledgebase');
     const first = page.locator('#found li h2').first();
@@ -210,7 +210,7 @@ describeChromium((browser) => {
   });
 
   describe('an article', () => {
-    test.each(articles)('of %s is the html of the API, with its pictures', async (kind, path) => {
+    test.each(articles)("of %s is the API's html, with its pictures", async (kind, path) => {
       const site = await startExampleSite();
       const article = await read<KnowledgeBaseArticle>(site, `/v1/${kind}/article?path=${path}`);
       const page = await open(site, path);
@@ -228,7 +228,7 @@ describeChromium((browser) => {
       }
     });
 
-    test('has the style of the API, an outline, and links to other articles of the site', async () => {
+    test("has the API's style, an outline, and links to other articles", async () => {
       const site = await startExampleSite();
       const page = await open(site, guide);
       const color = (selector: string): Promise<string> =>
@@ -252,11 +252,11 @@ describeChromium((browser) => {
       );
       await page.locator('.markdown-body a[href^="/blog/"]').first().click();
       await page.waitForURL(`${site.url}/blog/company-news/rotterdam-location#what-runs-where`);
-      // A link to a heading scrolls to it, although the article comes later than the page.
+      // A link to a heading scrolls there, although the article loads after the page.
       await expect.poll(() => page.evaluate(() => scrollY)).toBeGreaterThan(200);
     });
 
-    test('shows its tags, the articles around it and related ones', async () => {
+    test('shows its tags, neighbours and related articles', async () => {
       const site = await startExampleSite();
       for (const [kind, path, category] of articles) {
         const index = await read<IndexItem[]>(site, `/v1/${kind}/index?category=${category}`);
@@ -276,41 +276,41 @@ describeChromium((browser) => {
       }
     });
 
-    test('is shown at its present path when a link has a former one', async () => {
+    test('is shown at its current path after a link to a former path', async () => {
       const site = await startExampleSite();
       const [[former, present] = []] = Object.entries(await read<Record<string, string>>(site, '/v1/redirects.json'));
       const page = await open(site, `${former!}#end`);
       expect(page.url()).toBe(`${site.url}${present!}#end`);
     });
 
-    test('is shown at its present path by a server that knows no redirects', async () => {
+    test('is shown at its current path by a server without redirects', async () => {
       const port = String(await findFreePort());
       const url = await serveExampleSite(`http://127.0.0.1:${port}`);
       const former = '/blog/company-news/new-prices-2026';
-      // The API is not running yet. The server keeps for a minute that there are no redirects.
+      // The API is not running yet, so the server caches an empty list of redirects for a minute.
       expect((await fetch(url + former, { redirect: 'manual' })).status).toBe(200);
       const page = await open({ url, ...(await startSampleApi({ PORT: port })) }, former);
       expect(page.url()).toBe(`${url}/blog/company-news/price-changes-april-2026`);
       expect(await page.locator('link[rel=canonical]').getAttribute('href')).toBe(page.url());
     });
 
-    test('that does not exist says so, and is not for search engines', async () => {
+    test('that does not exist shows an error, and is hidden from search engines', async () => {
       const page = await open(await startExampleSite(), '/knowledgebase/vps/none', { failures: [404] });
       expect(await page.locator('h1').innerText()).toBe('Article not found');
       expect(await page.locator('meta[name=robots]').getAttribute('content')).toBe('noindex');
     });
 
-    test('of the knowledge base sends a vote to the editors once, and says when it is limited', async () => {
+    test('of the knowledge base sends a vote to the editors once, and explains the limit', async () => {
       const chat = await createUpstream(() => ({ status: 204 }));
       const site = await startExampleSite({ CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/hook` });
       const page = await open(site, guide);
       await page.getByRole('button', { name: 'Yes' }).click();
       await page.getByText('Thank you. Our editors read every vote.').waitFor();
       expect(await page.getByRole('button', { name: 'Yes' }).count()).toBe(0);
-      // The keyboard goes on after the answer, not at the top of the page.
+      // The focus continues after the answer, not at the top of the page.
       expect(await page.evaluate(() => document.activeElement!.role)).toBe('status');
       expect(chat.seen).toHaveLength(1);
-      // Its punctuation is escaped for the chat.
+      // Punctuation is escaped for the chat.
       expect(chat.seen[0]!.body.replaceAll('\\', '')).toContain(guide);
       const other = await open(site, '/knowledgebase/vps/first-steps', { failures: [429] });
       await other.getByRole('button', { name: 'No' }).click();
@@ -321,7 +321,7 @@ describeChromium((browser) => {
       expect(chat.seen).toHaveLength(1);
     });
 
-    test('of the knowledge base says that a vote was counted when the chat of the editors is down', async () => {
+    test("of the knowledge base confirms a vote even if the editors' chat is down", async () => {
       const chat = await createUpstream(() => ({ status: 500 }));
       const site = await startExampleSite({ CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/hook` });
       const page = await open(site, guide, { failures: [502] });
@@ -332,7 +332,7 @@ describeChromium((browser) => {
   });
 
   describe('the domain search', () => {
-    test('shows the price of a free domain and that another one is taken, and can be linked', async () => {
+    test('shows the price of an available domain, marks a taken domain, and can be linked', async () => {
       const site = await startExampleSite();
       site.registry.taken.add('quiet-harbour.com');
       const page = await open(site, '/');
@@ -357,7 +357,7 @@ describeChromium((browser) => {
       await expect.poll(rows).toHaveLength(3);
     });
 
-    test('says what is wrong with a name, and that a registry does not answer', async () => {
+    test('explains an invalid name, and a registry that does not answer', async () => {
       const site = await startExampleSite();
       site.registry.fail({ status: 500 }, ({ path }) => path.includes('some-name.com'));
       const page = await open(site, '/domains', { failures: [400, 404, 502] });
@@ -374,13 +374,13 @@ describeChromium((browser) => {
       await page.getByText('some-name.com is free.').waitFor();
     });
 
-    test('waits when there were too many searches, and then searches by itself', async () => {
+    test('waits after too many searches, and then searches by itself', async () => {
       const site = await startExampleSite({ DOMAIN_RATELIMIT_BURST: '1', DOMAIN_RATELIMIT_RPS: '1' });
       const page = await open(site, '/domains', { failures: [429] });
       const waits = page.getByText(/Too many requests from your network\. Please wait \d+ seconds?\./);
       await expect
         .poll(async () => {
-          // Three searches at once.
+          // Send three searches at once.
           await page.getByRole('textbox').fill('some-name');
           await page.getByRole('button', { name: 'Search' }).click();
           await page.locator('.results .loading').first().waitFor({ state: 'detached' });
@@ -409,7 +409,7 @@ describeChromium((browser) => {
       await each.reload();
       await expect.poll(() => each.locator('service-status .box').innerText()).toContain('Game panel');
     }
-    // The widget reports a change this way.
+    // The widget dispatches changes like this.
     await page.evaluate(() => document.dispatchEvent(new CustomEvent('statuschange', { detail: { status: 'up' } })));
     await expect.poll(() => page.locator('#status').innerText()).toBe('All services are up');
   });

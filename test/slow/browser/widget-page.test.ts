@@ -27,7 +27,7 @@ describeChromium((browser) => {
     expect(await stage.inside('.box', (box) => getComputedStyle(box).position)).toBe('fixed');
   });
 
-  test('a page with the script twice gets one widget and no global name', async () => {
+  test('a page that includes the script twice gets one widget, and no globals', async () => {
     const stage = await createStage(browser());
     const names = () => stage.page.evaluate(() => [Object.getOwnPropertyNames(window), Object.keys(window)].flat());
     await stage.open('<!doctype html><title>Site</title>', { times: 0 });
@@ -46,7 +46,7 @@ describeChromium((browser) => {
     expect(stage.requestCount()).toBe(2);
   });
 
-  test('the widget shifts no layout, and takes no click outside the toast', async () => {
+  test('the widget causes no layout shift, and intercepts no click outside the toast', async () => {
     const html = `${embed()}${'<p>More text.</p>'.repeat(200)}`;
     const stage = await openStage(browser(), html, { status: 'up' }, { script: watchShifts });
     for (const answer of [web, { ...web, maintenance: ['Games'] }, { status: 'up' }]) {
@@ -81,7 +81,7 @@ describeChromium((browser) => {
     expect(Math.min(width, height)).toBeGreaterThanOrEqual(24);
   });
 
-  test('styles of the page cannot hide or restyle the widget, except by the custom properties', async () => {
+  test("the page's styles cannot hide or restyle the widget, except with the custom properties", async () => {
     const stage = await openStage(
       browser(),
       `<!doctype html><style>service-status, p { display: none !important; position: fixed !important; color: red; font: 40px fantasy; }

@@ -28,7 +28,7 @@ describeChromium((browser) => {
   test.each([
     [0, 8500],
     [1, 11_500],
-  ])('the interval varies by 15 per cent: with the random number %i it is %i ms', async (random, ms) => {
+  ])('the interval varies by 15 %: with the random number %i it is %i ms', async (random, ms) => {
     const script = `Math.random = () => ${random}`;
     const stage = await openStage(browser(), embed(), { status: 'up' }, { script });
     await stage.advance(ms - 1);
@@ -65,7 +65,7 @@ describeChromium((browser) => {
     await expectToast(stage, '');
   });
 
-  test('a request is aborted after 8 s, and repeated', async () => {
+  test('a request is aborted after 8 s, and retried', async () => {
     const stage = await openStage(browser(), embed());
     await stage.poll('hang');
     const failed = stage.page.waitForEvent('requestfailed');
@@ -112,8 +112,8 @@ describeChromium((browser) => {
 
   test('a hidden tab sends no request for 30 s, and polls immediately when visible again', async () => {
     const stage = await createStage(browser());
-    // Pages of Playwright always report as visible, so these tabs are created without it. In the page, a second passes
-    // in 10 ms. The page sends its visibility to the site.
+    // Playwright's pages always report as visible, so create these tabs without Playwright. In the page, a second
+    // passes in 10 ms. The page reports its visibility to the site.
     stage.publish(
       `<!doctype html><script>
         const real = setTimeout;
@@ -127,7 +127,7 @@ describeChromium((browser) => {
     await expect.poll(stage.requestCount).toBeGreaterThan(3);
     const other = await session.send('Target.createTarget', { url: 'about:blank' });
     await expect.poll(visited).toContain('/hidden');
-    // A pending request arrives.
+    // A running request completes.
     await delay(1000);
     const requests = stage.requestCount();
     await delay(3000);

@@ -35,14 +35,14 @@ describeChromium((browser) => {
     },
   );
 
-  test('a page with the line of the docs is ready while the API hangs', async () => {
+  test('a page with the embed line from the docs is ready while the API hangs', async () => {
     const docs = readFileSync(resolve(import.meta.dirname, '../../../docs/status-widget.md'), 'utf8');
     const [line = ''] = /<script src="[^"]*service-status\.js".*<\/script>/.exec(docs) ?? [];
     const page = await newPage(browser());
     await page.route('https://api.example.com/**', () => {});
     const body = `<!doctype html><head><title>Site</title>${line}</head><body><p>Text.</p></body>`;
     await page.route('https://site.example.com/', (route) => route.fulfill({ contentType: 'text/html', body }));
-    // The event waits for a script with `defer` or without attributes.
+    // With `defer`, or without an attribute, the event would wait for the script.
     await page.goto('https://site.example.com/', { waitUntil: 'domcontentloaded' });
     expect(await page.locator('p').innerText()).toBe('Text.');
   });

@@ -16,10 +16,10 @@ const page = readFileSync(join(repository, 'docs/cdn.md'), 'utf8');
 const section = page.slice(page.indexOf('## A release for several machines'));
 const [copying = '', removing = ''] = [...section.matchAll(/```bash\n(.*?)```/gs)].map(([, commands]) => commands!);
 
-/** The lines that say from where to where. */
+/** The lines with source and target. */
 const places = copying.replaceAll(/^ *rsync.*\n/gm, '');
 
-/** Runs commands of the page in a project folder. */
+/** Runs the page's commands in a project folder. */
 function runCommands(commands: string, root: string, target: string) {
   const env = { ...process.env, DIST_DIR: join(root, 'dist'), TARGET: target };
   const local = commands.replace(/^hosting-api/m, `"${process.execPath}" "${repository}/generator/main.js"`);
@@ -28,7 +28,7 @@ function runCommands(commands: string, root: string, target: string) {
 
 const rsync = { name: 'rsync', package: 'rsync', commands: ['rsync'] };
 describeInstalled({ ...rsync, start: () => Promise.resolve(), stop: () => undefined }, () => {
-  test('the commands of the page copy a release that a running server loads as a whole, also after an interruption', async () => {
+  test("the page's commands copy a release, which a running server loads as a whole, also after an interruption", async () => {
     const root = createProject();
     await buildProject(root);
     const target = join(temporaryFolder(), 'dist');
@@ -53,7 +53,7 @@ describeInstalled({ ...rsync, start: () => Promise.resolve(), stop: () => undefi
       }
     })();
 
-    // Broken off before the last file.
+    // Interrupted before the last file.
     const [first = ''] = /^rsync -aH.*(?= &&$)/m.exec(copying) ?? [];
     const brokenOff = first.replace('rsync', "rsync --exclude='manifest.json' --exclude='plans.json'");
     await runCommands(places + brokenOff, root, target);
@@ -66,7 +66,7 @@ describeInstalled({ ...rsync, start: () => Promise.resolve(), stop: () => undefi
     expect(server.stdout()).not.toMatch(/"level":"(?:warn|error)".*release/);
     expect(await server.logged('new release')).toMatchObject({ release: readManifest(root).id });
 
-    // The same bytes and times, and one copy of what did not change.
+    // Same bytes and times; unchanged files are hard links.
     for (const { file } of servedFiles(root)) {
       const [own, copy] = [join(root, 'dist/current', file), join(target, 'current', file)];
       expect(readFileSync(copy).equals(readFileSync(own))).toBe(true);

@@ -7,7 +7,7 @@ import { serveHosting } from '../../server/shared.ts';
 
 // The examples of test/README.md.
 
-test('a dead link is an error with its place, and nothing is published', async () => {
+test('a dead link is an error with its position, and nothing is published', async () => {
   const root = createProject({ 'content/blog/news/second.md': article({}, 'See [this](none.md).\n') });
   const { diagnostics, release } = await buildProject(root);
   expect(diagnostics).toMatchObject([{ file: expect.stringMatching(/second\.md$/), line: 9, column: 5 }]);
@@ -21,7 +21,7 @@ test('a viewer of a console gets the lines of the panel', async () => {
   expect((await client.until('console output')).at(-1)).toEqual(['console output', 'hello']);
 });
 
-test('test/README.md shows them as they stand here', () => {
+test('test/README.md shows these tests unchanged', () => {
   const page = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
   const shown = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text]) => text!);
   const own = readFileSync(join(import.meta.filename), 'utf8');

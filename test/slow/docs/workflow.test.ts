@@ -42,7 +42,7 @@ test.each(globSync(['.github/workflows/*.yml', 'examples/content/*.yml'], { cwd:
   },
 );
 
-test('.ci/run tests each change, and at night with all tests', () => {
+test('.ci/run tests each change, and runs all tests at night', () => {
   const { on, jobs } = read('.github/workflows/test.yml');
   expect(on).toMatchObject({
     pull_request: null,
@@ -86,7 +86,7 @@ describe('of the nightly tests', () => {
     return { cwd, git, commit, choose };
   }
 
-  test('those run that test what a branch, the last commit or an uncommitted file changes', () => {
+  test('the tests affected by a branch, the last commit or an uncommitted file run', () => {
     const { cwd, git, commit, choose } = createRepository();
     expect(choose()).toEqual([a, b]);
     commit('README.md');
@@ -98,7 +98,7 @@ describe('of the nightly tests', () => {
     writeFiles(cwd, { 'server/new.ts': '' });
     expect(choose()).toEqual([a, b]);
     git('clean', '-fdq');
-    // On main itself.
+    // On main.
     git('update-ref', 'refs/remotes/origin/main', 'HEAD');
     expect(choose()).toEqual([]);
     expect(choose('--all')).toEqual([a, b]);
@@ -112,13 +112,13 @@ describe('of the nightly tests', () => {
     ['test/nightly/b/machine.ts', [b]],
     ['test/helpers/project.ts', [a, b]],
     ['package-lock.json', [a, b]],
-  ])('those run that use %s', (file, expected) => {
+  ])('the tests that use %s run', (file, expected) => {
     const { commit, choose } = createRepository();
     commit(file);
     expect(choose()).toEqual(expected);
   });
 
-  test('the table lists all, with paths that exist', () => {
+  test('the table is complete, with existing paths', () => {
     const rows = [
       ...readFileSync(join(root, 'test/README.md'), 'utf8').matchAll(/^\| `(nightly\/\S+)` .*\| ([^|]+) \|$/gm),
     ];
@@ -130,21 +130,21 @@ describe('of the nightly tests', () => {
   });
 });
 
-/** Runs a step in a repository, as a runner does. */
+/** Runs a workflow step in a repository, like a runner. */
 function runStep({ run }: Step, cwd: string, env: Record<string, string> = {}) {
-  // npm runs the Node.js of package.json.
+  // npm uses the Node.js from package.json.
   const PATH = `${dirname(process.execPath)}:${process.env['PATH']}`;
   return runProgram('bash', ['-eo', 'pipefail', '-c', run!], { cwd, env: { ...process.env, PATH, ...env } });
 }
 
-/** Runs the step that builds with the value of the variable LIVE_URL. */
+/** Runs the build step with a value of the variable LIVE_URL. */
 async function runBuild(liveUrl: string) {
   expect(build.env).toEqual({ LIVE_URL: '${{ vars.LIVE_URL }}' });
   const dist = join(temporaryFolder(), 'dist');
   return { ...(await runStep(build, root, { LIVE_URL: liveUrl, DIST_DIR: dist })), dist };
 }
 
-test('the workflow finds no problems in the samples, and fills the file that it caches', async () => {
+test('the workflow finds no problems in the samples, and fills the cached file', async () => {
   const { status, stdout, dist } = await runBuild('');
   expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
   expect(existsSync(join(dist, '.cache/renders.sqlite'))).toBe(true);
@@ -152,7 +152,7 @@ test('the workflow finds no problems in the samples, and fills the file that it 
   expect(cached).toEqual(['dist/.cache/renders.sqlite', 'dist/.cache/renders.sqlite']);
 });
 
-test('the workflow of a repository with content alone annotates its files, as they are in that repository', async () => {
+test('the workflow of a content-only repository annotates files by their path in that repository', async () => {
   const own = read('examples/content/check.yml').jobs['check']!.steps.at(-1)!;
   const broken = { 'content/knowledgebase/vps/broken.md': 'No front matter.\n' };
   const cwd = createProject(broken);
@@ -162,7 +162,7 @@ test('the workflow of a repository with content alone annotates its files, as th
   expect(stdout).toMatch(/^::error file=content\/knowledgebase\/vps\/broken\.md,line=1,col=1::/);
 });
 
-test('the workflow annotates a path that is live and would vanish, and fails', async () => {
+test('the workflow annotates a live path that would disappear, and fails', async () => {
   const lists: Record<string, unknown> = {
     '/v1/blog/list': [{ path: '/blog/company-news/gone', title: 'Gone' }],
     '/v1/kb/list': [],

@@ -13,18 +13,18 @@ import { sharedProject } from '../../server/shared.ts';
 
 const program = resolve(import.meta.dirname, '../../../examples/billing/hook.ts');
 
-/** A running server, and the hooks of its billing system. */
+/** A running server and its billing hooks. */
 async function createHost() {
   const world = await createHostingWorld(temporaryFolder());
-  // Both servers of the stand-in are the same one, which a customer must not share with another.
+  // The stand-in has only one server, so give `theirs` another ref: customers must not share a server.
   const theirs = { server: 'game:theirs', provider: 'panel', ref: randomUUID(), logFile: null, shared: 'no' } as const;
   await world.store.servers.put(theirs);
   const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
-  // The hooks register the servers here.
+  // Here the hooks register the servers.
   for (const server of ['game:mine', 'vps:mine'] as const) await world.store.servers.remove(server);
   const env = environment(world.settings);
   const hook = (...args: string[]) => runProgram(process.execPath, [program, ...args], { env });
-  /** Runs a hook twice, as billing systems do, which must not matter. */
+  /** Runs a hook twice, like a retrying billing system; the second run must change nothing. */
   const twice = async (...args: string[]): Promise<CommandResult[]> => {
     const results = [await hook(...args), await hook(...args)];
     expect(results.map(({ status, stderr }) => (status === 0 ? 0 : stderr))).toEqual([0, 0]);
@@ -34,7 +34,7 @@ async function createHost() {
   return { world, app, hook, twice, create };
 }
 
-test('a service is created, suspended, resumed and terminated, each hook twice', async () => {
+test('each hook (create, suspend, resume, terminate) works and may be repeated', async () => {
   const { world, app, hook, twice, create } = await createHost();
   const [first, again] = (await twice(...create)).map(
     ({ stdout }) => JSON.parse(stdout) as { id: string; key: string | null; created: boolean },
@@ -49,7 +49,7 @@ test('a service is created, suspended, resumed and terminated, each hook twice',
   await twice('suspend', '4711', 'game:mine');
   expect(await statusOf()).toBe(403);
   expect(await Promise.race([stream.ended, sleep(6000, 'open', { ref: false })])).toMatchObject({ code: 4003 });
-  // The hook of an order that is repeated late does not resume the service.
+  // A late repetition of the create hook does not resume the service.
   expect((await hook(...create)).status).toBe(0);
   expect(await statusOf()).toBe(403);
   await twice('resume', '4711', 'game:mine');
@@ -64,7 +64,7 @@ test('a service is created, suspended, resumed and terminated, each hook twice',
   expect(await world.store.apiKeys.find(other.split('_')[1]!)).toMatchObject({ servers: ['game:theirs'] });
   expect(await world.store.servers.find('game:mine')).toBeUndefined();
 
-  // The ID is used again: only the new key opens it.
+  // After the ID is reused, only the new key has access.
   const { stdout } = await hook(...create.with(1, '4712'));
   const { key } = JSON.parse(stdout) as { key: string };
   expect((await askEndpoint({ ...app, key }, 'startGameServer')).status).toBe(200);
@@ -73,7 +73,7 @@ test('a service is created, suspended, resumed and terminated, each hook twice',
   expect(JSON.parse(renewed)).toMatchObject({ created: true });
 });
 
-test('a hook that cannot do its work says why, and changes nothing', async () => {
+test('a failing hook prints the reason and changes nothing', async () => {
   const { world, hook, create } = await createHost();
   const usage = /^usage: hook\.ts create\|suspend\|resume\|terminate SERVICE/;
   for (const [args, message] of [

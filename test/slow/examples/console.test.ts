@@ -11,22 +11,22 @@ import { findActing, withoutColours } from '../../helpers/terminal.ts';
 
 const folder = resolve(import.meta.dirname, '../../../examples/clients');
 
-/** Starts the demo with its game server running. */
+/** Starts the demo with a running game server. */
 async function startRunning(settings: Record<string, string> = {}) {
   const demo = await startDemo(settings);
   await demo.power('start');
   return demo;
 }
 
-/** What the server said in answer to `say`. */
+/** Output of `say` commands. */
 function saidIn(output: string): string[] {
   return [...output.matchAll(/\[Server\] (.+)/g)].map(([, text]) => text!);
 }
 
-/** A client: its program, and the file that this runs. */
+/** A client: its interpreter and its file. */
 type Client = readonly [program: string, file: string];
 
-/** Starts a client with a key in its environment, if it is given. */
+/** Starts a client, optionally with a key in the environment. */
 function start([program, file]: Client, port: number, key: string | undefined, cwd = temporaryFolder()) {
   const env = { PATH: process.env.PATH, API_URL: `http://127.0.0.1:${port}`, ...(key && { HOSTING_API_KEY: key }) };
   const client = startProgram(program, [join(folder, file), 'demo'], { cwd, env });
@@ -42,7 +42,7 @@ function start([program, file]: Client, port: number, key: string | undefined, c
 function testClient(language: () => Client): void {
   const startClient = (port: number, key: string | undefined) => start(language(), port, key);
 
-  test('sends each line of its input once, in order and within the limits, and then ends', async () => {
+  test('sends each input line once, in order and within the limits, and then exits', async () => {
     const { port, key } = await startRunning({ POWER_RATELIMIT_RPS: '4', POWER_RATELIMIT_BURST: '3' });
     const client = startClient(port, key);
     const numbers = Array.from({ length: 12 }, (_, number) => String(number));
@@ -72,7 +72,7 @@ function testClient(language: () => Client): void {
     await client.shows('-- refused (offline): say late');
   });
 
-  test('connects again after a restart of the service, and sends what was typed meanwhile', async () => {
+  test('reconnects after a restart of the service, and sends the input typed meanwhile', async () => {
     const settings = { PORT: String(await findFreePort()), DATA_DIR: temporaryFolder(), SHUTDOWN_GRACE_SECONDS: '5' };
     const { stop, port, key, power } = await startRunning(settings);
     const client = startClient(port, key);
@@ -82,7 +82,7 @@ function testClient(language: () => Client): void {
     await stopped;
     client.type('say afterwards');
     await startDemo(settings);
-    // The game server ended with the service.
+    // The game server stopped with the service.
     await power('start');
     await client.shows('-- connected again');
     client.type('say again');
@@ -93,14 +93,14 @@ function testClient(language: () => Client): void {
   test.for<[string, string | undefined, RegExp]>([
     ['without a key', undefined, /HOSTING_API_KEY/],
     ['with a key that is not valid', 'hk_nonsense', /^-- 401: .*Malformed API key: incomplete or mistyped/m],
-  ])('%s, says so and fails', async ([, key, message]) => {
+  ])('%s, prints the reason and fails', async ([, key, message]) => {
     const { port } = await startDemo();
     const client = startClient(port, key);
     expect(await client.ended()).toBe(1);
     expect(client.output()).toMatch(message);
   });
 
-  test('shows control sequences of a game, and lets none act', async () => {
+  test("shows a game's control sequences as text", async () => {
     const sequences = [
       '\u001B]0;title\u0007',
       '\u001B]52;c;ZWNobw==\u0007',
@@ -137,7 +137,7 @@ describe('console.ts', () => {
   const typescript = [process.execPath, 'console.ts'] as const;
   testClient(() => typescript);
 
-  test('takes the key from the file .key too', async () => {
+  test('also reads the key from the file .key', async () => {
     const { port, key } = await startRunning();
     const cwd = temporaryFolder();
     writeFileSync(join(cwd, '.key'), `Authorization: Bearer ${key}\n`);
@@ -152,7 +152,7 @@ const python = {
   package: 'python3-websockets',
   commands: ['python3'],
   files: ['/usr/lib/python3/dist-packages/websockets/__init__.py'],
-  // Another Python than that of Debian may come first in the PATH.
+  // The first Python in the PATH may not be Debian's.
   folders: '/usr/bin',
   start: (commands: string) => Promise.resolve(join(commands, 'python3')),
 };

@@ -12,7 +12,7 @@ const folder = resolve(import.meta.dirname, '../../../examples/clients');
 const runBash = (args: readonly string[], env: Record<string, string>, cwd = temporaryFolder()) =>
   runProgram('bash', args, { cwd, env: { PATH: process.env.PATH, ...env } });
 
-/** Runs a script with a curl that writes down its arguments. */
+/** Runs a script with a curl wrapper that records its arguments. */
 async function runScript(name: string, args: string[], env: Record<string, string>) {
   const bin = temporaryFolder();
   const curl = (await runBash(['-c', 'command -v curl'], {})).stdout.trim();
@@ -26,7 +26,7 @@ async function runScript(name: string, args: string[], env: Record<string, strin
   return { ...result, arguments: given };
 }
 
-/** An answer of the proxy in place of that of the service, which has the request if it is forwarded; by default, none. */
+/** The proxy's response in place of the service's; the request may still be forwarded. Default: no response. */
 interface Fault {
   readonly isForwarded?: boolean;
   readonly status?: number;
@@ -35,8 +35,8 @@ interface Fault {
 }
 
 /**
- * A proxy in front of a service. The faults of `METHOD path` hit its requests in their order, and the last one all later
- * ones; `undefined` is no fault.
+ * A proxy in front of a service. The faults of `METHOD path` hit its requests in order, and the last fault hits all
+ * later requests; `undefined` means no fault.
  */
 async function startFaultyProxy(service: string, faults: Record<string, (Fault | undefined)[]>) {
   const requests: string[] = [];
@@ -60,14 +60,14 @@ async function startFaultyProxy(service: string, faults: Record<string, (Fault |
   return { url, requests };
 }
 
-/** The actions of the key, oldest first. */
+/** Lists the actions of the key, oldest first. */
 async function readActivity(url: string, key: string): Promise<string[]> {
   const response = await fetch(`${url}/v1/hosting/activity`, { headers: { Authorization: `Bearer ${key}` } });
   const { activity } = (await response.json()) as { activity: { action: string; status: string }[] };
   return activity.map(({ action, status }) => `${action} ${status}`).toReversed();
 }
 
-test('curl.sh makes the first calls, and never shows the key in the arguments of a process', async () => {
+test('curl.sh makes the first calls, and never passes the key as an argument', async () => {
   const { url, key } = await startDemo();
   const result = await runScript('curl.sh', ['demo'], { API_URL: url, HOSTING_API_KEY: key });
   expect(result).toMatchObject({ status: 0 });
@@ -84,7 +84,7 @@ test('curl.sh makes the first calls, and never shows the key in the arguments of
   expect(result.arguments).toMatch(/^Idempotency-Key: \d+-\d+$/m);
 });
 
-test('curl.sh says what is wrong', async () => {
+test('curl.sh reports what is wrong', async () => {
   const { url, key } = await startDemo();
   const run = (server: string, env: Record<string, string>) => runScript('curl.sh', [server], env);
   const noKey = 'Set the environment variable HOSTING_API_KEY to your key, hk_...\n';
@@ -107,7 +107,7 @@ describe('restart.sh', () => {
   const state = 'GET /v1/hosting/game/power/demo';
   const json = (body: object): Fault => ({ status: 200, body: JSON.stringify(body) });
 
-  /** Runs the script through a proxy with faults. */
+  /** Runs the script through a faulty proxy. */
   const run = async (faults: Record<string, (Fault | undefined)[]>, seconds = '60') => {
     const { url, key } = await startDemo({ READ_RATELIMIT_BURST: '1000' });
     const proxy = await startFaultyProxy(url, faults);
@@ -116,7 +116,7 @@ describe('restart.sh', () => {
     return { ...result, count, activity: await readActivity(url, key) };
   };
 
-  test('restarts the server, and waits until it runs', async () => {
+  test('restarts the server and waits until it is running', async () => {
     const starting = json({ state: 'starting' });
     const result = await run({ [state]: [starting, { status: 502 }, { status: 429 }, undefined] });
     expect(result).toMatchObject({ status: 0, activity: ['restart accepted'] });
@@ -136,7 +136,7 @@ describe('restart.sh', () => {
   test.each<[string, Fault]>([
     ['a 502 in place of the answer', { isForwarded: true, status: 502 }],
     ['no answer', { isForwarded: true }],
-  ])('asks for the outcome after %s, and does not send the action twice', async (_, fault) => {
+  ])('looks up the outcome after %s, and does not send the action twice', async (_, fault) => {
     const result = await run({
       [restart]: [fault],
       [outcome]: [{ status: 502 }, json({ status: 'running' }), undefined],
@@ -146,7 +146,7 @@ describe('restart.sh', () => {
     expect(result.count(outcome)).toBe(3);
   });
 
-  test('sends the action again if it has not arrived', async () => {
+  test('resends the action if it never arrived', async () => {
     const result = await run({ [restart]: [{ status: 502 }, undefined] });
     expect(result).toMatchObject({ status: 0, activity: ['restart accepted'] });
     expect(result.count(restart)).toBe(2);
@@ -164,7 +164,7 @@ describe('restart.sh', () => {
     expect(result.count(restart)).toBe(1);
   });
 
-  test('fails at its deadline, and at once if the key is wrong', async () => {
+  test('fails at the deadline, and at once with a wrong key', async () => {
     const late = await run({ [state]: [json({ state: 'starting' })] }, '4');
     expect(late).toMatchObject({ status: 1, activity: ['restart accepted'] });
     expect(late.stderr).toMatch(
@@ -177,7 +177,7 @@ describe('restart.sh', () => {
   });
 });
 
-test('the workflow restarts the server with the script', async () => {
+test('the workflow restarts the server by the script', async () => {
   const { jobs } = parse(readFileSync(join(folder, 'restart.yml'), 'utf8')) as {
     jobs: { restart: { steps: { run?: string; env?: Record<string, string> }[] } };
   };

@@ -8,9 +8,9 @@ import { generateTypes } from '../contract/clients/generate.ts';
 const repository = resolve(import.meta.dirname, '../../..');
 const source = readFileSync(join(repository, 'examples/clients/typed/power.ts'), 'utf8');
 
-/** Writes the client into a folder with the types of the service. */
+/** Writes the client and the service's types into a folder. */
 async function writeClient(url: string, text = source) {
-  // Inside the project, where the types of Node.js are found; TypeScript, the linter and git pass over it.
+  // Inside the project, to find the types of Node.js; ignored by TypeScript, the linter and git.
   const generated = join(repository, 'test/slow/contract/clients/.generated');
   mkdirSync(generated, { recursive: true });
   const folder = mkdtempSync(join(generated, 'power-'));
@@ -26,7 +26,7 @@ async function writeClient(url: string, text = source) {
   return { program: join(folder, 'power.ts'), compile };
 }
 
-test('the typed client compiles with the types of the service, and does actions on the demo server', async () => {
+test("the typed client compiles with the service's types, and controls the demo server", async () => {
   const { url, key } = await startDemo();
   const { program, compile } = await writeClient(url);
   expect(await compile()).toEqual({ status: 0, stdout: '', stderr: '' });
@@ -56,7 +56,7 @@ test.each([
   ['a parameter of another name', '{ server_id: server }', '{ id: server }'],
   ['a field that the answer does not have', '{ message }', '{ text }'],
   ['a state that does not exist', 'state === wanted', "state === 'asleep'"],
-])('the compiler refuses %s', async (_, right, wrong) => {
+])('the compiler rejects %s', async (_, right, wrong) => {
   const { url } = await startDemo();
   expect(source).toContain(right);
   const { compile } = await writeClient(url, source.replace(right, wrong));

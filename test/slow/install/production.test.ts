@@ -21,31 +21,31 @@ import { parseUnit, parseVariables, readUnitFile } from '../../helpers/unit.ts';
 import type { Unit } from '../../helpers/unit.ts';
 import { ask } from '../../server/ask.ts';
 
-/** The project itself. */
+/** The project's root. */
 const repository = resolve(import.meta.dirname, '../../..');
 
 const ignored = readFileSync(join(repository, '.gitignore'), 'utf8').split('\n');
 const left = new Set(['.git', ...ignored.filter((line) => line !== '').map((line) => basename(line))]);
 
-/** The Node.js and npm of the machine, without those that npm puts in front of them. */
+/** The machine's PATH, without folders that npm added in front. */
 const folders = process.env.PATH!.split(delimiter).filter((folder) => !folder.includes('node_modules'));
 
-/** The environment of a login: nothing of the npm that runs the tests. */
+/** A login environment, without variables of the npm that runs the tests. */
 const login = { PATH: folders.join(delimiter), HOME: process.env.HOME ?? tmpdir() };
 
-/** Copies the files of the project, as git has them, into a folder that is removed when the test file is done. */
+/** Copies the project's git files into a folder that is removed after the test file. */
 function checkOut(): string {
   const folder = sharedFolder();
   cpSync(repository, folder, { recursive: true, filter: (file) => !left.has(basename(file)) });
   return folder;
 }
 
-/** Starts a server, and waits until it is ready. */
+/** Starts a server and waits until it is ready. */
 async function startReady(port: number, ...command: Parameters<typeof startProgram>) {
   const server = startProgram(...command);
   const ready = () => ask({ port }, '/ready').then(({ status }) => status, server.output);
   await expect.poll(ready).toBe(200);
-  /** Sends SIGTERM, and expects that it ends in order. */
+  /** Sends SIGTERM and expects a clean shutdown. */
   const stop = async (): Promise<void> => {
     server.child.kill('SIGTERM');
     expect([await server.ended(), server.output()]).toEqual([0, expect.any(String)]);
@@ -57,7 +57,7 @@ const { dependencies } = JSON.parse(readFileSync(join(repository, 'package.json'
   dependencies: Record<string, string>;
 };
 
-/** The settings of the commands and the server: nothing leaves the machine. */
+/** Settings for commands and server that keep all traffic on this machine. */
 const settings = { ...login, PORT: '0', DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off', DATA_DIR: 'data' };
 
 let checkout = '';
@@ -73,8 +73,8 @@ beforeAll(async () => {
   if (status !== 0) throw new Error(`npm ci: ${stderr}`);
 });
 
-describe('without the packages of development', () => {
-  test('the commands of an operator run', async () => {
+describe('without development packages', () => {
+  test("operators' commands run", async () => {
     expect(await npm('build')).toMatchObject({ status: 0, stderr: expect.stringMatching(/^release \w+ in dist: /) });
     writeFileSync(join(checkout, 'providers.yaml'), 'providers: { cloud: { type: hetzner, token: x } }\n');
     expect(await npm('servers', 'add', 'vps:1', '--provider', 'cloud', '--ref', '4711')).toMatchObject({ status: 0 });
@@ -96,7 +96,7 @@ describe('without the packages of development', () => {
     }
   });
 
-  test('the server answers, is found in order by doctor, and ends on a signal', async () => {
+  test('the server answers, passes the doctor, and ends on a signal', async () => {
     const port = await findFreePort();
     const env = { ...settings, PORT: String(port) };
     const server = await startReady(port, 'npm', ['run', '--silent', 'serve'], { cwd: checkout, env });
@@ -108,7 +108,7 @@ describe('without the packages of development', () => {
   test.each(['server/main.js', 'generator/main.js', 'server/commands/main.js'])(
     '%s says which Node.js it needs',
     async (main) => {
-      // The Node.js of the machine may be new: then it says so in its place.
+      // The machine's Node.js may be new enough to run the program.
       const { stdout } = await runProgram('node', ['--version'], { cwd: checkout, env: login });
       const isOld = Number.parseInt(stdout.slice(1), 10) < 24;
       const pretend = 'data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.20.2"})';
@@ -123,17 +123,17 @@ describe('without the packages of development', () => {
   );
 });
 
-/** Two users without rights, as the units have them; of a test that is not run by root, itself. */
+/** Two unprivileged users like those of the units; without root, the current user. */
 const users =
   process.getuid?.() === 0 ? { server: { uid: 64_001, gid: 64_001 }, build: { uid: 64_002, gid: 64_002 } } : {};
 type User = keyof Required<typeof users>;
 
-/** A machine with the folders of the units, which are in a folder of the test. */
+/** A machine with the units' folders below a temporary folder. */
 function createMachine() {
   const root = temporaryFolder();
   chmodSync(root, 0o755);
   chmodSync(checkout, 0o755);
-  /** Replaces the folders of the units. */
+  /** Replaces the units' folders. */
   const place = (text: string): string =>
     text
       .replaceAll(/(?<![\w/.])\/(?:etc|var|run)\/[\w./@-]*/g, (path) => root + path)
@@ -147,7 +147,7 @@ function createMachine() {
   return {
     root,
     place,
-    /** Prepares what systemd prepares, and returns the commands and the environment of a unit. */
+    /** Prepares folders and credentials like systemd, and returns a unit's commands and environment. */
     open(file: string, user: User, instance = '') {
       const name = file.replace('@', `@${instance}`);
       const specifiers = { i: instance, S: '/var/lib', C: '/var/cache', d: `/run/credentials/${name}` };
@@ -168,16 +168,16 @@ function createMachine() {
   };
 }
 
-/** The files of a folder with their times. */
+/** Lists the files of a folder with their times. */
 function listFiles(folder: string): string[] {
   return globSync('{*,node_modules/.cache/**}', { cwd: folder }).map(
     (file) => `${file} ${statSync(join(folder, file)).mtimeMs}`,
   );
 }
 
-describe('by the units of examples/systemd', () => {
+describe('with the units of examples/systemd', () => {
   describePostgres((database) => {
-    test('the build and the server run as other users, and write only to their own folders', async () => {
+    test('the build and the server run as separate users, and write only to their own folders', async () => {
       const machine = createMachine();
       const port = await findFreePort();
       const before = listFiles(checkout);
@@ -202,7 +202,7 @@ describe('by the units of examples/systemd', () => {
   });
 });
 
-/** The instructions of the last stage of the Dockerfile, in order, with their continuation lines. */
+/** Instructions of the Dockerfile's last stage, in order, with continuation lines joined. */
 function readStage(): { name: string; text: string }[] {
   const file = readFileSync(join(repository, 'examples/container/Dockerfile'), 'utf8');
   const lines = file
@@ -213,24 +213,24 @@ function readStage(): { name: string; text: string }[] {
   return stage.filter(Boolean).map((line) => ({ name: line.split(' ')[0]!, text: line.slice(line.indexOf(' ') + 1) }));
 }
 
-/** Makes all of the disk read-only but one folder, and runs a program without rights as the user of the image. */
+/** Makes the disk read-only except for one folder, and runs a program without capabilities as the image's user. */
 const contain = `
 mount --make-rprivate /
 mount --bind "$WRITABLE" "$WRITABLE"
 [ -z "$READ_ONLY" ] || mount -o remount,bind,ro /
 exec setpriv --reuid=10001 --regid=10001 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all "$@"`;
 
-/** Gives a process a disk of its own. */
+/** Gives a process a separate mount namespace. */
 const container = 'unshare';
 
 /** Makes the disk read-only for a process. */
 const freeze = [container, '--mount', 'sh', '-ec', 'mount --make-rprivate / && mount -o remount,bind,ro /'] as const;
 
-test('by the Dockerfile the image starts on a read-only disk, without rights, with compiled code', async (context) => {
+test('the image starts on a read-only disk, without capabilities, with compiled code', async (context) => {
   skipWithout(context, freeze);
   const root = temporaryFolder();
   for (const folder of [root, checkout]) chmodSync(folder, 0o755);
-  // Other tests ran here as root; the image is made without that.
+  // Remove files that other tests left here as root; the image has no such files.
   rmSync(join(checkout, 'node_modules/.cache'), { recursive: true, force: true });
   const place = (text: string): string =>
     text
@@ -275,7 +275,7 @@ test('by the Dockerfile the image starts on a read-only disk, without rights, wi
   expect(compiled()).toEqual(before);
 });
 
-test('what the programs import is a dependency, also where they load it late', () => {
+test('every import of the programs is a dependency, dynamic imports included', () => {
   const sources = globSync(['server/**/*.{ts,js}', 'generator/**/*.{ts,js}', 'examples/{billing,clients}/*.ts'], {
     cwd: repository,
   });

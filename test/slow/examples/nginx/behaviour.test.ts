@@ -20,18 +20,18 @@ import { describeEndpoint, endpointNames, limitedNames, requestOf } from '../../
 const trusted = { TRUSTED_PROXIES: '127.0.0.1' };
 const first = '/v1/blog/article?path=/blog/news/first';
 
-/** The files of a cache of nginx. */
+/** Lists the files of nginx's cache. */
 function cacheFiles(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** The header of a cached answer: its version, and when it stops being fresh, being used during an update, and on errors. */
+/** Header of a cached response: version, and the ends of fresh, stale-while-revalidate and stale-if-error. */
 const version = 5n;
 const times = [8, 16, 24];
 
-/** Makes all answers of a cache older, as if this time had passed. Throws if nginx writes its cache in another way. */
+/** Ages all responses in a cache by this time. Throws if nginx changed its cache format. */
 function ageCache(folder: string, seconds: number): void {
   for (const file of cacheFiles(folder)) {
     const bytes = readFileSync(file);
@@ -45,7 +45,7 @@ function ageCache(folder: string, seconds: number): void {
 }
 
 describeNginx((run) => {
-  /** A server behind a copy of an example. */
+  /** Starts a server behind a copy of an example. */
   const start = async (places: Partial<Places> = {}, settings: Record<string, string> = {}) => {
     const app = await serveShared({ ...trusted, ...settings });
     const nginx = await runExample(run(), { instances: [app.port], ...places });
@@ -55,7 +55,7 @@ describeNginx((run) => {
   const requestsTo = (app: SharedApp, target: string) =>
     app.log().filter(({ msg, url }) => msg === 'request' && url === target);
 
-  test('has no fault that the doctor finds', async () => {
+  test('has no faults according to the doctor', async () => {
     const port = await findFreePort();
     const url = `http://localhost:${port}`;
     const limits = { RATELIMIT_RPS: '5', RATELIMIT_BURST: '500' };
@@ -65,7 +65,7 @@ describeNginx((run) => {
     expect(findings.filter(({ state }) => state === 'skipped').map(({ check }) => check)).toEqual(['TLS']);
   });
 
-  test('passes on a console stream', async () => {
+  test('proxies a console stream', async () => {
     const port = await findFreePort();
     const { proxied } = await start({ port }, { PUBLIC_URL: `http://127.0.0.1:${port}` });
     const client = await openStream(proxied);
@@ -75,7 +75,7 @@ describeNginx((run) => {
     expect((await client.until('command accepted')).at(-1)).toEqual(['command accepted', 'one']);
   });
 
-  test('replaces a forged X-Forwarded-For, and passes on the id of the request', async () => {
+  test('replaces a forged X-Forwarded-For, and forwards the request id', async () => {
     const { app, proxied } = await start();
     const headers = { 'X-Forwarded-For': '203.0.113.9', 'X-Request-Id': 'order-4711' };
     const answer = await ask(proxied, '/v1/info', { headers, from: '127.0.0.77' });
@@ -84,7 +84,7 @@ describeNginx((run) => {
     expect(requestsTo(app, '/v1/info')[0]).toMatchObject({ ip: '127.0.0.77', id: 'order-4711' });
   });
 
-  test('limits a client over all instances, in the words of the server', async () => {
+  test("limits a client across all instances, with the server's message", async () => {
     const limit = { rate: '1r/m', burst: 3 };
     const instances = [await serveShared(trusted), await serveShared(trusted)];
     const { proxied } = await start({ limit, instances: instances.map(({ port }) => port) });
@@ -111,14 +111,14 @@ describeNginx((run) => {
         expect(other.headers[header]).toBe(own.headers[header]);
       }
     }
-    // Another client, and what has no limit.
+    // Another client, and paths without a limit.
     expect((await ask(proxied, '/v1/info', { from: '127.0.0.9' })).status).toBe(200);
     for (const target of ['/health', '/ready', '/media/kb/map.svg', '/docs']) {
       expect((await ask(proxied, target)).status).toBe(200);
     }
   });
 
-  test('knows clients apart behind a CDN, IPv6 ones by their network', async () => {
+  test('tells clients apart behind a CDN, IPv6 clients by their network', async () => {
     const { proxied } = await start({ cdn: true, limit: { rate: '1r/m', burst: 1 } });
     const send = async (address: string) =>
       (await ask(proxied, '/v1/info', { headers: { 'X-Forwarded-For': `203.0.113.1, ${address}` } })).status;
@@ -128,7 +128,7 @@ describeNginx((run) => {
     expect([await send('198.51.100.1'), await send('198.51.100.2')]).toEqual([429, 200]);
   });
 
-  test('answers the status from the snapshot while all instances are down, and says so elsewhere', async () => {
+  test('answers the status from the snapshot while all instances are down, and other requests with 502', async () => {
     const statusFile = join(temporaryFolder(), 'status.json');
     const { app, proxied, cache } = await start({ statusFile }, { STATUS_FILE: statusFile });
     await expect.poll(async () => (await ask(proxied, '/v1/status')).status).toBe(200);
@@ -154,7 +154,7 @@ describeNginx((run) => {
     expect(unknown.headers.get('retry-after')).toBe('10');
     for (const name of endpointNames.filter((one) => !describeEndpoint(one).stored)) {
       const { method, target, headers, body } = requestOf(name, app);
-      // Not ask(), which compares with the description: that knows the service alone.
+      // Not ask(): the OpenAPI document does not describe responses of nginx.
       const answer = await fetch(proxied.url + target, { method, headers, ...(body && { body }) });
       const [style, text] = /^\/v1\/(?:domains|hosting|key)/.test(target)
         ? (['json', renderProblem('json', 'provider_error', 'The service does not answer')] as const)
@@ -170,7 +170,7 @@ describeNginx((run) => {
     }
   });
 
-  test('sends a POST once, and a GET or a POST with an Idempotency-Key to another instance', async () => {
+  test('sends a POST once, and retries a GET or a POST with an Idempotency-Key on another instance', async () => {
     const seen: string[] = [];
     const broken = await serve((request) => {
       seen.push(`${request.method} ${request.url}`);
@@ -209,7 +209,7 @@ describeNginx((run) => {
       .toEqual([`POST ${target}`]);
   });
 
-  test('asks the server once, and never keeps what is for one client', async () => {
+  test('asks the server once, and never caches responses for a single client', async () => {
     const { app, proxied, cache } = await start();
     const accepted = ['gzip, deflate, br, zstd', 'br, gzip', 'gzip', 'deflate, gzip', '', 'identity'];
     for (const encoding of accepted) {
@@ -236,7 +236,7 @@ describeNginx((run) => {
     expect(cacheFiles(cache)).toHaveLength(kept);
   });
 
-  test('keeps origins apart', async () => {
+  test('caches a response per origin', async () => {
     const settings = { CORS_ORIGINS: 'https://one.example,https://two.example' };
     const { proxied } = await start({}, settings);
     const origins = ['https://one.example', 'https://two.example', 'https://other.example', undefined];
@@ -247,14 +247,14 @@ describeNginx((run) => {
         expect({ round, allowed: headers['access-control-allow-origin'] }).toEqual({ round, allowed });
       }
     }
-    // nginx has the first of them in the key, so the server must decide by it.
+    // The cache key has the first header, so the server must use that header too.
     for (const _ of [1, 2]) {
       const { headers } = await ask(proxied, '/v1/plans', { headers: { Origin: origins.slice(0, 2) as never } });
       expect(headers['access-control-allow-origin']).toBe('https://one.example');
     }
   });
 
-  test('answers what it has while all instances are down, however old it is', async () => {
+  test('serves cached responses of any age while all instances are down', async () => {
     const { app, proxied, cache } = await start();
     const names = endpointNames.filter((name) => describeEndpoint(name).stored === 'file');
     const targets = names.map((name) => requestOf(name, app).target);
@@ -275,7 +275,7 @@ describeNginx((run) => {
     expect((await askEndpoint(proxied, 'getMedia', { headers: { Range: 'bytes=0-3' } })).status).toBe(206);
   });
 
-  test('shows a new release as fast as Cache-Control says, or at once after the cache is emptied', async () => {
+  test('shows a new release within the time of Cache-Control, or at once after a purge', async () => {
     const root = await copyProject();
     const { app, proxied, cache } = await start({}, { DIST_DIR: join(root, 'dist') });
     const publish = async (title: string): Promise<void> => {
@@ -288,11 +288,11 @@ describeNginx((run) => {
     expect(await seen()).toBe('First');
     await publish('Second');
     expect(await seen()).toBe('First');
-    // After a minute, one visitor gets the old one while it is read.
+    // After a minute, one visitor gets the old response while nginx fetches the new response.
     ageCache(cache, 61);
     expect(await seen()).toBe('First');
     await expect.poll(seen).toBe('Second');
-    // After eleven minutes, no visitor does.
+    // After eleven minutes, nobody gets the old response.
     await publish('Third');
     ageCache(cache, 661);
     expect(await seen()).toBe('Third');

@@ -18,9 +18,9 @@ import { endpointNames, requestOf } from '../../../server/targets.ts';
 import { describeNginx, runExample } from '../../../helpers/nginx.ts';
 import type { OnEnd } from '../../../helpers/upstream.ts';
 
-// The tables of requests of test/http/targets are sent to a server, and to another one through nginx.
+// Sends the requests of test/http/targets to a server, and through nginx to another server.
 
-/** Media that are longer than a line, for parts of them. */
+/** Media longer than a line, for ranges. */
 const media = {
   'content/media/kb/film.webm': Buffer.concat([Buffer.from('\x1aE\xdf\xa3webm', 'latin1'), Buffer.alloc(992, 'film')]),
   'content/media/kb/paper.pdf': Buffer.alloc(500, '%PDF-1.7\n'),
@@ -28,7 +28,7 @@ const media = {
 
 const film = 'GET /media/kb/film.webm';
 
-/** Rows about files, encodings and parts, which nginx may answer by itself. */
+/** Rows about files, encodings and ranges, which nginx may answer itself. */
 const fileRows: Readonly<Record<string, readonly Line[]>> = {
   'a file': [
     film,
@@ -140,7 +140,7 @@ const fileRows: Readonly<Record<string, readonly Line[]>> = {
   ],
 };
 
-/** Rows that nginx answers otherwise, with its status; each with the reason. */
+/** Rows with a different answer from nginx: its status and the reason. */
 const unavoidable: Readonly<Record<string, readonly [status: number, why: string]>> = {
   'GET /%zz': [400, 'nginx decodes the path to find its location'],
   'GET /v1/%zz': [400, 'as above'],
@@ -169,7 +169,7 @@ const unavoidable: Readonly<Record<string, readonly [status: number, why: string
   'bare line feeds': [200, 'nginx takes them, and sends CRLF to the server'],
 };
 
-/** An answer as text, without what belongs to the connection. */
+/** Renders a response as text, without connection headers. */
 function toComparable(recorded: Recorded, isVolatile: boolean): string {
   const lines = toRecord(recorded, isVolatile).split('\n').slice(0, -1);
   return lines
@@ -210,7 +210,7 @@ describeNginx((run) => {
     else ErrorResponse.parse(JSON.parse(text));
   };
 
-  /** Compares the answers of both; returns whether nginx gives one of its own. */
+  /** Compares both responses; returns true if nginx answered itself. */
   const expectAnswer = (name: string, one: Recorded, other: Recorded, isVolatile: boolean): boolean => {
     const [expected, given] = [toComparable(one, isVolatile), toComparable(other, isVolatile)];
     const own = unavoidable[name];
@@ -228,7 +228,7 @@ describeNginx((run) => {
       const other = await exchangeRow(proxied, row, exchangeOnce);
       return expectAnswer(String(row), recorded, other.recorded, isOther || isVolatile);
     };
-    // The second answer is from the cache, if it was kept.
+    // The second response is from the cache, if cacheable.
     if (!(await send()) && typeof row === 'string' && /^(?:GET|HEAD) /.test(row)) await send();
   };
 
@@ -240,7 +240,7 @@ describeNginx((run) => {
     const { method, target, headers, body } = requestOf(name, { root, key: '{key}' });
     const lines = Object.entries(headers).map(([header, value]) => ` | ${header}: ${value}`);
     const rest = `${lines.join('')}${body === undefined ? '' : ` | Content-Type: application/json || ${body}`}`;
-    // The key, and the token of a stream, are others each time.
+    // The key and the stream token differ each time.
     const isOther = name === 'getKey' || name === 'openGameConsole';
     await expectSame(`${method} ${target}${rest}`, isOther);
     await expectSame(`${method} ${target}${target.includes('?') ? '&' : '?'}utm_source=mail${rest}`, isOther);

@@ -9,12 +9,12 @@ import { createServable, startProcess } from '../../../server/process.ts';
 import type { ServerProcess } from '../../../server/process.ts';
 
 const connections = 500;
-/** How long a client waits between its requests: 500 clients that do not wait need all CPUs of the machine. */
+/** Pause of a client between requests: without it, 500 clients would use all CPUs. */
 const pauseMs = 250;
 
 const repeatable = { method: 'POST', headers: { 'Content-Type': 'application/json', 'Idempotency-Key': 'restart-1' } };
 
-/** Requests of clients, each with the status of its answer. The number makes some of them new to the cache. */
+/** Requests of clients with the expected status. The number makes some requests miss the cache. */
 const requests: readonly ((count: number) => readonly [target: string, status: number, options?: RequestOptions])[] = [
   () => ['/v1/info', 200],
   () => ['/v1/blog/article?path=/blog/news/first', 200],
@@ -23,7 +23,7 @@ const requests: readonly ((count: number) => readonly [target: string, status: n
   () => ['/v1/hosting/game/power/mine/start', 401, repeatable],
 ];
 
-/** The clients: each sends the next request after the answer, all the time, on one connection. */
+/** Starts clients: each sends requests one after the other on one connection. */
 function startClients(port: number) {
   const lost: string[] = [];
   const times: number[] = [];
@@ -73,7 +73,7 @@ function startClients(port: number) {
 }
 
 describeNginx((run) => {
-  test('while both instances are restarted one after the other, 500 clients lose no request', async () => {
+  test('a rolling restart of both instances loses no request of 500 clients', async () => {
     const { root, settings } = await createServable();
     const limits = { RATELIMIT_RPS: '100000', RATELIMIT_BURST: '100000', LOG_LEVEL: 'warn' };
     const usual = { ...settings, ...limits, TRUSTED_PROXIES: '127.0.0.1', DATA_DIR: join(root, 'data') };
@@ -93,14 +93,14 @@ describeNginx((run) => {
       instances[at]!.child.kill('SIGTERM');
       expect(await instances[at]!.ended()).toBe(0);
       instances[at] = await start(port);
-      // The fail_timeout of nginx: it uses the instance again.
+      // nginx's fail_timeout: then the instance is used again.
       await sleep(2000);
     }
     const during = clients.times.length;
     await expect.poll(() => clients.times.length).toBeGreaterThan(during + 2 * connections);
     await clients.stop();
     expect(clients.lost).toEqual([]);
-    // nginx ends a connection after its first thousand requests, which are over in four minutes.
+    // nginx closes a connection after a thousand requests, which takes four minutes.
     expect(clients.opened()).toBe(connections);
     const sorted = clients.times.toSorted((one, other) => one - other);
     const [p50, p99] = [0.5, 0.99].map((part) => sorted[Math.floor(sorted.length * part)]!.toFixed(1));
