@@ -6,7 +6,7 @@ type Name = (typeof byName)[number]['name'];
 
 /** Settings in the order of an operator's setup; settings without a group come last. */
 const groups: Record<string, readonly Name[]> = {
-  'To be set by each installation': [
+  'Set in each installation': [
     'PUBLIC_URL',
     'SITE_URL',
     'DATABASE_URL',
@@ -15,7 +15,7 @@ const groups: Record<string, readonly Name[]> = {
     'TRUSTED_PROXIES',
     'PROVIDERS_FILE',
   ],
-  'Set by many': [
+  'Common settings': [
     'CONTENT_DIR',
     'CATALOG_DIR',
     'SITE_NAME',
@@ -35,19 +35,19 @@ const groups: Record<string, readonly Name[]> = {
 };
 const grouped = new Set(Object.values(groups).flat());
 const others = byName.map(({ name }) => name).filter((name) => !grouped.has(name));
-const sections = Object.entries({ ...groups, 'All others': others }).map(([title, names]) => ({
+const sections = Object.entries({ ...groups, 'Other settings': others }).map(([title, names]) => ({
   title,
   settings: names.map((name) => byName.find((setting) => setting.name === name)!),
 }));
 
 const head = `# Settings
 
-Settings are environment variables, or lines of a file \`.env\` in the working directory. Each may be given as \`<NAME>_FILE\`
-instead: the path of a file that holds the value. The server checks all settings at its start. If one is wrong, it names every
-problem, never a value, and does not start. A variable whose name only looks like one of these is warned of. A value is one line
-without control characters.
+Settings are environment variables, or lines of a file \`.env\` in the working directory. To read a value from a file, set
+\`<NAME>_FILE\` to the path of the file instead. The server checks all settings at its start. If a setting is invalid, the
+server prints every problem, but never a value, and does not start. A variable with a misspelt setting name causes a warning.
+A value is one line without control characters.
 
-This page and \`.env.example\` are made from \`server/env.ts\` by \`npx vitest run test/docs -u\`.
+This page and \`.env.example\` are generated from \`server/env.ts\` by \`npx vitest run test/docs -u\`.
 `;
 
 test('docs/settings.md lists every setting with its default', async () => {
