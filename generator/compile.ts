@@ -1,5 +1,6 @@
 import type { Manifest } from '#contract/release.ts';
 import { fileOf } from '#contract/endpoints.ts';
+import type { StatusWidget } from '#contract/status.ts';
 import type { Article } from './articles/article.ts';
 import { checkMediaFiles, checkSite, checkUnusedMedia, checkVanished, collectAliases } from './articles/checks.ts';
 import { createArticleCompiler } from './articles/compiler.ts';
@@ -8,6 +9,8 @@ import { blog, groupContent, knowledgeBase } from './articles/content.ts';
 import type { AnyCollection } from './articles/content.ts';
 import { checkSitemap } from './articles/feed.ts';
 import type { SiteUrls } from './articles/feed.ts';
+import { createSearchRenderer, maxTextLength } from './articles/search.ts';
+import type { SearchRenderer } from './articles/search.ts';
 import type { Compression } from './release/compress.ts';
 import type { Online } from './release/online.ts';
 import type { Stage } from './release/publish.ts';
@@ -17,7 +20,7 @@ import type { Diagnostic, Diagnostics, Strictness } from './source/diagnostics.t
 import { displayIn, readSource } from './source/load.ts';
 import type { SourceSet } from './source/load.ts';
 import { readAuthors, readRemoved } from './source/yaml.ts';
-import type { StaticFilesRecord, StaticFilesWriter } from './static-files.ts';
+import { writeStaticFiles } from './static-files.ts';
 
 /** Options of a build. */
 export interface BuildOptions extends Strictness, Pick<ArticlesOptions, 'now' | 'progress'> {
@@ -25,20 +28,20 @@ export interface BuildOptions extends Strictness, Pick<ArticlesOptions, 'now' | 
   readonly catalog: string;
   /** The folder of releases. */
   readonly out: string;
-  /** Whether the release need not survive a power loss, as in a test. */
+  /** Does not flush the release to disk, as in a test. */
   readonly isTemporary?: boolean;
-  /** The output folder or the service to compare with; the current release below `out` if left out. */
+  /** The output folder or the service to compare with; default: the current release below `out`. */
   readonly against?: string | undefined;
   /** Checks everything and writes nothing. */
   readonly checkOnly?: boolean;
   /** The addresses and the name of the service, for the feed, the sitemap and /docs. */
   readonly urls?: SiteUrls | undefined;
-  /** Allows a list that is online to become empty. */
+  /** Allows a list to become empty although it is not empty online. */
   readonly allowEmpty?: boolean;
-  /** Renders every article again. */
+  /** Neither reads nor writes the memo of earlier builds. */
   readonly noCache: boolean;
   readonly compression: Compression;
-  /** The number of render threads; chosen automatically if left out. */
+  /** The number of render threads; default: chosen by the amount of text. */
   readonly threads?: number | undefined;
 }
 
@@ -47,8 +50,8 @@ export interface BuildResult {
   readonly diagnostics: readonly Diagnostic[];
   /** The new release; undefined after errors and for a check. */
   readonly release?: Manifest | undefined;
-  /** What its static files were made from, so that the next build can reuse those with the same input. */
-  readonly staticFiles?: StaticFilesRecord | undefined;
+  /** How a page embeds the status widget of the release. */
+  readonly widget?: StatusWidget | undefined;
   readonly counts: Manifest['counts'];
   readonly drafts: number;
   readonly scheduled: number;
@@ -58,26 +61,31 @@ export interface BuildResult {
 /** Options of {@link compile}. */
 export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'>, Pick<BuildOptions, 'urls' | 'allowEmpty'> {
   readonly sources: SourceSet;
-  /** What is online: its lists must not become empty, and its paths must not vanish. */
+  /** The release online: its lists must not become empty, and its paths must not vanish. */
   readonly online?: Online | undefined;
-  /** Starts the release after all checks; if left out, nothing is written. */
+  /** Creates a stage after all checks; if left out, nothing is written. */
   readonly openStage?: (() => Promise<Stage>) | undefined;
-  readonly writeStaticFiles: StaticFilesWriter;
-  /** The static files of the previous release, if this version of the generator made it. */
-  readonly previousFiles: StaticFilesRecord | undefined;
+  /** The search index contains the texts of articles up to this total length; default: {@link maxTextLength}. */
+  readonly maxSearchTextLength?: number;
+  readonly renderSearch?: SearchRenderer;
 }
 
-/**
- * Compiles and checks the sources, and publishes a release if there are no errors. `hasVanished` says whether paths that are online
- * are missing.
- */
-export async function compile(
-  options: CompileOptions,
-): Promise<BuildResult & { readonly articles: readonly Article[]; readonly hasVanished: boolean }> {
-  const { sources, diagnostics, online, now, urls = {} } = options;
+/** The result of {@link compile}. */
+interface CompileResult {
+  readonly result: BuildResult;
+  /** All articles, published or not. */
+  readonly articles: readonly Article[];
+  /** Paths are missing that are online. */
+  readonly hasVanished: boolean;
+}
+
+/** Compiles and checks the sources, and publishes a release if there are no errors. */
+export async function compile(options: CompileOptions): Promise<CompileResult> {
+  const { sources, diagnostics, online, now, memo, urls = {} } = options;
+  const { renderSearch = createSearchRenderer(), maxSearchTextLength = maxTextLength } = options;
   const content = groupContent(sources.content.files, diagnostics);
   const catalog = readCatalog(sources.catalog, diagnostics);
-  const pictures = checkMediaFiles(content, options.cache, diagnostics);
+  const pictures = await checkMediaFiles(content, memo, diagnostics);
   const compiler = createArticleCompiler({ ...options, pictures });
   const articles = await compiler.compile(content);
   const aliases = collectAliases(articles, diagnostics);
@@ -91,7 +99,7 @@ export async function compile(
       .filter(({ folder, isIncluded }) => folder.collection === collection && isIncluded)
       .toSorted((a, b) => collection.compare(a.metadata.item, b.metadata.item));
   const lists = { blog: listOf(blog), knowledgeBase: listOf(knowledgeBase) };
-  const project = { ...catalog, ...lists, aliases, authors: authors?.value ?? {}, urls };
+  const project = { ...catalog, ...lists, aliases, authors: authors?.value ?? {}, urls, maxSearchTextLength };
   const counts = {
     blogArticles: lists.blog.length,
     knowledgeBaseArticles: lists.knowledgeBase.length,
@@ -127,15 +135,14 @@ export async function compile(
       const file = fileOf('getMedia', { path: path.slice('/media/'.length) });
       if (stage.reuse(file, source.sha256)) continue;
       const bytes = readSource(source, diagnostics);
-      if (bytes) stage.writeMedia(file, bytes);
+      if (bytes) stage.writeUncompressed(file, { bytes, sha256: source.sha256 });
     }
     await compiler.write(articles, stage);
-    const byHash = new Map(articles.map((article) => [article.metadata.encodings?.identity, article]));
-    const readText = (sha256: string) => compiler.readText(byHash.get(sha256)!);
-    const staticFiles = await options.writeStaticFiles(project, stage, readText, options.previousFiles);
-    return diagnostics.failed()
-      ? undefined
-      : { release: await stage.publish(counts, summary.nextChangeAt), staticFiles };
+    if (diagnostics.failed()) return undefined;
+    const readHtml = (file: string): string => (JSON.parse(stage.readText(file)) as { html: string }).html;
+    await writeStaticFiles(project, stage, { memo, renderSearch, readHtml });
+    const widget = JSON.parse(stage.readText(fileOf('statusWidgetIntegrity'))) as StatusWidget;
+    return { release: await stage.publish(counts, summary.nextChangeAt), widget };
   };
   const stage = diagnostics.failed() ? undefined : await options.openStage?.();
   let written: Awaited<ReturnType<typeof write>>;
@@ -144,16 +151,17 @@ export async function compile(
   } finally {
     if (!written) await stage?.discard();
   }
-  return { articles, hasVanished: vanished.length > 0, ...summary, ...written, diagnostics: diagnostics.list() };
+  const result = { ...summary, ...written, diagnostics: diagnostics.list() };
+  return { result, articles, hasVanished: vanished.length > 0 };
 }
 
-/** Whether every article is in its place and could be read: else its path and the media that it uses are unknown. */
+/** Checks that every article is in its place and readable: otherwise its path and its media are unknown. */
 function hasEveryArticle(articles: readonly Article[], { content: { files } }: SourceSet): boolean {
   const written = files.filter(({ path }) => /\.md$/i.test(path) && path !== 'README.md');
   return written.length === articles.length && articles.every(({ state }) => state !== 'broken');
 }
 
-/** The lists that readers see, with their entries in words and the folder or file with their sources. */
+/** The public lists: count, noun, and the folder or file of the sources. */
 const publicLists = [
   ['blogArticles', 'blog article', 'content', 'blog'],
   ['knowledgeBaseArticles', 'knowledge base article', 'content', 'knowledgebase'],
@@ -163,18 +171,13 @@ const publicLists = [
   ['monitors', 'monitor', 'catalog', 'status.yaml'],
 ] as const;
 
-/** Reports lists online that would become empty, unless their sources have problems; returns whether there is one. */
-function checkEmptied(
-  online: Online,
-  sources: SourceSet,
-  counts: Manifest['counts'],
-  diagnostics: Diagnostics,
-): boolean {
+/** Reports lists that would become empty, unless their sources have errors. Returns true if there are any. */
+function checkEmptied(online: Online, sources: SourceSet, counts: Manifest['counts'], diagnostics: Diagnostics): boolean {
   const hasPlans = counts.services + counts.games > 0;
   const emptied = publicLists.filter(([list]) => counts[list] === 0 && (online.counts[list] ?? 0) > 0);
   for (const [list, noun, root, path] of emptied) {
     const display = displayIn(sources[root], path);
-    // A catalog without plans is an error of its own, which --allow-empty does not change.
+    // A catalog without plans is a separate error, which --allow-empty does not allow.
     if (diagnostics.failed(display) || (!hasPlans && /^(?:services|games)$/.test(list))) continue;
     const number = online.counts[list]!;
     const message = `${plural(number, noun)} ${number === 1 ? 'is' : 'are'} online, and this build has none`;

@@ -1,19 +1,18 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Article } from './articles/article.ts';
-import { openArticleCache } from './articles/cache.ts';
-import type { BuildOptions, BuildResult } from './compile.ts';
-import { articleCacheOf, fingerprint } from './build-record.ts';
+import { openMemo } from './articles/memo.ts';
+import { createSearchRenderer } from './articles/search.ts';
 import { compile } from './compile.ts';
+import type { BuildOptions, BuildResult } from './compile.ts';
 import { createRenderer } from './markdown/renderer.ts';
 import { compressors } from './release/compress.ts';
+import type { EarlierRelease } from './release/history.ts';
 import { createReleaseStage, removeRelease } from './release/publish.ts';
-import type { PreviousRelease } from './release/publish.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
 import type { Diagnostics, Strictness } from './source/diagnostics.ts';
 import { loadFolder, reloadFiles } from './source/load.ts';
 import type { SourceSet } from './source/load.ts';
-import { createStaticFilesWriter } from './static-files.ts';
 import { watchFolders } from './source/watch.ts';
 import type { Changes } from './source/watch.ts';
 
@@ -21,9 +20,9 @@ import type { Changes } from './source/watch.ts';
 export interface DevOptions extends Strictness, Pick<BuildOptions, 'content' | 'catalog' | 'out' | 'urls'> {
   /** The day of the builds, YYYY-MM-DD; default: today (UTC). */
   readonly now?: string | undefined;
-  /** Whether previews contain drafts and scheduled articles. */
+  /** Previews contain drafts and scheduled articles. */
   readonly withUnpublished: boolean;
-  /** Whether a server shows the previews: it needs one, even an empty one while the first build has errors. */
+  /** A server shows the previews; if the first build has errors, it needs an empty one. */
   readonly isServed?: boolean;
   /** Called after each build. */
   readonly report: (preview: PreviewBuild) => void;
@@ -34,9 +33,9 @@ export interface DevOptions extends Strictness, Pick<BuildOptions, 'content' | '
 /** A build of a preview. */
 export interface PreviewBuild {
   readonly result: BuildResult;
-  /** All articles, also those that a failed build did not publish; of one that it could not read, what it was before. */
+  /** All articles, published or not; the last readable version of those that are unreadable now. */
   readonly articles: readonly Article[];
-  /** The changes that it builds; none for the first build. */
+  /** The changed files; empty for the first build. */
   readonly files: Changes['files'];
   readonly ms: number;
 }
@@ -46,17 +45,17 @@ export function previewFolderOf(out: string): string {
   return join(out, '.dev');
 }
 
-const nothing: SourceSet = { content: { display: '', files: [] }, catalog: { display: '', files: [] } };
-const anyway: Diagnostics = { ...createDiagnostics({}), failed: () => false };
+const noSources: SourceSet = { content: { display: '', files: [] }, catalog: { display: '', files: [] } };
+const ignoreErrors: Diagnostics = { ...createDiagnostics({}), failed: () => false };
 
-/** A server may still read a preview when the next one is current. */
+/** A server may still read a few replaced previews. */
 const maxPreviews = 5;
 
 /**
- * The length of texts up to which the search index of a preview has them: those of about 80 articles. It is written again
- * after each save, and with the texts of 800 articles that takes half a second.
+ * The search index of a preview contains the texts of articles up to this total length, about 80 articles: each save renders
+ * the index again, which takes half a second for the texts of 800 articles.
  */
-const maxTextLength = 300_000;
+const maxSearchTextLength = 300_000;
 
 /**
  * Builds a preview of content/ and catalog/ now and after each change: a release without compressed files that links
@@ -67,14 +66,13 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
   const { content, catalog, out, report, fail } = options;
   const folder = previewFolderOf(out);
   rmSync(folder, { recursive: true, force: true });
-  let renderer = createRenderer();
-  const cache = openArticleCache(articleCacheOf(out), { fingerprint: fingerprint() });
+  const { render, close: closeRenderer } = createRenderer(1);
+  const memo = openMemo(out);
   const compressor = compressors.fast;
+  const renderSearch = createSearchRenderer();
   let sources: SourceSet | undefined;
-  let previews: PreviousRelease[] = [];
-  let previousFiles: BuildResult['staticFiles'];
+  let previews: EarlierRelease[] = [];
   let shown: readonly Article[] = [];
-  const writeStaticFiles = createStaticFilesWriter(maxTextLength);
 
   const make = (from: SourceSet, diagnostics: Diagnostics) =>
     compile({
@@ -82,11 +80,11 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
       sources: from,
       now: options.now ?? new Date().toISOString().slice(0, 10),
       diagnostics,
-      render: renderer.render,
-      cache,
+      render,
+      memo,
       compressor,
-      writeStaticFiles,
-      previousFiles,
+      renderSearch,
+      maxSearchTextLength,
       openStage: () => createReleaseStage({ out: folder, compressor, previous: previews.at(-1), isPreview: true }),
     });
 
@@ -100,31 +98,26 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
             content: reloadFiles(sources.content, files, diagnostics),
             catalog: reloadFiles(sources.catalog, files, diagnostics),
           };
-    // After errors the next build lists the folders again; otherwise their problems would not be reported again.
+    // After errors, the next build lists the folders again; otherwise it would not report unreadable files again.
     sources = diagnostics.failed() ? undefined : loaded;
-    const { articles, ...result } = await make(loaded, diagnostics);
+    const { result, articles } = await make(loaded, diagnostics);
     const isMissing = options.isServed && !result.release && previews.length === 0;
-    const { release } = isMissing ? await make(nothing, anyway) : result;
-    // An editor may be in the middle of a save: an open page must not say that its article is gone.
+    const { release } = isMissing ? (await make(noSources, ignoreErrors)).result : result;
+    // Keep articles that briefly disappear during a save, so an open preview does not 404.
     const built = new Set(articles.map(({ path }) => path));
     shown = [...articles, ...shown.filter(({ path, file }) => !built.has(path) && existsSync(file.absolute))];
     report({ result, articles: shown, files, ms: performance.now() - started });
     if (!release) return;
-    previousFiles = result.staticFiles;
-    // Its files are not checked: a missing one cannot be linked.
-    const preview = { directory: join(folder, 'releases', release.id), manifest: release, isUnchanged: () => true };
+    // No check needed: linking a missing file fails anyway.
+    const preview = { directory: join(folder, 'releases', release.id), manifest: release, isIntact: () => true };
     previews = [...previews.filter(({ directory }) => directory !== preview.directory), preview];
     if (previews.length > maxPreviews) await removeRelease(previews.shift()!.directory);
   };
 
   const watcher = await watchFolders([content, catalog], (changes) => build(changes).catch(fail));
-  // The first build may have started threads; a save has one article to render.
-  const first = renderer;
-  renderer = createRenderer(1);
-  await first.close();
   return async () => {
     await watcher.close();
-    cache.close();
-    await renderer.close();
+    memo.close();
+    await closeRenderer();
   };
 }

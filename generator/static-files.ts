@@ -9,16 +9,18 @@ import { renderOpenApi } from '#contract/openapi.ts';
 import { fileOf, fillTemplate, sources, staticFiles, toJsonText } from '#contract/endpoints.ts';
 import type { StaticFileName } from '#contract/endpoints.ts';
 import type { StatusWidget } from '#contract/status.ts';
-import type { Article, ReadText } from './articles/article.ts';
+import type { Article, ReadHtml } from './articles/article.ts';
 import { renderFeed, renderSitemap, selectFeed, selectSitemap } from './articles/feed.ts';
 import type { SiteUrls } from './articles/feed.ts';
+import type { Memo } from './articles/memo.ts';
 import { findRelated } from './articles/related.ts';
-import { createSearchIndex, maxTextLength, selectSearch } from './articles/search.ts';
+import { selectSearch } from './articles/search.ts';
+import type { SearchRenderer } from './articles/search.ts';
 import type { Stage } from './release/publish.ts';
 import type { Catalog } from './source/catalog.ts';
 import { compareText } from './source/diagnostics.ts';
 
-/** What the static files of a release are made from. */
+/** The data that static files are made from. */
 export interface Project extends Catalog {
   /** The included articles of each kind, in the order of its list. */
   readonly blog: readonly Article[];
@@ -27,55 +29,44 @@ export interface Project extends Catalog {
   /** The entries of `authors.yaml`. */
   readonly authors: Authors;
   readonly urls: SiteUrls;
+  /** The search index contains the texts of articles up to this total length. */
+  readonly maxSearchTextLength: number;
 }
 
-/**
- * How a static file is made. `render` gets what `select` returned, as JSON, and nothing else. So the file is the same as in the
- * last release if the hash of that and the generator are the same.
- */
-interface Row<Result> {
-  /** The data of the file; without any, the release has no such file. */
+/** Tools that rendering needs in addition to the selected data. */
+interface RenderTools {
+  readonly readHtml: ReadHtml;
+  readonly renderSearch: SearchRenderer;
+}
+
+/** Makes a kind of static file: `select` takes plain data from the project, and `render` gets nothing else of it. */
+interface StaticFileRow {
+  /** Selects the data; without data, the release has no such file. */
   readonly select: (project: Project) => unknown;
-  readonly render: (data: unknown, readText: ReadText) => Result | Promise<Result>;
-  /** Whether a process makes the file once for the same data: it is as good as constant, and large. */
-  readonly isKept?: true;
+  /** Renders a text or, for a file with a schema, its value; for several files, by the parameter in their path. */
+  readonly render: (data: unknown, tools: RenderTools) => unknown;
+  /** Keeps the texts in the memo, under the hash of the selected data: for files that take long to make. */
+  readonly isRemembered?: true;
 }
 
-/** A text or, if the file has a schema, its value. */
-type Content<Name extends StaticFileName> =
-  | Uint8Array
-  | ((typeof staticFiles)[Name] extends { schema: z.ZodType } ? object : string);
-
-/** The content of a file, or of several by the name that their path has. */
-type Output<Name extends StaticFileName> = (typeof staticFiles)[Name]['file'] extends `${string}{${string}`
-  ? Readonly<Record<string, Content<Name>>>
-  : Content<Name>;
-
-/** Files of articles and media are not here: each is made from one file of content/. */
-type Rows = {
-  readonly [Name in Exclude<StaticFileName, 'getBlogArticle' | 'getKnowledgeBaseArticle' | 'getMedia'>]: Row<
-    Output<Name>
-  >;
-};
-
-function row<Data, Result>(
+function row<Data>(
   select: (project: Project) => Data | undefined,
-  render: (data: Data, readText: ReadText) => Result | Promise<Result>,
-): Row<Result> {
-  return { select, render: (data, readText) => render(data as Data, readText) };
+  render: (data: Data, tools: RenderTools) => unknown = (data) => data,
+): StaticFileRow {
+  return { select, render: (data, tools) => render(data as Data, tools) };
 }
 
-/** A file that holds what is selected. */
-const plain = <Data>(select: (project: Project) => Data): Row<Data> => row(select, (data) => data);
-
-/** A file that depends on the generator and these settings alone. */
-const own = <Result>(
-  names: readonly (keyof SiteUrls)[],
-  render: (settings: SiteUrls) => Result | Promise<Result>,
-): Row<Result> => ({
-  ...row(({ urls }) => Object.fromEntries(names.map((name) => [name, urls[name]])) as SiteUrls, render),
-  isKept: true,
-});
+/** Makes a file that depends on the generator and these settings alone. A process renders the file once. */
+function constant(names: readonly (keyof SiteUrls)[], render: (settings: SiteUrls) => unknown): StaticFileRow {
+  const rendered = new Map<string, unknown>();
+  const renderOnce = (settings: SiteUrls): unknown => {
+    const key = JSON.stringify(settings);
+    if (!rendered.has(key)) rendered.set(key, render(settings));
+    return rendered.get(key);
+  };
+  const select = ({ urls }: Project): SiteUrls => Object.fromEntries(names.map((name) => [name, urls[name]]));
+  return { ...row(select, renderOnce), isRemembered: true };
+}
 
 const itemsOf = (articles: readonly Article[]) => articles.map(({ metadata }) => metadata.item);
 
@@ -87,8 +78,8 @@ function toCategories(articles: readonly Article[]): CategoryItem[] {
     .toSorted((a, b) => compareText(a.name, b.name) || compareText(a.slug, b.slug));
 }
 
-/** What surrounds each article, in a file for each category. */
-function indexOf(select: (project: Project) => readonly Article[]) {
+/** Makes the neighbours of each article, in a file for each category. */
+function neighboursOf(select: (project: Project) => readonly Article[]) {
   return row(
     (project) =>
       select(project).map(({ path, folder, metadata: { fields } }) => {
@@ -114,60 +105,71 @@ function indexOf(select: (project: Project) => readonly Article[]) {
 }
 
 const docsSettings = ['service', 'name', 'support'] as const;
-/** Imported late, since most builds reuse the pages of the last release. */
+/** Lazy: most builds take the pages from the memo. */
 const importDocs = () => import('./reference/docs.ts');
 
-function createRows(maxLength: number): Rows {
-  return {
-    listBlogArticles: plain(({ blog }) => itemsOf(blog)),
-    listKnowledgeBaseArticles: plain(({ knowledgeBase }) => itemsOf(knowledgeBase)),
-    listKnowledgeBaseCategory: plain(({ knowledgeBase }) =>
-      Object.fromEntries(byCategory(knowledgeBase).map(([category, group]) => [category, itemsOf(group)])),
+/** Every kind of static file; articles and media are made from one file of content/ each. */
+const rows: Record<
+  Exclude<StaticFileName, 'getBlogArticle' | 'getKnowledgeBaseArticle' | 'getMedia'>,
+  StaticFileRow
+> = {
+  listBlogArticles: row(({ blog }) => itemsOf(blog)),
+  listKnowledgeBaseArticles: row(({ knowledgeBase }) => itemsOf(knowledgeBase)),
+  listKnowledgeBaseCategory: row(({ knowledgeBase }) =>
+    Object.fromEntries(byCategory(knowledgeBase).map(([category, group]) => [category, itemsOf(group)])),
+  ),
+  listBlogCategories: row(({ blog }) => toCategories(blog)),
+  listKnowledgeBaseCategories: row(({ knowledgeBase }) => toCategories(knowledgeBase)),
+  getBlogIndex: neighboursOf(({ blog }) => blog),
+  getKnowledgeBaseIndex: neighboursOf(({ knowledgeBase }) => knowledgeBase),
+  listBlogAuthors: row(({ blog, authors }) =>
+    Array.from(
+      Map.groupBy(blog, ({ metadata }) => (metadata.item as ContentItem).author),
+      ([name, { length: count }]) => {
+        const { picture = null, url = null } = Object.hasOwn(authors, name) ? authors[name]! : {};
+        return { name, picture, url, count };
+      },
+    ).toSorted((a, b) => compareText(a.name, b.name)),
+  ),
+  listRedirects: row(({ aliases }) => aliases),
+  getBlogFeed: row(
+    ({ blog, authors, urls }) => selectFeed(blog, authors, urls),
+    (feed, { readHtml }) => renderFeed(feed, readHtml),
+  ),
+  getSitemap: row(({ blog, knowledgeBase, urls }) => selectSitemap([...blog, ...knowledgeBase], urls), renderSitemap),
+  getKnowledgeBaseSearch: {
+    ...row(
+      ({ knowledgeBase, maxSearchTextLength }) => selectSearch(knowledgeBase, maxSearchTextLength),
+      (data, { renderSearch, readHtml }) => renderSearch(data, readHtml),
     ),
-    listBlogCategories: plain(({ blog }) => toCategories(blog)),
-    listKnowledgeBaseCategories: plain(({ knowledgeBase }) => toCategories(knowledgeBase)),
-    getBlogIndex: indexOf(({ blog }) => blog),
-    getKnowledgeBaseIndex: indexOf(({ knowledgeBase }) => knowledgeBase),
-    listBlogAuthors: plain(({ blog, authors }) =>
-      Array.from(
-        Map.groupBy(blog, ({ metadata }) => (metadata.item as ContentItem).author),
-        ([name, { length: count }]) => {
-          const { picture = null, url = null } = Object.hasOwn(authors, name) ? authors[name]! : {};
-          return { name, picture, url, count };
-        },
-      ).toSorted((a, b) => compareText(a.name, b.name)),
+    isRemembered: true,
+  },
+  getPlans: row(({ plans }) => plans),
+  aliases: row(({ aliases }) => aliases),
+  domains: row(({ domains }) => domains),
+  status: row(({ status }) => status),
+  sourceSchema: constant([], () =>
+    Object.fromEntries(
+      Object.entries(sources).map(([source, schema]) => [source, z.toJSONSchema(schema, { io: 'input' })]),
     ),
-    listRedirects: plain(({ aliases }) => aliases),
-    getBlogFeed: row(({ blog, authors, urls }) => selectFeed(blog, authors, urls), renderFeed),
-    getSitemap: row(({ blog, knowledgeBase, urls }) => selectSitemap([...blog, ...knowledgeBase], urls), renderSitemap),
-    getKnowledgeBaseSearch: row(({ knowledgeBase }) => selectSearch(knowledgeBase, maxLength), createSearchIndex()),
-    getPlans: plain(({ plans }) => plans),
-    aliases: plain(({ aliases }) => aliases),
-    domains: plain(({ domains }) => domains),
-    status: plain(({ status }) => status),
-    sourceSchema: own([], () =>
-      Object.fromEntries(
-        Object.entries(sources).map(([source, schema]) => [source, z.toJSONSchema(schema, { io: 'input' })]),
-      ),
-    ),
-    getArticleStyle: own([], readArticleStyle),
-    getStatusWidget: own([], async () => (await compileStatusWidget()).script),
-    getStatusWidgetVersion: own([], async () => {
-      const { version, script } = await compileStatusWidget();
-      return { [version]: script };
-    }),
-    statusWidgetIntegrity: own([], async () => (await compileStatusWidget()).embed),
-    getOpenApi: own(['name', 'support'], async (settings) => {
-      const { version, script } = await compileStatusWidget();
-      const texts = { 'application/javascript': script, 'text/css': readArticleStyle() };
-      return renderOpenApi({ widgetVersion: version, texts }, settings);
-    }),
-    getDocs: own(docsSettings, async (settings) => (await importDocs()).renderPage('/docs', settings)),
-    getDocsFile: own(docsSettings, async (settings) => (await importDocs()).renderDocsFiles(settings)),
-  };
-}
+  ),
+  getArticleStyle: constant([], readArticleStyle),
+  getStatusWidget: constant([], async () => (await compileStatusWidget()).script),
+  getStatusWidgetVersion: constant([], async () => {
+    const { version, script } = await compileStatusWidget();
+    return { [version]: script };
+  }),
+  statusWidgetIntegrity: constant([], async () => (await compileStatusWidget()).embed),
+  getOpenApi: constant(['name', 'support'], async (settings) => {
+    const { version, script } = await compileStatusWidget();
+    const texts = { 'application/javascript': script, 'text/css': readArticleStyle() };
+    return renderOpenApi({ widgetVersion: version, texts }, settings);
+  }),
+  getDocs: constant(docsSettings, async (settings) => (await importDocs()).renderPage('/docs', settings)),
+  getDocsFile: constant(docsSettings, async (settings) => (await importDocs()).renderDocsFiles(settings)),
+};
 
-/** Compiles the widget into one classic script with a version, which identifies it in its URL, once per process. */
+/** Compiles the widget, once per process, into a classic script; its version is a part of its URL. */
 export const compileStatusWidget = () => (compiledWidget ??= compileWidget());
 let compiledWidget: ReturnType<typeof compileWidget> | undefined;
 
@@ -200,64 +202,33 @@ function readArticleStyle(): string {
   return readFileSync(join(import.meta.dirname, 'markdown/article.css'), 'utf8');
 }
 
-/** The hash of what each static file of a release is made from, and its files. */
-export type StaticFilesRecord = Readonly<
-  Partial<Record<StaticFileName, { readonly input: string; readonly files: readonly string[] }>>
->;
-
-/** Writes the static files of a release, or reuses those of the previous one. Returns their record, for the next release. */
-export type StaticFilesWriter = ReturnType<typeof createStaticFilesWriter>;
-
-type Files = readonly (readonly [file: string, bytes: Uint8Array])[];
-/** Files by name and input. They stay the same buffers, which are compressed once. */
-const kept = new Map<string, Promise<Files>>();
-
-/**
- * Creates a writer. The search index has the texts of articles if they have at most `maxLength` characters together. The writer keeps
- * the index, so that `dev` adds to it only what a save changed.
- */
-export function createStaticFilesWriter(maxLength = maxTextLength) {
-  const rows = Object.entries<Row<unknown>>(createRows(maxLength)) as [StaticFileName, Row<unknown>][];
-  /** `previous` is the record of the previous release, if this version of the generator made it. */
-  return async (
-    project: Project,
-    stage: Stage,
-    readText: ReadText,
-    previous: StaticFilesRecord | undefined,
-  ): Promise<StaticFilesRecord> => {
-    const record: Record<string, NonNullable<StaticFilesRecord[StaticFileName]>> = {};
-    for (const [name, { select, render, isKept }] of rows) {
-      const json = JSON.stringify(select(project)) as string | undefined;
-      const input = hash('sha256', json ?? '');
-      const before = previous?.[name];
-      const reused = new Set(before?.input === input ? before.files.filter((file) => stage.reuse(file)) : []);
-      if (before?.input === input && reused.size === before.files.length) {
-        record[name] = before;
-        continue;
-      }
-      const key = `${name} ${input}`;
-      const create = async (): Promise<Files> =>
-        json === undefined ? [] : toFiles(name, await render(JSON.parse(json) as unknown, readText));
-      const creating = kept.get(key) ?? create();
-      if (isKept) kept.set(key, creating);
-      // oxlint-disable-next-line no-await-in-loop -- One file after the other, so that few are in memory.
-      const files = await creating;
-      // oxlint-disable-next-line no-await-in-loop
-      for (const [file, bytes] of files) if (!reused.has(file)) await stage.write(file, bytes);
-      record[name] = { input, files: files.map(([file]) => file) };
-    }
-    return record;
-  };
+/** Writes all static files into a stage; the memo keeps the texts of those that take long to make. */
+export async function writeStaticFiles(
+  project: Project,
+  stage: Stage,
+  { memo, ...tools }: RenderTools & { readonly memo: Memo },
+): Promise<void> {
+  for (const [name, { select, render, isRemembered }] of Object.entries(rows) as [StaticFileName, StaticFileRow][]) {
+    const data = select(project);
+    if (data === undefined) continue;
+    const make = async (): Promise<Texts> => toTexts(name, await render(data, tools));
+    const input = isRemembered && hash('sha256', JSON.stringify(data));
+    // oxlint-disable-next-line no-await-in-loop -- One by one: few texts are in memory at a time.
+    const texts = await (input ? memo.get(`static file ${name}`, input, make) : make());
+    // oxlint-disable-next-line no-await-in-loop
+    for (const [file, text] of Object.entries(texts)) await stage.write(file, text);
+  }
 }
 
-function toFiles(name: StaticFileName, output: unknown): Files {
-  const { file, schema }: StaticFile = staticFiles[name];
-  const toBytes = (content: unknown): Uint8Array =>
-    content instanceof Uint8Array ? content : Buffer.from(schema ? toJsonText(name, content) : (content as string));
+/** Texts by path in the release. */
+type Texts = Readonly<Record<string, string>>;
+
+function toTexts(name: StaticFileName, output: unknown): Texts {
+  const { file }: StaticFile = staticFiles[name];
+  const toText = (content: unknown): string => (typeof content === 'string' ? content : toJsonText(name, content));
   const [, param] = /\{(\w+)\*?\}/.exec(file) ?? [];
-  if (param === undefined) return [[file, toBytes(output)]];
-  return Object.entries(output as object).map(([value, content]) => [
-    fileOf(name, { [param]: value }),
-    toBytes(content),
-  ]);
+  if (param === undefined) return { [file]: toText(output) };
+  return Object.fromEntries(
+    Object.entries(output as object).map(([value, content]) => [fileOf(name, { [param]: value }), toText(content)]),
+  );
 }

@@ -16,40 +16,40 @@ export interface Article {
   readonly path: string;
   /** The path of its file in a release. */
   readonly output: string;
-  /** `broken` means invalid front matter or a body that cannot be rendered; such an article is checked only. */
+  /** `broken`: the front matter is invalid or the body cannot be rendered; such an article is only checked. */
   readonly state: 'published' | 'draft' | 'scheduled' | 'broken';
-  /** Whether the release contains it: previews contain drafts and scheduled articles too. */
+  /** The release contains the article; previews contain drafts and scheduled articles, too. */
   readonly isIncluded: boolean;
   readonly metadata: ArticleMetadata;
 }
 
-/** Reads the text of an included article by the hash of its file; undefined if the source changed, which fails the build. */
-export type ReadText = (sha256: string) => Promise<{ readonly html: string } | undefined>;
+/** Reads the HTML of an article from its file in the release. */
+export type ReadHtml = (file: string) => string;
 
-/** What the cache keeps of an article, in plain JSON: all that lists and checks need. Lines are those of the file. */
+/** The facts that lists and checks need of an article, in plain JSON. Lines are those of the source file. */
 export interface ArticleMetadata {
-  /** The hashes of its file in a release and of the compressed encodings; undefined if it was only checked. */
+  /** The hashes of its file and of the compressed encodings; undefined if the article was only checked. */
   readonly encodings?: { compression: Compression; identity: string; gz: string; br: string } | undefined;
   readonly category: string;
-  /** Its front matter; of invalid front matter the fields without a problem. */
+  /** The front matter, without fields that have a problem. */
   readonly fields: Partial<FrontMatter>;
-  /** The positions of these fields, and of each alias. */
+  /** The positions of these fields. */
   readonly places: Readonly<Partial<Record<keyof FrontMatter, Position>>>;
   readonly aliasPlaces: readonly Position[];
-  /** The first day of publication, YYYY-MM-DD; undefined if it has none, or invalid front matter. */
+  /** The day of publication, YYYY-MM-DD; undefined without a date, or with invalid front matter. */
   readonly due?: string | undefined;
   readonly item: ListedArticle;
   readonly headings: readonly string[];
-  /** The number of characters of its other text. */
+  /** The number of characters of the text between the headings. */
   readonly textLength: number;
-  /** The pictures of this site in its HTML, each with the size that it had, if that was known. */
+  /** The site's own pictures in the HTML, each with the size written there, if it was known. */
   readonly pictures: readonly { readonly path: string; readonly size?: Size | undefined }[];
   readonly references: readonly Reference[];
   readonly ids: readonly string[];
   readonly findings: readonly Finding[];
 }
 
-/** Creates the metadata of an article. Of a body that cannot be rendered it has nothing. */
+/** Collects the metadata of a rendered article. */
 export function toMetadata(
   { collection, category, path }: { collection: AnyCollection; category: string; path: string },
   { value, fields = {}, findings, place, bodyLine }: SourceArticle<FrontMatter>,
@@ -79,6 +79,6 @@ export function toMetadata(
       ...rendered.findings.map(toFileLine),
     ],
   };
-  // Copied, since V8's substrings keep the whole article text in memory.
+  // A copy: V8's substrings would keep the whole article text in memory.
   return JSON.parse(JSON.stringify(metadata)) as ArticleMetadata;
 }

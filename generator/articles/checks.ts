@@ -14,16 +14,15 @@ import type { MediaFacts, PictureSizes, Size } from '../source/media.ts';
 import { authorsFile, placeholderDescription, removedFile } from '../source/yaml.ts';
 import type { readAuthors, readRemoved } from '../source/yaml.ts';
 import type { Article } from './article.ts';
-import { mediaKey } from './cache.ts';
-import type { ArticleCache } from './cache.ts';
-import { pathOf } from './content.ts';
-import type { Content } from './content.ts';
+import { sitePathOf } from './content.ts';
+import type { ContentFiles } from './content.ts';
+import type { Memo } from './memo.ts';
 
-/** The site that a build makes on a day: all that a reference can lead to. */
-interface Site {
+/** Everything that a reference can point to, on the day of a build. */
+interface BuiltSite {
   readonly now: string;
   readonly articles: readonly Article[];
-  readonly content: Content;
+  readonly content: ContentFiles;
   readonly aliases: Aliases;
   readonly pictures: PictureSizes;
   readonly authors: ReturnType<typeof readAuthors>;
@@ -41,14 +40,14 @@ const elsewhere = 'of another part of the website, write the whole address';
 const coverSize = { width: 1200, height: 630 };
 
 /** Checks references, covers, authors, dates, titles and categories of all articles, and that removed paths are gone. */
-export function checkSite(site: Site, diagnostics: Diagnostics): void {
+export function checkSite(site: BuiltSite, diagnostics: Diagnostics): void {
   const { articles, content, aliases, pictures, authors, removed } = site;
   const byPath = new Map(articles.map((article) => [article.path, article]));
   const folders = new Set(
     content.categories.flatMap(({ collection, slug }) => [`/${collection.folder}`, `/${collection.folder}/${slug}`]),
   );
   /** The articles that have a source file, even one that does not compile. */
-  const sources = new Set(content.categories.flatMap(({ articles: files }) => files.map(pathOf)));
+  const sources = new Set(content.categories.flatMap(({ articles: files }) => files.map(sitePathOf)));
   const suggestPath = createSuggester(() => [...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
 
   const checkReference = (from: Article, { path, use, id, url }: Reference, dead: ReportDead): void => {
@@ -146,7 +145,7 @@ export function checkSite(site: Site, diagnostics: Diagnostics): void {
 }
 
 /** Warns of dates, titles and names of categories that are probably mistyped or copied. */
-function checkNames({ articles, content, now }: Site, diagnostics: Diagnostics): void {
+function checkNames({ articles, content, now }: BuiltSite, diagnostics: Diagnostics): void {
   const inTwoYears = `${Number(now.slice(0, 4)) + 2}${now.slice(4)}`;
   const byTitle = new Map<string, Article>();
   for (const article of articles) {
@@ -237,7 +236,7 @@ function createSuggester(list: () => readonly string[]): (path: string) => strin
 }
 
 /** Reports media that no article refers to, drafts and scheduled articles included, and that is no picture of an author. */
-export function checkUnusedMedia({ articles, content: { media }, authors }: Site, diagnostics: Diagnostics): void {
+export function checkUnusedMedia({ articles, content: { media }, authors }: BuiltSite, diagnostics: Diagnostics): void {
   const used = new Set([
     ...articles.flatMap(({ metadata: { fields, references } }) => [
       fields.cover,
@@ -273,7 +272,7 @@ export function collectAliases(articles: readonly Article[], diagnostics: Diagno
 /** Reports paths that are online, and neither in this build nor gone for good. */
 export function checkVanished(
   vanished: readonly string[],
-  { articles }: Site,
+  { articles }: BuiltSite,
   online: Online,
   folder: SourceLocation,
   diagnostics: Diagnostics,
@@ -341,17 +340,21 @@ function createSuccessorSearch(articles: readonly Article[], online: Online, van
 /** Pages with larger pictures load slowly on phones. */
 const maxPictureBytes = 1_000_000;
 
-/** Reports media that browsers do not show, that are too large or not what their names say. Returns sizes of pictures. */
-export function checkMediaFiles({ media }: Content, cache: ArticleCache, diagnostics: Diagnostics): PictureSizes {
+/** Reports media that browsers cannot show, large pictures and wrong file endings. Returns the sizes of pictures. */
+export async function checkMediaFiles(
+  { media }: ContentFiles,
+  memo: Memo,
+  diagnostics: Diagnostics,
+): Promise<PictureSizes> {
   const sizes = new Map<string, Size>();
+  const read = (file: SourceFile): MediaFacts | undefined => {
+    const bytes = readSource(file, diagnostics);
+    return bytes && readMediaFacts(bytes);
+  };
   for (const [path, file] of media) {
-    const key = mediaKey(file);
-    let facts = cache.read(key) as MediaFacts | undefined;
-    if (!facts) {
-      const bytes = readSource(file, diagnostics);
-      if (!bytes) continue;
-      cache.write(key, (facts = readMediaFacts(bytes)));
-    }
+    // oxlint-disable-next-line no-await-in-loop -- One file at a time: media are large.
+    const facts = await memo.get(`media ${path}`, file.sha256, () => read(file));
+    if (!facts) continue;
     checkMediaFile(file, facts, diagnostics);
     if (facts.size) sizes.set(path, facts.size);
   }

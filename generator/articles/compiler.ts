@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { gunzipSync } from 'node:zlib';
 import { fileOf, toJsonText } from '#contract/endpoints.ts';
 import { sizePlaceholder } from '../markdown/plugins/trusted.ts';
 import type { Rendered } from '../markdown/render.ts';
@@ -15,19 +16,19 @@ import type { SourceFile } from '../source/load.ts';
 import type { PictureSizes } from '../source/media.ts';
 import { toMetadata } from './article.ts';
 import type { Article, ArticleMetadata } from './article.ts';
-import { articleKey } from './cache.ts';
-import type { ArticleCache } from './cache.ts';
-import { pathOf, toTitleCase } from './content.ts';
-import type { CategoryFolder, Content, FrontMatter } from './content.ts';
+import { sitePathOf, toTitleCase } from './content.ts';
+import type { CategoryFolder, ContentFiles, FrontMatter } from './content.ts';
+import type { Memo } from './memo.ts';
 
-/** Options of {@link createArticleCompiler}; `withUnpublished` includes drafts and scheduled articles, for a preview. */
+/** Options of {@link createArticleCompiler}. */
 export interface ArticlesOptions {
   /** The day of the build, YYYY-MM-DD: articles dated later are scheduled. */
   readonly now: string;
+  /** Includes drafts and scheduled articles, for a preview. */
   readonly withUnpublished?: boolean | undefined;
   readonly diagnostics: Diagnostics;
   readonly render: Render;
-  readonly cache: ArticleCache;
+  readonly memo: Memo;
   readonly pictures: PictureSizes;
   /** Compresses the files of articles; left out if articles are only checked. */
   readonly compressor?: Compressor | undefined;
@@ -36,9 +37,34 @@ export interface ArticlesOptions {
 
 type Source = SourceArticle<FrontMatter>;
 
+/** An article to compile. */
+interface Job {
+  readonly folder: CategoryFolder;
+  readonly category: string;
+  readonly file: SourceFile;
+  readonly source: Source;
+}
+
+/** A compiled article; its file is missing if it is broken or only checked. */
+interface CompiledArticle {
+  readonly article: Article;
+  readonly encodings?: Encodings;
+}
+
+/** About 50 ms of rendering: the articles of a batch share a time limit, and a message to a thread. */
+const batchCharacters = 20_000;
+
+/** Batches in progress: two for each of four threads, and few enough to fit in memory. */
+const maxBatches = 8;
+
+/** Compiled files stay in memory up to this size until they are written; others are read from the memo again. */
+const maxFreshBytes = 32 * 1024 ** 2;
+
+const toName = ({ path }: SourceFile): string => `article ${path}`;
+
 /** Creates a compiler of the articles of one build. */
 export function createArticleCompiler(options: ArticlesOptions) {
-  const { now, withUnpublished = false, diagnostics, render, cache, pictures, compressor, progress } = options;
+  const { now, withUnpublished = false, diagnostics, render, memo, pictures, compressor, progress } = options;
 
   const read = ({ collection }: CategoryFolder, file: SourceFile): Source | undefined => {
     const text = readText(file, diagnostics);
@@ -48,11 +74,11 @@ export function createArticleCompiler(options: ArticlesOptions) {
     return undefined;
   };
 
-  /** Opens an article: its metadata if it is cached, else its source. */
+  /** Reads the metadata of an article from the memo, or else its source. */
   const open = (folder: CategoryFolder, file: SourceFile) => {
-    const found = cache.read(articleKey(file)) as ArticleMetadata | undefined;
+    const found = memo.read(toName(file), file.sha256) as ArticleMetadata | undefined;
     const hasFile = !compressor || found?.encodings?.compression === compressor.name;
-    // The HTML of an article says the sizes that its pictures had.
+    // The HTML contains the sizes that the pictures had.
     const hasSizes = found?.pictures.every(({ path, size }) => isDeepStrictEqual(size, pictures.get(path)));
     const cached = hasFile && hasSizes ? found : undefined;
     const source = cached ? undefined : read(folder, file);
@@ -61,7 +87,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
     return cached || source ? [{ file, cached, source, declared, place }] : [];
   };
 
-  /** The display name of a category. Reports each article that says another. */
+  /** Finds the display name of a category. Reports articles that declare another name. */
   const nameOf = (folder: CategoryFolder, opened: ReturnType<typeof open>): string => {
     let { name } = folder;
     let origin = 'category.yaml';
@@ -83,99 +109,122 @@ export function createArticleCompiler(options: ArticlesOptions) {
     const state = fields.draft ? 'draft' : due !== undefined && due > now ? 'scheduled' : 'published';
     const output = fileOf(folder.collection.articleFile, { category: folder.slug, slug: basename(file.path, '.md') });
     const isIncluded = withUnpublished || state === 'published';
-    return { folder, file, path: pathOf(file), output, state, isIncluded, metadata };
+    return { folder, file, path: sitePathOf(file), output, state, isIncluded, metadata };
   };
 
-  /** Renders an article and adds it to the cache. It has no file if it is broken or only checked. */
-  const compileOne = async (
-    folder: CategoryFolder,
-    category: string,
-    file: SourceFile,
-    source: Source | undefined = read(folder, file),
-  ): Promise<{ readonly article: Article; readonly encodings?: Encodings } | undefined> => {
-    if (!source) return undefined;
+  /** Finishes a rendered article, and stores it in the memo. Broken and only checked articles have no file. */
+  const finish = async ({ folder, category, file, source }: Job, rendered: Rendered): Promise<CompiledArticle> => {
     const { collection } = folder;
-    const path = pathOf(file);
-    const rendered = await render(source.body, path);
-    const metadata = toMetadata({ collection, category, path }, source, rendered, pictures);
+    const metadata = toMetadata({ collection, category, path: sitePathOf(file) }, source, rendered, pictures);
     const article = toArticle(folder, file, metadata);
     if (!source.value || rendered.html === '') return { article: { ...article, state: 'broken', isIncluded: false } };
     if (!compressor) return { article };
     const html = fillSizes(rendered, pictures);
     const text = toJsonText(collection.articleFile, { ...metadata.item, body: source.body, html });
-    const encodings = await compressor.compress(Buffer.from(text));
-    const [identity, gz, br] = [encodings.identity, encodings.gz, encodings.br].map((bytes) => hash('sha256', bytes));
-    const hashed = { ...metadata, encodings: { compression: compressor.name, identity: identity!, gz: gz!, br: br! } };
-    cache.write(articleKey(file), hashed, encodings);
-    return { article: { ...article, metadata: hashed }, encodings };
+    const bytes = Buffer.from(text);
+    const encodings = await compressor.compress({ bytes, sha256: hash('sha256', bytes) });
+    const { identity, gz, br } = encodings;
+    const hashes = { compression: compressor.name, identity: identity.sha256, gz: gz.sha256, br: br.sha256 };
+    const stored = { ...metadata, encodings: hashes };
+    memo.write(toName(file), file.sha256, stored, { gz: gz.bytes, br: br.bytes });
+    return { article: { ...article, metadata: stored }, encodings };
   };
 
-  const readEncodings = async ({ folder, file, metadata }: Article): Promise<Encodings | undefined> =>
-    // Another build may have removed it from the cache, or it is damaged.
-    cache.readEncodings(articleKey(file), metadata) ?? (await compileOne(folder, metadata.category, file))?.encodings;
+  /** Compiles articles; the results have their order. */
+  const compileBatch = async (jobs: readonly Job[]): Promise<CompiledArticle[]> => {
+    const texts = jobs.map(({ file, source }) => ({ markdown: source.body, sitePath: sitePathOf(file) }));
+    const rendered = await render(texts);
+    return Promise.all(jobs.map((job, at) => finish(job, rendered[at]!)));
+  };
+
+  /** Reads the file of an article from the memo, unless a concurrent build has replaced it there. */
+  const recall = ({ file, metadata }: Article): Encodings | undefined => {
+    const { identity, ...hashes } = metadata.encodings!;
+    const { gz, br } = memo.readBytes(toName(file)) ?? {};
+    if (!gz || !br || hash('sha256', gz) !== hashes.gz || hash('sha256', br) !== hashes.br) return undefined;
+    return {
+      identity: { bytes: gunzipSync(gz), sha256: identity },
+      gz: { bytes: gz, sha256: hashes.gz },
+      br: { bytes: br, sha256: hashes.br },
+    };
+  };
+
+  /** Files compiled in this build, by source path. */
+  const fresh = new Map<string, Encodings>();
+  let freshBytes = 0;
+  const keepFresh = ({ path }: SourceFile, encodings: Encodings): void => {
+    const { identity, gz, br } = encodings;
+    freshBytes += identity.bytes.length + gz.bytes.length + br.bytes.length;
+    if (freshBytes <= maxFreshBytes) fresh.set(path, encodings);
+  };
 
   return {
-    /** Compiles the articles of content/, in the order of their files. Reports and omits those that cannot be compiled. */
-    async compile({ categories }: Content): Promise<Article[]> {
+    /** Compiles the articles of content/, in the order of their files. Reports and omits invalid ones. */
+    async compile({ categories }: ContentFiles): Promise<Article[]> {
       const total = categories.reduce((sum, { articles }) => sum + articles.length, 0);
-      const articles: (Article | undefined)[] = [];
+      const articles = new Map<string, Article | undefined>();
       let done = 0;
-      // One category at a time, so that the texts of all articles are never in memory together.
-      function* openUncached() {
+      // One category at a time: the texts of all articles are never in memory together.
+      function* toBatches() {
+        let batch: Job[] = [];
+        let characters = 0;
         for (const folder of categories) {
           const opened = folder.articles.flatMap((file) => open(folder, file));
           const category = nameOf(folder, opened);
           for (const { file, cached, source } of opened) {
             const isCached = cached?.category === category;
-            const index = articles.push(isCached ? toArticle(folder, file, cached) : undefined) - 1;
+            articles.set(file.path, isCached ? toArticle(folder, file, cached) : undefined);
             if (isCached) done += 1;
-            else yield { index, folder, category, file, source };
+            const toCompile = isCached ? undefined : (source ?? read(folder, file));
+            if (!toCompile) continue;
+            batch.push({ folder, category, file, source: toCompile });
+            characters += toCompile.body.length;
+            if (characters < batchCharacters) continue;
+            yield batch;
+            batch = [];
+            characters = 0;
           }
         }
+        if (batch.length > 0) yield batch;
       }
-      await forEach(openUncached(), async ({ index, folder, category, file, source }) => {
-        articles[index] = (await compileOne(folder, category, file, source))?.article;
-        progress?.((done += 1), total);
+      const batches = toBatches();
+      const work = Array.from({ length: maxBatches }, async () => {
+        for (const batch of batches) {
+          // oxlint-disable-next-line no-await-in-loop -- Each loop compiles one batch at a time.
+          for (const { article, encodings } of await compileBatch(batch)) {
+            articles.set(article.file.path, article);
+            if (encodings) keepFresh(article.file, encodings);
+            progress?.((done += 1), total);
+          }
+        }
       });
-      const compiled = articles.filter((article) => article !== undefined);
+      // No batch outlives an error.
+      await Promise.allSettled(work);
+      await Promise.all(work);
+      const compiled = [...articles.values()].filter((article) => article !== undefined);
       for (const { file, metadata } of compiled) diagnostics.report(file, metadata.findings);
       return compiled;
     },
 
-    /** Writes the files of the included articles into a stage; reuses those of the previous release. */
+    /** Writes the files of the included articles into a stage; links those of the previous release. */
     async write(articles: readonly Article[], stage: Stage): Promise<void> {
-      const missing = articles.filter(
-        ({ isIncluded, output, metadata }) => isIncluded && !stage.reuse(output, metadata.encodings!.identity),
-      );
-      await forEach(missing, async (article) => {
-        const encodings = await readEncodings(article);
-        if (encodings) stage.writeEncodings(article.output, encodings);
-      });
-    },
-
-    /** Reads the HTML of an included article. Reports it and returns undefined if its source changed during the build. */
-    async readText(article: Article): Promise<{ readonly html: string } | undefined> {
-      const encodings = await readEncodings(article);
-      return encodings && (JSON.parse(Buffer.from(encodings.identity).toString('utf8')) as { html: string });
+      for (const article of articles) {
+        const { folder, file, output, isIncluded, metadata } = article;
+        if (!isIncluded || stage.reuse(output, metadata.encodings!.identity)) continue;
+        let encodings = fresh.get(file.path) ?? recall(article);
+        const source = encodings ? undefined : read(folder, file);
+        if (source) {
+          // oxlint-disable-next-line no-await-in-loop -- Rare: the memo was damaged, or another build has changed it.
+          const [again] = await compileBatch([{ folder, category: metadata.category, file, source }]);
+          encodings = again?.encodings;
+        }
+        if (encodings) stage.writeEncodings(output, encodings);
+      }
     },
   };
 }
 
-/** Articles in progress at a time: enough for several threads, few enough to fit in memory. */
-const concurrency = 48;
-
-/** Calls a function for some items at a time. p-limit would take all first, with their texts. No call outlives an error. */
-async function forEach<Item>(items: Iterable<Item>, run: (item: Item) => Promise<void>): Promise<void> {
-  const shared = Iterator.from(items);
-  const work = Array.from({ length: concurrency }, async () => {
-    // oxlint-disable-next-line no-await-in-loop -- Each of these loops does one thing at a time.
-    for (const item of shared) await run(item);
-  });
-  await Promise.allSettled(work);
-  await Promise.all(work);
-}
-
-/** Fills in the sizes of pictures, so that a page does not move while they load; a written length decides the other. */
+/** Fills in the sizes of pictures, which avoids layout shifts. A length given in the source scales the other. */
 function fillSizes({ html, pictures }: Rendered, sizes: PictureSizes): string {
   let index = 0;
   return html.replaceAll(sizePlaceholder, () => {

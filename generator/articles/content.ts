@@ -14,7 +14,7 @@ import { authorsFile, readYaml, removedFile } from '../source/yaml.ts';
 /** The front matter of any kind of article. */
 export type FrontMatter = KnowledgeBaseFrontMatter & Partial<Pick<BlogFrontMatter, 'date' | 'author' | 'cover'>>;
 
-/** An article in a list: a ContentItem or a KnowledgeBaseSummary. */
+/** An article in a list. */
 export type ListedArticle = Pick<ContentItem, 'path'>;
 
 /** A kind of article: its folder, its front matter and its list items. */
@@ -23,8 +23,8 @@ interface Collection<Fields extends FrontMatter, Item extends ListedArticle> {
   readonly folder: string;
   readonly frontMatter: z.ZodType<Fields>;
   readonly articleFile: StaticFileName;
-  /** The list item; the article is the same with `body` and `html`. `words` is the number of words of prose. */
-  toListed(frontMatter: Fields, facts: { path: string; category: string; words: number }): Item;
+  /** Makes the list item; an article has the same fields plus `body` and `html`. */
+  toListed(frontMatter: Fields, context: { path: string; category: string; words: number }): Item;
   /** The order of lists; no two articles compare as equal. */
   compare(a: Item, b: Item): number;
 }
@@ -64,7 +64,7 @@ export const knowledgeBase: Collection<KnowledgeBaseFrontMatter, KnowledgeBaseSu
 /** Every kind of article. */
 export const collections: readonly AnyCollection[] = [blog, knowledgeBase];
 
-/** A folder of articles, with the name in its category.yaml. */
+/** A folder of articles; `name` is from its category.yaml. */
 export interface CategoryFolder {
   readonly collection: AnyCollection;
   readonly slug: string;
@@ -72,8 +72,8 @@ export interface CategoryFolder {
   readonly articles: SourceFile[];
 }
 
-/** The files of content/: articles by category, media by site path. Only category.yaml files were read. */
-export interface Content {
+/** The files of content/: articles by category, media by site path. */
+export interface ContentFiles {
   readonly categories: readonly CategoryFolder[];
   readonly media: ReadonlyMap<string, SourceFile>;
 }
@@ -83,8 +83,8 @@ const ownFiles: readonly string[] = ['README.md', authorsFile, removedFile];
 const misplaced = 'this file is out of place';
 const inMedia = 'images and other files for readers belong in media/';
 
-/** Groups the files of content/. Reports every file in a wrong folder or with a name that cannot be a path. */
-export function groupContent(files: readonly SourceFile[], diagnostics: Diagnostics): Content {
+/** Groups the files of content/, and reads category.yaml files. Reports misplaced files and invalid names. */
+export function groupContent(files: readonly SourceFile[], diagnostics: Diagnostics): ContentFiles {
   const categories = new Map<string, CategoryFolder | undefined>();
   const media = new Map<string, SourceFile>();
   const { error: fail } = diagnostics;
@@ -147,9 +147,9 @@ export function groupContent(files: readonly SourceFile[], diagnostics: Diagnost
 }
 
 /** The site path of an article. */
-export const pathOf = ({ path }: SourceFile): string => `/${path.slice(0, -'.md'.length)}`;
+export const sitePathOf = ({ path }: SourceFile): string => `/${path.slice(0, -'.md'.length)}`;
 
-/** The name of a category that has none: its slug in title case. */
+/** Converts a slug to title case, the default name of a category. */
 export function toTitleCase(slug: string): string {
   return slug
     .split('-')
@@ -158,7 +158,7 @@ export function toTitleCase(slug: string): string {
     .trim();
 }
 
-/** Says how to name the first folder of a media path that cannot be in it, or else the file. */
+/** Suggests a name for the first invalid folder of a media path, or for the file. */
 function renameMedia(path: string): string | undefined {
   const folder = dirname(path)
     .split('/')

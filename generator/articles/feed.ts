@@ -6,27 +6,26 @@ import type { Markup } from '../markdown/markup.ts';
 import { mapSrcset } from '../markdown/plugins/trusted.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import type { SourceFolder } from '../source/load.ts';
-import type { Article, ReadText } from './article.ts';
+import type { Article, ReadHtml } from './article.ts';
 
-/** What is set: website and service (no slash at the end), the page where customers get help, the name of the service. */
+/** The addresses of website and service (without a slash at the end) and support page, and the name of the service. */
 export type SiteUrls = Readonly<Partial<Record<'site' | 'service' | 'support' | 'name', string | undefined>>>;
 
-/** What the feed is made from: its newest 30 articles. Undefined if an address of {@link SiteUrls} is not set. */
+/** Selects the newest 30 articles for the feed, if the addresses of website and service are set. */
 export function selectFeed(blog: readonly Article[], authors: Authors, { site, service, name }: SiteUrls) {
   if (site === undefined || service === undefined) return undefined;
   const lastChanges = blog.map((article) => lastChangeOf(article)!);
-  const entries = blog.slice(0, 30).map(({ folder, path, metadata }, at) => {
+  const entries = blog.slice(0, 30).map(({ folder, path, output, metadata }, at) => {
     const item = metadata.item as ContentItem;
     return {
       ...item,
-      // An id never changes: a moved article keeps the one of its first path.
+      // IDs are permanent: a moved article keeps the ID of its first path.
       id: metadata.fields.aliases?.[0] ?? path,
       updated: lastChanges[at]!,
       authorUrl: Object.hasOwn(authors, item.author) ? authors[item.author]!.url : undefined,
       categorySlug: folder.slug,
       tags: metadata.fields.tags ?? [],
-      /** The hash of its text. */
-      text: metadata.encodings!.identity,
+      file: output,
     };
   });
   return { site, service, name, updated: lastChanges.toSorted().at(-1), entries };
@@ -34,25 +33,24 @@ export function selectFeed(blog: readonly Article[], authors: Authors, { site, s
 
 type Feed = NonNullable<ReturnType<typeof selectFeed>>;
 
-/** The day of the last significant change of an article, else that of its publication, if there is one. */
+/** The day of the last significant change of an article, or of its publication. */
 const lastChangeOf = ({ metadata: { fields, due } }: Article): string | undefined => fields.updated ?? due;
 
 /**
- * Renders the newest blog articles as an Atom feed (RFC 4287). The package `feed` (6.0.0) keeps control characters, so that a
- * document is not well formed, and says that a title is HTML.
+ * Renders the newest blog articles as an Atom feed (RFC 4287). The package `feed` (6.0.0) keeps control characters, which
+ * are not well formed, and declares titles as HTML.
  */
-export async function renderFeed(feed: Feed, readText: ReadText): Promise<string> {
+export function renderFeed(feed: Feed, readHtml: ReadHtml): string {
   const { site, service, name, updated, entries } = feed;
-  const texts = await Promise.all(entries.map(({ text }) => readText(text)));
   const self = service + staticFiles.getBlogFeed.path;
-  // Without an entry, any day would be made up; an empty feed still needs one.
+  // An empty feed needs a day, too.
   return renderXml(xml`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:media="http://search.yahoo.com/mrss/">
     <id>${self}</id>
     <title>${name ?? `Blog of ${new URL(site).host}`}</title>
     <updated>${toTime(updated ?? '1970-01-01')}</updated>
     <link rel="self" type="application/atom+xml" href="${self}"/>
     <link rel="alternate" type="text/html" href="${site}/blog"/>
-    ${entries.map((entry, at) => texts[at] && renderEntry(entry, texts[at].html, feed))}
+    ${entries.map((entry) => renderEntry(entry, readHtml(entry.file), feed))}
   </feed>`);
 }
 
@@ -77,10 +75,10 @@ function renderEntry(entry: Feed['entries'][number], html: string, feed: Feed): 
   </entry>`;
 }
 
-/** The beginning of a day (UTC), as RFC 3339. */
+/** Formats the beginning of a day (UTC) as RFC 3339. */
 const toTime = (day: string): string => `${day}T00:00:00Z`;
 
-/** What the sitemap is made from: all articles. Undefined without an article, since the protocol has no such sitemap. */
+/** Selects all articles for the sitemap. Without articles there is none: the protocol forbids an empty sitemap. */
 export function selectSitemap(articles: readonly Article[], { site }: SiteUrls) {
   if (site === undefined || articles.length === 0) return undefined;
   return { site, pages: articles.map((article) => ({ path: article.path, lastmod: lastChangeOf(article) })) };
@@ -94,22 +92,22 @@ export function renderSitemap({ site, pages }: NonNullable<ReturnType<typeof sel
   return renderXml(xml`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${urls}</urlset>`);
 }
 
-/** The limit of the protocol: a search engine rejects a longer sitemap as a whole. */
+/** The limit of the protocol: search engines reject a longer sitemap as a whole. */
 const maxUrls = 50_000;
 
-/** Reports a sitemap that would be too long. */
+/** Reports too many articles for a sitemap. */
 export function checkSitemap(count: number, { site }: SiteUrls, content: SourceFolder, diagnostics: Diagnostics): void {
   if (site === undefined || count <= maxUrls) return;
   const message = `${count} articles are too many for /v1/sitemap.xml: search engines read ${maxUrls}`;
   diagnostics.error(content, message, 'unset SITE_URL, and let the website make its sitemaps');
 }
 
-/** A start tag as rehype-stringify writes it: values are in double quotes, and `<` in text is escaped. */
+/** Matches start tags as rehype-stringify writes them: values in double quotes, and `<` in text escaped. */
 const tag = /<[a-z][^\s>]*(?:\s+[^\s"'=<>]+(?:="[^"]*")?)+\s*\/?>/gi;
 const attribute = /(\s+[^\s"'=<>]+)="([^"]*)"/g;
 const holdsUrl = /^\s+(?:href|src|poster|cite|longdesc)$/i;
 
-/** Makes the URLs in the HTML of a page absolute: media are on the service, everything else is on the website. */
+/** Makes the URLs in the HTML of a page absolute: media on the service, everything else on the website. */
 function toAbsoluteUrls(html: string, page: string, { site, service }: Feed): string {
   const [pageUrl, siteUrl, serviceUrl] = [escapeXml(page), escapeXml(site), escapeXml(service)];
   const folder = pageUrl.slice(0, pageUrl.lastIndexOf('/') + 1);

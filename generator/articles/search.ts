@@ -6,63 +6,68 @@ import type MiniSearch from 'minisearch';
 import project from '../../package.json' with { type: 'json' };
 import { toPlainText } from '../markdown/text.ts';
 import { compareText } from '../source/diagnostics.ts';
-import type { Article, ReadText } from './article.ts';
+import type { Article, ReadHtml } from './article.ts';
 
-/** The file has the texts of articles only if it is not larger, compressed with gzip. */
+/** The limit of an index with the texts of articles, compressed with gzip; a larger index leaves the texts out. */
 const maxGzipBytes = 1_000_000;
-/** Of longer texts it is never small enough: for 800 real articles it takes 0.16 bytes for each character. */
+/** Longer texts always exceed that limit: 800 real articles take 0.16 bytes for each character. */
 export const maxTextLength = 8_000_000;
 
-/** What the index is made from: with the texts of articles if they have at most `maxLength` characters together. */
+/** Selects the entries of the index; with the texts of articles if their total length is at most `maxLength`. */
 export function selectSearch(articles: readonly Article[], maxLength: number) {
   const hasText = articles.reduce((sum, { metadata }) => sum + metadata.textLength, 0) <= maxLength;
-  // By path, so that a new title does not give all articles other numbers.
+  // By path: a changed title must not renumber all articles.
   const sorted = articles.toSorted((a, b) => compareText(a.path, b.path));
-  const entries = sorted.map(({ metadata: { item, headings, fields, encodings } }) => ({
+  const entries = sorted.map(({ output, metadata: { item, headings, fields, encodings } }) => ({
     ...(item as KnowledgeBaseSummary),
     headings: headings.join('\n'),
     tags: fields.tags?.join(' ') ?? '',
-    /** The hash by which the text is read. */
+    file: output,
+    /** The hash of the file, which stands for its text. */
     text: hasText ? encodings!.identity : '',
   }));
   return { hasText, entries };
 }
 
-type Search = ReturnType<typeof selectSearch>;
+type Selected = ReturnType<typeof selectSearch>;
 
-/** Creates a renderer of the index, which keeps what it indexed, so that the next rendering only adds what changed. */
-export function createSearchIndex() {
+/** Renders the search index. */
+export type SearchRenderer = ReturnType<typeof createSearchRenderer>;
+
+/** Creates a renderer that holds the index in memory: the next rendering only applies changes. */
+export function createSearchRenderer() {
   let index: Awaited<ReturnType<typeof createIndex>> | undefined;
-  const render = async (entries: Search['entries'], hasText: boolean, readText: ReadText): Promise<Buffer> => {
+  const render = async (entries: Selected['entries'], hasText: boolean, readHtml: ReadHtml): Promise<string> => {
     if (index?.hasText !== hasText) index = await createIndex(hasText);
-    await index.update(entries, readText);
-    return Buffer.from(index.render());
+    index.update(entries, readHtml);
+    return index.render();
   };
-  return async ({ hasText, entries }: Search, readText: ReadText): Promise<Buffer> => {
-    const withText = hasText ? await render(entries, true, readText) : undefined;
-    const isSmall = withText && (withText.length <= maxGzipBytes || gzipSync(withText).length <= maxGzipBytes);
-    return isSmall ? withText : render(entries, false, readText);
+  return async ({ hasText, entries }: Selected, readHtml: ReadHtml): Promise<string> => {
+    const withText = hasText ? await render(entries, true, readHtml) : undefined;
+    const isSmall =
+      withText && (Buffer.byteLength(withText) <= maxGzipBytes || gzipSync(withText).length <= maxGzipBytes);
+    return isSmall ? withText : render(entries, false, readHtml);
   };
 }
 
 async function createIndex(hasText: boolean) {
-  // Loaded here, since most builds reuse the file of the previous release.
+  // Lazy: most builds take the index from the memo.
   const { default: Index } = await import('minisearch');
   const fields = searchOptions.fields.filter((field) => hasText || field !== 'text');
   const options = { ...searchOptions, fields, storeFields: [...searchOptions.storeFields] };
   const terms = new Map<string, string>();
   const toTerm = (word: string): string => {
-    // What `processTerm` says. Most words occur many times.
+    // The same as the documented `processTerm`, cached: most words occur many times.
     if (!terms.has(word)) terms.set(word, word.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase());
     return terms.get(word)!;
   };
-  const index: MiniSearch<Search['entries'][number]> = new Index({ ...options, processTerm: toTerm });
-  /** What is indexed, by path. */
-  const indexed = new Map<string, { readonly input: string; readonly entry: Search['entries'][number] }>();
+  const index: MiniSearch<Selected['entries'][number]> = new Index({ ...options, processTerm: toTerm });
+  /** The indexed entries, by path. */
+  const indexed = new Map<string, { readonly input: string; readonly entry: Selected['entries'][number] }>();
   return {
     hasText,
-    /** Adds new articles in their order, replaces changed ones and removes all others. */
-    async update(entries: Search['entries'], readText: ReadText): Promise<void> {
+    /** Adds new articles, replaces changed ones and removes all others. The order of entries numbers the articles. */
+    update(entries: Selected['entries'], readHtml: ReadHtml): void {
       const missing = new Set(indexed.keys());
       for (const article of entries) {
         const { path } = article;
@@ -70,11 +75,7 @@ async function createIndex(hasText: boolean) {
         const input = JSON.stringify(hasText ? article : { ...article, text: '' });
         const before = indexed.get(path);
         if (before?.input === input) continue;
-        // oxlint-disable-next-line no-await-in-loop -- In order: the same articles get the same numbers.
-        const read = hasText ? await readText(article.text) : { html: '' };
-        // Its source changed during the build, so this build fails.
-        if (!read) continue;
-        const entry = { ...article, text: toPlainText(read.html).text };
+        const entry = { ...article, text: hasText ? toPlainText(readHtml(article.file)).text : '' };
         if (before) index.remove(before.entry);
         index.add(entry);
         indexed.set(path, { input, entry });

@@ -1,6 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type { StatusWidget } from '#contract/status.ts';
 import { build } from '../build.ts';
 import { CommandError } from '../common/command-line.ts';
 import { escapeLines } from '../common/terminal.ts';
@@ -64,11 +61,7 @@ function createProgress() {
 }
 
 function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string): void {
-  const { diagnostics, release, staticFiles, counts, drafts, scheduled, nextChangeAt } = result;
-  // Loading the contract for the path would take a quarter of a build without changes.
-  const [widgetFile] = staticFiles?.statusWidgetIntegrity?.files ?? [];
-  const embed = release && widgetFile && readFileSync(join(out, 'releases', release.id, widgetFile), 'utf8');
-  const widget = embed ? (JSON.parse(embed) as StatusWidget) : undefined;
+  const { diagnostics, release, widget, counts, drafts, scheduled, nextChangeAt } = result;
   const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
   const bytes = Object.values(release?.files ?? {}).reduce((sum, file) => sum + file.bytes, 0);
   if (errors > 0) process.exitCode = 1;

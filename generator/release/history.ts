@@ -3,6 +3,7 @@ import { closeSync, existsSync, openSync, readFileSync, readdirSync, statSync, w
 import { lutimes, readlink, rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Manifest } from '#contract/release.ts';
 import { tryLock } from '../common/file-lock.ts';
 
 /** The moment when a release became the current one. */
@@ -11,18 +12,36 @@ interface Switch {
   readonly at: Date;
 }
 
-/** Creates a name for a folder or link that is being written or removed. */
+/** Creates the temporary name of a folder or link. */
 export function createStageName(): string {
   return `.stage-${randomBytes(8).toString('hex')}`;
 }
 
-/** The ID of the current release below `out`; undefined if there is none. */
+/** Reads the ID of the current release below `out`, if there is one. */
 export async function readCurrent(out: string): Promise<string | undefined> {
   const target = await readlink(join(out, 'current')).catch(() => undefined);
   return target?.split('/').at(-1);
 }
 
-/** Lists the switches of `current` by the lines of `history`, oldest first. Skips invalid lines. */
+/** An earlier release; a new release links its unchanged files. */
+export interface EarlierRelease {
+  readonly directory: string;
+  readonly manifest: Manifest;
+  /** Checks that a file exists and is unmodified. */
+  readonly isIntact: (file: string) => boolean;
+}
+
+/** Opens an earlier release. `isIntact` compares size and mtime only; contents are not re-read. */
+export function openEarlierRelease(directory: string, manifest: Manifest): EarlierRelease {
+  const writtenMs = statSync(join(directory, 'manifest.json')).mtimeMs;
+  const isIntact = (file: string): boolean => {
+    const stat = statSync(`${directory}/${file}`, { throwIfNoEntry: false });
+    return stat?.isFile() === true && stat.size === manifest.files[file]!.bytes && stat.mtimeMs <= writtenMs;
+  };
+  return { directory, manifest, isIntact };
+}
+
+/** Lists the switches of `current` in the `history` file, oldest first. Skips invalid lines. */
 export function readSwitches(out: string): Switch[] {
   return readHistory(out)
     .split('\n')
@@ -44,7 +63,7 @@ export function readFolders(out: string): Switch[] {
   const ids = existsSync(root) ? readdirSync(root).filter((name) => /^[0-9a-f]{16}$/.test(name)) : [];
   return ids
     .flatMap((id) => {
-      // Another process may remove it at the same time.
+      // Another process may have just removed the folder.
       const at = statSync(join(root, id), { throwIfNoEntry: false })?.mtime;
       return at ? [{ id, at }] : [];
     })
@@ -57,15 +76,15 @@ export async function makeCurrent(out: string, id: string, now = new Date()): Pr
     await confirmCurrent(out);
     return;
   }
-  // Opened first: if the history cannot be written, the current release must not change.
+  // Opened first: without a writable history, the current release must not change.
   const history = openSync(join(out, 'history'), 'a');
   try {
     await replaceCurrent(out, id);
     try {
-      // The last line may be incomplete, for example after a full disk.
+      // The last line may be incomplete, for example after the disk was full.
       writeSync(history, `${/[^\n]$/.test(readHistory(out)) ? '\n' : ''}${now.toISOString()} ${id}\n`);
     } catch {
-      // The release is already current: a build that says that it failed would be wrong.
+      // The release is already current, so the build must not fail.
     }
   } finally {
     closeSync(history);
@@ -79,8 +98,8 @@ async function replaceCurrent(out: string, id: string): Promise<void> {
 }
 
 /**
- * Notes in the time of the link that a build found the current release up to date: monitoring looks at it. Only the owner of
- * the link may set it, so that of another user is replaced. Returns why neither was possible. The caller must hold the lock.
+ * Updates the timestamp of `current`, which monitoring uses. Only its owner may set the time, so another user's link is
+ * replaced. Returns the error if both fail. The caller must hold the lock.
  */
 export async function confirmCurrent(out: string): Promise<NodeJS.ErrnoException | undefined> {
   const now = new Date();
@@ -98,8 +117,8 @@ export async function confirmCurrent(out: string): Promise<NodeJS.ErrnoException
 const pollMs = 10;
 
 /**
- * Runs `work` while holding the lock of a folder of releases; other callers, also in other processes, wait. On a file system
- * without locks, `work` runs without one.
+ * Runs `work` under the lock of a folder of releases, which also excludes other processes. On a file system without
+ * locks, `work` runs unlocked.
  */
 export async function withLock<Result>(out: string, work: () => Promise<Result>): Promise<Result> {
   let unlock: (() => void) | undefined;
@@ -107,7 +126,7 @@ export async function withLock<Result>(out: string, work: () => Promise<Result>)
     // oxlint-disable-next-line no-await-in-loop -- The loop polls for the lock.
     while (existsSync(out) && !(unlock = tryLock(join(out, '.lock')))) await sleep(pollMs);
   } catch {
-    // This file system has no locks.
+    // The file system has no locks.
   }
   try {
     return await work();

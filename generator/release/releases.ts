@@ -7,11 +7,11 @@ import { CommandError } from '../common/command-line.ts';
 import { makeCurrent, readCurrent, readFolders, readSwitches, withLock } from './history.ts';
 import { removeRelease, verifyRelease } from './publish.ts';
 
-/** Lists the releases below `out`, the most recently current first. Skips folders without a readable manifest. */
+/** Lists the releases below `out`, most recently current first. Skips folders without a readable manifest. */
 export async function listReleases(out: string) {
   const currentId = await readCurrent(out);
   const entries = [];
-  // Releases that are not in the history have the time of their folder and come last.
+  // Releases missing from the history have the time of their folder, and come last.
   const byId = Map.groupBy([...readFolders(out), ...readSwitches(out)].toReversed(), ({ id }) => id);
   for (const [id, [latest]] of byId) {
     const manifest = await readManifest(join(out, 'releases', id)).catch(() => undefined);
@@ -24,16 +24,16 @@ export async function listReleases(out: string) {
   return entries;
 }
 
-type Releases = Awaited<ReturnType<typeof listReleases>>;
+type ReleaseList = Awaited<ReturnType<typeof listReleases>>;
 
 /**
- * Makes an earlier release current again: the given one, or the one before the current one. Throws a
- * {@link CommandError} if there is none or it does not verify.
+ * Makes an earlier release current: the given ID, or the release before the current one. Throws a {@link CommandError}
+ * if there is no such release or it is damaged.
  */
 export function rollback(out: string, id?: string, now?: Date): Promise<string> {
   return withLock(out, async () => {
     const releases = await listReleases(out);
-    const target = id === undefined ? await findBefore(out, releases) : find(releases, id);
+    const target = id === undefined ? await findBefore(out, releases) : findById(releases, id);
     try {
       await verifyRelease(join(out, 'releases', target));
     } catch (error) {
@@ -45,10 +45,10 @@ export function rollback(out: string, id?: string, now?: Date): Promise<string> 
 }
 
 /**
- * Finds the release that was current before the current one and still exists. A rollback undoes all switches after its
- * target, so that a second rollback goes back further.
+ * Finds the latest existing release before the current one. A rollback undoes all switches after its target, so a second
+ * rollback goes back further.
  */
-async function findBefore(out: string, releases: Releases): Promise<string> {
+async function findBefore(out: string, releases: ReleaseList): Promise<string> {
   const trail: string[] = [];
   for (const { id } of readSwitches(out)) {
     const earlier = trail.indexOf(id);
@@ -57,22 +57,22 @@ async function findBefore(out: string, releases: Releases): Promise<string> {
   }
   const before = (await readCurrent(out)) === undefined ? [] : trail.slice(0, -1);
   const target = before.findLast((id) => releases.some((release) => release.id === id));
-  if (target === undefined) throw new CommandError('there is no earlier release to go back to');
+  if (target === undefined) throw new CommandError('there is no earlier release to roll back to');
   return target;
 }
 
-/** Compressed files are left out: they change with the files that they are made from. */
+/** Lists files without their compressed forms, which change with them. */
 const namesOf = (files: Manifest['files']): string[] => Object.keys(files).filter((file) => !isCompressed(file));
 
-/** Opens a release by its ID or the beginning of it: its folder, and its files. */
-async function open(out: string, id: string) {
-  const directory = join(out, 'releases', find(await listReleases(out), id));
+/** Finds the folder and the files of a release by its ID or a prefix. */
+async function openById(out: string, id: string) {
+  const directory = join(out, 'releases', findById(await listReleases(out), id));
   return { directory, files: (await readManifest(directory)).files };
 }
 
 /** Compares two releases, file by file. */
 export async function diffReleases(out: string, from: string, to: string) {
-  const [{ files: before }, { files: after }] = [await open(out, from), await open(out, to)];
+  const [{ files: before }, { files: after }] = [await openById(out, from), await openById(out, to)];
   return {
     added: namesOf(after).filter((file) => !before[file]),
     removed: namesOf(before).filter((file) => !after[file]),
@@ -81,12 +81,12 @@ export async function diffReleases(out: string, from: string, to: string) {
 }
 
 /**
- * Lists the URLs, without the host, whose answers differ between two releases, sorted, for a purge of caches. A cache may hold
- * an answer under each spelling that clients use, and the 404 of a file that was not there.
+ * Lists the URLs to purge from caches, without host, sorted: answers that differ between two releases, in every spelling
+ * clients use, and 404s of files that are new.
  */
 export async function diffUrls(out: string, from: string, to: string): Promise<string[]> {
   const read = async (id: string): Promise<Aliases> =>
-    Aliases.parse(JSON.parse(await readFile(join((await open(out, id)).directory, fileOf('aliases')), 'utf8')));
+    Aliases.parse(JSON.parse(await readFile(join((await openById(out, id)).directory, fileOf('aliases')), 'utf8')));
   const [before, after] = [await read(from), await read(to)];
   const targets = Object.values(await diffReleases(out, from, to))
     .flat()
@@ -99,33 +99,33 @@ export async function diffUrls(out: string, from: string, to: string): Promise<s
   return [...new Set(all.flatMap(toSpellings))].toSorted();
 }
 
-/** The targets of a file; none if the world does not see it. */
+/** Lists the request targets of a file; private files have none. */
 function toTargets(file: string): string[] {
-  // The server makes the list of TLDs from it.
+  // The server derives the list of TLDs from this file.
   if (file === fileOf('domains')) return [endpoints.listDomainTlds.path];
   const { name, target } = matchFile(file) ?? {};
   if (target === undefined) return [];
   return name === 'getDocs' ? [target, `${target}/`] : [target];
 }
 
-/** The target of the article at a path; a former path of the same kind says which endpoint it is. */
+/** Builds the request target of an article. The former path decides the endpoint: both paths have the same kind. */
 function toArticle(former: string, path: string): string {
   const { path: endpoint } = former.startsWith('/blog/') ? endpoints.getBlogArticle : endpoints.getKnowledgeBaseArticle;
   return `${endpoint}?path=${path}`;
 }
 
-/** Browsers and generated clients encode slashes in a value of a query, and in the path of a media file. */
+/** Adds the spelling with encoded slashes, which browsers and generated clients use in queries and media paths. */
 function toSpellings(target: string): string[] {
   const [, start, value] = /^(\/media\/|[^=]*=)(.*)$/s.exec(target) ?? [];
   return value === undefined ? [target] : [target, start + encodeURIComponent(value)];
 }
 
-/** How long a running server may use a release after the switch to another. */
+/** A running server may use a release for this long after it was replaced. */
 const graceMs = 60 * 60 * 1000;
 
 /**
- * Removes all releases except the current one, the `keep` most recently current ones, and those that were current within
- * the last hour. Returns the IDs of the removed releases.
+ * Removes old releases, and returns their IDs. Keeps the current release, the `keep` most recently current ones, and
+ * every release current within the last hour.
  */
 export function pruneReleases(out: string, keep: number, now = new Date()): Promise<string[]> {
   return withLock(out, async () => {
@@ -141,7 +141,7 @@ export function pruneReleases(out: string, keep: number, now = new Date()): Prom
   });
 }
 
-function find(releases: Releases, id: string): string {
+function findById(releases: ReleaseList, id: string): string {
   const matches = releases.filter((release) => release.id.startsWith(id));
   if (matches.length === 1) return matches[0]!.id;
   throw new CommandError(

@@ -127,7 +127,7 @@ export function writeCatalog(catalog: string): void {
 
 /**
  * Makes a content folder `copies` times as large. Each copy of an article has a separate category and changed words in
- * its prose, so no render cache entry fits two copies. Links keep their targets.
+ * its prose, so no memo entry fits two copies. Links keep their targets.
  */
 export function multiplyContent(content: string, copies: number): void {
   const files = globSync('{blog,knowledgebase}/*/*.{md,yaml}', { cwd: content }).toSorted();

@@ -113,7 +113,7 @@ function createOwnWays(bench: Bench, checkout: Checkout, edited: string): Item[]
   const at = (name: string): string => `${name}-${checkout.name}`;
   const build = (out: string, content: string, ...options: string[]): Command =>
     generate(bench, checkout, 'build', content, '--out', at(out), ...options);
-  /** Removes everything but the render cache from an output folder, like a restored CI cache. */
+  /** Removes everything but the memo from an output folder, like a restored CI cache. */
   const keepRenders = (out: string): void => {
     setAside(at(out));
     cpSync(join(at('same'), '.cache/renders.sqlite'), join(at(out), '.cache/renders.sqlite'));

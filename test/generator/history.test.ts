@@ -146,7 +146,7 @@ describe('a rollback without an id', () => {
     for (;;) {
       const { stdout, stderr } = await runIn(root, 'releases', 'rollback');
       const [, id] = /^release (\w+) is current\n$/.exec(stdout) ?? [];
-      expect(stderr).toBe(id ? '' : 'there is no earlier release to go back to\n');
+      expect(stderr).toBe(id ? '' : 'there is no earlier release to roll back to\n');
       if (!id) return seen;
       expect(await readCurrent(join(root, 'dist'))).toBe(id);
       seen.push(ids.indexOf(id));

@@ -4,6 +4,7 @@ import {
   cpSync,
   mkdirSync,
   openSync,
+  readFileSync,
   readdirSync,
   rmSync,
   statSync,
@@ -29,7 +30,7 @@ import {
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { matchFile } from '#contract/endpoints.ts';
-import { buildAndRead, changedPaths, currentOf, flipBit, flipInCache, gzipStart, readTree } from './tree.ts';
+import { buildAndRead, changedPaths, currentOf, flipBit, flipInMemo, gzipStart, readTree } from './tree.ts';
 
 type Options = Parameters<typeof buildProject>[1];
 
@@ -41,7 +42,7 @@ const withUrls = { urls: siteUrls } as const;
  * nothing to compare with.
  */
 async function buildAndReport(root: string, options: Options = {}) {
-  const { release, diagnostics, staticFiles: _, ...summary } = await buildProject(root, { ...withUrls, ...options });
+  const { release, diagnostics, ...summary } = await buildProject(root, { ...withUrls, ...options });
   const about = diagnostics.filter(({ message }) => !message.includes('this build no longer has it'));
   const found = about.map(({ file, ...rest }) => ({ ...rest, file: file.slice(file.indexOf('/content/')) }));
   return { id: release?.id, diagnostics: found, summary, tree: release && readTree(currentOf(root)) };
@@ -197,7 +198,7 @@ describe('a build after a change equals a first build to the byte:', () => {
   const nameOf = (file: string): string => matchFile(file.replace(/\.(?:gz|br)$/, ''))?.name ?? file;
 
   test.each(changes)('%s', async (name, files, options = {}) => {
-    // A build that lost a path, as that before this row may have, left no record.
+    // A build after which paths have vanished is not remembered; the row before may have been such a build.
     if (name in writes) await buildAndReport(root);
     const before = inodesOf(currentOf(root));
     writeFiles(root, files);
@@ -269,24 +270,36 @@ describe('a file of the previous release', () => {
   });
 });
 
-test.each<[string, (file: string) => void]>([
-  ['is missing', (file) => rmSync(file)],
-  ['has a flipped bit', flipBit],
-  ['ends early', (file) => writeFileSync(file, '{"basis":')],
-  ['has other content', (file) => writeFileSync(file, '{}')],
-])('if the record of the previous build %s, the next build is correct', async (_, damage) => {
+test('if the remembered last build is damaged, the next build is correct', async () => {
   const root = createProject();
   await buildAndReport(root);
-  damage(join(root, 'dist/.cache/build.record'));
-  expect(await buildAndReport(root)).toEqual(first);
-  damage(join(root, 'dist/.cache/build.record'));
+  for (const part of ['"manifestHash":"', '"nextChangeAt":']) {
+    flipInMemo(root, Buffer.from(part));
+    // oxlint-disable-next-line no-await-in-loop -- One build after the other.
+    expect(await buildAndReport(root)).toEqual(first);
+  }
+  for (const part of ['"manifestHash":"', '"nextChangeAt":']) flipInMemo(root, Buffer.from(part));
+  writeFiles(root, edited);
+  expect(await buildAndReport(root)).toEqual(firstEdited);
+});
+
+test('if the manifest of the last release is damaged, the next release has the right one', async () => {
+  const root = createProject();
+  await buildAndReport(root);
+  const manifest = join(currentOf(root), 'manifest.json');
+  // The hash of a compressed file, which is no part of the ID.
+  const damaged = readFileSync(manifest, 'utf8').replace(/(?<=\.gz":\{[^}]*"sha256":")./, (digit) =>
+    digit === '0' ? '1' : '0',
+  );
+  writeFileSync(manifest, damaged);
   writeFiles(root, edited);
   expect(await buildAndReport(root)).toEqual(firstEdited);
 });
 
 describe('if a source is changed during a build, the build fails, and the release stays as it was:', () => {
   const [late, image] = ['content/knowledgebase/vps/ssh.md', 'content/media/kb/map.svg'];
-  const page = article({}, 'Text.\n');
+  // More text than is in progress at a time: the first article is finished before the last one is read.
+  const page = article({}, `${'Some words of text. '.repeat(100)}\n`);
   let root: string;
   beforeAll(async () => {
     const pages = Array.from({ length: 90 }, (_, at): [string, string] => [`content/blog/news/page-${at}.md`, page]);
@@ -312,21 +325,24 @@ describe('if a source is changed during a build, the build fails, and the releas
   });
 });
 
-const cacheFile = 'dist/.cache/renders.sqlite';
+const memoFile = 'dist/.cache/renders.sqlite';
 
-/** All rows of the render cache, by the name of their table. */
-function readCache(file: string): Record<string, unknown[]> {
+/** Reads all rows of a memo by table, without the last build: its inputs have the path of the project. */
+function readMemo(file: string): Record<string, unknown[]> {
   const database = new DatabaseSync(file);
   const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all();
   const rows = tables.map(({ name }): [string, unknown[]] => [
     String(name),
-    database.prepare(`SELECT * FROM ${String(name)} ORDER BY 1`).all(),
+    database
+      .prepare(`SELECT * FROM ${String(name)} ORDER BY 1`)
+      .all()
+      .filter(({ text }) => !String(text).includes('"nextChangeAt":')),
   ]);
   database.close();
   return Object.fromEntries(rows);
 }
 
-/** Overwrites a page of the database. The first page has the schema, the next ones the rows. */
+/** Overwrites a page of a database. The first page has the schema, the next ones the rows. */
 function overwrite(file: string, position: number): void {
   const descriptor = openSync(file, 'r+');
   writeSync(descriptor, Buffer.alloc(4096, 0xee), 0, 4096, position);
@@ -335,35 +351,34 @@ function overwrite(file: string, position: number): void {
 
 let built: string;
 let plain: Awaited<ReturnType<typeof buildAndRead>>;
-let sound: ReturnType<typeof readCache>;
+let sound: ReturnType<typeof readMemo>;
 beforeAll(async () => {
   built = createProject({}, sharedFolder());
   plain = await buildAndRead(built);
-  sound = readCache(join(built, cacheFile));
+  sound = readMemo(join(built, memoFile));
 });
 
-/** A project whose cache is that of its release, which is gone. */
-function createCached(): string {
+/** Creates a project without a release, with the memo of a build of the same files. */
+function createRemembered(): string {
   const root = createProject();
   cpSync(join(built, 'dist/.cache'), join(root, 'dist/.cache'), { recursive: true });
   return root;
 }
 
-test('a release is the same if the render cache is empty, filled, or from another build', async () => {
+test('a release is the same with an empty memo, a full memo, and the memo of another build', async () => {
   expect(await buildAndRead(createProject())).toEqual(plain);
-  // Four articles, their compressed files, and what both pictures are, which have the same bytes.
-  expect(Object.values(sound).flat()).toHaveLength(9);
-  const root = createCached();
+  expect(sound['encodings']).toHaveLength(4);
+  const root = createRemembered();
   let rendered = 0;
   expect(await buildAndRead(root, { progress: () => (rendered += 1) })).toEqual(plain);
   expect(rendered).toBe(0);
-  expect(readCache(join(root, cacheFile))).toEqual(sound);
+  expect(readMemo(join(root, memoFile))).toEqual(sound);
   const other = createProject({ 'content/blog/news/first.md': article({}, '## Details\n') });
   cpSync(join(built, 'dist/.cache'), join(other, 'dist/.cache'), { recursive: true });
   expect(await buildAndRead(other)).toEqual(await buildAndRead(other));
 });
 
-test('the render cache distinguishes articles with the same text in different folders', async () => {
+test('articles with the same text in different folders are remembered apart', async () => {
   const text = guide('Same', '[here](same.md) ![map](../../media/kb/map.svg) [there](../dns/records.md)\n');
   const files = { 'content/knowledgebase/vps/same.md': text, 'content/knowledgebase/dns/same.md': text };
   const fresh = await buildAndRead(createProject(files));
@@ -375,12 +390,12 @@ test('the render cache distinguishes articles with the same text in different fo
 test.each([
   ['a title', Buffer.from('Connect with SSH')],
   ['a compressed file', gzipStart],
-])('entries of the render cache in which a bit of %s is flipped are rendered again', async (_, part) => {
-  const root = createCached();
-  flipInCache(root, part);
-  expect(readCache(join(root, cacheFile))).not.toEqual(sound);
+])('after a bit of %s is flipped in the memo, the article is rendered again', async (_, part) => {
+  const root = createRemembered();
+  flipInMemo(root, part);
+  expect(readMemo(join(root, memoFile))).not.toEqual(sound);
   expect(await buildAndRead(root)).toEqual(plain);
-  expect(readCache(join(root, cacheFile))).toEqual(sound);
+  expect(readMemo(join(root, memoFile))).toEqual(sound);
 });
 
 test.each<[string, (file: string) => void]>([
@@ -396,19 +411,19 @@ test.each<[string, (file: string) => void]>([
       for (const name of Object.keys(sound)) new DatabaseSync(file).exec(`CREATE TABLE ${name} (other TEXT)`);
     },
   ],
-])('a render cache %s is created again', async (_, damage) => {
-  const root = createCached();
-  damage(join(root, cacheFile));
+])('a memo %s is created again', async (_, damage) => {
+  const root = createRemembered();
+  damage(join(root, memoFile));
   for (const attempt of ['damage detected', 'filled again']) {
     rmSync(join(root, 'dist/releases'), { recursive: true, force: true });
     // oxlint-disable-next-line no-await-in-loop -- One build after the other.
     expect(await buildAndRead(root), attempt).toEqual(plain);
   }
-  expect(readCache(join(root, cacheFile))).toEqual(sound);
+  expect(readMemo(join(root, memoFile))).toEqual(sound);
 });
 
-test('if the render cache cannot be written, the release is the same', async () => {
+test('if the memo cannot be written, the release is the same', async () => {
   const root = createProject();
-  mkdirSync(join(root, cacheFile), { recursive: true });
+  mkdirSync(join(root, memoFile), { recursive: true });
   expect(await buildAndRead(root)).toEqual(plain);
 });

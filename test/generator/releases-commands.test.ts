@@ -127,7 +127,7 @@ describe('releases rollback', () => {
   });
 
   test('is refused if nothing was ever published', async () => {
-    expect(await releases(createProject(), 'rollback')).toEqual(refusal('there is no earlier release to go back to'));
+    expect(await releases(createProject(), 'rollback')).toEqual(refusal('there is no earlier release to roll back to'));
   });
 });
 

@@ -10,7 +10,7 @@ import type { TestApp } from '../helpers/app.ts';
 import { ends } from '../helpers/ends.ts';
 import { buildProject, createProject, guide, sharedFolder, validProject, writeFiles } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
-import { flipInCache, gzipStart, readReleased } from './tree.ts';
+import { flipInMemo, gzipStart, readReleased } from './tree.ts';
 
 /** The option of the documentation. */
 const processTerm = (term: string) => term.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase();
@@ -160,7 +160,7 @@ blockcode
 test('the index is complete if the cache lost the articles or their files', async () => {
   const root = createProject();
   await buildProject(root);
-  flipInCache(root, gzipStart);
+  flipInMemo(root, gzipStart);
   writeFiles(root, { 'content/knowledgebase/vps/new.md': guide('New', 'Something else.\n') });
   await buildProject(root);
   expect([find(root, 'ssh'), find(root, 'record'), find(root, 'something')]).toEqual([

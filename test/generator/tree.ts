@@ -38,8 +38,8 @@ export async function buildAndRead(root: string, options: Parameters<typeof buil
 /** The first bytes of what gzip compressed. */
 export const gzipStart = Buffer.from('1f8b08', 'hex');
 
-/** Flips a bit of each place of the render cache that has these bytes. */
-export function flipInCache(root: string, part: Buffer): void {
+/** Flips a bit wherever the memo has these bytes. */
+export function flipInMemo(root: string, part: Buffer): void {
   const file = join(root, 'dist/.cache/renders.sqlite');
   const bytes = readFileSync(file);
   for (let at = bytes.indexOf(part); at >= 0; at = bytes.indexOf(part, at + 1)) bytes[at + part.length - 1]! ^= 1;

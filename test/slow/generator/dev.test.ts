@@ -20,7 +20,6 @@ import { Manifest } from '#contract/release.ts';
 import { matchFile } from '#contract/endpoints.ts';
 import type { KnowledgeBaseSearch } from '#contract/search.ts';
 import type { BuildResult } from '../../../generator/compile.ts';
-import { articleCacheOf } from '../../../generator/build-record.ts';
 import { previewFolderOf } from '../../../generator/dev.ts';
 import { readTree } from '../../generator/tree.ts';
 import { startDev, watchProject } from '../../helpers/dev.ts';
@@ -225,7 +224,7 @@ test('a change that is saved during the first build is built after it', async ()
   const watched = watchProject(root);
   const file = join(previewFolderOf(out), 'current/public/v1/kb/article/dns/page-59.json');
   // The cache has the first articles, so the build is running.
-  const sizeOfCache = (): number => statSync(articleCacheOf(out), { throwIfNoEntry: false })?.size ?? 0;
+  const sizeOfCache = (): number => statSync(join(out, '.cache/renders.sqlite'), { throwIfNoEntry: false })?.size ?? 0;
   await expect.poll(sizeOfCache, { ...eventually, interval: 1 }).toBeGreaterThan(50_000);
   expect(existsSync(file)).toBe(false);
   writeFiles(root, { 'content/knowledgebase/dns/page-59.md': guide('Page', 'Saved meanwhile.\n') });

@@ -220,7 +220,7 @@ describe('a render thread that ends during a build', () => {
     writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nChanged.\n') });
     const args = ['build', '--no-cache', '--threads', '2'];
     const { status, stderr } = await runGenerator(args, { cwd: root, env: { NODE_OPTIONS: preload, END_THREAD: way } });
-    expect(stderr).toBe(`a thread that renders articles has ended (${reason}); the release stays as it was\n`);
+    expect(stderr).toBe(`a render thread ended (${reason}); the release is unchanged\n`);
     expect(status).toBe(1);
     expect(await verifyRelease(currentOf(root))).toEqual(manifest);
     expect(await runGenerator(args, { cwd: root })).toMatchObject({ status: 0 });

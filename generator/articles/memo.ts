@@ -1,0 +1,181 @@
+import { hash } from 'node:crypto';
+import { readFileSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { SQLTagStore } from 'node:sqlite';
+import { createFolder } from '../common/files.ts';
+
+/** Remembers results on disk. Builds may share a memo, and its file may be copied to another machine. */
+export type Memo = ReturnType<typeof openMemo>;
+
+/** The compressed encodings of an article's file. */
+export type CompressedBytes = Readonly<Record<'gz' | 'br', Uint8Array>>;
+
+/** A value in plain JSON, and the input it was made from. */
+interface Entry {
+  readonly input: string;
+  readonly value: unknown;
+}
+
+/**
+ * Compressed bytes have a table of their own: reading a value must not read them. The last statement fails if a table has
+ * other columns.
+ */
+const prepareTables = `
+  PRAGMA synchronous = OFF;
+  CREATE TABLE IF NOT EXISTS entries (name TEXT PRIMARY KEY, text TEXT);
+  CREATE TABLE IF NOT EXISTS encodings (name TEXT PRIMARY KEY, gz BLOB, br BLOB);
+  SELECT text, gz, br FROM entries, encodings LIMIT 0`;
+
+/** Entries per transaction; few, so that concurrent builds wait only briefly for the lock. */
+const batchSize = 64;
+
+/** Detects entries that a power loss left half written. */
+const toChecksum = (id: string, json: string): string => hash('sha256', `${id} ${json}`);
+const checksumLength = 64;
+
+/** SQLITE_ERROR (a table has other columns), SQLITE_CORRUPT and SQLITE_NOTADB. */
+const damageCodes = new Set([1, 11, 26]);
+
+/**
+ * Opens the memo below `out`, or a temporary one without a folder. A read-only memo is never created or written. After a
+ * database error a memo is empty; it never fails a build.
+ */
+export function openMemo(out: string | undefined, readOnly = false) {
+  const file = out === undefined ? undefined : join(out, '.cache', 'renders.sqlite');
+  const isReadOnly = readOnly && file !== undefined;
+  const generator = readGeneratorHash();
+  const toId = (name: string): string => hash('sha256', `${generator} ${name}`);
+  /** Entries read or written so far: `dev` reads all of them after each save. */
+  const loaded = new Map<string, Entry>();
+  const unsaved = new Map<string, CompressedBytes | undefined>();
+  /** Entries of names that this build has read or written. */
+  const used = new Set<string>();
+
+  let sql: SQLTagStore | undefined;
+  const guard = <Result>(work: () => Result): Result | undefined => {
+    try {
+      return work();
+    } catch (error) {
+      sql?.db.close();
+      sql = undefined;
+      // The low byte is the primary result code.
+      const isDamaged = damageCodes.has(((error as { errcode?: number }).errcode ?? 0) & 0xff);
+      if (isDamaged && file !== undefined && !isReadOnly) removeDamaged(file);
+      return undefined;
+    }
+  };
+  const attempt = <Result>(work: (store: SQLTagStore) => Result) => guard(() => sql && work(sql));
+  const open = (): void =>
+    guard(() => {
+      if (file !== undefined && !isReadOnly) createFolder(dirname(file));
+      // SQLite creates a temporary file for an empty name.
+      sql = new DatabaseSync(file ?? '', { readOnly: isReadOnly, timeout: 5000 }).createTagStore();
+      if (!isReadOnly) sql.db.exec(prepareTables);
+    });
+  const flush = (): void => {
+    if (unsaved.size > 0 && !isReadOnly) {
+      attempt((store) => {
+        store.db.exec('BEGIN IMMEDIATE');
+        for (const [id, bytes] of unsaved) {
+          const { input, value } = loaded.get(id)!;
+          const json = JSON.stringify([input, value]);
+          const text = toChecksum(id, json) + json;
+          store.run`INSERT OR REPLACE INTO entries (name, text) VALUES (${id}, ${text})`;
+          if (!bytes) continue;
+          store.run`INSERT OR REPLACE INTO encodings (name, gz, br) VALUES (${id}, ${bytes.gz}, ${bytes.br})`;
+        }
+        store.db.exec('COMMIT');
+      });
+    }
+    unsaved.clear();
+  };
+  const load = (id: string): Entry | undefined => {
+    const row = attempt((store) => store.get`SELECT text FROM entries WHERE name = ${id}`);
+    const text = (row?.['text'] ?? '') as string;
+    const json = text.slice(checksumLength);
+    if (json === '' || text.slice(0, checksumLength) !== toChecksum(id, json)) return undefined;
+    const [input, value] = JSON.parse(json) as [string, unknown];
+    loaded.set(id, { input, value });
+    return { input, value };
+  };
+
+  open();
+  // The first attempt has removed a damaged file.
+  if (!sql) open();
+  const memo = {
+    /** Reads the value of a name, if it was made from this input. */
+    read(name: string, input: string): unknown {
+      const id = toId(name);
+      used.add(id);
+      const entry = loaded.get(id) ?? load(id);
+      return entry?.input === input ? entry.value : undefined;
+    },
+    /** Stores a value in plain JSON, and the compressed bytes of an article. Replaces the value of the name. */
+    write(name: string, input: string, value: unknown, bytes?: CompressedBytes): void {
+      const id = toId(name);
+      used.add(id);
+      loaded.set(id, { input, value });
+      unsaved.set(id, bytes);
+      if (unsaved.size >= batchSize) flush();
+    },
+    /** Reads the value of a name, or makes and stores it. An undefined value is not stored. */
+    async get<Value>(name: string, input: string, make: () => Value | Promise<Value>): Promise<Value> {
+      const known = memo.read(name, input);
+      if (known !== undefined) return known as Value;
+      const value = await make();
+      if (value !== undefined) memo.write(name, input, value);
+      return value;
+    },
+    /** Reads the compressed bytes of a name. They may be damaged or of another build: compare their hashes. */
+    readBytes(name: string): CompressedBytes | undefined {
+      const id = toId(name);
+      const row = unsaved.get(id) ?? attempt((store) => store.get`SELECT gz, br FROM encodings WHERE name = ${id}`);
+      const { gz, br } = (row ?? {}) as Partial<CompressedBytes>;
+      return gz && br && { gz, br };
+    },
+    /** Removes the entries that this build did not use, which bounds the size of the file. */
+    prune(): void {
+      flush();
+      const ids = JSON.stringify([...used]);
+      attempt((store) => {
+        store.run`DELETE FROM entries WHERE name NOT IN (SELECT value FROM json_each(${ids}))`;
+        store.run`DELETE FROM encodings WHERE name NOT IN (SELECT value FROM json_each(${ids}))`;
+      });
+    },
+    /** Writes unsaved entries and closes the file. */
+    close(): void {
+      flush();
+      sql?.db.close();
+      sql = undefined;
+    },
+  };
+  return memo;
+}
+
+/** Removes a damaged file, if its folder is writable. */
+function removeDamaged(file: string): void {
+  try {
+    for (const path of [file, `${file}-journal`]) rmSync(path, { force: true });
+  } catch {
+    // The file stays: builds run without a memo.
+  }
+}
+
+let generatorHash: string | undefined;
+
+/**
+ * Hashes everything else a build depends on: the generator's code, the guide of /docs, the versions of the libraries and of
+ * Node.js, which includes zlib. The hash is the same on every machine.
+ */
+function readGeneratorHash(): string {
+  if (generatorHash !== undefined) return generatorHash;
+  const root = join(import.meta.dirname, '..');
+  const code = readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .toSorted()
+    .map((path) => [path.slice(root.length), readFileSync(path, 'utf8')]);
+  const others = ['package-lock.json', 'docs/customers.md'].map((path) => readFileSync(join(root, '..', path), 'utf8'));
+  return (generatorHash = hash('sha256', JSON.stringify([process.version, others, code])));
+}
