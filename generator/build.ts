@@ -12,10 +12,7 @@ import { createDiagnostics } from './source/diagnostics.ts';
 import { displayPath, loadFolder } from './source/load.ts';
 import type { SourceFolder, SourceSet } from './source/load.ts';
 
-/**
- * Builds and publishes a release from content/ and catalog/. The result lists their problems; with errors nothing is
- * published. Throws if the release cannot be written; the existing releases stay unchanged.
- */
+/** Builds and publishes a release. Without one, the result lists the errors, and existing releases stay unchanged. */
 export async function build(options: BuildOptions): Promise<BuildResult> {
   const { out, against, compression, isTemporary, noCache, checkOnly = false } = options;
   const diagnostics = createDiagnostics(options);
@@ -105,7 +102,7 @@ function openLastRelease(memo: Memo, { out, compression }: BuildOptions): Earlie
   }
 }
 
-/** Recalls the result of the last build, if its inputs were the same and its release is intact. */
+/** Recalls the last build, if its inputs were the same and its release is intact. */
 function recallBuild(memo: Memo, inputs: string, release: EarlierRelease, now: string): BuildResult | undefined {
   const last = memo.read('last build', inputs) as LastBuild | undefined;
   if (!last || last.release !== release.manifest.id || now < last.now) return undefined;
@@ -115,12 +112,13 @@ function recallBuild(memo: Memo, inputs: string, release: EarlierRelease, now: s
   return { ...last.result, release: release.manifest };
 }
 
-/** Confirms that the current release is up to date. A failure to do so is a warning. */
+/** Confirms that the current release is up to date, or adds a warning. */
 async function confirmBuild(out: string, unchanged: BuildResult): Promise<BuildResult> {
   const failure = await withLock(out, () => confirmCurrent(out));
   if (!failure) return unchanged;
   // Monitoring uses this timestamp.
-  const message = `cannot update the timestamp of \`current\` (${failure.code}); monitoring will report the release as stale`;
+  const fault = `cannot update the timestamp of \`current\` (${failure.code})`;
+  const message = `${fault}; monitoring will report the release as stale`;
   const place = { file: displayPath(join(out, 'current')), line: 1, column: 1 };
   const warning = { severity: 'warning', ...place, message, hint: 'build as the user that owns the folder' } as const;
   return { ...unchanged, diagnostics: [...unchanged.diagnostics, warning] };

@@ -65,7 +65,7 @@ export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'>, Pick<
   readonly online?: Online | undefined;
   /** Creates a stage after all checks; if left out, nothing is written. */
   readonly openStage?: (() => Promise<Stage>) | undefined;
-  /** The search index contains the texts of articles up to this total length; default: {@link maxTextLength}. */
+  /** The search index omits texts above this total length; default: {@link maxTextLength}. */
   readonly maxSearchTextLength?: number;
   readonly renderSearch?: SearchRenderer;
 }
@@ -75,7 +75,7 @@ interface CompileResult {
   readonly result: BuildResult;
   /** All articles, published or not. */
   readonly articles: readonly Article[];
-  /** Paths are missing that are online. */
+  /** Paths are online but missing from this build. */
   readonly hasVanished: boolean;
 }
 
@@ -155,13 +155,13 @@ export async function compile(options: CompileOptions): Promise<CompileResult> {
   return { result, articles, hasVanished: vanished.length > 0 };
 }
 
-/** Checks that every article is in its place and readable: otherwise its path and its media are unknown. */
+/** Checks that all articles are readable; otherwise their paths and media are unknown. */
 function hasEveryArticle(articles: readonly Article[], { content: { files } }: SourceSet): boolean {
   const written = files.filter(({ path }) => /\.md$/i.test(path) && path !== 'README.md');
   return written.length === articles.length && articles.every(({ state }) => state !== 'broken');
 }
 
-/** The public lists: count, noun, and the folder or file of the sources. */
+/** The public lists: count, noun, source folder, and the folder or file inside it. */
 const publicLists = [
   ['blogArticles', 'blog article', 'content', 'blog'],
   ['knowledgeBaseArticles', 'knowledge base article', 'content', 'knowledgebase'],
@@ -171,7 +171,7 @@ const publicLists = [
   ['monitors', 'monitor', 'catalog', 'status.yaml'],
 ] as const;
 
-/** Reports lists that would become empty, unless their sources have errors. Returns true if there are any. */
+/** Reports lists that would become empty, and returns true if there are any. */
 function checkEmptied(online: Online, sources: SourceSet, counts: Manifest['counts'], diagnostics: Diagnostics): boolean {
   const hasPlans = counts.services + counts.games > 0;
   const emptied = publicLists.filter(([list]) => counts[list] === 0 && (online.counts[list] ?? 0) > 0);
@@ -180,8 +180,8 @@ function checkEmptied(online: Online, sources: SourceSet, counts: Manifest['coun
     // A catalog without plans is a separate error, which --allow-empty does not allow.
     if (diagnostics.failed(display) || (!hasPlans && /^(?:services|games)$/.test(list))) continue;
     const number = online.counts[list]!;
-    const message = `${plural(number, noun)} ${number === 1 ? 'is' : 'are'} online, and this build has none`;
-    diagnostics.error({ display }, message, '--allow-empty builds it anyway');
+    const message = `${plural(number, noun)} ${number === 1 ? 'is' : 'are'} online, but this build has none`;
+    diagnostics.error({ display }, message, 'use --allow-empty to build anyway');
   }
   return emptied.length > 0;
 }

@@ -22,25 +22,25 @@ export interface DevOptions extends Strictness, Pick<BuildOptions, 'content' | '
   readonly now?: string | undefined;
   /** Previews contain drafts and scheduled articles. */
   readonly withUnpublished: boolean;
-  /** A server shows the previews; if the first build has errors, it needs an empty one. */
+  /** A server shows the previews, and needs one even after a first build with errors. */
   readonly isServed?: boolean;
   /** Called after each build. */
   readonly report: (preview: PreviewBuild) => void;
-  /** Called if a build throws, for example on a full disk; the next change starts another build. */
+  /** Called if a build throws, for example because the disk is full. */
   readonly fail: (error: unknown) => void;
 }
 
 /** A build of a preview. */
 export interface PreviewBuild {
   readonly result: BuildResult;
-  /** All articles, published or not; the last readable version of those that are unreadable now. */
+  /** All articles; a broken file keeps its last readable article. */
   readonly articles: readonly Article[];
   /** The changed files; empty for the first build. */
   readonly files: Changes['files'];
   readonly ms: number;
 }
 
-/** The folder of previews below `out`; the server can serve it like any folder of releases. */
+/** The folder of previews below `out`, for the server. */
 export function previewFolderOf(out: string): string {
   return join(out, '.dev');
 }
@@ -52,15 +52,14 @@ const ignoreErrors: Diagnostics = { ...createDiagnostics({}), failed: () => fals
 const maxPreviews = 5;
 
 /**
- * The search index of a preview contains the texts of articles up to this total length, about 80 articles: each save renders
- * the index again, which takes half a second for the texts of 800 articles.
+ * The search index omits texts above this total length, about 80 articles: with the texts of 800, a save takes half a
+ * second longer.
  */
 const maxSearchTextLength = 300_000;
 
 /**
- * Builds a preview of content/ and catalog/ now and after each change: a release without compressed files that links
- * unchanged files. After errors the last good preview stays current. Resolves after the first build, with a function that
- * stops watching.
+ * Builds a preview now and after each change. Errors leave the last preview current. Resolves after the first build,
+ * with a function that stops watching.
  */
 export async function watchAndBuild(options: DevOptions): Promise<() => Promise<void>> {
   const { content, catalog, out, report, fail } = options;

@@ -29,23 +29,23 @@ export interface Project extends Catalog {
   /** The entries of `authors.yaml`. */
   readonly authors: Authors;
   readonly urls: SiteUrls;
-  /** The search index contains the texts of articles up to this total length. */
+  /** The search index omits texts above this total length. */
   readonly maxSearchTextLength: number;
 }
 
-/** Tools that rendering needs in addition to the selected data. */
+/** The functions that `render` may call. */
 interface RenderTools {
   readonly readHtml: ReadHtml;
   readonly renderSearch: SearchRenderer;
 }
 
-/** Makes a kind of static file: `select` takes plain data from the project, and `render` gets nothing else of it. */
+/** Makes a kind of static file from plain data of the project. */
 interface StaticFileRow {
-  /** Selects the data; without data, the release has no such file. */
+  /** Selects the data; undefined leaves the file out of the release. */
   readonly select: (project: Project) => unknown;
-  /** Renders a text or, for a file with a schema, its value; for several files, by the parameter in their path. */
+  /** Renders a text or, with a schema, a value; several files by path parameter. */
   readonly render: (data: unknown, tools: RenderTools) => unknown;
-  /** Keeps the texts in the memo, under the hash of the selected data: for files that take long to make. */
+  /** Keeps the texts in the memo, because rendering is slow. */
   readonly isRemembered?: true;
 }
 
@@ -56,7 +56,7 @@ function row<Data>(
   return { select, render: (data, tools) => render(data as Data, tools) };
 }
 
-/** Makes a file that depends on the generator and these settings alone. A process renders the file once. */
+/** Makes a file from these settings alone. Each process renders the file once. */
 function constant(names: readonly (keyof SiteUrls)[], render: (settings: SiteUrls) => unknown): StaticFileRow {
   const rendered = new Map<string, unknown>();
   const renderOnce = (settings: SiteUrls): unknown => {
@@ -78,7 +78,7 @@ function toCategories(articles: readonly Article[]): CategoryItem[] {
     .toSorted((a, b) => compareText(a.name, b.name) || compareText(a.slug, b.slug));
 }
 
-/** Makes the neighbours of each article, in a file for each category. */
+/** Lists the neighbours and related articles of each article, in a file for each category. */
 function neighboursOf(select: (project: Project) => readonly Article[]) {
   return row(
     (project) =>
@@ -108,7 +108,7 @@ const docsSettings = ['service', 'name', 'support'] as const;
 /** Lazy: most builds take the pages from the memo. */
 const importDocs = () => import('./reference/docs.ts');
 
-/** Every kind of static file; articles and media are made from one file of content/ each. */
+/** Every kind of static file, except copies of single sources: articles and media. */
 const rows: Record<
   Exclude<StaticFileName, 'getBlogArticle' | 'getKnowledgeBaseArticle' | 'getMedia'>,
   StaticFileRow
@@ -169,7 +169,7 @@ const rows: Record<
   getDocsFile: constant(docsSettings, async (settings) => (await importDocs()).renderDocsFiles(settings)),
 };
 
-/** Compiles the widget, once per process, into a classic script; its version is a part of its URL. */
+/** Compiles the widget into a classic script, once per process. */
 export const compileStatusWidget = () => (compiledWidget ??= compileWidget());
 let compiledWidget: ReturnType<typeof compileWidget> | undefined;
 
@@ -184,10 +184,10 @@ async function compileWidget() {
     write: false,
     format: 'iife',
     target: 'es2020',
-    // ASCII is independent of the page's encoding.
+    // ASCII works in pages of any encoding.
     charset: 'ascii',
     define: { STYLE: JSON.stringify(css.code.trim()) },
-    // Ignores tsconfig.json files, which could change the bytes.
+    // Ignore tsconfig.json files, which could change the bytes.
     tsconfigRaw: {},
     logLevel: 'silent',
   });
@@ -202,7 +202,7 @@ function readArticleStyle(): string {
   return readFileSync(join(import.meta.dirname, 'markdown/article.css'), 'utf8');
 }
 
-/** Writes all static files into a stage; the memo keeps the texts of those that take long to make. */
+/** Writes all static files into a stage, some of them from the memo. */
 export async function writeStaticFiles(
   project: Project,
   stage: Stage,

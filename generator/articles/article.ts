@@ -16,7 +16,7 @@ export interface Article {
   readonly path: string;
   /** The path of its file in a release. */
   readonly output: string;
-  /** `broken`: the front matter is invalid or the body cannot be rendered; such an article is only checked. */
+  /** `broken`: invalid front matter or a body that cannot be rendered. */
   readonly state: 'published' | 'draft' | 'scheduled' | 'broken';
   /** The release contains the article; previews contain drafts and scheduled articles, too. */
   readonly isIncluded: boolean;
@@ -26,9 +26,9 @@ export interface Article {
 /** Reads the HTML of an article from its file in the release. */
 export type ReadHtml = (file: string) => string;
 
-/** The facts that lists and checks need of an article, in plain JSON. Lines are those of the source file. */
+/** The metadata for lists and checks, in plain JSON, with lines of the source file. */
 export interface ArticleMetadata {
-  /** The hashes of its file and of the compressed encodings; undefined if the article was only checked. */
+  /** The hashes of its file and encodings; undefined if only checked. */
   readonly encodings?: { compression: Compression; identity: string; gz: string; br: string } | undefined;
   readonly category: string;
   /** The front matter, without fields that have a problem. */
@@ -42,7 +42,7 @@ export interface ArticleMetadata {
   readonly headings: readonly string[];
   /** The number of characters of the text between the headings. */
   readonly textLength: number;
-  /** The site's own pictures in the HTML, each with the size written there, if it was known. */
+  /** Pictures of this site, with the sizes written into the HTML. */
   readonly pictures: readonly { readonly path: string; readonly size?: Size | undefined }[];
   readonly references: readonly Reference[];
   readonly ids: readonly string[];

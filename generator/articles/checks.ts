@@ -32,21 +32,21 @@ interface BuiltSite {
 type ReportDead = (message: string, hint?: Hint) => void;
 
 const mailbox = /^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$/;
-/** No name of an article has a dot. */
+/** Matches links without a scheme that look like domains: names of articles have no dots. */
 const host = /^(?:www\.|(?:[a-z0-9-]+\.)+(?:com|net|org|io|dev|app|eu|de|nl|fr|uk|us|ch|at|be|info)(?:[/?#]|$))/i;
-const elsewhere = 'of another part of the website, write the whole address';
+const writeFullAddress = 'for another part of the website, write the full address';
 
-/** Lists and link previews cut other shapes off. */
+/** Lists and link previews crop other shapes. */
 const coverSize = { width: 1200, height: 630 };
 
-/** Checks references, covers, authors, dates, titles and categories of all articles, and that removed paths are gone. */
+/** Checks references, covers, authors, dates, titles and categories of all articles, and the removed paths. */
 export function checkSite(site: BuiltSite, diagnostics: Diagnostics): void {
   const { articles, content, aliases, pictures, authors, removed } = site;
   const byPath = new Map(articles.map((article) => [article.path, article]));
   const folders = new Set(
     content.categories.flatMap(({ collection, slug }) => [`/${collection.folder}`, `/${collection.folder}/${slug}`]),
   );
-  /** The articles that have a source file, even one that does not compile. */
+  /** The articles with a source file, including broken ones. */
   const sources = new Set(content.categories.flatMap(({ articles: files }) => files.map(sitePathOf)));
   const suggestPath = createSuggester(() => [...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
 
@@ -65,17 +65,17 @@ export function checkSite(site: BuiltSite, diagnostics: Diagnostics): void {
     if (!/^\/(?:blog|knowledgebase)(?:\/|$)/.test(path)) return undefined;
     const target = byPath.get(aliases[path] ?? path);
     if (target) return checkTarget(from, target, id, dead);
-    // An article that does not compile is reported once, not again for each link to it.
+    // A broken article is reported once, not for each link to it.
     if (folders.has(path.replace(/\/$/, '')) || sources.has(path)) return undefined;
     return dead(`there is no article ${path}`, similar);
   };
 
-  /** Checks an address below the root of the site that is no article and no file of content/media/. */
+  /** Checks an address that is neither an article nor a media file. */
   const checkOutside = (url: string, dead: ReportDead): void => {
     const meant = findSitePath(url);
     if (meant !== undefined) return dead(`"${url}" works only on your computer`, `write ${meant}`);
-    if (!url.startsWith('/')) return dead(`the link "${url}" leads out of content/`);
-    const similar = (): string => suggestPath(url.replace(/\.md(?:[?#].*)?$/, '')) ?? elsewhere;
+    if (!url.startsWith('/')) return dead(`the link "${url}" points outside content/`);
+    const similar = (): string => suggestPath(url.replace(/\.md(?:[?#].*)?$/, '')) ?? writeFullAddress;
     return dead(`there is no file ${url} in content/`, similar);
   };
 
@@ -92,7 +92,7 @@ export function checkSite(site: BuiltSite, diagnostics: Diagnostics): void {
     return undefined;
   };
 
-  /** Larger covers of the same shape are sharper, and vector pictures have no size. */
+  /** Larger covers of the same shape are fine, and vector pictures have no fixed size. */
   const checkCover = (path: string, place: SourceLocation): void => {
     checkMedia(path, 'link', (...problem) => diagnostics.deadReference(place, ...problem));
     if (!content.media.has(path)) return;
@@ -116,15 +116,19 @@ export function checkSite(site: BuiltSite, diagnostics: Diagnostics): void {
         const place = { ...file, ...reference };
         if (!draft) return diagnostics.deadReference(place, message, hint);
         const findHint = typeof hint === 'function' ? hint : () => hint;
-        return diagnostics.warning(place, message, () => findHint() ?? 'until it exists, leave it out');
+        return diagnostics.warning(place, message, () => findHint() ?? 'remove the reference until its target exists');
       });
     }
     if (draft) continue;
     if (description === placeholderDescription) {
       const hint = 'write one or two sentences for lists and search engines';
-      diagnostics.warning({ ...file, ...places.description }, 'the description is the one of the template', hint);
+      diagnostics.warning(
+        { ...file, ...places.description },
+        'the description is still the placeholder of the template',
+        hint,
+      );
     }
-    // A warning: an author may be missing, and a mistake in a name harms no reader.
+    // Only a warning: authors need no entry, and a misspelt name is harmless.
     if (author !== undefined && authors && !Object.hasOwn(authors.value, author)) {
       const message = `the author ${author} is not in ${authorsFile}`;
       diagnostics.warning({ ...file, ...places.author }, message, adviseAuthor(author, authors.value));
@@ -141,11 +145,11 @@ export function checkSite(site: BuiltSite, diagnostics: Diagnostics): void {
     const reason = alias ? `an alias in ${alias.file.display}` : 'an article';
     diagnostics.warning(place, `${path} is ${reason}`, 'remove this line');
   }
-  checkNames(site, diagnostics);
+  checkLikelyTypos(site, diagnostics);
 }
 
-/** Warns of dates, titles and names of categories that are probably mistyped or copied. */
-function checkNames({ articles, content, now }: BuiltSite, diagnostics: Diagnostics): void {
+/** Warns about dates, titles and category names that are probably typos or copies. */
+function checkLikelyTypos({ articles, content, now }: BuiltSite, diagnostics: Diagnostics): void {
   const inTwoYears = `${Number(now.slice(0, 4)) + 2}${now.slice(4)}`;
   const byTitle = new Map<string, Article>();
   for (const article of articles) {
@@ -154,7 +158,7 @@ function checkNames({ articles, content, now }: BuiltSite, diagnostics: Diagnost
     const { title = '' } = fields;
     if (fields.draft) continue;
     if (due !== undefined && (due < '2000' || due > inTwoYears)) {
-      const hint = 'write the day of publication, or draft: true until it is known';
+      const hint = 'write the day of publication, or draft: true until the day is known';
       const when = due < '2000' ? 'before the year 2000' : 'more than two years ahead';
       diagnostics.warning({ ...file, ...places.date }, `"date" is ${when}`, hint);
     }
@@ -163,27 +167,27 @@ function checkNames({ articles, content, now }: BuiltSite, diagnostics: Diagnost
     byTitle.set(key, first ?? article);
     if (!first || title === '') continue;
     const message = `${first.file.display} has the same title`;
-    diagnostics.warning({ ...file, ...places.title }, message, 'say in one of them what differs');
+    diagnostics.warning({ ...file, ...places.title }, message, 'make one of the titles more specific');
   }
   for (const { collection, slug, name, articles: files } of content.categories) {
     if (name !== undefined || !files[0]) continue;
     const similar = content.categories.find((other) => {
       if (Math.abs(slug.length - other.slug.length) > 1 || distance(slug, other.slug) !== 1) return false;
       const isRarer = files.length < other.articles.length || (files.length === other.articles.length && other.name);
-      // Short words are codes of languages and countries.
+      // Short words may be codes of languages and countries.
       const own = slug.split('-').find((word) => !other.slug.split('-').includes(word));
       return isRarer && other.collection === collection && own && own.length > 3;
     });
     if (!similar) continue;
-    const hint = `move its articles to ${similar.slug}/, or say its name in category.yaml`;
-    diagnostics.warning(files[0], `the category ${slug} is one letter from ${similar.slug}`, hint);
+    const hint = `move its articles to ${similar.slug}/, or give it a name in category.yaml`;
+    diagnostics.warning(files[0], `the category ${slug} differs from ${similar.slug} by one letter`, hint);
   }
 }
 
-/** Says how to write an author that is not in the list. */
+/** Suggests how to fix an unknown author. */
 export function adviseAuthor(author: string, authors: Authors): string | undefined {
   const similar = suggest(author, Object.keys(authors));
-  // YAML keys of the names of properties are refused.
+  // The YAML parser refuses keys such as `constructor`.
   return similar ?? (author in {} ? undefined : `add there: ${JSON.stringify(author)}: {}`);
 }
 
@@ -193,11 +197,11 @@ function checkTarget(from: Article, target: Article, id: string, dead: ReportDea
     return dead(`the article ${target.path} ${whyUnpublished(target)}`);
   }
   if (id === '' || id === toSafeId('top') || ids.includes(id)) return undefined;
-  // Its body may be broken, which is reported once, not again for each link to one of its headings.
+  // A broken body is reported once, not for each link to its headings.
   if (target.state === 'broken' && ids.length === 0) return undefined;
   const anchor = id.replace(idPrefix, '');
   return dead(`there is no heading or anchor #${anchor} in ${target.path}`, () => {
-    // The sanitiser prefixes the IDs of raw HTML; a link from another article needs the full ID.
+    // The sanitiser prefixes IDs of raw HTML; links from other articles need the full ID.
     if (ids.includes(idPrefix + id)) return `write #${idPrefix}${id}`;
     const names = ids.map((name) => name.replace(idPrefix, ''));
     return suggest(anchor, names);
@@ -213,16 +217,16 @@ const kindOf = (path: string): string => path.split('/', 2)[1]!;
 const keyOf = (path: string, text: string): string => `${kindOf(path)} ${text}`;
 const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'));
 
-const createIndex = (paths: readonly string[]) => {
+const createPathIndex = (paths: readonly string[]) => {
   return { byName: Map.groupBy(paths, baseNameOf), byFolder: Map.groupBy(paths, folderOf) };
 };
 
-/** Suggests a path for a dead one: the same name in another folder, or a similar name in the same folder. */
+/** Suggests a path with the same name, or with a similar name in the same folder. */
 function createSuggester(list: () => readonly string[]): (path: string) => string | undefined {
-  let index: ReturnType<typeof createIndex> | undefined;
+  let index: ReturnType<typeof createPathIndex> | undefined;
   const hints = new Map<string, string | undefined>();
   const find = (path: string): string | undefined => {
-    index ??= createIndex(list());
+    index ??= createPathIndex(list());
     const moved = index.byName.get(baseNameOf(path));
     if (moved?.length === 1) return `did you mean "${moved[0]}"?`;
     const folder = folderOf(path);
@@ -235,7 +239,7 @@ function createSuggester(list: () => readonly string[]): (path: string) => strin
   };
 }
 
-/** Reports media that no article refers to, drafts and scheduled articles included, and that is no picture of an author. */
+/** Reports media files that no article and no author uses. Drafts and scheduled articles count. */
 export function checkUnusedMedia({ articles, content: { media }, authors }: BuiltSite, diagnostics: Diagnostics): void {
   const used = new Set([
     ...articles.flatMap(({ metadata: { fields, references } }) => [
@@ -250,7 +254,7 @@ export function checkUnusedMedia({ articles, content: { media }, authors }: Buil
   }
 }
 
-/** Collects the former paths of the included articles. Reports a path that an article or another alias already has. */
+/** Collects the former paths of the included articles. Reports conflicts with articles and other aliases. */
 export function collectAliases(articles: readonly Article[], diagnostics: Diagnostics): Aliases {
   const owners = new Map(articles.map(({ path, file }) => [path, file.display]));
   const aliases = new Map<string, string>();
@@ -262,14 +266,14 @@ export function collectAliases(articles: readonly Article[], diagnostics: Diagno
         continue;
       }
       owners.set(alias, file.display);
-      // A broken article is never released, but links to its former path are not dead.
+      // Broken articles are never released, but links to their former paths are not dead.
       if (isIncluded || (state === 'broken' && !metadata.fields.draft)) aliases.set(alias, path);
     }
   }
   return Object.fromEntries([...aliases].toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Reports paths that are online, and neither in this build nor gone for good. */
+/** Reports vanished paths, with a hint how to keep or retire each. */
 export function checkVanished(
   vanished: readonly string[],
   { articles }: BuiltSite,
@@ -278,10 +282,10 @@ export function checkVanished(
   diagnostics: Diagnostics,
 ): void {
   const total = online.articles.size + Object.keys(online.aliases).length;
-  // Another site, or the samples: a line for each path would hide what else is wrong.
+  // Probably another site: a line for each path would hide other problems.
   if (vanished.length > 10 && vanished.length >= 0.9 * total) {
     const message = `${vanished.length} of the ${total} paths that are online are not in this build`;
-    const hint = 'if this is another site, build it: the next build compares with this one; else look at CONTENT_DIR';
+    const hint = 'if this is another site, build it: later builds compare with it; otherwise check CONTENT_DIR';
     return diagnostics.warning(folder, message, hint);
   }
   const file = displayIn(folder, removedFile);
@@ -295,7 +299,7 @@ export function checkVanished(
   );
   const findSuccessor = createSuccessorSearch(articles, online, vanished.length);
   for (const path of vanished) {
-    const message = `${path} is online, and this build no longer has it`;
+    const message = `${path} is online but missing from this build`;
     const article = unpublished.get(path);
     const successor = article ? undefined : findSuccessor(path);
     if (article) {
@@ -315,10 +319,10 @@ export function checkVanished(
   }
 }
 
-/** More comparisons of names would take seconds. */
+/** More comparisons would take seconds. */
 const maxComparisons = 1_000_000;
 
-/** Creates a search for the article that replaces a path: the target of its alias, else a new one with its name or title. */
+/** Finds likely successors of vanished paths: alias targets, and new articles with similar names. */
 function createSuccessorSearch(articles: readonly Article[], online: Online, vanished: number) {
   const published = articles.filter(({ state }) => state === 'published');
   const byPath = new Map(published.map((article) => [article.path, article]));
@@ -340,7 +344,7 @@ function createSuccessorSearch(articles: readonly Article[], online: Online, van
 /** Pages with larger pictures load slowly on phones. */
 const maxPictureBytes = 1_000_000;
 
-/** Reports media that browsers cannot show, large pictures and wrong file endings. Returns the sizes of pictures. */
+/** Reports unusable, large and misnamed media. Returns the sizes of pictures. */
 export async function checkMediaFiles(
   { media }: ContentFiles,
   memo: Memo,
@@ -369,21 +373,21 @@ function checkMediaFile(file: SourceFile, { format, fault }: MediaFacts, diagnos
     if (fault) diagnostics.report(file, [fault]);
     if (mediaKindOf(file.path) !== 'image' || file.bytes <= maxPictureBytes) return;
     const message = `the picture has ${(file.bytes / 1e6).toFixed(1)} MB, more than 1 MB`;
-    diagnostics.warning(file, message, 'readers wait for it: make it smaller, or save it as WebP or AVIF');
+    diagnostics.warning(file, message, 'large pictures load slowly: make it smaller, or save it as WebP or AVIF');
   } else if (format) {
     const { label, endings, advice, ...actual } = formats[format]!;
     const hint = endings[0] ? `rename it to "${basename(file.path, ending)}.${endings[0]}"` : advice;
-    // Browsers look at the bytes of pictures, and at those of videos and sounds.
+    // Browsers detect the format of pictures, videos and sounds from the bytes.
     const works = family !== 'other' && actual.family === family;
     diagnostics[works ? 'warning' : 'error'](file, `the file is ${label}, not ${wanted}`, hint);
   } else {
-    // Some players write sounds without a signature at the beginning.
+    // Some programs write sounds without a signature.
     const severity = family === 'player' ? 'warning' : 'error';
     diagnostics[severity](file, `the file is not ${wanted}`, 'save it again, or remove it');
   }
 }
 
-/** The kind of a media file by its ending: the first part of its media type. */
+/** Returns the first part of the media type of a file, such as `image`. */
 function mediaKindOf(path: string): string | undefined {
   return mediaTypes[extname(path).slice(1)]?.split('/')[0];
 }

@@ -51,13 +51,13 @@ interface CompiledArticle {
   readonly encodings?: Encodings;
 }
 
-/** About 50 ms of rendering: the articles of a batch share a time limit, and a message to a thread. */
+/** About 50 ms of rendering; a batch shares a timer and a message. */
 const batchCharacters = 20_000;
 
-/** Batches in progress: two for each of four threads, and few enough to fit in memory. */
+/** Two batches for each of four threads. */
 const maxBatches = 8;
 
-/** Compiled files stay in memory up to this size until they are written; others are read from the memo again. */
+/** The size of compiled files kept in memory; the memo has the others. */
 const maxFreshBytes = 32 * 1024 ** 2;
 
 const toName = ({ path }: SourceFile): string => `article ${path}`;
@@ -74,7 +74,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
     return undefined;
   };
 
-  /** Reads the metadata of an article from the memo, or else its source. */
+  /** Reads the metadata of an article from the memo, or its source. */
   const open = (folder: CategoryFolder, file: SourceFile) => {
     const found = memo.read(toName(file), file.sha256) as ArticleMetadata | undefined;
     const hasFile = !compressor || found?.encodings?.compression === compressor.name;
@@ -112,7 +112,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
     return { folder, file, path: sitePathOf(file), output, state, isIncluded, metadata };
   };
 
-  /** Finishes a rendered article, and stores it in the memo. Broken and only checked articles have no file. */
+  /** Makes and stores an article and its file; broken and only checked ones have no file. */
   const finish = async ({ folder, category, file, source }: Job, rendered: Rendered): Promise<CompiledArticle> => {
     const { collection } = folder;
     const metadata = toMetadata({ collection, category, path: sitePathOf(file) }, source, rendered, pictures);
@@ -137,7 +137,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
     return Promise.all(jobs.map((job, at) => finish(job, rendered[at]!)));
   };
 
-  /** Reads the file of an article from the memo, unless a concurrent build has replaced it there. */
+  /** Reads the file of an article from the memo, unless it is damaged or replaced. */
   const recall = ({ file, metadata }: Article): Encodings | undefined => {
     const { identity, ...hashes } = metadata.encodings!;
     const { gz, br } = memo.readBytes(toName(file)) ?? {};
@@ -159,7 +159,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
   };
 
   return {
-    /** Compiles the articles of content/, in the order of their files. Reports and omits invalid ones. */
+    /** Compiles all articles, in the order of their files. Omits invalid ones. */
     async compile({ categories }: ContentFiles): Promise<Article[]> {
       const total = categories.reduce((sum, { articles }) => sum + articles.length, 0);
       const articles = new Map<string, Article | undefined>();
@@ -206,7 +206,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
       return compiled;
     },
 
-    /** Writes the files of the included articles into a stage; links those of the previous release. */
+    /** Writes the files of included articles, or links those of the previous release. */
     async write(articles: readonly Article[], stage: Stage): Promise<void> {
       for (const article of articles) {
         const { folder, file, output, isIncluded, metadata } = article;
@@ -224,7 +224,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
   };
 }
 
-/** Fills in the sizes of pictures, which avoids layout shifts. A length given in the source scales the other. */
+/** Fills in the sizes of pictures, which avoids layout shifts. */
 function fillSizes({ html, pictures }: Rendered, sizes: PictureSizes): string {
   let index = 0;
   return html.replaceAll(sizePlaceholder, () => {

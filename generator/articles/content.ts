@@ -102,9 +102,9 @@ export function groupContent(files: readonly SourceFile[], diagnostics: Diagnost
     } else if (name.endsWith('.md')) {
       if (checkSlug(name.slice(0, -'.md'.length), file, '.md')) category.articles.push(file);
     } else if (/\.(?:md|markdown)$/i.test(name)) {
-      fail(file, 'the name of an article ends in .md', renameTo(toSlug(basename(name, extname(name))), '.md'));
+      fail(file, 'the file name of an article must end in .md', renameTo(toSlug(basename(name, extname(name))), '.md'));
     } else if (suggest(name, ['category.yaml'])) {
-      fail(file, 'the settings of a category are in category.yaml', 'rename it to "category.yaml"');
+      fail(file, 'the settings of a category belong in category.yaml', 'rename it to "category.yaml"');
     } else {
       fail(file, misplaced, inMedia);
     }
@@ -158,7 +158,7 @@ export function toTitleCase(slug: string): string {
     .trim();
 }
 
-/** Suggests a name for the first invalid folder of a media path, or for the file. */
+/** Suggests a valid name for a folder of a media path, or for the file. */
 function renameMedia(path: string): string | undefined {
   const folder = dirname(path)
     .split('/')

@@ -8,10 +8,10 @@ import type { Diagnostics } from '../source/diagnostics.ts';
 import type { SourceFolder } from '../source/load.ts';
 import type { Article, ReadHtml } from './article.ts';
 
-/** The addresses of website and service (without a slash at the end) and support page, and the name of the service. */
+/** Addresses without trailing slashes, and the name of the service. */
 export type SiteUrls = Readonly<Partial<Record<'site' | 'service' | 'support' | 'name', string | undefined>>>;
 
-/** Selects the newest 30 articles for the feed, if the addresses of website and service are set. */
+/** Selects the newest 30 articles, if the addresses of website and service are set. */
 export function selectFeed(blog: readonly Article[], authors: Authors, { site, service, name }: SiteUrls) {
   if (site === undefined || service === undefined) return undefined;
   const lastChanges = blog.map((article) => lastChangeOf(article)!);
@@ -36,10 +36,7 @@ type Feed = NonNullable<ReturnType<typeof selectFeed>>;
 /** The day of the last significant change of an article, or of its publication. */
 const lastChangeOf = ({ metadata: { fields, due } }: Article): string | undefined => fields.updated ?? due;
 
-/**
- * Renders the newest blog articles as an Atom feed (RFC 4287). The package `feed` (6.0.0) keeps control characters, which
- * are not well formed, and declares titles as HTML.
- */
+/** Renders an Atom feed (RFC 4287). The package `feed` (6.0.0) keeps control characters and declares titles as HTML. */
 export function renderFeed(feed: Feed, readHtml: ReadHtml): string {
   const { site, service, name, updated, entries } = feed;
   const self = service + staticFiles.getBlogFeed.path;
@@ -78,7 +75,7 @@ function renderEntry(entry: Feed['entries'][number], html: string, feed: Feed): 
 /** Formats the beginning of a day (UTC) as RFC 3339. */
 const toTime = (day: string): string => `${day}T00:00:00Z`;
 
-/** Selects all articles for the sitemap. Without articles there is none: the protocol forbids an empty sitemap. */
+/** Selects all articles for the sitemap; the protocol forbids an empty sitemap. */
 export function selectSitemap(articles: readonly Article[], { site }: SiteUrls) {
   if (site === undefined || articles.length === 0) return undefined;
   return { site, pages: articles.map((article) => ({ path: article.path, lastmod: lastChangeOf(article) })) };
@@ -102,12 +99,12 @@ export function checkSitemap(count: number, { site }: SiteUrls, content: SourceF
   diagnostics.error(content, message, 'unset SITE_URL, and let the website make its sitemaps');
 }
 
-/** Matches start tags as rehype-stringify writes them: values in double quotes, and `<` in text escaped. */
+/** Matches start tags of rehype-stringify: values in double quotes, `<` in text escaped. */
 const tag = /<[a-z][^\s>]*(?:\s+[^\s"'=<>]+(?:="[^"]*")?)+\s*\/?>/gi;
 const attribute = /(\s+[^\s"'=<>]+)="([^"]*)"/g;
 const holdsUrl = /^\s+(?:href|src|poster|cite|longdesc)$/i;
 
-/** Makes the URLs in the HTML of a page absolute: media on the service, everything else on the website. */
+/** Makes URLs absolute: media on the service, everything else on the website. */
 function toAbsoluteUrls(html: string, page: string, { site, service }: Feed): string {
   const [pageUrl, siteUrl, serviceUrl] = [escapeXml(page), escapeXml(site), escapeXml(service)];
   const folder = pageUrl.slice(0, pageUrl.lastIndexOf('/') + 1);

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { SQLTagStore } from 'node:sqlite';
 import { createFolder } from '../common/files.ts';
 
-/** Remembers results on disk. Builds may share a memo, and its file may be copied to another machine. */
+/** Remembers results on disk. Builds may share the file or copy it. */
 export type Memo = ReturnType<typeof openMemo>;
 
 /** The compressed encodings of an article's file. */
@@ -17,10 +17,7 @@ interface Entry {
   readonly value: unknown;
 }
 
-/**
- * Compressed bytes have a table of their own: reading a value must not read them. The last statement fails if a table has
- * other columns.
- */
+/** Compressed bytes have a separate table, so reading values skips them. The SELECT fails on other columns. */
 const prepareTables = `
   PRAGMA synchronous = OFF;
   CREATE TABLE IF NOT EXISTS entries (name TEXT PRIMARY KEY, text TEXT);
@@ -37,10 +34,7 @@ const checksumLength = 64;
 /** SQLITE_ERROR (a table has other columns), SQLITE_CORRUPT and SQLITE_NOTADB. */
 const damageCodes = new Set([1, 11, 26]);
 
-/**
- * Opens the memo below `out`, or a temporary one without a folder. A read-only memo is never created or written. After a
- * database error a memo is empty; it never fails a build.
- */
+/** Opens the memo below `out`; without a folder, a temporary one. Database errors empty it, but never fail a build. */
 export function openMemo(out: string | undefined, readOnly = false) {
   const file = out === undefined ? undefined : join(out, '.cache', 'renders.sqlite');
   const isReadOnly = readOnly && file !== undefined;
@@ -49,7 +43,7 @@ export function openMemo(out: string | undefined, readOnly = false) {
   /** Entries read or written so far: `dev` reads all of them after each save. */
   const loaded = new Map<string, Entry>();
   const unsaved = new Map<string, CompressedBytes | undefined>();
-  /** Entries of names that this build has read or written. */
+  /** The IDs of entries read or written by this build. */
   const used = new Set<string>();
 
   let sql: SQLTagStore | undefined;
@@ -104,14 +98,14 @@ export function openMemo(out: string | undefined, readOnly = false) {
   // The first attempt has removed a damaged file.
   if (!sql) open();
   const memo = {
-    /** Reads the value of a name, if it was made from this input. */
+    /** Reads a value made from this input. */
     read(name: string, input: string): unknown {
       const id = toId(name);
       used.add(id);
       const entry = loaded.get(id) ?? load(id);
       return entry?.input === input ? entry.value : undefined;
     },
-    /** Stores a value in plain JSON, and the compressed bytes of an article. Replaces the value of the name. */
+    /** Stores a value in plain JSON, with compressed bytes, under a name. */
     write(name: string, input: string, value: unknown, bytes?: CompressedBytes): void {
       const id = toId(name);
       used.add(id);
@@ -119,7 +113,7 @@ export function openMemo(out: string | undefined, readOnly = false) {
       unsaved.set(id, bytes);
       if (unsaved.size >= batchSize) flush();
     },
-    /** Reads the value of a name, or makes and stores it. An undefined value is not stored. */
+    /** Reads a value, or makes and stores it. Does not store undefined. */
     async get<Value>(name: string, input: string, make: () => Value | Promise<Value>): Promise<Value> {
       const known = memo.read(name, input);
       if (known !== undefined) return known as Value;
@@ -127,14 +121,14 @@ export function openMemo(out: string | undefined, readOnly = false) {
       if (value !== undefined) memo.write(name, input, value);
       return value;
     },
-    /** Reads the compressed bytes of a name. They may be damaged or of another build: compare their hashes. */
+    /** Reads compressed bytes. Compare their hashes: they may be damaged, or replaced by another build. */
     readBytes(name: string): CompressedBytes | undefined {
       const id = toId(name);
       const row = unsaved.get(id) ?? attempt((store) => store.get`SELECT gz, br FROM encodings WHERE name = ${id}`);
       const { gz, br } = (row ?? {}) as Partial<CompressedBytes>;
       return gz && br && { gz, br };
     },
-    /** Removes the entries that this build did not use, which bounds the size of the file. */
+    /** Removes entries that this build did not use, which bounds the size of the file. */
     prune(): void {
       flush();
       const ids = JSON.stringify([...used]);
@@ -164,10 +158,7 @@ function removeDamaged(file: string): void {
 
 let generatorHash: string | undefined;
 
-/**
- * Hashes everything else a build depends on: the generator's code, the guide of /docs, the versions of the libraries and of
- * Node.js, which includes zlib. The hash is the same on every machine.
- */
+/** Hashes everything else a build depends on: code, the guide of /docs, libraries, and Node.js with its zlib. */
 function readGeneratorHash(): string {
   if (generatorHash !== undefined) return generatorHash;
   const root = join(import.meta.dirname, '..');

@@ -1,10 +1,10 @@
 const maxRelated = 5;
 
-/** Of a tag that more articles have, only some around one in the list are compared: comparing all would be quadratic. */
+/** Above this number of articles, only neighbours in the list are compared. */
 const maxCompared = 32;
 const reach = 6;
 
-/** For each article of a list, those with most common tags, the nearest first, and then its neighbours in the category. */
+/** Finds related articles: most common tags first, then category neighbours. */
 export function findRelated(
   articles: readonly { readonly path: string; readonly category: string; readonly tags: readonly string[] }[],
 ): string[][] {
@@ -12,7 +12,7 @@ export function findRelated(
   const tagged = tagsOf.flatMap((tags, at) => tags.map((tag) => ({ tag, at })));
   const byTag = Map.groupBy(tagged, ({ tag }) => tag);
   const byCategory = Map.groupBy(articles.keys(), (at) => articles[at]!.category);
-  /** How many articles of each list came before the article at hand: they are visited in order. */
+  /** The number of visited articles in each list; articles are visited in order. */
   const positions = new Map<unknown, number>();
   const nextPosition = (list: unknown): number => {
     const position = positions.get(list) ?? 0;
@@ -26,7 +26,7 @@ export function findRelated(
       const list = byTag.get(tag)!;
       const position = nextPosition(list);
       const near = list.length <= maxCompared ? list : list.slice(Math.max(0, position - reach), position + reach + 1);
-      for (const { at } of near) common.set(at, tagsOf[at]!.filter((one) => tagsOf[own]!.includes(one)).length);
+      for (const { at } of near) common.set(at, tagsOf[at]!.filter((name) => tagsOf[own]!.includes(name)).length);
     }
     common.delete(own);
     const ranked = [...common].toSorted(

@@ -8,12 +8,12 @@ import { toPlainText } from '../markdown/text.ts';
 import { compareText } from '../source/diagnostics.ts';
 import type { Article, ReadHtml } from './article.ts';
 
-/** The limit of an index with the texts of articles, compressed with gzip; a larger index leaves the texts out. */
+/** The gzip size above which the index leaves out the texts of articles. */
 const maxGzipBytes = 1_000_000;
 /** Longer texts always exceed that limit: 800 real articles take 0.16 bytes for each character. */
 export const maxTextLength = 8_000_000;
 
-/** Selects the entries of the index; with the texts of articles if their total length is at most `maxLength`. */
+/** Selects the entries of the index, with texts up to a total length of `maxLength`. */
 export function selectSearch(articles: readonly Article[], maxLength: number) {
   const hasText = articles.reduce((sum, { metadata }) => sum + metadata.textLength, 0) <= maxLength;
   // By path: a changed title must not renumber all articles.
@@ -23,7 +23,7 @@ export function selectSearch(articles: readonly Article[], maxLength: number) {
     headings: headings.join('\n'),
     tags: fields.tags?.join(' ') ?? '',
     file: output,
-    /** The hash of the file, which stands for its text. */
+    /** The hash of the file: it changes with the text. */
     text: hasText ? encodings!.identity : '',
   }));
   return { hasText, entries };
@@ -34,7 +34,7 @@ type Selected = ReturnType<typeof selectSearch>;
 /** Renders the search index. */
 export type SearchRenderer = ReturnType<typeof createSearchRenderer>;
 
-/** Creates a renderer that holds the index in memory: the next rendering only applies changes. */
+/** Creates a stateful renderer: the next rendering only applies changes to the index. */
 export function createSearchRenderer() {
   let index: Awaited<ReturnType<typeof createIndex>> | undefined;
   const render = async (entries: Selected['entries'], hasText: boolean, readHtml: ReadHtml): Promise<string> => {
@@ -66,7 +66,7 @@ async function createIndex(hasText: boolean) {
   const indexed = new Map<string, { readonly input: string; readonly entry: Selected['entries'][number] }>();
   return {
     hasText,
-    /** Adds new articles, replaces changed ones and removes all others. The order of entries numbers the articles. */
+    /** Adds, replaces and removes articles; the order of entries numbers new ones. */
     update(entries: Selected['entries'], readHtml: ReadHtml): void {
       const missing = new Set(indexed.keys());
       for (const article of entries) {

@@ -23,7 +23,7 @@ export interface Compressor {
   readonly compress: (identity: HashedBytes) => Encodings | Promise<Encodings>;
 }
 
-/** libuv has four threads; compressing more files at a time would only use more memory. */
+/** libuv has four threads; more files at a time would only take more memory. */
 const limit = pLimit(4);
 
 /** All compressors, by name. */

@@ -70,7 +70,7 @@ export function readFolders(out: string): Switch[] {
     .toSorted((a, b) => a.at.getTime() - b.at.getTime());
 }
 
-/** Makes a release the current one atomically and appends a line to `history`. The caller must hold the lock. */
+/** Makes a release current, atomically, and records the switch. Requires the lock. */
 export async function makeCurrent(out: string, id: string, now = new Date()): Promise<void> {
   if ((await readCurrent(out)) === id) {
     await confirmCurrent(out);
@@ -98,8 +98,8 @@ async function replaceCurrent(out: string, id: string): Promise<void> {
 }
 
 /**
- * Updates the timestamp of `current`, which monitoring uses. Only its owner may set the time, so another user's link is
- * replaced. Returns the error if both fail. The caller must hold the lock.
+ * Updates the timestamp of `current`, which monitoring uses, or replaces another user's link. Returns the error if
+ * both fail. Requires the lock.
  */
 export async function confirmCurrent(out: string): Promise<NodeJS.ErrnoException | undefined> {
   const now = new Date();
@@ -116,10 +116,7 @@ export async function confirmCurrent(out: string): Promise<NodeJS.ErrnoException
 
 const pollMs = 10;
 
-/**
- * Runs `work` under the lock of a folder of releases, which also excludes other processes. On a file system without
- * locks, `work` runs unlocked.
- */
+/** Runs `work` under the lock of a folder of releases, or unlocked if the file system has no locks. */
 export async function withLock<Result>(out: string, work: () => Promise<Result>): Promise<Result> {
   let unlock: (() => void) | undefined;
   try {

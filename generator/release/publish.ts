@@ -42,8 +42,8 @@ export interface ReleaseStageOptions {
 export type Stage = Awaited<ReturnType<typeof createReleaseStage>>;
 
 /**
- * Encodings of static files, by compressor and hash. A process that builds several releases compresses their constant
- * files once: a third of the work of a small build.
+ * Compressed static files. A process that builds several releases compresses constant files once, which saves a third
+ * of a small build.
  */
 const compressed = new LRUCache<string, Encodings>({ max: 100 });
 
@@ -92,7 +92,7 @@ export async function createReleaseStage(options: ReleaseStageOptions) {
   };
 
   return {
-    /** Links a file of the previous release and its compressed encodings, if they are intact and have this hash. */
+    /** Links an intact file of the previous release with this hash, and its encodings. */
     reuse,
     /** Writes a text and its compressed encodings, or links an equal file. */
     async write(file: string, text: string): Promise<void> {
@@ -129,7 +129,7 @@ export async function createReleaseStage(options: ReleaseStageOptions) {
   };
 }
 
-/** Copies where a link fails: some file systems have no hard links, and all limit the links to one file. */
+/** Copies if linking fails: file systems may have no hard links, and limit links per file. */
 function linkOrCopy(from: string, to: string): void {
   try {
     linkSync(from, to);
@@ -138,7 +138,7 @@ function linkOrCopy(from: string, to: string): void {
   }
 }
 
-/** Flushes the files of a folder to disk: by one `sync -f`, or one by one if that command is missing. */
+/** Flushes files to disk, with one `sync -f` where available. */
 async function flush(root: string, files: readonly string[]): Promise<void> {
   try {
     await promisify(execFile)('sync', ['-f', root]);
@@ -154,7 +154,7 @@ async function flush(root: string, files: readonly string[]): Promise<void> {
   }
 }
 
-/** Verifies every file of a release against its manifest. Throws an error naming the first damaged file. */
+/** Verifies every file against the manifest. Throws an error naming a damaged file. */
 export async function verifyRelease(directory: string): Promise<Manifest> {
   const manifest = await parseManifest(await readFile(join(directory, 'manifest.json'), 'utf8'));
   if (manifest.id !== basename(await realpath(directory))) throw new Error('manifest.json has been changed');
@@ -166,8 +166,8 @@ export async function verifyRelease(directory: string): Promise<Manifest> {
 }
 
 /**
- * Completes a stage and renames it to the folder of its release, so readers never see a partial release. An existing
- * valid release, possibly of a concurrent build, has the same content and is kept.
+ * Completes a stage and renames it, so readers never see a partial release. An existing valid release has the same
+ * content and is kept.
  */
 export async function moveIntoPlace(stage: string, release: string, complete: () => Promise<void>): Promise<void> {
   const isValid = (): Promise<boolean> =>

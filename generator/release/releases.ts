@@ -26,10 +26,7 @@ export async function listReleases(out: string) {
 
 type ReleaseList = Awaited<ReturnType<typeof listReleases>>;
 
-/**
- * Makes an earlier release current: the given ID, or the release before the current one. Throws a {@link CommandError}
- * if there is no such release or it is damaged.
- */
+/** Makes a given or the previous release current. Throws a {@link CommandError} if it is missing or damaged. */
 export function rollback(out: string, id?: string, now?: Date): Promise<string> {
   return withLock(out, async () => {
     const releases = await listReleases(out);
@@ -44,10 +41,7 @@ export function rollback(out: string, id?: string, now?: Date): Promise<string> 
   });
 }
 
-/**
- * Finds the latest existing release before the current one. A rollback undoes all switches after its target, so a second
- * rollback goes back further.
- */
+/** Finds the previous release. A rollback undoes all switches after its target, so a second one goes further back. */
 async function findBefore(out: string, releases: ReleaseList): Promise<string> {
   const trail: string[] = [];
   for (const { id } of readSwitches(out)) {
@@ -80,10 +74,7 @@ export async function diffReleases(out: string, from: string, to: string) {
   };
 }
 
-/**
- * Lists the URLs to purge from caches, without host, sorted: answers that differ between two releases, in every spelling
- * clients use, and 404s of files that are new.
- */
+/** Lists the URLs to purge from caches: changed answers in every spelling, and former 404s. */
 export async function diffUrls(out: string, from: string, to: string): Promise<string[]> {
   const read = async (id: string): Promise<Aliases> =>
     Aliases.parse(JSON.parse(await readFile(join((await openById(out, id)).directory, fileOf('aliases')), 'utf8')));
@@ -108,13 +99,13 @@ function toTargets(file: string): string[] {
   return name === 'getDocs' ? [target, `${target}/`] : [target];
 }
 
-/** Builds the request target of an article. The former path decides the endpoint: both paths have the same kind. */
+/** Builds the request target of an article; the former path has the same kind, and the same endpoint. */
 function toArticle(former: string, path: string): string {
   const { path: endpoint } = former.startsWith('/blog/') ? endpoints.getBlogArticle : endpoints.getKnowledgeBaseArticle;
   return `${endpoint}?path=${path}`;
 }
 
-/** Adds the spelling with encoded slashes, which browsers and generated clients use in queries and media paths. */
+/** Adds the spelling with encoded slashes, which browsers and generated clients use. */
 function toSpellings(target: string): string[] {
   const [, start, value] = /^(\/media\/|[^=]*=)(.*)$/s.exec(target) ?? [];
   return value === undefined ? [target] : [target, start + encodeURIComponent(value)];
@@ -124,8 +115,7 @@ function toSpellings(target: string): string[] {
 const graceMs = 60 * 60 * 1000;
 
 /**
- * Removes old releases, and returns their IDs. Keeps the current release, the `keep` most recently current ones, and
- * every release current within the last hour.
+ * Removes old releases, and returns their IDs. Keeps the current release, the `keep` latest, and all of the last hour.
  */
 export function pruneReleases(out: string, keep: number, now = new Date()): Promise<string[]> {
   return withLock(out, async () => {

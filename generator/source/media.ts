@@ -3,7 +3,7 @@ import { SaxesParser } from 'saxes';
 import type { Finding } from '../common/finding.ts';
 import { mapWithTimeLimit } from '../common/time-limit.ts';
 
-/** What the bytes of a media file say, in plain JSON. */
+/** Facts read from the bytes of a media file, in plain JSON. */
 export interface MediaFacts {
   /** A name in {@link formats}. */
   readonly format?: string;
@@ -22,13 +22,13 @@ export type PictureSizes = ReadonlyMap<string, Size>;
 /** The limit of CPU time; a real picture takes less than 1 ms. */
 const maxMs = 5000;
 
-/** The headers of a picture are within its first bytes; reading damaged ones must not take long. */
+/** The headers are within the first bytes; damaged headers must not take long to read. */
 const maxHeaderBytes = 4 * 1024 * 1024;
 
-/** A size that browsers can show; pictures of more pixels in a row exist only in damaged headers. */
+/** Larger sizes occur only in damaged headers. */
 const maxPixels = 65_535;
 
-/** Reads what the bytes of a media file say. Never throws, whatever they are. */
+/** Detects the format and the size of a media file. Never throws. */
 export function readMediaFacts(bytes: Uint8Array): MediaFacts {
   let format: string | undefined;
   const read = (): MediaFacts | undefined => {
@@ -48,9 +48,9 @@ export function readMediaFacts(bytes: Uint8Array): MediaFacts {
 function readPicture(format: string, bytes: Uint8Array): MediaFacts {
   if (format === 'svg') return readSvg(bytes);
   if (!['png', 'jpeg', 'gif', 'webp', 'avif'].includes(format)) return {};
-  // A copy: image-size reads past the end of a view, into what else is in its buffer.
+  // A copy: image-size reads past the end of a view, into the rest of its buffer.
   const { width, height, orientation = 1 } = imageSize(new Uint8Array(bytes.subarray(0, maxHeaderBytes)));
-  // Browsers turn a photo as its camera was held: from the fifth orientation on by a quarter.
+  // Browsers rotate photos by their EXIF orientation; from 5 on, by a quarter turn.
   const facts = orientation >= 5 ? toFacts(height, width) : toFacts(width, height);
   if (facts.size) return facts;
   throw new RangeError(`${width} x ${height}`);
@@ -62,8 +62,8 @@ function toFacts(width: number, height: number): MediaFacts {
 }
 
 /**
- * Describes what the bytes of a file are, whatever its name says: how they begin (each character stands for a byte), and the endings
- * of its names. Browsers look at the bytes of all pictures, and of all videos and sounds, not at the type.
+ * Describes a format by its signature, where a character is a byte, and its file endings. Browsers detect pictures,
+ * videos and sounds by their bytes, not by the media type.
  */
 const served = (label: string, family: 'picture' | 'player' | 'other', signature: RegExp, ...endings: string[]) => {
   return { label, family, signature, endings, advice: 'remove it' };
@@ -75,7 +75,7 @@ const unserved = (label: string, signature: RegExp, advice: string): Format => {
 const saveAs = 'browsers do not show it: save it as JPEG, PNG, WebP or AVIF';
 
 /* oxlint-disable no-control-regex -- Signatures contain such bytes. */
-/** All formats that are recognised; bytes that match several are the first of them. */
+/** All recognised formats; the first matching signature wins. */
 export const formats: Readonly<Record<string, Format>> = {
   empty: unserved('empty', /^$/, 'save it again'),
   png: served('a PNG picture', 'picture', /^\x89PNG\r\n\x1a\n/, 'png'),
@@ -83,10 +83,10 @@ export const formats: Readonly<Record<string, Format>> = {
   gif: served('a GIF picture', 'picture', /^GIF8[79]a/, 'gif'),
   webp: served('a WebP picture', 'picture', /^RIFF[^]{4}WEBP/, 'webp'),
   wav: served('a WAV file', 'player', /^RIFF[^]{4}WAVE/, 'wav'),
-  // The main brand mif1 or msf1 names no codec; the list of compatible brands does.
+  // The main brands mif1 and msf1 name no codec; the compatible brands do.
   avif: served('an AVIF picture', 'picture', /^[^]{4}ftyp(?:avi[fs]|m[is]f1[^]{0,32}?avif)/, 'avif'),
   heic: unserved('a HEIC picture', /^[^]{4}ftyp(?:he[iv][cmsx]|m[is]f1)/, saveAs),
-  // Of the same structure: a sound in MP4 is an M4A, a sound in WebM is Opus or Vorbis.
+  // The containers also hold sounds: MP4 as .m4a, and WebM with Opus or Vorbis.
   mp4: served('an MP4 file', 'player', /^[^]{4}(?:ftyp|moov|mdat|free|skip|wide)/, 'mp4', 'm4a'),
   webm: served('a WebM file', 'player', /^\x1aE\xdf\xa3[^]{0,64}?webm/, 'webm'),
   ogg: served('an Ogg file', 'player', /^OggS/, 'ogg', 'opus'),
@@ -100,20 +100,20 @@ export const formats: Readonly<Record<string, Format>> = {
   gitLfs: unserved(
     'a pointer of Git LFS',
     /^version https:\/\/git-lfs\.github\.com\//,
-    'run "git lfs pull", which gets the file itself',
+    'run "git lfs pull" to fetch the file',
   ),
   html: unserved(
     'a web page',
     /^\s*(?:<!--(?:(?!-->)[^])*-->\s*)*<(?:!doctype\s+html|html|head|body|script|title|meta|div|p)[\s>]/i,
-    'the download was a page: save the file itself',
+    'the download was a web page: save the file itself',
   ),
   svg: served('an SVG picture', 'other', /^\s*<(?:[^]*<)?(?:[\w-]+:)?svg(?=[\s/>])/i, 'svg'),
-  // Programs put other bytes before it, so that it comes last.
+  // Last, because programs put other bytes before the signature.
   pdf: served('a PDF document', 'other', /^[^]{0,1024}?%PDF-/, 'pdf'),
 };
 /* oxlint-enable no-control-regex */
 
-/** The format that a name promises by its ending. */
+/** Finds the format of a file ending. */
 export function formatOfEnding(ending: string): string | undefined {
   return findFormat(({ endings }) => endings.includes(ending));
 }
@@ -122,7 +122,7 @@ function findFormat(matches: (format: Format) => boolean): string | undefined {
   return Object.keys(formats).find((name) => matches(formats[name]!));
 }
 
-/** The first element of an SVG or a web page stands within this many bytes, after comments. */
+/** Comments before the first element of an SVG or a web page must be shorter. */
 const headBytes = 16_384;
 
 function detectFormat(bytes: Uint8Array): string | undefined {
@@ -132,7 +132,7 @@ function detectFormat(bytes: Uint8Array): string | undefined {
   return findFormat(({ signature }) => signature.test(text));
 }
 
-/** The encoding of a text that begins with a byte order mark. */
+/** Detects the encoding by the byte order mark. */
 function byteOrderMarkOf(bytes: Uint8Array): string | undefined {
   const start = Buffer.from(bytes.subarray(0, 3)).toString('hex');
   if (start === 'efbbbf') return 'utf-8';
@@ -142,7 +142,7 @@ function byteOrderMarkOf(bytes: Uint8Array): string | undefined {
 const namespace = 'http://www.w3.org/2000/svg';
 const notXml = 'it is not well-formed XML';
 
-/** Reads an SVG as browsers read that of an `<img>`: it is XML, and one mistake hides the whole picture. */
+/** Reads an SVG as browsers do for `<img>`: one XML error hides the picture. */
 function readSvg(bytes: Uint8Array): MediaFacts {
   const parser = new SaxesParser({ xmlns: true });
   let facts: MediaFacts = {};
@@ -154,7 +154,7 @@ function readSvg(bytes: Uint8Array): MediaFacts {
   };
   parser.on('error', ({ message }) => fail(notXml, adviseXml(message)));
   parser.on('doctype', (doctype) => {
-    // Drawing programs declare their namespaces as entities.
+    // Drawing programs declare namespaces as entities.
     const declarations = doctype.matchAll(/<!ENTITY\s+([\w.:-]+)\s+(?:"([^"]*)"|'([^']*)')/g);
     for (const [, name = '', double, single = ''] of declarations) parser.ENTITIES[name] = double ?? single;
   });
@@ -174,8 +174,8 @@ function adviseXml(message: string): string {
   if (message.includes('undefined entity')) return 'XML has no names for characters such as &nbsp;; write &#160;';
   const [, prefix] = /unbound namespace prefix: "?([\w-]+)/.exec(message) ?? [];
   if (prefix === 'xlink') return 'add xmlns:xlink="http://www.w3.org/1999/xlink" to <svg>';
-  if (prefix !== undefined) return `declare the prefix "${prefix}", or remove what has it`;
-  return 'export it again, or correct what stands here';
+  if (prefix !== undefined) return `declare the prefix "${prefix}", or remove the elements and attributes that use it`;
+  return 'export it again, or fix the XML at this position';
 }
 
 function decode(bytes: Uint8Array): string | undefined {
@@ -188,11 +188,11 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** The pixels of the units of CSS. */
+/** CSS units in pixels. */
 const units = { '': 1, px: 1, in: 96, cm: 96 / 2.54, mm: 96 / 25.4, q: 96 / 101.6, pt: 96 / 72, pc: 16 };
 const pixelsOf = new Map(Object.entries(units));
 
-/** The size in pixels; a missing or relative length follows from the view box. */
+/** Computes the size in pixels; the view box replaces missing and relative lengths. */
 function sizeOf(attribute: (name: string) => string | undefined): MediaFacts {
   const [width, height] = [toPixels(attribute('width')), toPixels(attribute('height'))];
   if (width && height) return toFacts(width, height);

@@ -241,7 +241,7 @@ describe('invalid front matter does not hide other problems:', () => {
     'and the dead links of a draft stay warnings': [
       soon({ draft: 'true' }, '[x](gone.md)\n'),
       badDate,
-      'content/blog/news/broken.md:10:1  warning: there is no article /blog/news/gone (until it exists, leave it out)',
+      'content/blog/news/broken.md:10:1  warning: there is no article /blog/news/gone (remove the reference until its target exists)',
     ],
   });
 });
@@ -273,8 +273,8 @@ describe('a probably mistyped or copied value is a warning, and the corrected va
         [`${news}/near.md`]: article({ date: '2028-11-20' }, 'Text.\n'),
         [`${news}/draft.md`]: article({ date: '2062-01-02', draft: 'true' }, 'Text.\n'),
       },
-      `${news}/far.md:4:7  warning: "date" is more than two years ahead (write the day of publication, or draft: true until it is known)`,
-      `${news}/old.md:4:7  warning: "date" is before the year 2000 (write the day of publication, or draft: true until it is known)`,
+      `${news}/far.md:4:7  warning: "date" is more than two years ahead (write the day of publication, or draft: true until the day is known)`,
+      `${news}/old.md:4:7  warning: "date" is before the year 2000 (write the day of publication, or draft: true until the day is known)`,
     ],
     'the title of another article of its category': [
       {
@@ -282,11 +282,11 @@ describe('a probably mistyped or copied value is a warning, and the corrected va
         [`${news}/draft.md`]: article({ title: 'First', draft: 'true' }, 'Text.\n'),
         'content/blog/more/first.md': article({ title: 'First' }, 'Text.\n'),
       },
-      `${first}:2:8  warning: ${news}/again.md has the same title (say in one of them what differs)`,
+      `${first}:2:8  warning: ${news}/again.md has the same title (make one of the titles more specific)`,
     ],
     'a category one letter from another': [
       { 'content/blog/newws/a.md': article({}, 'Text.\n'), 'content/blog/new/b.md': article({}, 'Text.\n') },
-      'content/blog/newws/a.md:1:1  warning: the category newws is one letter from news (move its articles to news/, or say its name in category.yaml)',
+      'content/blog/newws/a.md:1:1  warning: the category newws differs from news by one letter (move its articles to news/, or give it a name in category.yaml)',
     ],
     'but not one with a name, nor a language': [
       {

@@ -27,11 +27,13 @@ describe('the name of an article is refused with a better name:', () => {
     'content/blog/news/éclair.md': `"éclair" ${slug} (rename it to "eclair.md")`,
     'content/blog/news/Łódź.md': `"Łódź" ${slug} (rename it to "lodz.md")`,
     'content/blog/Größen & Maße/a.md': `"Größen & Maße" ${slug} (rename it to "groessen-and-masse")`,
-    'content/blog/news/x.MD': 'the name of an article ends in .md (rename it to "x.md")',
-    'content/blog/news/Bild 1.MD': 'the name of an article ends in .md (rename it to "bild-1.md")',
-    'content/blog/news/x.markdown': 'the name of an article ends in .md (rename it to "x.md")',
-    'content/blog/news/category.yml': 'the settings of a category are in category.yaml (rename it to "category.yaml")',
-    'content/blog/news/Category.yaml': 'the settings of a category are in category.yaml (rename it to "category.yaml")',
+    'content/blog/news/x.MD': 'the file name of an article must end in .md (rename it to "x.md")',
+    'content/blog/news/Bild 1.MD': 'the file name of an article must end in .md (rename it to "bild-1.md")',
+    'content/blog/news/x.markdown': 'the file name of an article must end in .md (rename it to "x.md")',
+    'content/blog/news/category.yml':
+      'the settings of a category belong in category.yaml (rename it to "category.yaml")',
+    'content/blog/news/Category.yaml':
+      'the settings of a category belong in category.yaml (rename it to "category.yaml")',
   });
 
   testProjects({

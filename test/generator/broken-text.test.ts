@@ -342,11 +342,11 @@ describe('a link is an error if', () => {
       '9:1  there is no heading or anchor #detials in /blog/news/first (did you mean "details"?)',
     '[x](first.md#installation)': '9:1  there is no heading or anchor #installation in /blog/news/first',
     '[x](#nope)': '9:1  there is no heading or anchor #nope in /blog/news/page-#',
-    '[x](../../../etc/passwd)': '9:1  the link "../../../etc/passwd" leads out of content/',
-    '[x](../../README.md)': '9:1  the link "../../README.md" leads out of content/',
+    '[x](../../../etc/passwd)': '9:1  the link "../../../etc/passwd" points outside content/',
+    '[x](../../README.md)': '9:1  the link "../../README.md" points outside content/',
     '[x](../../media/../../catalog/domains.yaml)':
-      '9:1  the link "../../media/../../catalog/domains.yaml" leads out of content/',
-    '[x](%2e%2e/%2e%2e/x.md)': '9:1  the link "%2e%2e/%2e%2e/x.md" leads out of content/',
+      '9:1  the link "../../media/../../catalog/domains.yaml" points outside content/',
+    '[x](%2e%2e/%2e%2e/x.md)': '9:1  the link "%2e%2e/%2e%2e/x.md" points outside content/',
     '[x](/blog/nwes)': '9:1  there is no article /blog/nwes',
     '<a href="none.md">x</a>': '9:1  there is no article /blog/news/none',
     'Text.\n\n- one\n- [x](none.md)': '12:3  there is no article /blog/news/none',
@@ -360,7 +360,7 @@ describe('a link is an error if', () => {
     '[x](/vps/ssh.md#firewall)':
       '9:1  there is no file /vps/ssh.md#firewall in content/ (did you mean "/knowledgebase/vps/ssh"?)',
     '[x](/docs/none.md)':
-      '9:1  there is no file /docs/none.md in content/ (of another part of the website, write the whole address)',
+      '9:1  there is no file /docs/none.md in content/ (for another part of the website, write the full address)',
     '[x](..\\vps\\ssh.md)':
       '9:1  the address "..\\vps\\ssh.md" has backslashes (write / instead; copy the file to content/media/ and write /media/ and the file name)',
     '[x](support@example.com)': '9:1  the link "support@example.com" has no scheme (write mailto:support@example.com)',
@@ -424,20 +424,20 @@ describe('a link is not an error if', () => {
           '[x](none.md) ![y](/media/kb/none.png)\n\n[z](first.md#detials) [s](#nope)\n',
         ),
       },
-      `${file}:10:1  warning: there is no article /blog/news/none (until it exists, leave it out)`,
-      `${file}:10:14  warning: there is no /media/kb/none.png in content/ (until it exists, leave it out)`,
+      `${file}:10:1  warning: there is no article /blog/news/none (remove the reference until its target exists)`,
+      `${file}:10:14  warning: there is no /media/kb/none.png in content/ (remove the reference until its target exists)`,
       `${file}:12:1  warning: there is no heading or anchor #detials in /blog/news/first (did you mean "details"?)`,
-      `${file}:12:23  warning: there is no heading or anchor #nope in /blog/news/links (until it exists, leave it out)`,
+      `${file}:12:23  warning: there is no heading or anchor #nope in /blog/news/links (remove the reference until its target exists)`,
     ],
     'the article is a draft with a mistake in its front matter': [
       { [file]: article({ title: '"A', draft: 'true' }, '[x](none.md)\n') },
       `${file}:2:8  this quote is not closed (add " at the end of the text)`,
-      `${file}:10:1  warning: there is no article /blog/news/none (until it exists, leave it out)`,
+      `${file}:10:1  warning: there is no article /blog/news/none (remove the reference until its target exists)`,
     ],
     'the article is a draft by the value "yes"': [
       { [file]: article({ draft: 'yes' }, '[x](none.md)\n') },
       `${file}:7:8  "draft" must be true or false, not text (write true)`,
-      `${file}:10:1  warning: there is no article /blog/news/none (until it exists, leave it out)`,
+      `${file}:10:1  warning: there is no article /blog/news/none (remove the reference until its target exists)`,
     ],
     'a draft links to another draft': [
       {
@@ -454,7 +454,7 @@ describe('a link is not an error if', () => {
         ),
       },
       'content/knowledgebase/dns/records.md:6:4  the article /knowledgebase/vps/ssh is a draft',
-      'content/knowledgebase/vps/ssh.md:7:1  warning: there is no /media/kb/map.svg in content/ (until it exists, leave it out)',
+      'content/knowledgebase/vps/ssh.md:7:1  warning: there is no /media/kb/map.svg in content/ (remove the reference until its target exists)',
     ],
     'a scheduled article links to another scheduled article': [
       {

@@ -9,7 +9,7 @@ import type { Files } from '../helpers/project.ts';
 import { watchProject } from '../helpers/dev.ts';
 import { ask } from '../server/ask.ts';
 
-/** Builds a project as `dev` does, and opens its preview. */
+/** Builds a project as `dev` does, and opens the preview. */
 async function preview(files: Files) {
   const root = createProject(files);
   const server = await openPreview();
@@ -41,7 +41,7 @@ test('texts of articles and queries are escaped in the pages', async () => {
       '## Details\n\n## This & <i>that</i>\n\nText.\n',
     ),
   });
-  // Any page of a browser can send such a request; dev must go on.
+  // Any web page can send such a request; `dev` must survive.
   const list = await get('/preview?q=%3Cscript%3E%22&category=%3Cb%3E&show=__proto__');
   expect(list.status).toBe(200);
   expect(list.text).toContain('value="&lt;script&gt;&quot;"');
@@ -52,7 +52,7 @@ test('texts of articles and queries are escaped in the pages', async () => {
   expect(page.headers['content-security-policy']).toContain("default-src 'none'");
 });
 
-test('an article with errors shows them with the line of the source, and no file but text is shown', async () => {
+test('an article with errors shows them with the source line, and binary files are not shown', async () => {
   const { get } = await preview({
     'content/blog/news/first.md': article({ date: 'soon' }, '## Details\n'),
     'content/media/kb/unused.png': mediaSamples['png'],
@@ -66,13 +66,13 @@ test('an article with errors shows them with the line of the source, and no file
   expect(list.text).not.toContain('PNG binary');
 });
 
-test('an article keeps its page while its file is half written, until the file is removed', async () => {
+test('an article keeps its page while its file is half written, but not after removal', async () => {
   const { get, root } = await preview({});
   const page = async () => {
     const { status, text } = await get('/preview/blog/news/first');
     return `${status} ${text}`;
   };
-  // Some editors empty a file before they write the new text.
+  // Some editors truncate a file before they write the new text.
   for (const [text, problem] of [
     ['', 'there is no front matter'],
     ['---\ntitle: A', 'the front matter is not closed'],
@@ -85,7 +85,7 @@ test('an article keeps its page while its file is half written, until the file i
   await expect.poll(page).toMatch(/^404/);
 });
 
-test('a picture in the preview has another address after each change of its file', async () => {
+test('a picture in the preview gets a new URL after each change', async () => {
   const { get, root } = await preview({
     'content/blog/news/first.md': article({}, '## Details\n\n![x](/media/kb/map.svg)\n'),
   });
@@ -111,7 +111,7 @@ test('a picture in the preview has another address after each change of its file
   expect((await get('/preview/media/kb/none.svg')).status).toBe(404);
 });
 
-test('the list shows 200 articles, and what is not an article is 404', async () => {
+test('the list shows 200 articles, and other paths are 404', async () => {
   const many = Array.from({ length: 210 }, (_, index) => [
     `content/knowledgebase/dns/page-${index}.md`,
     guide(`Page ${index}`, 'Text.\n'),
@@ -134,7 +134,7 @@ test('the list shows 200 articles, and what is not an article is 404', async () 
   expect(await get('/preview/blog/news/none')).toMatchObject({ status: 404 });
 });
 
-test('the files of the pages are there, and each new reader of events gets the present build', async () => {
+test('the assets of the pages are served, and new event streams start with the current build', async () => {
   const { get, origin } = await preview({});
   expect((await get('/preview/preview.css')).headers['content-type']).toBe('text/css; charset=utf-8');
   expect((await get('/preview/preview.js')).text).toContain('EventSource');
@@ -151,7 +151,7 @@ test('the files of the pages are there, and each new reader of events gets the p
 const [first, second] = ['content/blog/news/first.md', 'content/blog/news/second.md'];
 const [records, map] = ['content/knowledgebase/dns/records.md', 'content/media/kb/map.svg'];
 
-/** Changes that add or remove dead references in articles other than the saved one. */
+/** Changes that add or remove dead references in other articles. */
 const changes: [string, Files, found: number][] = [
   ['a text', { [second]: article({}, 'See [first](first.md#details), once more.\n') }, 1],
   ['a removed heading', { [first]: article({}, 'No heading.\n') }, 2],
@@ -172,12 +172,12 @@ const changes: [string, Files, found: number][] = [
   ['that folder, without articles', { 'content/knowledgebase/extra/category.yaml': 'name: Extra\n' }, 1],
 ];
 
-test('after each change, dev reports the problems that a first build reports', async () => {
+test('after each change, dev reports the same problems as a first build', async () => {
   const root = createProject({
     [records]: guide('DNS records', '[Gone](/blog/news/gone) and [SSH](../vps/ssh.md).\n'),
   });
   const { results, failures } = await watchProject(root, { lenient: true });
-  for (const [what, files, found] of changes) {
+  for (const [change, files, found] of changes) {
     writeFiles(root, files);
     const now = new Date().toISOString().slice(0, 10);
     // oxlint-disable-next-line no-await-in-loop -- One change after the other.
@@ -188,9 +188,9 @@ test('after each change, dev reports the problems that a first build reports', a
       lenient: true,
       noCache: true,
     });
-    expect(fresh.diagnostics, what).toHaveLength(found);
+    expect(fresh.diagnostics, change).toHaveLength(found);
     // oxlint-disable-next-line no-await-in-loop
-    await expect.poll(() => results.at(-1)!.diagnostics, { message: what }).toEqual(fresh.diagnostics);
+    await expect.poll(() => results.at(-1)!.diagnostics, { message: change }).toEqual(fresh.diagnostics);
   }
   expect(failures).toEqual([]);
 });

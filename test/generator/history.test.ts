@@ -30,7 +30,7 @@ function readHistory(dist: string): string[] {
 const idsIn = (dist: string): string[] => readHistory(dist).map((line) => line.split(' ')[1] ?? '');
 
 describe('the history', () => {
-  test('gets a line for each switch: by a build, by a build that republishes, and by a rollback', async () => {
+  test('gets a line for each build, republishing build and rollback', async () => {
     const root = createProject();
     const dist = join(root, 'dist');
     const started = Date.now();
@@ -57,7 +57,7 @@ describe('the history', () => {
     }
   });
 
-  test('gets no line if nothing is switched', async () => {
+  test('gets no line without a switch', async () => {
     const { root, dist, ids } = await createReleases(1);
     const before = readHistory(dist);
     await buildProject(root);
@@ -68,7 +68,7 @@ describe('the history', () => {
     expect(readHistory(dist)).toEqual(before);
   });
 
-  test('gives the last time each release was made current, and orders releases by it', async () => {
+  test('dates and orders releases by the last time they became current', async () => {
     const { dist, ids } = await createReleases(3);
     await rollback(dist, ids[0], at(90));
     expect((await listReleases(dist)).map(({ id, madeCurrentAt }) => [id, madeCurrentAt])).toEqual([
@@ -88,7 +88,7 @@ describe('the history', () => {
     expect(readHistory(dist)).toEqual([...lines, `${at(30).toISOString()} ${ids[0]}`, '']);
   });
 
-  test('keeps the current release if it cannot be written', async () => {
+  test('that is not writable prevents a switch', async () => {
     const { root, dist, ids } = await createReleases(1);
     rmSync(join(dist, 'history'));
     symlinkSync('/nowhere/history', join(dist, 'history'));
@@ -98,11 +98,11 @@ describe('the history', () => {
   });
 });
 
-/** Root can be any user, and may set the time of every link. */
-describe.runIf(process.getuid?.() === 0)('a build of a user who does not own the link', () => {
+/** Only root may switch users and set the time of any link. */
+describe.runIf(process.getuid?.() === 0)('a build by a user who does not own the link', () => {
   const otherUser = 65_534;
 
-  /** Makes releases, with a link of an hour ago that belongs to root, and folders of another user or of root. */
+  /** Creates a release with an hour-old link owned by root, in folders of the given owner. */
   async function prepare(owner: number): Promise<string> {
     const { root, dist } = await createReleases(1);
     const hourAgo = Math.floor(Date.now() / 1000) - 3600;
@@ -112,7 +112,7 @@ describe.runIf(process.getuid?.() === 0)('a build of a user who does not own the
     return dist;
   }
 
-  /** Confirms as another user; returns the code of the failure. */
+  /** Confirms the release as another user; returns the error code. */
   function confirm(dist: string): string {
     const code = `
       const { confirmCurrent } = await import(${JSON.stringify(historyModule)});
@@ -124,7 +124,7 @@ describe.runIf(process.getuid?.() === 0)('a build of a user who does not own the
 
   const ageOf = (dist: string): number => Date.now() - lstatSync(join(dist, 'current')).mtimeMs;
 
-  test('replaces it, so that its time is new', async () => {
+  test('replaces the link, which updates its time', async () => {
     const dist = await prepare(otherUser);
     const id = await readCurrent(dist);
     expect(confirm(dist)).toBe('confirmed');
@@ -132,7 +132,7 @@ describe.runIf(process.getuid?.() === 0)('a build of a user who does not own the
     expect(await readCurrent(dist)).toBe(id);
   });
 
-  test('says so if that fails too', async () => {
+  test('reports an error if replacing fails, too', async () => {
     const dist = await prepare(0);
     expect(confirm(dist)).toBe('EACCES');
     expect(ageOf(dist)).toBeGreaterThan(3_500_000);
@@ -140,7 +140,7 @@ describe.runIf(process.getuid?.() === 0)('a build of a user who does not own the
 });
 
 describe('a rollback without an id', () => {
-  /** Rolls back until there is no earlier release; returns the number of the release after each rollback. */
+  /** Rolls back until no release is left; returns the number of each release. */
   async function rollBackAll(root: string, ids: readonly string[]): Promise<number[]> {
     const seen: number[] = [];
     for (;;) {
@@ -175,14 +175,14 @@ describe('a rollback without an id', () => {
 });
 
 describe('prune', () => {
-  /** The numbers of the releases that are left. */
+  /** Lists the numbers of the remaining releases. */
   const left = (dist: string, ids: readonly string[]): number[] =>
     readdirSync(join(dist, 'releases'))
       .map((id) => ids.indexOf(id))
       .toSorted((a, b) => a - b);
 
   test.each<[number, number, number[]]>([
-    // Made current at 0:00, 0:10, 0:20 and 0:30; each was current until the next.
+    // The releases became current at 0:00, 0:10, 0:20 and 0:30.
     [1, 31, [0, 1, 2, 3]],
     [1, 70, [0, 1, 2, 3]],
     [1, 71, [1, 2, 3]],
@@ -193,7 +193,7 @@ describe('prune', () => {
     [3, 9999, [1, 2, 3]],
     [9, 9999, [0, 1, 2, 3]],
   ])(
-    'with --keep %i at minute %i also keeps what was current within the last hour: %j',
+    'with --keep %i at minute %i also keeps releases current within the last hour: %j',
     async (keep, minute, expected) => {
       const { dist, ids } = await createReleases(4);
       const removed = await pruneReleases(dist, keep, at(minute));
@@ -202,7 +202,7 @@ describe('prune', () => {
     },
   );
 
-  test('keeps what was rolled back within the last hour, by the last time a release was current', async () => {
+  test('keeps a release that was rolled back within the last hour', async () => {
     const { dist, ids } = await createReleases(4);
     await rollback(dist, ids[0], at(300));
     await pruneReleases(dist, 1, at(360));
@@ -222,16 +222,13 @@ test.each<[string, string, (file: string) => void, RegExp]>([
   ['a file is empty', 'private/status.json', (file) => writeFileSync(file, ''), /^private\/status\.json has been/],
   ['the manifest is missing', 'manifest.json', (file) => rmSync(file), /ENOENT.*manifest\.json/],
   ['the manifest is truncated', 'manifest.json', (file) => writeFileSync(file, '{"id":'), /JSON/],
-])(
-  'a release that is damaged on the disk is repaired by a build of the same sources if %s',
-  async (_, file, damage, reason) => {
-    const root = createProject();
-    const { release } = await buildProject(root);
-    const sound = readTree(join(root, 'dist/releases'));
-    damage(join(root, 'dist/releases', release!.id, file));
-    await expect(verifyRelease(join(root, 'dist/current'))).rejects.toThrow(reason);
-    expect((await buildProject(root)).release).toEqual(release);
-    expect(await verifyRelease(join(root, 'dist/current'))).toEqual(release);
-    expect(readTree(join(root, 'dist/releases'))).toEqual(sound);
-  },
-);
+])('a build of the same sources repairs a damaged release if %s', async (_, file, damage, reason) => {
+  const root = createProject();
+  const { release } = await buildProject(root);
+  const sound = readTree(join(root, 'dist/releases'));
+  damage(join(root, 'dist/releases', release!.id, file));
+  await expect(verifyRelease(join(root, 'dist/current'))).rejects.toThrow(reason);
+  expect((await buildProject(root)).release).toEqual(release);
+  expect(await verifyRelease(join(root, 'dist/current'))).toEqual(release);
+  expect(readTree(join(root, 'dist/releases'))).toEqual(sound);
+});

@@ -34,21 +34,18 @@ import { buildAndRead, changedPaths, currentOf, flipBit, flipInMemo, gzipStart, 
 
 type Options = Parameters<typeof buildProject>[1];
 
-/** With the addresses, a release has all kinds of files. */
+/** With these addresses, a release has every kind of file. */
 const withUrls = { urls: siteUrls } as const;
 
-/**
- * Builds, and reads the release and everything that the build reported, except for paths that vanish: a first build has
- * nothing to compare with.
- */
+/** Builds, and reads the release and the report, without vanished paths: a first build compares with nothing. */
 async function buildAndReport(root: string, options: Options = {}) {
   const { release, diagnostics, ...summary } = await buildProject(root, { ...withUrls, ...options });
-  const about = diagnostics.filter(({ message }) => !message.includes('this build no longer has it'));
+  const about = diagnostics.filter(({ message }) => !message.includes('missing from this build'));
   const found = about.map(({ file, ...rest }) => ({ ...rest, file: file.slice(file.indexOf('/content/')) }));
   return { id: release?.id, diagnostics: found, summary, tree: release && readTree(currentOf(root)) };
 }
 
-/** The first build of these files. */
+/** Runs the first build of a project. */
 const buildFresh = (files: Files = {}, options: Options = {}) =>
   buildAndReport(createProject(files), { noCache: true, ...options });
 
@@ -60,7 +57,7 @@ beforeAll(async () => {
   firstEdited = await buildAndReport(createProject(edited, sharedFolder()), { noCache: true });
 });
 
-/** The inode and the times of everything below a folder; they show a write even if the bytes are the same. */
+/** Reads inodes and times below a folder, which reveal a write of the same bytes. */
 function readStates(root: string): Record<string, string> {
   const paths = readdirSync(root, { recursive: true, encoding: 'utf8' });
   const entries = paths.map((path): [string, string] => {
@@ -71,7 +68,7 @@ function readStates(root: string): Record<string, string> {
 }
 
 describe('a build without changes', () => {
-  test('writes nothing, and reports the same', async () => {
+  test('writes nothing, and returns the same report', async () => {
     const files = { 'content/blog/news/third.md': article({ date: '2027-01-01' }, '[gone](gone.md)\n') };
     const root = createProject(files);
     const before = await buildAndReport(root, { lenient: true });
@@ -81,7 +78,7 @@ describe('a build without changes', () => {
     expect(readStates(join(root, 'dist'))).toEqual(states);
   });
 
-  test('makes its release current again if another one was current', async () => {
+  test('makes its release current again after a rollback', async () => {
     const root = createProject();
     await buildAndReport(root);
     writeFiles(root, edited);
@@ -155,10 +152,7 @@ describe('a build after a change equals a first build to the byte:', () => {
     ['an error', { [secondMd]: article({ date: 'soon' }, 'Text.\n') }],
   ];
   const [firstFile, sshFile] = ['blog/article/news/first.json', 'kb/article/vps/ssh.json'];
-  /**
-   * The files that some of these changes write, below public/v1/ if they name no other folder; all others are links to
-   * those from before. The pages of /docs are left out.
-   */
+  /** The files each change writes, below public/v1/ by default and without /docs; all other files are links. */
   const writes: Readonly<Record<string, string>> = {
     'a text': `${firstFile} blog/feed.xml`,
     'a title': `${firstFile} blog/feed.xml blog/list.json`,
@@ -193,12 +187,12 @@ describe('a build after a change equals a first build to the byte:', () => {
     root = createProject({}, sharedFolder());
     await buildAndReport(root);
   });
-  /** The kinds of files that a change has changed. */
+  /** The kinds of files that have changed so far. */
   const changed = new Set<string>();
   const nameOf = (file: string): string => matchFile(file.replace(/\.(?:gz|br)$/, ''))?.name ?? file;
 
   test.each(changes)('%s', async (name, files, options = {}) => {
-    // A build after which paths have vanished is not remembered; the row before may have been such a build.
+    // Builds with vanished paths are not remembered, and the previous row may have caused one.
     if (name in writes) await buildAndReport(root);
     const before = inodesOf(currentOf(root));
     writeFiles(root, files);
@@ -206,7 +200,7 @@ describe('a build after a change equals a first build to the byte:', () => {
     expect(after).toEqual(await buildFresh(files, options));
     if (after.tree) for (const file of changedPaths(first.tree!, after.tree)) changed.add(nameOf(file));
     const written = changedPaths(before, inodesOf(currentOf(root)));
-    // And back again.
+    // Undo the change.
     writeFiles(root, { ...Object.fromEntries(Object.keys(files).map((path) => [path, undefined])), ...validProject });
     expect(await buildAndReport(root)).toEqual(first);
     if (!(name in writes)) return;
@@ -215,7 +209,7 @@ describe('a build after a change equals a first build to the byte:', () => {
     );
   });
 
-  test('each kind of file that is made from the sources has changed in one of them', () => {
+  test('the changes cover every kind of file made from sources', () => {
     const names = new Set(Object.keys(first.tree!).map(nameOf));
     const ofGenerator = Array.from(names).filter((name) => !changed.has(name));
     expect(ofGenerator.toSorted()).toEqual([
@@ -232,7 +226,7 @@ describe('a file of the previous release', () => {
   const unchanged = 'public/v1/kb/article/vps/ssh.json';
   const others = [unchanged, `${unchanged}.br`, 'public/v1/kb/list.json', 'public/media/kb/map.svg'];
 
-  test('is hard-linked if it is unchanged', async () => {
+  test('is hard-linked if unchanged', async () => {
     const root = createProject();
     await buildAndReport(root);
     const before = currentOf(root);
@@ -255,9 +249,9 @@ describe('a file of the previous release', () => {
     const root = createProject();
     await buildAndReport(root);
     const damaged = [...others, 'public/v1/openapi.json'];
-    // Without an edit one of them is enough for a new release; with one, each file is looked at by itself.
+    // Without an edit, one damaged file causes a new release; with an edit, each file is checked.
     for (const [files, changes] of [...damaged.map((file) => [[file], {}] as const), [damaged, edited] as const]) {
-      // A file system may count time in ticks of some milliseconds.
+      // Timestamps of some file systems tick every few milliseconds.
       const past = new Date(Date.now() - 60_000);
       for (const path of Object.keys(readTree(currentOf(root)))) utimesSync(join(currentOf(root), path), past, past);
       for (const file of files) damage(join(currentOf(root), file));
@@ -270,7 +264,7 @@ describe('a file of the previous release', () => {
   });
 });
 
-test('if the remembered last build is damaged, the next build is correct', async () => {
+test('with a damaged memory of the last build, the next build is correct', async () => {
   const root = createProject();
   await buildAndReport(root);
   for (const part of ['"manifestHash":"', '"nextChangeAt":']) {
@@ -283,11 +277,11 @@ test('if the remembered last build is damaged, the next build is correct', async
   expect(await buildAndReport(root)).toEqual(firstEdited);
 });
 
-test('if the manifest of the last release is damaged, the next release has the right one', async () => {
+test('with a damaged manifest of the last release, the next release is correct', async () => {
   const root = createProject();
   await buildAndReport(root);
   const manifest = join(currentOf(root), 'manifest.json');
-  // The hash of a compressed file, which is no part of the ID.
+  // The ID does not depend on the hashes of compressed files.
   const damaged = readFileSync(manifest, 'utf8').replace(/(?<=\.gz":\{[^}]*"sha256":")./, (digit) =>
     digit === '0' ? '1' : '0',
   );
@@ -296,9 +290,9 @@ test('if the manifest of the last release is damaged, the next release has the r
   expect(await buildAndReport(root)).toEqual(firstEdited);
 });
 
-describe('if a source is changed during a build, the build fails, and the release stays as it was:', () => {
+describe('a build fails and keeps the release if a source changes meanwhile:', () => {
   const [late, image] = ['content/knowledgebase/vps/ssh.md', 'content/media/kb/map.svg'];
-  // More text than is in progress at a time: the first article is finished before the last one is read.
+  // Enough text that the build finishes the first articles before it reads the last.
   const page = article({}, `${'Some words of text. '.repeat(100)}\n`);
   let root: string;
   beforeAll(async () => {
@@ -327,7 +321,7 @@ describe('if a source is changed during a build, the build fails, and the releas
 
 const memoFile = 'dist/.cache/renders.sqlite';
 
-/** Reads all rows of a memo by table, without the last build: its inputs have the path of the project. */
+/** Reads all rows of a memo by table, except the last build, whose inputs contain the project path. */
 function readMemo(file: string): Record<string, unknown[]> {
   const database = new DatabaseSync(file);
   const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all();
@@ -358,14 +352,14 @@ beforeAll(async () => {
   sound = readMemo(join(built, memoFile));
 });
 
-/** Creates a project without a release, with the memo of a build of the same files. */
+/** Creates a project with a memo of the same files, but without a release. */
 function createRemembered(): string {
   const root = createProject();
   cpSync(join(built, 'dist/.cache'), join(root, 'dist/.cache'), { recursive: true });
   return root;
 }
 
-test('a release is the same with an empty memo, a full memo, and the memo of another build', async () => {
+test('a release is the same with an empty, a full and a foreign memo', async () => {
   expect(await buildAndRead(createProject())).toEqual(plain);
   expect(sound['encodings']).toHaveLength(4);
   const root = createRemembered();
@@ -378,7 +372,7 @@ test('a release is the same with an empty memo, a full memo, and the memo of ano
   expect(await buildAndRead(other)).toEqual(await buildAndRead(other));
 });
 
-test('articles with the same text in different folders are remembered apart', async () => {
+test('articles with the same text in different folders have separate memo entries', async () => {
   const text = guide('Same', '[here](same.md) ![map](../../media/kb/map.svg) [there](../dns/records.md)\n');
   const files = { 'content/knowledgebase/vps/same.md': text, 'content/knowledgebase/dns/same.md': text };
   const fresh = await buildAndRead(createProject(files));
@@ -390,7 +384,7 @@ test('articles with the same text in different folders are remembered apart', as
 test.each([
   ['a title', Buffer.from('Connect with SSH')],
   ['a compressed file', gzipStart],
-])('after a bit of %s is flipped in the memo, the article is rendered again', async (_, part) => {
+])('an article is rendered again if a bit of %s is flipped in the memo', async (_, part) => {
   const root = createRemembered();
   flipInMemo(root, part);
   expect(readMemo(join(root, memoFile))).not.toEqual(sound);
@@ -422,7 +416,7 @@ test.each<[string, (file: string) => void]>([
   expect(readMemo(join(root, memoFile))).toEqual(sound);
 });
 
-test('if the memo cannot be written, the release is the same', async () => {
+test('a release is the same if the memo cannot be written', async () => {
   const root = createProject();
   mkdirSync(join(root, memoFile), { recursive: true });
   expect(await buildAndRead(root)).toEqual(plain);

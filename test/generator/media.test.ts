@@ -7,7 +7,7 @@ import type { Files } from '../helpers/project.ts';
 import { problemsOf, testProblems, testProjects } from './problems.ts';
 import { publish, readPublished, testHtml } from './render.ts';
 
-/** Checks a project in which an article uses a media file; returns the problems of the file. */
+/** Checks a project with an article that uses a media file; returns the file's problems. */
 async function problemsOfMedia(name: string, bytes: Buffer | string): Promise<string[]> {
   const root = createProject({
     [`content/media/kb/${name}`]: bytes,
@@ -19,35 +19,35 @@ async function problemsOfMedia(name: string, bytes: Buffer | string): Promise<st
 
 const damaged = 'warning: the size of the picture cannot be read (it may be damaged: save it again)';
 const notXml = 'browsers do not show this SVG: it is not well-formed XML';
-const again = 'export it again, or correct what stands here';
+const again = 'export it again, or fix the XML at this position';
 const svg = (text: string): string => `<svg xmlns="http://www.w3.org/2000/svg">${text}</svg>\n`;
 const svgWith = (attributes: string): string => `<svg xmlns="http://www.w3.org/2000/svg" ${attributes}/>\n`;
 
-test.each(Object.keys(mediaTypes))('a file that is what its ending (%s) says has no problem', async (ending) => {
+test.each(Object.keys(mediaTypes))('a file that matches its ending .%s has no problem', async (ending) => {
   expect(await problemsOfMedia(`sample.${ending}`, mediaSamples[ending]!)).toEqual([]);
 });
 
 test.each(
   Object.entries<[string, Buffer | string]>({
-    // What browsers show nevertheless.
+    // Browsers show these files.
     '1:1  warning: the file is a PNG picture, not a JPEG picture (rename it to "a.png")': ['a.jpg', png(2, 1)],
     '1:1  warning: the file is a JPEG picture, not a WebP picture (rename it to "a.jpg")': ['a.webp', jpeg(2, 1)],
     '1:1  warning: the file is an MP4 file, not a WebM file (rename it to "a.mp4")': ['a.webm', mediaSamples['mp4']!],
-    // What they do not show.
+    // Browsers do not show these files.
     '1:1  the file is an SVG picture, not a PNG picture (rename it to "a.svg")': ['a.png', svg('')],
     '1:1  the file is a PNG picture, not an SVG picture (rename it to "a.png")': ['a.svg', png(2, 1)],
-    '1:1  the file is a web page, not a PNG picture (the download was a page: save the file itself)': [
+    '1:1  the file is a web page, not a PNG picture (the download was a web page: save the file itself)': [
       'a.png',
       '<!doctype html>\n<title>404</title>\n',
     ],
-    '1:1  the file is a web page, not an MP4 file (the download was a page: save the file itself)': [
+    '1:1  the file is a web page, not an MP4 file (the download was a web page: save the file itself)': [
       'a.mp4',
       '\n<html lang="en">x',
     ],
     '1:1  the file is a PDF document, not a PNG picture (rename it to "a.pdf")': ['a.png', mediaSamples['pdf']!],
     '1:1  the file is a HEIC picture, not a JPEG picture (browsers do not show it: save it as JPEG, PNG, WebP or AVIF)':
       ['a.jpg', Buffer.from('\0\0\0\x18ftypheic\0\0\0\0mif1heic', 'latin1')],
-    '1:1  the file is a pointer of Git LFS, not a PNG picture (run "git lfs pull", which gets the file itself)': [
+    '1:1  the file is a pointer of Git LFS, not a PNG picture (run "git lfs pull" to fetch the file)': [
       'a.png',
       'version https://git-lfs.github.com/spec/v1\noid sha256:0\n',
     ],
@@ -58,7 +58,7 @@ test.each(
     '1:1  the file is empty, not a GIF picture (save it again)': ['a.gif', ''],
     '1:1  the file is not a PNG picture (save it again, or remove it)': ['a.png', 'Hello'],
     '1:1  warning: the file is not an MP3 file (save it again, or remove it)': ['a.mp3', 'Hello'],
-    '1:1  warning: the picture has 1.4 MB, more than 1 MB (readers wait for it: make it smaller, or save it as WebP or AVIF)':
+    '1:1  warning: the picture has 1.4 MB, more than 1 MB (large pictures load slowly: make it smaller, or save it as WebP or AVIF)':
       ['d.png', png(2, 1, 1_400_000)],
     // SVG.
     [`3:7  ${notXml} (${again})`]: ['a.svg', svg('\n  <g>\n')],
@@ -145,7 +145,7 @@ test.each(
   expect(await problemsOfCover(name, bytes)).toEqual([`content/blog/news/third.md:6:8  ${problem}`]);
 });
 
-test('what follows a file in memory does not count', () => {
+test('bytes after a file in memory are ignored', () => {
   const headersEnd = 25;
   expect(readMediaFacts(jpeg(2, 1).subarray(0, headersEnd)).size).toBeUndefined();
 });
@@ -180,16 +180,16 @@ describe('a picture has its size in the HTML:', () => {
   });
 });
 
-describe('a picture in raw HTML keeps what it says of its size:', () => {
+describe('a picture in raw HTML keeps its written size:', () => {
   testHtml(
     {
       'width="100" height="10"': 'width="100" height="10"',
-      // The other length follows.
+      // The other length is computed.
       'width="320"': 'width="320" height="180"',
       'height="90px"': 'width="160" height="90"',
       'width="50%"': 'width="50%"',
       'width="50%" height="20"': 'width="50%" height="20"',
-      // What browsers ignore is replaced.
+      // Values that browsers ignore are replaced.
       'width="auto" height="-3"': 'width="640" height="360"',
     },
     {
@@ -206,7 +206,7 @@ describe('an SVG without a size and pictures of other sites get no size', () => 
   });
 });
 
-test('texts that look like the place of a size stay texts', async () => {
+test('a text that looks like a size placeholder is unchanged', async () => {
   const text =
     ' data-size="&#x0;" \\0 &#0; ![ data-size="&#x0;"](/media/a.png) <b title=\' data-size="&#x0;"\'>x</b>\n';
   const { html } = await publish(text, { 'content/media/a.png': png(2, 1) });
@@ -214,7 +214,7 @@ test('texts that look like the place of a size stay texts', async () => {
   expect(html.match(/width/g)).toHaveLength(1);
 });
 
-test('a replaced picture renders the article that shows it only if it has another size', async () => {
+test('a replaced picture rerenders its article only if the size differs', async () => {
   const shown = article({}, '![A](/media/a.png)\n');
   const root = createProject({ 'content/media/a.png': png(640, 360), 'content/blog/news/shown.md': shown });
   await buildProject(root);
@@ -258,7 +258,7 @@ describe('raw HTML keeps players of own files, figures, marks and abbreviations:
   );
 });
 
-/** An article that uses all media above. */
+/** An article that uses every media file above. */
 const withMedia = (markdown: string): string =>
   guide(
     'Uses',
@@ -297,7 +297,7 @@ describe('a wrong use of media is reported:', () => {
   );
 });
 
-test('own players, figures, marks and abbreviations are no problem, and use their media', async () => {
+test('players, figures, marks and abbreviations have no problem, and use their media', async () => {
   const body =
     '<figure>\n<video poster="../../media/films/tour.png">\n<source src="../../media/films/tour.webm">\n' +
     '<source src="/media/films/tour.mp4" type="video/mp4">\n</video>\n<figcaption>x</figcaption>\n</figure>\n\n' +
@@ -333,7 +333,7 @@ test.each([
   ],
   ['has no front matter', 'knowledgebase/dns/new.md', '![x](/media/new.svg)\n'],
   ['is in the wrong folder', 'knowledgebase/new.md', guide('New', '![x](/media/new.svg)\n')],
-])('while an article %s, its pictures do not count as unused', async (_, path, text) => {
+])('while an article %s, its pictures are not unused', async (_, path, text) => {
   const root = createProject({ 'content/media/new.svg': svg(''), [`content/${path}`]: text });
   expect((await problemsOf(root)).filter((problem) => problem.includes('warning'))).toEqual([]);
 });

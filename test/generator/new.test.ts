@@ -72,7 +72,7 @@ test('publishing an article with the description of the template is reported', a
   const file = join(root, stdout.trim());
   writeFileSync(file, readFileSync(file, 'utf8').replace('draft: true\n', ''));
   expect((await check(root)).stderr).toContain(
-    'content/knowledgebase/dns/reverse-dns.md:3:14  the description is the one of the template (write one or two',
+    'content/knowledgebase/dns/reverse-dns.md:3:14  the description is still the placeholder of the template (write one or two',
   );
 });
 

@@ -19,7 +19,7 @@ import {
 import type { Files } from '../helpers/project.ts';
 import { buildAndRead, currentOf, readTree } from './tree.ts';
 
-/** The release of the valid project. It is built once, since these tests only read it. */
+/** The release of the valid project, built once for tests that only read it. */
 let sound: Awaited<ReturnType<typeof buildAndRead>>;
 beforeAll(async () => {
   sound = await buildAndRead(createProject({}, sharedFolder()));
@@ -54,7 +54,7 @@ describe('the release of the valid project', () => {
     await expect(`${JSON.stringify(texts, null, 2)}\n`).toMatchFileSnapshot('__snapshots__/valid-release.json');
   });
 
-  test('has each JSON file on one line, and JSON and scripts with their compressed forms', async () => {
+  test('has JSON on one line, and compressed forms of JSON and scripts', async () => {
     const { tree } = sound;
     const files = Object.keys(tree).filter((path) => /\.js(?:on)?$/.test(path) && path !== 'manifest.json');
     expect(files.length).toBeGreaterThan(17);
@@ -66,7 +66,7 @@ describe('the release of the valid project', () => {
     }
   });
 
-  test('is the only release, and the target of current', async () => {
+  test('is the only and the current release', async () => {
     const root = createProject();
     const { release } = await buildProject(root);
     expect(readdirSync(join(root, 'dist')).toSorted()).toEqual(['.cache', '.lock', 'current', 'history', 'releases']);
@@ -128,7 +128,7 @@ describe('the JSON Schemas for editors', () => {
     return schema.properties ? [schema, ...all] : all;
   }
 
-  test('follow draft 2020-12, one for each kind of source file', async () => {
+  test('follow draft 2020-12, with a schema for each kind of source file', async () => {
     const schemas = await readSchemas();
     expect(Object.keys(schemas).toSorted()).toEqual([
       'authors.json',
@@ -149,7 +149,7 @@ describe('the JSON Schemas for editors', () => {
     }
   });
 
-  test('refuse unknown fields at every depth, and describe all others', async () => {
+  test('refuse unknown fields at every depth, and describe known fields', async () => {
     const objects = Object.values(await readSchemas()).flatMap(objectsIn);
     expect(objects.length).toBeGreaterThan(10);
     for (const { properties, additionalProperties } of objects) {
@@ -169,7 +169,7 @@ describe('the JSON Schemas for editors', () => {
     ['plans.json', 'catalog/services/web.yaml'],
     ['domains.json', 'catalog/domains.yaml'],
     ['status.json', 'catalog/status.yaml'],
-  ])('have the fields of the sample, and require no others: %s', async (name, sample) => {
+  ])('have the fields of the sample, and require no more: %s', async (name, sample) => {
     const { properties, required } = (await readSchemas())[name]!;
     const fields = [...String(validProject[sample]).matchAll(/^(\w+):/gm)].map(([, field]) => field!);
     expect(Object.keys(properties!)).toEqual(expect.arrayContaining(fields));
@@ -186,7 +186,7 @@ test('a failed build leaves no release', async () => {
 });
 
 describe('the same sources give the same release to the byte', () => {
-  test('in another folder, with files written in another order and at another time', async () => {
+  test('in another folder, with files in another order and of another time', async () => {
     const root = temporaryFolder();
     const source = createProject();
     for (const path of Object.keys(readTree(source)).toReversed()) {
@@ -216,7 +216,7 @@ describe('the same sources give the same release to the byte', () => {
     expect(readTree(currentOf(root))).toEqual(tree);
   });
 
-  test('if an article is a draft or does not exist', async () => {
+  test('with a draft and without it', async () => {
     const changes: Files = { 'content/blog/news/first.md': article({ draft: 'true' }, 'Text.\n') };
     const without: Files = { 'content/blog/news/first.md': undefined };
     const other: Files = { 'content/blog/news/second.md': article({ title: 'Second', date: '2026-03-04' }, 'Text.\n') };
@@ -225,7 +225,7 @@ describe('the same sources give the same release to the byte', () => {
   });
 });
 
-/** The valid project with an article in which line ends matter: code, hard breaks, tables, a block in YAML. */
+/** The valid project and an article with syntax where line ends matter. */
 const sources: Files = {
   ...validProject,
   'content/blog/news/lines.md': article(
@@ -255,11 +255,11 @@ test.each([
     'have mixed line ends',
     (text: string) => text.split('\n').reduce((all, line, index) => `${all}${index % 2 ? '\r\n' : '\n'}${line}`),
   ],
-])('a release is the same to the byte if the texts %s', async (_, change) => {
+])('a release has the same bytes if the texts %s', async (_, change) => {
   expect(await buildAndRead(createProject(everyText(change)))).toEqual(await readPlain());
 });
 
-test('a release is the same to the byte if the texts have ignored files next to them', async () => {
+test('a release has the same bytes with ignored files next to the texts', async () => {
   const root = createProject({
     ...sources,
     'content/README.md': 'How this folder works.\n',
@@ -284,7 +284,7 @@ test.each([
   expect(decode(tree, `private/${name}.json`).toString()).toBe(text);
 });
 
-test('a build succeeds with an empty folder of content, and its lists are empty', async () => {
+test('a build with an empty content folder succeeds with empty lists', async () => {
   const root = createProject();
   rmSync(join(root, 'content'), { recursive: true });
   mkdirSync(join(root, 'content'));

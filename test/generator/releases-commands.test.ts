@@ -7,7 +7,7 @@ import { createReleases as createDatedReleases } from './releases.ts';
 import { refusal, runIn } from './run-command.ts';
 import { flipBit, readReleased, readTree } from './tree.ts';
 
-/** A project whose releases were published long ago; their ids, latest first. An article of each has its number. */
+/** Creates a project with old releases, each with its number in an article. IDs are latest first. */
 async function createReleases(count: number): Promise<{ root: string; ids: string[] }> {
   const { root, ids } = await createDatedReleases(count);
   return { root, ids: ids.toReversed() };
@@ -18,7 +18,7 @@ const releases = (root: string, ...args: string[]) => runIn(root, 'releases', ..
 const out = (...lines: string[]) => ({ status: 0, stdout: lines.map((line) => `${line}\n`).join(''), stderr: '' });
 
 describe('releases list', () => {
-  test('lists the latest release first, and marks the current one', async () => {
+  test('lists the latest release first, and marks the current release', async () => {
     const { root, ids } = await createReleases(2);
     const kilobytes = ids.map((id) => {
       const { files } = JSON.parse(readFileSync(join(root, 'dist/releases', id, 'manifest.json'), 'utf8')) as {
@@ -45,7 +45,7 @@ describe('releases list', () => {
     ]);
   });
 
-  test('prints nothing if nothing was ever published', async () => {
+  test('prints nothing without releases', async () => {
     const root = createProject();
     expect(await releases(root, 'list')).toEqual(out());
     expect(await releases(root, 'list', '--json')).toEqual(out('[]'));
@@ -73,21 +73,21 @@ describe('releases list', () => {
 });
 
 describe('releases rollback', () => {
-  test('goes to a release ID or a unique prefix of it, backwards or forwards', async () => {
+  test('goes to a release by ID or unique prefix, backwards or forwards', async () => {
     const { root, ids } = await createReleases(3);
     expect(await releases(root, 'rollback', ids[2]!)).toEqual(out(`release ${ids[2]} is current`));
     expect(await releases(root, 'rollback', ids[0]!.slice(0, 8))).toEqual(out(`release ${ids[0]} is current`));
     expect(readReleased(root, 'public/v1/blog/article/news/second.json')).toContain('Number 3.');
   });
 
-  test('changes no release', async () => {
+  test('does not change any release', async () => {
     const { root } = await createReleases(2);
     const before = readTree(join(root, 'dist/releases'));
     await releases(root, 'rollback');
     expect(readTree(join(root, 'dist/releases'))).toEqual(before);
   });
 
-  test('refuses a prefix of two releases', async () => {
+  test('refuses an ambiguous prefix', async () => {
     const { root, ids } = await createReleases(1);
     const other = `${ids[0]!.slice(0, 15)}${ids[0]!.endsWith('0') ? '1' : '0'}`;
     mkdirSync(join(root, 'dist/releases', other));
@@ -126,7 +126,7 @@ describe('releases rollback', () => {
     expect(await readCurrent(join(root, 'dist'))).toBe(ids[0]);
   });
 
-  test('is refused if nothing was ever published', async () => {
+  test('is refused without releases', async () => {
     expect(await releases(createProject(), 'rollback')).toEqual(refusal('there is no earlier release to roll back to'));
   });
 });
@@ -169,7 +169,7 @@ describe('releases diff', () => {
     expect(await releases(root, 'diff', ids[0]!, ids[0]!)).toEqual(out());
   });
 
-  test('lists with --urls what a cache must forget, in each spelling, former paths too', async () => {
+  test('with --urls lists the URLs to purge, in every spelling and with former paths', async () => {
     const { root, ids } = await createReleases(1);
     writeFiles(root, {
       'content/media/kb/new.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n',
@@ -199,7 +199,7 @@ describe('releases diff', () => {
     expect(await releases(root, 'diff', release!.id, ids[0]!, '--urls')).toEqual(out(...urls));
     expect(await releases(root, 'diff', ids[0]!, ids[0]!, '--urls')).toEqual(out());
 
-    // An article that changes changes its former path too.
+    // A changed article changes the answer at its former path, too.
     writeFiles(root, { 'content/blog/news/second.md': article({ aliases: '[/blog/news/old]' }, 'Again.\n') });
     const again = (await buildProject(root)).release!.id;
     const { stdout } = await releases(root, 'diff', release!.id, again, '--urls');

@@ -4,10 +4,10 @@ import { makeCurrent } from '../../generator/release/history.ts';
 import { article, buildProject, createProject, sharedFolder } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 
-/** A minute of the day on which the releases below were made current, long ago. */
+/** A minute of the day, long ago, when these releases became current. */
 export const at = (minute: number): Date => new Date(Date.UTC(2025, 0, 1, 0, minute));
 
-/** The sources that differ between the releases below. */
+/** The sources that differ between the releases. */
 export const sourcesOf = (number: number): Files => ({
   'content/blog/news/second.md': article({}, `Number ${number}.\n`),
 });
@@ -30,10 +30,7 @@ async function buildReleases() {
   return { dist: join(root, 'dist'), ids };
 }
 
-/**
- * A project with the first of those releases, which were made current one after the other, ten minutes apart, the first
- * at 0:00.
- */
+/** Creates a project with some of the releases, which became current every ten minutes from 0:00. */
 export async function createReleases(count: number): Promise<{ root: string; dist: string; ids: string[] }> {
   built ??= await buildReleases();
   const root = createProject(sourcesOf(count));

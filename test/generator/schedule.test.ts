@@ -21,7 +21,7 @@ function pathsIn(root: string, list = 'public/v1/blog/list.json'): string[] {
 const valid = ['/blog/news/second', '/blog/news/first'];
 
 describe('a scheduled article', () => {
-  test('is left out by the command until the day of --now', async () => {
+  test('is left out until the day of --now', async () => {
     const root = createProject({
       [file]: article({ date: '2026-11-21' }, 'Text.\n'),
       'content/blog/news/draft.md': article({ draft: 'true' }, 'Text.\n'),
@@ -38,7 +38,7 @@ describe('a scheduled article', () => {
     expect(pathsIn(root)).toEqual(['/blog/news/later', ...valid]);
   });
 
-  test('is due by the day in UTC, in any time zone of the machine', async () => {
+  test('is due by the UTC day, in any time zone', async () => {
     const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
     onTestFinished(() => void vi.unstubAllEnvs());
     for (const [zone, offset] of [
@@ -61,7 +61,7 @@ describe('a scheduled article', () => {
     }
   });
 
-  test('sets nextChangeAt of the release, to the earliest day', async () => {
+  test('sets nextChangeAt of the release to the earliest day', async () => {
     const root = createProject({
       [file]: article({ date: '2027-03-01' }, 'Text.\n'),
       'content/blog/news/sooner.md': article({ date: '2027-02-01' }, 'Text.\n'),
@@ -73,7 +73,7 @@ describe('a scheduled article', () => {
   });
 });
 
-test('a draft is in no list and no file, on any day', async () => {
+test('a draft is never in a list or a file', async () => {
   const root = createProject({
     [file]: article({ draft: 'true', aliases: '[/blog/old]' }, 'Text.\n'),
     'content/knowledgebase/vps/draft.md': guide('Draft', 'Text.\n').replace('---\n', '---\ndraft: true\n'),
@@ -93,7 +93,7 @@ test('a draft is published with draft: false', async () => {
 });
 
 describe('lists', () => {
-  test('of the blog are sorted by date, newest first, and then by path', async () => {
+  test('of the blog are sorted by date, newest first, then by path', async () => {
     const names = ['b/x', 'a/y', 'a/b', 'news/a-b', 'news/a'];
     const files = names.map((name) => [`content/blog/${name}.md`, article({ date: '2026-03-04' }, 'Text.\n')]);
     const root = createProject(Object.fromEntries(files) as Files);
@@ -109,7 +109,7 @@ describe('lists', () => {
     ]);
   });
 
-  test('of the knowledge base are sorted by title and then by path, in code point order', async () => {
+  test('of the knowledge base are sorted by title, then by path, in code point order', async () => {
     const titles = { a: 'Ärger', b: 'Zebra', c: 'apple', d: 'Apple', e: 'Zebra', f: '10', g: '9' };
     const files = Object.entries(titles).map(([slug, title]) => [
       `content/knowledgebase/vps/${slug}.md`,
@@ -126,7 +126,7 @@ describe('lists', () => {
     expect(pathsIn(root, 'public/v1/kb/list.json')).toHaveLength(9);
   });
 
-  test('of plans are sorted by order, and then by key', async () => {
+  test('of plans are sorted by order, then by key', async () => {
     const game = (order?: number) =>
       `name: A\nsoldOut: false\nsoldOutMessage: ""\nplans: []\n${order === undefined ? '' : `order: ${order}\n`}`;
     const root = createProject({

@@ -12,7 +12,7 @@ import { buildProject, createProject, guide, sharedFolder, validProject, writeFi
 import { ask } from '../server/ask.ts';
 import { flipInMemo, gzipStart, readReleased } from './tree.ts';
 
-/** The option of the documentation. */
+/** The `processTerm` of the documentation. */
 const processTerm = (term: string) => term.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase();
 
 let app: TestApp;
@@ -38,7 +38,7 @@ async function loadServed() {
 
 const read = (root: string): KnowledgeBaseSearch => parse(readReleased(root, 'public/v1/kb/search.json'));
 
-/** The paths of all articles that a word finds as it is, in all fields or in these. */
+/** Finds articles by an exact word, in all or the given fields. */
 function find(root: string, word: string, fields?: string[]): string[] {
   const results = toIndex(read(root)).search(word, { prefix: false, fuzzy: false, ...(fields && { fields }) });
   return results.map(({ id }) => String(id).replace('/knowledgebase/', '')).toSorted();
@@ -73,7 +73,7 @@ test.each([
   ['prelevment', 'francais/factures'],
   ['sauveg', 'francais/sauvegardes'],
   ["deleguer l'acces", 'francais/delegation'],
-])('a website that has only the served index finds %s', async (query, path) => {
+])('a website with only the served index finds %s', async (query, path) => {
   const [first] = (await loadServed()).search(query);
   expect(first?.id).toBe(`/knowledgebase/${path}`);
 });
@@ -95,7 +95,7 @@ test('the index is served with its schema, ETag and compressed encodings', async
   expect((await ask(app, '/v1/kb/search.json', { headers: cached })).status).toBe(304);
 });
 
-test('a result has all that a page shows, and no draft is found', async () => {
+test('a result has every field a page shows, and drafts are not found', async () => {
   const index = await loadServed();
   expect(index.documentCount).toBe(31);
   expect(index.search('wildcard')[0]).toMatchObject({
@@ -107,7 +107,7 @@ test('a result has all that a page shows, and no draft is found', async () => {
   expect(index.search('kubernetes', { fuzzy: false })).toEqual([]);
 });
 
-describe('of an article, the index has', () => {
+describe('the index contains', () => {
   const body = `Some *inter*national text with \`inline-code\`.[^1]
 
 ## Heading & more
@@ -131,7 +131,7 @@ blockcode
     [true, 'connect how done tagged'],
     [false, 'blockcode sh inter title oneline picture media footnotes details br amp x26'],
   ];
-  test('its title, description, tags, headings and prose, but no code blocks and no markup', async () => {
+  test('title, description, tags, headings and prose of an article, but no code blocks or markup', async () => {
     const text = guide('Connect', body).replace('---\n', '---\ntags: [tagged]\n');
     const root = createProject({ 'content/knowledgebase/vps/ssh.md': text });
     await buildProject(root);
@@ -148,7 +148,7 @@ blockcode
       ['two', 'three'],
     ],
     ['One.\n\n```ts title="a</pre>b"\nkept secret\n```\n\nThree.\n', [], ['one', 'three']],
-  ])('the words next to attributes that hold brackets: %j', async (markdown, headings, texts) => {
+  ])('the words next to attributes with brackets: %j', async (markdown, headings, texts) => {
     const root = createProject({ 'content/knowledgebase/vps/ssh.md': guide('Connect', markdown) });
     await buildProject(root, { lenient: true });
     const known = ['second', 'one', 'two', 'three', 'secret', 'pre', 'looks'];
@@ -157,7 +157,7 @@ blockcode
   });
 });
 
-test('the index is complete if the cache lost the articles or their files', async () => {
+test('the index is complete after the memo lost articles or their files', async () => {
   const root = createProject();
   await buildProject(root);
   flipInMemo(root, gzipStart);

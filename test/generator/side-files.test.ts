@@ -26,7 +26,7 @@ async function publish(files: Files, options: Options = {}): Promise<(file: stri
 const later = article({ date: '2027-01-01', author: 'Zoe' }, 'Text.\n');
 const draft = article({ draft: 'true', author: 'Zoe' }, 'Text.\n');
 
-test('categories are those with published articles, sorted by name', async () => {
+test('the list of categories has those with published articles, sorted by name', async () => {
   const files = {
     'content/blog/news/later.md': later,
     'content/blog/empty/draft.md': draft,
@@ -44,7 +44,7 @@ test('categories are those with published articles, sorted by name', async () =>
   ]);
 });
 
-test('authors are those of published articles, with what authors.yaml says of them', async () => {
+test('the list of authors has those of published articles, with their entries in authors.yaml', async () => {
   const files = {
     'content/blog/news/first.md': article({ author: 'constructor' }, '## Details\n'),
     'content/blog/news/later.md': later,
@@ -58,7 +58,7 @@ test('authors are those of published articles, with what authors.yaml says of th
   ]);
 });
 
-test('redirects are the former paths of published articles, sorted, and those of the server are the same', async () => {
+test('redirects are the sorted former paths of published articles, for clients and the server', async () => {
   const files = {
     'content/blog/news/first.md': article({ aliases: '[/blog/old/b, /blog/2019/Old_Name.html]' }, '## Details\n'),
     'content/blog/news/second.md': article({ aliases: '[/blog/old/a]' }, 'Text.\n'),
@@ -76,7 +76,7 @@ test('redirects are the former paths of published articles, sorted, and those of
   }
 });
 
-test('the index of a category has its articles in the order of the list', async () => {
+test('the index of a category has the order of the list', async () => {
   const files = {
     'content/blog/news/first.md': article({ date: '2026-01-02', tags: '[vps]', updated: '2026-06-07' }, '## Details\n'),
     'content/blog/news/later.md': later,
@@ -99,7 +99,7 @@ test('the index of a category has its articles in the order of the list', async 
 });
 
 describe('related articles', () => {
-  /** Builds guides of these tags, in the order of their list, and reads what is related to each, by its number. */
+  /** Builds guides with these tags, in list order, and reads the numbers of related guides. */
   const relatedOf = async (tags: readonly string[], categoryOf: (at: number) => string = () => 'a') => {
     const toName = (at: number): string => String(at).padStart(2, '0');
     const toGuide = (own: string, at: number): [string, string] => [
@@ -114,12 +114,12 @@ describe('related articles', () => {
     };
   };
 
-  test('with more common tags come first, then the nearest in the list', async () => {
+  test('with more common tags come first, then nearer articles', async () => {
     const related = await relatedOf(['x', 'x, y', 'y', 'x, y, z', '', 'x, y, z']);
     expect(related(3)).toEqual([5, 1, 2, 0, 4]);
   });
 
-  test('without common tags are the neighbours of its category', async () => {
+  test('without common tags are neighbours in the category', async () => {
     const tags = Array.from({ length: 24 }, () => '');
     const related = await relatedOf(tags, (at) => (at % 2 === 0 ? 'even' : 'odd'));
     expect(related(10)).toEqual([8, 12, 6, 14, 4]);
@@ -127,11 +127,11 @@ describe('related articles', () => {
     expect(related(23)).toEqual([21, 19, 17, 15, 13]);
   });
 
-  test('with a tag that is given twice count once', async () => {
+  test('count a repeated tag once', async () => {
     expect((await relatedOf(['x', 'y, y, y', 'x, y']))(2).slice(0, 2)).toEqual([1, 0]);
   });
 
-  test('are found by a rare common tag from afar, beside a tag that all have', async () => {
+  test('are found by a rare common tag at any distance', async () => {
     const related = await relatedOf(
       Array.from({ length: 50 }, (_, at) => (at === 3 || at === 40 ? 'all, rare' : 'all')),
     );
@@ -139,7 +139,7 @@ describe('related articles', () => {
   });
 });
 
-test('a build without the addresses removes the feed and the sitemap', async () => {
+test('a build without addresses removes the feed and the sitemap', async () => {
   const root = createProject();
   await buildProject(root, { urls: siteUrls });
   expect(existsSync(pathOf(root, 'blog/feed.xml'))).toBe(true);
@@ -152,13 +152,13 @@ test('a build without the addresses removes the feed and the sitemap', async () 
 
 const { site } = siteUrls;
 
-/** The pages of a sitemap, each with its lastmod. */
+/** Reads the pages of a sitemap, with their lastmod. */
 function pagesIn(xml: string): Record<string, string | undefined> {
   const pages = xml.matchAll(/<url><loc>(.*?)<\/loc>(?:<lastmod>(.*?)<\/lastmod>)?<\/url>/g);
   return Object.fromEntries([...pages].map(([, page, day]) => [page, day]));
 }
 
-test('the sitemap has all published articles, with the day of the last change where there is one', async () => {
+test('the sitemap has all published articles, with the day of the last change if known', async () => {
   const read = await publish({
     'content/blog/news/first.md': article({ updated: '2026-04-05' }, '## Details\n'),
     'content/blog/news/draft.md': article({ draft: 'true' }, 'Text.\n'),
@@ -183,7 +183,7 @@ describeXmllint(() => {
   });
 });
 
-test('without an article there is no sitemap, which the protocol forbids', async () => {
+test('without articles there is no sitemap', async () => {
   const root = createProject({
     'content/blog/news/first.md': undefined,
     'content/blog/news/second.md': undefined,
@@ -201,7 +201,7 @@ const feedOf = async (files: Files, options: Options = {}) => (await publish(fil
 const firstFile = 'content/blog/news/first.md';
 
 describeFeedparser(() => {
-  test('reads the feed without a complaint, with all parts of an entry', async () => {
+  test('reads a complete entry of the feed without warnings', async () => {
     const xml = await feedOf({
       'content/blog/news/category.yaml': 'name: News & more\n',
       'content/authors.yaml': 'Marit: { url: "https://www.example.com/team/marit?a=1&b=2" }\n',
@@ -231,7 +231,7 @@ describeFeedparser(() => {
     expect(entries[0]).toMatchObject({ updated: '2026-03-04T00:00:00Z', published: '2026-03-04T00:00:00Z' });
     const { tags, content, ...entry } = entries[1]!;
     expect(entry).toMatchObject({
-      // That of its first path, since a reader shows an entry with another id again.
+      // The ID of its first path: feed readers show entries with new IDs again.
       id: 'https://www.example.com/blog/news/zero',
       link: 'https://www.example.com/blog/news/first',
       published: '2026-01-02T00:00:00Z',
@@ -264,19 +264,19 @@ describeFeedparser(() => {
     expect(entries[1]).toMatchObject({ title: read, summary: read });
   });
 
-  test('reads the text of an article as its file has it', async () => {
+  test('reads the same text as in the file of the article', async () => {
     const body = '## Details\n\n`]]>` &amp;lt; `<b>` \u0007\n\n```html\n<a href="/media/x.svg" title=\'x\'>\n```\n';
     const { bozo, entries } = parseFeed(await feedOf({ [firstFile]: article({}, body) }));
     expect(bozo).toBe(false);
     const { value } = entries[1]!.content[0]!;
     expect(value).toContain('<code>]]></code> &#x26;lt; <code>&#x3C;b></code>');
-    // In code, an address is text.
+    // Addresses in code are text.
     expect(textOf(value)).toContain('<a href="/media/x.svg" title=\'x\'>');
   });
 });
 
 describeXmllint(() => {
-  test('finds the feed well formed, whatever the texts are', async () => {
+  test('finds the feed well formed with any text', async () => {
     const hostile = '"<b> & ]]> \\u0007 \\uFFFE \\uD800"';
     const body = '## Details\n\n`]]>` &amp;lt; \u0007 <b title="\uFFFF">x</b>\n';
     const xml = await feedOf({ [firstFile]: article({ title: hostile, description: hostile, author: hostile }, body) });
@@ -292,7 +292,7 @@ function textOf(html: string): string {
   return read(parseFragment(html));
 }
 
-/** All values of attributes that hold an address. */
+/** Lists the values of attributes that contain addresses. */
 function addressesIn(html: string): string[] {
   const read = (node: DefaultTreeAdapterTypes.Node): string[] => [
     ...('attrs' in node ? node.attrs : [])
@@ -338,7 +338,7 @@ test.each(
   expect(addressesIn(contentOf(xml))).toEqual([expected].flat());
 });
 
-test('addresses with a path and an ampersand are the beginning of all others', async () => {
+test('SITE_URL and PUBLIC_URL may have a path and an ampersand', async () => {
   const urls = { site: 'https://example.com/a&b', service: 'https://example.com/api&v' };
   const body = '## Details\n\n![Map](/media/kb/map.svg) [x](second.md)\n';
   const xml = await feedOf({ [firstFile]: article({}, body) }, { urls });
@@ -347,7 +347,7 @@ test('addresses with a path and an ampersand are the beginning of all others', a
   expect(xml).toContain('<link rel="self" type="application/atom+xml" href="https://example.com/api&amp;v/v1/blog/');
 });
 
-test('the feed has the newest 30 articles, without drafts and scheduled ones', async () => {
+test('the feed has the newest 30 articles, without drafts and scheduled articles', async () => {
   const days = Array.from({ length: 40 }, (_, index) => String(index + 1).padStart(2, '0'));
   const many = days.map((day): [string, string] => {
     const state = day === '39' ? { draft: 'true' } : day === '40' ? { date: '2027-01-01' } : {};

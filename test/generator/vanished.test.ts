@@ -19,14 +19,14 @@ import { readReleased } from './tree.ts';
 
 const day = ['--now', '2026-11-20'];
 
-/** Runs `check` or `build` in a project; returns its messages without the summary. */
+/** Runs `check` or `build`; returns the messages without the summary. */
 async function messagesOf(root: string, command: 'check' | 'build', ...args: string[]) {
   const { stderr, status } = await runIn(root, command, ...day, ...args);
   const lines = stderr.split('\n').slice(0, -1);
   return { lines: lines.filter((line) => !/^(?:ok|failed|release|status widget)\b/.test(line)), failed: status === 1 };
 }
 
-/** Publishes a project, and then changes its files; undefined removes one. */
+/** Publishes a project, then changes its files; undefined removes a file. */
 async function publishAndChange(changes: Files, published: Files = {}): Promise<string> {
   const root = createProject(published);
   expect(await messagesOf(root, 'build')).toEqual({ lines: [], failed: false });
@@ -35,11 +35,11 @@ async function publishAndChange(changes: Files, published: Files = {}): Promise<
 }
 
 const first = 'content/blog/news/first.md';
-const gone = (path: string): string => `warning: ${path} is online, and this build no longer has it`;
+const gone = (path: string): string => `warning: ${path} is online but missing from this build`;
 const unlinked = { 'content/blog/news/second.md': article({ title: 'Second', date: '2026-03-04' }, 'Second.\n') };
 const firstText = article({ title: 'First', date: '2026-01-02' }, 'Hello *world*.\n');
 
-describe('a path that is online and vanishes is a warning with the line to paste:', () => {
+describe('a vanished path is a warning with the line to paste:', () => {
   test.each(['check', 'build'] as const)('a removed article, in %s', async (command) => {
     const root = await publishAndChange({ [first]: undefined }, unlinked);
     const hint =
@@ -49,14 +49,14 @@ describe('a path that is online and vanishes is a warning with the line to paste
     expect(await messagesOf(root, command)).toEqual({ lines: [message], failed: false });
   });
 
-  test('a build with --strict fails, and the release that is online stays', async () => {
+  test('a build with --strict fails and keeps the release online', async () => {
     const root = await publishAndChange({ [first]: undefined }, unlinked);
     const { lines, failed } = await messagesOf(root, 'build', '--strict');
     expect({ lines: lines.length, failed }).toEqual({ lines: 1, failed: true });
     expect(readReleased(root, 'public/v1/blog/list.json')).toContain('/blog/news/first');
   });
 
-  test('a strict run reports it together with the mistakes in other articles', async () => {
+  test('a strict run reports vanished paths together with errors in other articles', async () => {
     const second = article({ title: 'Second', date: '2026-03-04' }, '[x](nowhere.md)\n\n> [!INFO]\n> Text.\n');
     const changes = {
       [first]: undefined,
@@ -87,13 +87,13 @@ describe('a path that is online and vanishes is a warning with the line to paste
     expect((await messagesOf(root, 'build', '--strict')).failed).toBe(false);
   });
 
-  test('an article that has aliases already gets one more line', async () => {
+  test('an article with aliases gets another line', async () => {
     const moved = firstText.replace('---\n', '---\naliases: [/blog/news/zero]\n');
     const root = await publishAndChange({ [first]: undefined, 'content/blog/team/first.md': moved }, unlinked);
     expect((await messagesOf(root, 'check')).lines[0]).toContain('add to its aliases: /blog/news/first;');
   });
 
-  test('a removed alias, at the article that it led to', async () => {
+  test('a removed alias, at its former article', async () => {
     const file = 'content/knowledgebase/vps/ssh.md';
     const published = {
       [file]: validProject[file]!.toString().replace('---\n', '---\naliases: [/knowledgebase/old]\n'),
@@ -115,7 +115,7 @@ describe('a path that is online and vanishes is a warning with the line to paste
     ]);
   });
 
-  test('while an article cannot be read, nothing is compared', async () => {
+  test('nothing is compared while an article is unreadable', async () => {
     const root = await publishAndChange({ [first]: '# First\n' }, unlinked);
     expect((await messagesOf(root, 'check')).lines).toEqual([expect.stringContaining('there is no front matter')]);
   });
@@ -131,7 +131,7 @@ describe('a vanished path is reported', () => {
     expect((await messagesOf(root, 'build')).lines).toHaveLength(1);
   });
 
-  test('by each build with --against, although nothing has changed since the last one', async () => {
+  test('by each build with --against, even without changes', async () => {
     const live = await publishAndChange({});
     const root = createProject({ ...unlinked, [first]: undefined });
     const against = ['--against', join(live, 'dist')];
@@ -144,7 +144,7 @@ describe('a vanished path is reported', () => {
 });
 
 describe('content/removed.yaml', () => {
-  test('names paths that are gone for good', async () => {
+  test('lists paths that are gone for good', async () => {
     const root = await publishAndChange(
       { [first]: undefined, 'content/removed.yaml': '# Gone.\n- /blog/news/first\n' },
       unlinked,
@@ -188,7 +188,7 @@ describe('--against URL', () => {
     '/v1/kb/list': [{ path: '/knowledgebase/vps/gone', title: 'Gone' }],
   };
 
-  test('reads the former paths that a service redirects', async () => {
+  test('reads the redirects of a service', async () => {
     const redirects = { '/blog/news/old': '/blog/news/zero', '/blog/news/older': '/blog/news/first' };
     const files: Record<string, unknown> = { ...lists, '/v1/redirects.json': redirects };
     const url = await serve(({ url: target = '' }, response) => void response.end(JSON.stringify(files[target])));
@@ -253,7 +253,7 @@ describe('--against URL', () => {
     expect(failed).toBe(true);
   });
 
-  test('is refused if nothing answers there', async () => {
+  test('is refused if the service is unreachable', async () => {
     const { lines, failed } = await messagesOf(createProject(), 'check', '--against', 'http://127.0.0.1:9');
     expect(lines).toEqual([expect.stringContaining('cannot be read')]);
     expect(failed).toBe(true);
@@ -268,19 +268,19 @@ test('--against a folder without a release is refused', async () => {
 
 const soldNothing = 'name: Web hosting\nsoldOut: false\nsoldOutMessage: ""\nplans: []\n';
 
-/** The errors of a check. What vanishes with a list is warned of too. */
+/** Runs a check; returns the errors without warnings about vanished paths. */
 async function errorsOf(...args: Parameters<typeof problemsOf>): Promise<string[]> {
   return (await problemsOf(...args)).filter((problem) => !problem.includes('  warning: '));
 }
 
-/** Builds a project; returns its errors and whether there is a release. */
+/** Builds a project; returns the errors, and whether it made a release. */
 async function buildErrors(root: string, options: Parameters<typeof buildProject>[1] = {}) {
   const { diagnostics, release } = await buildProject(root, options);
   const errors = diagnostics.filter(({ severity }) => severity === 'error').map(({ message }) => message);
   return { errors, isBuilt: release !== undefined };
 }
 
-test('another site in place of the one that is online is one warning, once', async () => {
+test('another site than the one online is a single warning, once', async () => {
   const guides = Array.from({ length: 12 }, (_, index) => [
     `content/knowledgebase/vps/old-${index}.md`,
     guide(`Old ${index}`, 'Text.\n'),
@@ -293,7 +293,7 @@ test('another site in place of the one that is online is one warning, once', asy
   writeFiles(root, {
     ...Object.fromEntries(own),
     'content/blog/news/ours.md': blog!,
-    // By chance, one path is the same.
+    // Both sites happen to share a path.
     'content/knowledgebase/vps/old-1.md': guide('Old too', 'Text.\n'),
     'content/knowledgebase/vps/ours.md': guide('Ours', '![Map](/media/kb/map.svg)\n'),
   });
@@ -315,7 +315,7 @@ test.each<[string, folders: string[], Files]>([
     [],
     { 'services/web.yaml': soldNothing, 'games/rust.yaml': soldNothing },
   ],
-])('a catalog is refused, also with --allow-empty, if it %s', async (_, folders, files) => {
+])('a catalog is refused, even with --allow-empty, if it %s', async (_, folders, files) => {
   const root = createProject();
   const catalog = join(root, 'catalog');
   rmSync(catalog, { recursive: true });
@@ -328,7 +328,7 @@ test.each<[string, folders: string[], Files]>([
   }
 });
 
-test.each(['build', 'check'])('%s refuses an empty catalog, and the release stays as it was', async (command) => {
+test.each(['build', 'check'])('%s refuses an empty catalog and keeps the release', async (command) => {
   const root = createProject();
   const before = await buildProject(root);
   for (const folder of ['services', 'games']) rmSync(join(root, 'catalog', folder), { recursive: true });
@@ -339,16 +339,16 @@ test.each(['build', 'check'])('%s refuses an empty catalog, and the release stay
   expect(JSON.parse(listed.stdout)).toMatchObject([{ id: before.release!.id, current: true }]);
 });
 
-test('one service without plans is allowed beside others', async () => {
+test('a service without plans is allowed beside others', async () => {
   expect(await errorsOf(createProject({ 'catalog/services/old.yaml': soldNothing }))).toEqual([]);
 });
 
-test('a catalog whose only plan is broken gets no second problem', async () => {
+test('a catalog with a single, broken plan has one problem', async () => {
   const root = createProject({ 'catalog/games/minecraft.yaml': undefined, 'catalog/services/web.yaml': 'x: 1\n' });
   expect((await errorsOf(root)).filter((problem) => problem.startsWith('catalog:'))).toEqual([]);
 });
 
-describe('a list that is online is emptied only with --allow-empty:', () => {
+describe('a list that is not empty online may become empty only with --allow-empty:', () => {
   test.each([
     ['content/blog', '2 blog articles are'],
     ['content/knowledgebase', '2 knowledge base articles are'],
@@ -362,20 +362,20 @@ describe('a list that is online is emptied only with --allow-empty:', () => {
     });
     await buildProject(root);
     rmSync(join(root, place), { recursive: true });
-    const problem = `${place}:1:1  ${count} online, and this build has none (--allow-empty builds it anyway)`;
+    const problem = `${place}:1:1  ${count} online, but this build has none (use --allow-empty to build anyway)`;
     for (const checkOnly of [false, true]) {
       expect(await buildErrors(root, { checkOnly })).toEqual({
-        errors: [`${count} online, and this build has none`],
+        errors: [`${count} online, but this build has none`],
         isBuilt: false,
       });
     }
     expect(await errorsOf(root)).toEqual([problem]);
     expect(await buildErrors(root, { allowEmpty: true })).toEqual({ errors: [], isBuilt: true });
-    // The list is no longer online.
+    // The list online is empty now.
     expect(await errorsOf(root)).toEqual([]);
   });
 
-  test('also if its articles became drafts, or are dated later', async () => {
+  test('also if its articles become drafts or scheduled', async () => {
     const root = createProject();
     await buildProject(root);
     const text = String(validProject['content/blog/news/first.md']);
@@ -384,11 +384,11 @@ describe('a list that is online is emptied only with --allow-empty:', () => {
       'content/blog/news/second.md': text.replace('title: First', 'title: Second\ndraft: true'),
     });
     expect(await errorsOf(root)).toEqual([
-      'content/blog:1:1  2 blog articles are online, and this build has none (--allow-empty builds it anyway)',
+      'content/blog:1:1  2 blog articles are online, but this build has none (use --allow-empty to build anyway)',
     ]);
   });
 
-  test('not if it is empty because its sources are broken, which is said already', async () => {
+  test('except if its sources are broken, which is a separate error', async () => {
     const root = createProject();
     await buildProject(root);
     rmSync(join(root, 'content/blog/news/second.md'));
@@ -396,33 +396,33 @@ describe('a list that is online is emptied only with --allow-empty:', () => {
     expect((await errorsOf(root)).join('\n')).not.toContain('--allow-empty');
   });
 
-  test('not in a first build', async () => {
+  test('except in a first build', async () => {
     const root = createProject();
     rmSync(join(root, 'content/blog'), { recursive: true });
     expect(await errorsOf(root)).toEqual([]);
   });
 
-  test('also after a rollback, when the sources of the emptied release have not changed', async () => {
+  test('also after a rollback, without changed sources', async () => {
     const root = createProject();
     await buildProject(root);
     rmSync(join(root, 'content/blog'), { recursive: true });
     await buildProject(root, { allowEmpty: true });
     expect((await runIn(root, 'releases', 'rollback')).status).toBe(0);
     expect(await buildErrors(root)).toEqual({
-      errors: ['2 blog articles are online, and this build has none'],
+      errors: ['2 blog articles are online, but this build has none'],
       isBuilt: false,
     });
     expect(await buildErrors(root, { allowEmpty: true })).toEqual({ errors: [], isBuilt: true });
   });
 
-  test('as options of build and check, each with the folder of releases that --out names', async () => {
+  test('of build and check, for the releases in --out', async () => {
     const root = createProject();
     const out = join(temporaryFolder(), 'dist');
     expect((await runIn(root, 'build', ...day, '--out', out)).status).toBe(0);
     rmSync(join(root, 'content/blog'), { recursive: true });
     for (const command of ['check', 'build']) {
       const refused = await runIn(root, command, ...day, '--out', out);
-      expect(refused.stderr).toMatch(/^content\/blog:1:1 {2}2 blog articles are online, .*\(--allow-empty /);
+      expect(refused.stderr).toMatch(/^content\/blog:1:1 {2}2 blog articles are online, .*\(use --allow-empty /);
       expect(refused.status).toBe(1);
       expect((await runIn(root, command, ...day, '--out', out, '--allow-empty')).status).toBe(0);
     }

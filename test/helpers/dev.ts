@@ -8,7 +8,7 @@ import { watchAndBuild } from '../../generator/dev.ts';
 
 const main = resolve(import.meta.dirname, '../../generator/main.js');
 
-/** Starts `dev` in a project and waits until `dev` watches. */
+/** Starts `dev` in a project, and waits until it is watching. */
 export async function startDev(files: Files = {}, args: readonly string[] = ['--no-serve'], env = {}) {
   const root = createProject(files);
   const dev = startProgram(process.execPath, [main, 'dev', ...args], {
@@ -19,12 +19,12 @@ export async function startDev(files: Files = {}, args: readonly string[] = ['--
   return {
     root,
     printed: dev.output,
-    /** Returns the text of a preview file; empty if the file does not exist. */
+    /** Reads a file of the preview; returns an empty text if it is missing. */
     read: (file: string): string => {
       const path = join(root, 'dist/.dev/current', file);
       return existsSync(path) ? readFileSync(path, 'utf8') : '';
     },
-    /** Sends SIGINT; resolves to the exit status or signal. */
+    /** Sends SIGINT; returns the exit status or the signal. */
     end: () => {
       dev.child.kill('SIGINT');
       return dev.ended();
@@ -32,10 +32,7 @@ export async function startDev(files: Files = {}, args: readonly string[] = ['--
   };
 }
 
-/**
- * Builds a project folder, and rebuilds after each change until the test ends. `results` includes the first build;
- * `failures` holds unexpected errors.
- */
+/** Builds a project now and after each change, until the test ends. `failures` are unexpected errors. */
 export async function watchProject(root: string, { lenient = false }: { lenient?: boolean } = {}) {
   const results: BuildResult[] = [];
   const failures: unknown[] = [];

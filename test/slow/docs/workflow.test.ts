@@ -172,6 +172,6 @@ test('the workflow annotates a live path that would disappear, and fails', async
   const { status, stdout } = await runBuild(url);
   expect(status).toBe(1);
   expect(stdout).toMatch(
-    /^::error file=content\/removed\.yaml,line=1,col=1::\/blog\/company-news\/gone is online, and/,
+    /^::error file=content\/removed\.yaml,line=1,col=1::\/blog\/company-news\/gone is online but missing/,
   );
 });

@@ -60,9 +60,9 @@ test('a folder can replace a file and a file a folder, but a link is refused', a
   await expect
     .poll(() => dev.read('public/media/a.svg/d.svg') + dev.read('public/media/b.svg'), eventually)
     .toBe(svg('d') + svg('b'));
-  // The folder b.svg had to go first; its file may be reported after the others.
+  // The folder b.svg is removed first; its file may be reported last.
   await expect.poll(dev.printed, eventually).toContain('removed content/media/b.svg/c.svg');
-  // The link is created outside the watched folders, so that there is one change and not two.
+  // The link is created outside the watched folders and moved, which is a single change.
   symlinkSync(path('a.svg/d.svg'), join(dev.root, 'link'));
   renameSync(join(dev.root, 'link'), path('b.svg'));
   await expect.poll(dev.printed, eventually).toMatch(/content\/media\/b\.svg:1:1 .+\n.+not built/);
@@ -71,7 +71,7 @@ test('a folder can replace a file and a file a folder, but a link is refused', a
   await expect.poll(() => isShown('a.svg') || isShown('b.svg'), eventually).toBe(false);
 });
 
-test('an error is printed once, named at each save, and keeps the old files until it is fixed; a warning is reported once', async () => {
+test('an error is printed once, named at each save, and keeps the last preview; a warning is printed once', async () => {
   const dead = { 'content/blog/news/dead.md': article({}, '[gone](gone.md)\n') };
   const dev = await startDev(dead, ['--no-serve', '--lenient']);
   const before = dev.read(firstJson);
@@ -91,14 +91,14 @@ test('an error is printed once, named at each save, and keeps the old files unti
   expect(dev.printed().match(/warning: there is no article/g)).toHaveLength(1);
 });
 
-test('after a first build with errors, dev says when the preview starts', async () => {
+test('after a first build with errors, dev announces the later preview', async () => {
   const dev = await startDev({ 'content/blog/news/first.md': article({ date: 'soon' }, 'Text.\n') });
   await expect.poll(dev.printed, eventually).toContain('the preview starts when the problems are fixed\n');
   writeFiles(dev.root, { 'content/blog/news/first.md': article({}, '## Details\n') });
   await expect.poll(dev.printed, eventually).toMatch(/changed content\/blog\/news\/first\.md; built: /);
 });
 
-/** Starts `dev` with its server; resolves when it is ready. */
+/** Starts `dev` with its server, and waits until it is ready. */
 async function serveDev(files: Files, settings: Readonly<Record<string, string>> = {}) {
   const port = await findFreePort();
   const dev = await startDev(files, [], { PORT: String(port), DNS_SERVERS: 'off', ...settings });
@@ -112,7 +112,7 @@ async function serveDev(files: Files, settings: Readonly<Record<string, string>>
   return { dev, port, get, ready };
 }
 
-test('a server starts with dev, shows the problems of a first build, serves each saved change, and stops with dev', async () => {
+test('the server of dev shows first problems, serves each saved change, and stops with dev', async () => {
   const { dev, get, ready } = await serveDev({ 'content/blog/news/first.md': article({ date: 'soon' }, 'Text.\n') });
   const read = async (target: string): Promise<string> => {
     const { status, text } = await get(target);
@@ -129,7 +129,7 @@ test('a server starts with dev, shows the problems of a first build, serves each
   expect(await ready()).toBe(0);
 });
 
-test('files of editors are no content, and each save is one line', async () => {
+test('temporary files of editors are ignored, and each save prints one line', async () => {
   const dev = await startDev({ 'content/blog/news/first.md~': 'x' });
   const lines = () => dev.printed().match(/^.*\bbuilt: .*$/gm) ?? [];
   expect(lines()).toHaveLength(1);
@@ -155,18 +155,18 @@ test('a file in the wrong folder is an error until it is removed', async () => {
   mkdirSync(join(dev.root, 'content/odd'));
   writeFileSync(join(dev.root, 'content/odd/page.md'), 'text');
   await expect.poll(dev.printed, eventually).toContain('content/odd/page.md:1:1  this file is out of place');
-  // The new folder alone may have started a build before.
+  // The new folder may have started a separate build.
   await expect.poll(dev.printed, eventually).toContain('added content/odd/page.md; not built');
   rmSync(join(dev.root, 'content/odd'), { recursive: true });
   await expect.poll(dev.printed, eventually).toMatch(/removed content\/odd\/page\.md; built: 4 articles/);
 });
 
-test('a browser asks for all that dev serves before it shows it again', async () => {
+test('browsers revalidate every answer of dev', async () => {
   const { dev, get } = await serveDev({}, { DATA_DIR: 'data' });
   const { files } = Manifest.parse(JSON.parse(dev.read('manifest.json')));
   const targets = Object.keys(files).flatMap((file) => matchFile(file)?.target ?? []);
   for (const target of [...targets, '/v1/domains/tlds', '/v1/kb/list?category=none']) {
-    // Each one is answered from the disk first, and then from memory.
+    // The first answer is from disk, the second from memory.
     for (let time = 0; time < 2; time += 1) {
       const { status, headers } = await get(target);
       expect({ target, status, cache: headers['cache-control'] }).toEqual({ target, status: 200, cache: 'no-cache' });
@@ -184,7 +184,7 @@ test('a browser asks for all that dev serves before it shows it again', async ()
   expect((await get('/v1/info')).headers['cache-control']).toBe('no-store');
 });
 
-test('an empty catalog is refused until it has a plan, and one that becomes empty leaves the preview as it was', async () => {
+test('an empty catalog is refused until it has a plan; a catalog that becomes empty keeps the preview', async () => {
   const plan = 'catalog/services/web.yaml';
   const dev = await startDev({ [plan]: undefined, 'catalog/games/minecraft.yaml': undefined });
   expect(dev.printed()).toMatch(/^catalog:1:1 {2}the catalog contains no plans \(add a plan to [^\n]*\)\nnot built: /);
@@ -196,7 +196,7 @@ test('an empty catalog is refused until it has a plan, and one that becomes empt
   expect(dev.read('public/v1/plans.json')).toContain('Web hosting');
 });
 
-test('a preview that could not be written is written with the next change', async () => {
+test('after a failed write, the next change writes the preview', async () => {
   const root = createProject();
   const { results, failures } = await watchProject(root);
   const folder = previewFolderOf(join(root, 'dist'));
@@ -216,16 +216,16 @@ test('a preview that could not be written is written with the next change', asyn
   for (const name of names) expect(read(`blog/article/news/${name}.json`)).toContain('Once');
 });
 
-test('a change that is saved during the first build is built after it', async () => {
+test('a change during the first build is built next', async () => {
   const text = guide('Page', 'Text. '.repeat(2000));
   const pages = Array.from({ length: 150 }, (_, index) => [`content/knowledgebase/dns/page-${index}.md`, text]);
   const root = createProject(Object.fromEntries(pages) as Record<string, string>);
   const out = join(root, 'dist');
   const watched = watchProject(root);
   const file = join(previewFolderOf(out), 'current/public/v1/kb/article/dns/page-59.json');
-  // The cache has the first articles, so the build is running.
-  const sizeOfCache = (): number => statSync(join(out, '.cache/renders.sqlite'), { throwIfNoEntry: false })?.size ?? 0;
-  await expect.poll(sizeOfCache, { ...eventually, interval: 1 }).toBeGreaterThan(50_000);
+  // The memo has the first articles: the build is running.
+  const sizeOfMemo = (): number => statSync(join(out, '.cache/renders.sqlite'), { throwIfNoEntry: false })?.size ?? 0;
+  await expect.poll(sizeOfMemo, { ...eventually, interval: 1 }).toBeGreaterThan(50_000);
   expect(existsSync(file)).toBe(false);
   writeFiles(root, { 'content/knowledgebase/dns/page-59.md': guide('Page', 'Saved meanwhile.\n') });
   const { failures } = await watched;
@@ -238,7 +238,7 @@ const [ssh, records] = ['content/knowledgebase/vps/ssh.md', 'content/knowledgeba
 
 const searchIndex = 'public/v1/kb/search.json';
 
-/** The parts of a MiniSearch index that have numbers for articles. */
+/** The parts of a MiniSearch index with article numbers. */
 interface Index {
   readonly nextId: number;
   readonly documentIds: Readonly<Record<string, string>>;
@@ -248,8 +248,8 @@ interface Index {
 }
 
 /**
- * Replaces the search index of a tree by one with the paths of articles for their numbers, and its terms in order: `dev`
- * replaces articles in its index, so that numbers and order depend on the saves before. Everything else is compared.
+ * Replaces article numbers in the search index by paths, and sorts its terms: in `dev`, both depend on the order of
+ * saves.
  */
 function withNamedArticles(tree: Readonly<Record<string, string>>): Record<string, unknown> {
   const { index, ...file } = JSON.parse(Buffer.from(tree[searchIndex] ?? '', 'latin1').toString() || '{}') as {
@@ -274,7 +274,7 @@ function withNamedArticles(tree: Readonly<Record<string, string>>): Record<strin
   return { ...tree, [searchIndex]: compared };
 }
 
-/** Changes that are applied one after the other. */
+/** Changes, applied in this order. */
 const changes: [string, Files][] = [
   ['a text', { [ssh]: guide('SSH', 'Other words.\n') }],
   ['a title that sorts last', { [ssh]: guide('Zebra', 'Other words.\n') }],
@@ -307,14 +307,14 @@ const changes: [string, Files][] = [
   ['the original files', validProject],
 ];
 
-test('after every change, the preview equals a first build to the byte', async () => {
+test('after each change, the preview has the same bytes as a first build', async () => {
   const root = createProject();
   const { results, failures } = await watchProject(root, { lenient: true });
   const live = join(previewFolderOf(join(root, 'dist')), 'current');
   const now = new Date().toISOString().slice(0, 10);
-  for (const [what, files] of changes) {
+  for (const [change, files] of changes) {
     writeFiles(root, files);
-    // Only a build with a current release warns of paths that vanish.
+    // Only a build with a current release warns about vanished paths.
     rmSync(join(root, 'fresh'), { recursive: true, force: true });
     const fresh = await buildProject(root, { out: join(root, 'fresh'), now, lenient: true });
     const summarize = ({ diagnostics, counts, drafts, scheduled, nextChangeAt }: BuildResult) => [
@@ -324,7 +324,7 @@ test('after every change, the preview equals a first build to the byte', async (
       scheduled,
       nextChangeAt,
     ];
-    await expect.poll(() => summarize(results.at(-1)!), { message: what }).toEqual(summarize(fresh));
+    await expect.poll(() => summarize(results.at(-1)!), { message: change }).toEqual(summarize(fresh));
     if (!fresh.release) continue;
     const { 'manifest.json': _, ...expected } = readTree(join(root, 'fresh/current'));
     const plain = Object.entries(expected).filter(([file]) => !/\.(?:gz|br)$/.test(file));
@@ -333,7 +333,7 @@ test('after every change, the preview equals a first build to the byte', async (
       return { tree: withNamedArticles(tree), listed: Object.keys(results.at(-1)!.release!.files) };
     };
     await expect
-      .poll(read, { message: what })
+      .poll(read, { message: change })
       .toEqual({ tree: withNamedArticles(Object.fromEntries(plain)), listed: plain.map(([file]) => file) });
   }
   expect(failures).toEqual([]);
@@ -342,7 +342,7 @@ test('after every change, the preview equals a first build to the byte', async (
 const file = 'public/v1/kb/search.json';
 const parse = (text: string) => JSON.parse(text) as KnowledgeBaseSearch;
 
-/** The paths of the articles that have a word. */
+/** Finds the articles that contain a word. */
 function find(text: string, word: string): string[] {
   if (text === '') return [];
   const { index, options } = parse(text);
@@ -353,7 +353,7 @@ function find(text: string, word: string): string[] {
   return results.map(({ id }) => String(id)).toSorted();
 }
 
-/** Articles of 1,000 long words, which occur once and compress badly: 65 kB, and 38 kB in the index in gzip. */
+/** Creates articles of 1,000 unique long words, which compress badly: 65 kB, or 38 kB in the gzipped index. */
 function createArticles(count: number): Files {
   const toBody = (number: number): string =>
     Array.from({ length: 1000 }, (_, word) => hash('sha256', `${number} ${word}`)).join(' ');
@@ -365,7 +365,7 @@ function createArticles(count: number): Files {
   );
 }
 
-test('dev leaves out more than 300,000 characters of text, and a release has them', async () => {
+test('the search index of dev leaves out more than 300,000 characters of text, unlike a release', async () => {
   const files = createArticles(5);
   const dev = await startDev(files);
   const preview = parse(dev.read(file));
@@ -376,7 +376,7 @@ test('dev leaves out more than 300,000 characters of text, and a release has the
   expect(parse(readFileSync(join(root, 'dist/current', file), 'utf8')).hasText).toBe(true);
 });
 
-test('a release leaves the text out if the file would be larger than 1 MB in gzip', async () => {
+test('the search index of a release leaves out the text above 1 MB in gzip', async () => {
   const root = createProject(createArticles(22));
   const read = (): string => readFileSync(join(root, 'dist/current', file), 'utf8');
   await buildProject(root);
@@ -401,7 +401,7 @@ const serveDraft = (settings: Readonly<Record<string, string>> = {}) =>
 
 const lists = ['/v1/blog/list', '/v1/blog/list?x=1'];
 
-test('dev lets pages of this machine alone read drafts, unless CORS_ORIGINS says more', async () => {
+test('only local pages may read drafts of dev, unless CORS_ORIGINS allows others', async () => {
   const { get } = await serveDraft();
   for (const target of lists) {
     for (const [Origin, isOpen] of [
@@ -422,7 +422,7 @@ test('dev lets pages of this machine alone read drafts, unless CORS_ORIGINS says
   }
 });
 
-test('dev answers 421 to other names than its own, which an attacker could resolve to this machine', async () => {
+test('dev answers 421 to foreign host names, against DNS rebinding', async () => {
   const { port } = await serveDraft({ PUBLIC_URL: 'https://Preview.example.com/api' });
   const get = (target: string, headers: Readonly<Record<string, string>>) => send(port, target, { headers });
   const targets = [...lists, '/preview', '/preview/blog/news/draft', '/preview/events', '/health', '/nothing'];
@@ -440,7 +440,7 @@ test('dev answers 421 to other names than its own, which an attacker could resol
   expect((await get('/v1/hosting/game/console/demo/stream', upgrade)).status).toBe(421);
 });
 
-test('the lines of dev show control sequences in names of files, and let none act', async () => {
+test('dev escapes control sequences in file names', async () => {
   const dev = await startDev();
   writeFiles(dev.root, { 'content/blog/news/\u001B]0;title\u0007.md': article({}, 'Text.\n') });
   await expect.poll(dev.printed, eventually).toContain('added content/blog/news/\\u001b]0;title\\u0007.md');

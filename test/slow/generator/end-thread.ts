@@ -1,8 +1,8 @@
 import { syncBuiltinESMExports } from 'node:module';
 import workerThreads from 'node:worker_threads';
 
-// Loaded with --import into a process and each of its threads. It ends render threads in the way of END_THREAD: at their
-// start, or after some articles. Rendering calls threadCpuUsage before each article, so the calls count articles.
+// Loaded with --import into a process and its threads. Ends render threads as END_THREAD tells: at their start, or after some
+// articles, counted by the calls of threadCpuUsage before each article.
 const { Worker, isMainThread } = workerThreads;
 const way = process.env.END_THREAD!;
 const article = 10;

@@ -24,7 +24,7 @@ function lines(count: number, line: (index: number) => string): string {
   return Array.from({ length: count }, (_, index) => line(index)).join('\n');
 }
 
-/** Runs a command of the generator as a child process; returns its result, its CPU time and its peak memory. */
+/** Runs a generator command as a child process, and measures CPU time and peak memory. */
 async function measureGenerator(args: readonly string[], cwd: string) {
   const memory = join(temporaryFolder(), 'peak');
   const NODE_OPTIONS = `--import=${new URL('./peak-memory.ts', import.meta.url).href}`;
@@ -33,7 +33,7 @@ async function measureGenerator(args: readonly string[], cwd: string) {
   return { ...result, cpuSeconds: cpu / 1e6, peakMebibytes: maxRss / 1024 };
 }
 
-/** Checks a project; expects little CPU time and memory. The limits are loose: no benchmark. */
+/** Checks a project within loose limits of CPU time and memory. */
 async function checkCheaply(files: Files) {
   const { status, stderr, cpuSeconds, peakMebibytes } = await measureGenerator(['check'], createProject(files));
   expect(cpuSeconds).toBeLessThan(10);
@@ -81,7 +81,7 @@ describe('a check ends within 10 s of CPU and 1 GiB if an article is', () => {
       ],
     ];
     const fileOf = (name = ''): string => `content/knowledgebase/vps/${name.replaceAll(/\W+/g, '-').toLowerCase()}.md`;
-    // One process for all, since they are refused early.
+    // One process for all: they are refused early.
     const { status, problems } = await checkCheaply(
       Object.fromEntries(rows.map(([name, text]) => [fileOf(name), text])),
     );
@@ -106,7 +106,7 @@ describe('a check ends within 10 s of CPU and 1 GiB if an article is', () => {
   });
 });
 
-test('long lines after a bracket or a dollar sign are checked as fast as others', async () => {
+test('long lines after a bracket or a dollar sign are checked fast', async () => {
   const letters = 'a'.repeat(100_000);
   const texts = [`(${letters}`, `[${letters}`, `Costs $a${' \\ab'.repeat(12_000)}`];
   const files = texts.map((text, at) => [`content/knowledgebase/vps/long-${at}.md`, guide(`Long ${at}`, `${text}\n`)]);
@@ -162,7 +162,7 @@ test.each([
   expect((await buildProject(root)).diagnostics).toEqual([]);
 });
 
-test('an article that takes too long is refused, and articles of the same batch are not', async () => {
+test('an article that takes too long is refused without its batch', async () => {
   const root = createProject({
     'content/knowledgebase/vps/a-slow.md': guide('Slow', `${'*a_'.repeat(900)}\n`),
     'content/knowledgebase/vps/b-too-slow.md': guide('Too slow', `${'*a_'.repeat(20_000)}\n`),
@@ -170,7 +170,7 @@ test('an article that takes too long is refused, and articles of the same batch 
   });
   const { diagnostics } = await buildProject(root);
   expect(diagnostics.map((found) => [found.file.split('/').at(-1), found.message])).toEqual([
-    // On a busy machine it gets another attempt, which may come further.
+    // On a busy machine, a second attempt may get further.
     ['b-too-slow.md', expect.stringMatching(/^the article (?:takes more than 5 s to render|is nested too deeply)$/)],
   ]);
 });
@@ -182,7 +182,7 @@ const files = Object.fromEntries(
   ]),
 );
 
-test('rendering in several threads gives the same release to the byte with 1 and 5', async () => {
+test('rendering in 1 and 5 threads gives the same release', async () => {
   const plain = await buildAndRead(createProject(files), { noCache: true });
   for (const threads of [1, 5]) {
     expect(await buildAndRead(createProject(files), { noCache: true, threads })).toEqual(plain);
@@ -191,7 +191,7 @@ test('rendering in several threads gives the same release to the byte with 1 and
 
 test.each([
   ['200 quotes', `fine\n\n${'> '.repeat(200)}deep\n`, { line: 11, hint: 'flatten them' }],
-  // Without a limit, a worker thread has four times the stack of the main thread.
+  // By default, a worker thread has four times the stack of the main thread.
   ['3,000 elements', `fine\n\n${'<div>'.repeat(3000)}deep\n`, { line: 9, hint: 'flatten it' }],
 ])(
   'rendering in several threads an article with %s inside each other is reported with its line',
@@ -214,7 +214,7 @@ describe('a render thread that ends during a build', () => {
     ['start', 'exit code 9'],
     ['throw', 'out of order'],
     ['memory', 'Worker terminated due to reaching memory limit: JS heap out of memory'],
-  ])('by %s gives one error, and the release stays as it was', async (way, reason) => {
+  ])('by %s gives one error and keeps the release', async (way, reason) => {
     const root = createProject(files);
     const { manifest } = await buildAndRead(root);
     writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nChanged.\n') });
@@ -231,7 +231,7 @@ test('3,000 random combinations of texts are parsed as remark-gfm parses them', 
   expect(findDifferences(3000, 2)).toEqual([]);
 });
 
-test('50,000 articles have a sitemap; with one more the build says what to do', async () => {
+test('50,000 articles have a sitemap; another article is an error with advice', async () => {
   const rows = Array.from({ length: 49_996 }, (_, at) => [
     `content/knowledgebase/vps/guide-${at}.md`,
     guide(`Guide ${at}`, `Text ${at}.\n`),

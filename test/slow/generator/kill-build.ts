@@ -4,8 +4,8 @@ import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 
-// Loaded with --import into a build. It kills the build before its change of `dist` with the number KILL_BEFORE, and prints
-// the number of all changes if the build ends.
+// Loaded with --import into a build. Kills the build before change number KILL_BEFORE of `dist`, or prints the number of
+// changes at the end.
 const dist = join(process.cwd(), 'dist');
 const last = Number(process.env.KILL_BEFORE);
 let changes = 0;

@@ -22,14 +22,14 @@ import { readTree } from '../../generator/tree.ts';
 import { article, buildProject, createProject, runGenerator, runProgram, writeFiles } from '../../helpers/project.ts';
 import type { CommandResult } from '../../helpers/project.ts';
 
-/** Builds with a limit of the size of files, in blocks of 512 bytes. */
+/** Builds with a limit on file size, in blocks of 512 bytes. */
 function buildLimited(cwd: string, blocks: number, ...args: string[]): Promise<CommandResult> {
   const main = resolve(import.meta.dirname, '../../../generator/main.js');
   const shell = ['-c', `ulimit -f ${blocks}; exec "$0" "$@"`, process.execPath, main, 'build', ...args];
   return runProgram('sh', shell, { cwd });
 }
 
-/** Writes enough articles that publishing takes a while, up to 24 kB each; each contains the version. */
+/** Writes articles with the version, up to 24 kB each, so publishing takes a while. */
 function writeVersion(root: string, version: number): void {
   for (let index = 0; index < 20; index += 1) {
     const body = `Version ${version}.\n\n${'Some words of text.\n'.repeat(index * 30)}`;
@@ -37,14 +37,14 @@ function writeVersion(root: string, version: number): void {
   }
 }
 
-/** Leftovers of a build: everything but the releases, the link to the current one, the history and the cache. */
+/** Lists leftovers of a build. */
 function leftoversIn(root: string): string[] {
   const kept = new Set(['current', 'history', 'releases', '.cache', '.lock']);
   const others = readdirSync(join(root, 'dist')).filter((name) => !kept.has(name));
   return [...others, ...readdirSync(join(root, 'dist/releases')).filter((name) => !/^[0-9a-f]{16}$/.test(name))];
 }
 
-/** Makes the leftovers of builds look as if they were of yesterday. */
+/** Makes leftovers look old. */
 function ageLeftovers(root: string): void {
   for (const name of readdirSync(join(root, 'dist/releases'))) {
     if (name.startsWith('.stage-')) lutimesSync(join(root, 'dist/releases', name), 1, 1);
@@ -57,7 +57,7 @@ async function verifyAll(root: string): Promise<void> {
 
 describe('a build that is killed', () => {
   const preload = `--import=${new URL('./kill-build.ts', import.meta.url).href}`;
-  /** Builds, and is killed before a change of `dist`; returns how many there were. */
+  /** Runs a build that is killed before a change of `dist`; returns the number of changes. */
   async function build(cwd: string, killBefore?: number): Promise<number> {
     const env = { NODE_OPTIONS: preload, ...(killBefore && { KILL_BEFORE: String(killBefore) }) };
     const { status, stderr } = await runGenerator(['build', '--no-cache'], { cwd, env });
@@ -71,7 +71,7 @@ describe('a build that is killed', () => {
     await buildProject(root);
     writeVersion(root, 1);
     const changes = await build(root);
-    // The release is moved and made the current one by the last changes.
+    // The last changes move the release and make it current.
     const moments = Array.from({ length: 20 }, (_, at) =>
       at < 10 ? 1 + Math.round((at * changes) / 10) : changes - 19 + at,
     );
@@ -85,7 +85,7 @@ describe('a build that is killed', () => {
       if (id !== before) published.push(moment);
       expect(await readCurrent(join(root, 'dist'))).toBe(id);
     }
-    // Only the last moments are after the switch.
+    // Only the last moments come after the switch.
     expect(published.length).toBeGreaterThan(0);
     expect(published.length).toBeLessThan(10);
 
@@ -95,7 +95,7 @@ describe('a build that is killed', () => {
     await verifyAll(root);
   });
 
-  test('is cleaned up by a build an hour later, which keeps the stages of builds that may run', async () => {
+  test('is cleaned up by a build an hour later, which keeps recent stages', async () => {
     const root = createProject();
     await buildProject(root);
     const [abandoned, running] = ['.stage-0123456789abcdef', '.stage-fedcba9876543210'];
@@ -108,7 +108,7 @@ describe('a build that is killed', () => {
   });
 });
 
-test('a build switches the current release atomically: a reader always finds one', async () => {
+test('a build switches the current release atomically', async () => {
   const root = createProject();
   await buildProject(root);
   const manifest = join(root, 'dist/current/manifest.json');
@@ -128,7 +128,7 @@ test('a build switches the current release atomically: a reader always finds one
 });
 
 describe('concurrent builds', () => {
-  test('of different sources all publish, one of them is current, and a reader never sees a partial release', async () => {
+  test('of different sources all publish, and readers never see a partial release', async () => {
     const roots = [1, 2, 3].map((version) => {
       const root = createProject();
       writeVersion(root, version);
@@ -180,7 +180,7 @@ describe('concurrent builds', () => {
     expect(readdirSync(join(root, 'dist/releases'))).toEqual([release!.id]);
   });
 
-  test('do not need the previous release, which may be removed meanwhile', async () => {
+  test('survive the removal of the previous release', async () => {
     const root = createProject();
     await buildProject(root);
     const former = join(root, 'dist/releases', (await readCurrent(join(root, 'dist')))!);
@@ -190,7 +190,7 @@ describe('concurrent builds', () => {
     expect(release!.id).toBe(await readCurrent(join(root, 'dist')));
   });
 
-  test('of the same sources keep the release that is in place first', async () => {
+  test('of the same sources keep the first release', async () => {
     const root = createProject();
     const { release } = await buildProject(root);
     const path = join(root, 'dist/releases', release!.id);
@@ -225,7 +225,7 @@ describe('a build that cannot be written', () => {
     },
   );
 
-  test('succeeds once there is space, although the cache was written by the failed build', async () => {
+  test('succeeds once there is space, with the memo of the failed build', async () => {
     const root = createProject();
     writeVersion(root, 1);
     expect((await buildLimited(root, 8)).status).toBe(1);
@@ -237,7 +237,7 @@ describe('a build that cannot be written', () => {
   });
 });
 
-test('another compression level gives another release, and the previous one is unchanged', async () => {
+test('another compression level gives another release, and does not change the first', async () => {
   const root = createProject();
   const build = async (level: string): Promise<Manifest> => {
     expect((await runIn(root, 'build', '--now', '2026-11-20', '--compress', level)).status).toBe(0);
@@ -254,16 +254,16 @@ test('another compression level gives another release, and the previous one is u
   const openApi = 'public/v1/openapi.json.br';
   expect(best.files[openApi]!.bytes).toBeLessThan(fast.files[openApi]!.bytes);
   expect(readTree(folder)).toEqual(before);
-  // With its files in the cache or not, the release is the same.
+  // The release is the same with an empty memo.
   expect((await buildProject(createProject(), { compression: 'best' })).release).toEqual(best);
   expect(await build('fast')).toEqual(fast);
 });
 
 const rounds = 15;
-/** A time at which no release was current within the last hour. */
+/** A time when no release was current within the last hour. */
 const tomorrow = new Date(Date.now() + 24 * 60 * 60 * 1000);
 
-test('during concurrent prunes, lists and rollbacks, the current release exists and is the reported one', async () => {
+test('during concurrent prunes, lists and rollbacks, the reported current release exists', async () => {
   const root = createProject();
   const dist = join(root, 'dist');
   for (let number = 0; number < 8; number += 1) {
