@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Manifest } from '#contract/release.ts';
 import { openMemo } from './articles/memo.ts';
-import type { Memo } from './articles/memo.ts';
 import type { BuildOptions, BuildResult } from './compile.ts';
 import { createRenderer } from './markdown/renderer.ts';
 import { confirmCurrent, openEarlierRelease, readCurrent, withLock } from './release/history.ts';
@@ -24,11 +23,12 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   const renderer = createRenderer(options.threads);
   try {
     const inputs = hashInputs(options, sources);
-    const previous = checkOnly ? undefined : openLastRelease(memo, options);
-    const unchanged = previous && recallBuild(memo, inputs, previous, options.now);
+    const last = checkOnly ? undefined : (memo.read('last build', compression) as LastBuild | undefined);
+    const previous = last && openLastRelease(out, last);
     // With --against, all checks run again: the service may have changed.
-    const isCurrent = against === undefined && unchanged && (await readCurrent(out)) === unchanged.release?.id;
-    if (isCurrent && !diagnostics.failed()) return await confirmBuild(out, unchanged);
+    const isSame = against === undefined && last?.inputs === inputs && (await readCurrent(out)) === last.id;
+    const unchanged = previous && isSame && !diagnostics.failed() && recallResult(last, previous, options.now);
+    if (unchanged) return await confirmBuild(out, unchanged);
 
     // Lazy: loading the libraries takes longer than a build without changes.
     const [{ compile }, { createReleaseStage }, { compressors }, { readOnline }] = await Promise.all([
@@ -53,10 +53,9 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     const { release, ...others } = result;
     if (release) {
       const manifestHash = hash('sha256', readFileSync(manifestOf(out, release.id)));
-      memo.write('last release', compression, { id: release.id, manifestHash } satisfies LastRelease);
+      const built: LastBuild = { id: release.id, manifestHash, now: options.now, result: others };
       // After paths have vanished, the next build compares again with the release online.
-      const last: LastBuild = { now: options.now, release: release.id, result: others };
-      if (!hasVanished) memo.write('last build', inputs, last);
+      memo.write('last build', compression, hasVanished ? built : { ...built, inputs });
       memo.prune();
     }
     return result;
@@ -66,53 +65,46 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   }
 }
 
-/** The release of the last build, in the memo. */
-interface LastRelease {
+/** The last build of a compression, in the memo. */
+interface LastBuild {
   readonly id: string;
   readonly manifestHash: string;
-}
-
-/** The last build without its manifest, in the memo. */
-interface LastBuild {
+  readonly inputs?: string;
   readonly now: string;
-  readonly release: string;
   readonly result: Omit<BuildResult, 'release'>;
 }
 
 const listOf = ({ display, files }: SourceFolder) => [display, files.map(({ path, sha256 }) => [path, sha256])];
 
 /** Hashes the sources and the options that the result depends on, except the day. */
-function hashInputs({ compression, lenient, strict, urls = {} }: BuildOptions, { content, catalog }: SourceSet): string {
-  const settings = [compression, lenient, strict, urls.site, urls.service, urls.support, urls.name];
+function hashInputs({ lenient, strict, urls = {} }: BuildOptions, { content, catalog }: SourceSet): string {
+  const settings = [lenient, strict, urls.site, urls.service, urls.support, urls.name];
   return hash('sha256', JSON.stringify([settings, listOf(content), listOf(catalog)]));
 }
 
 const manifestOf = (out: string, id: string): string => join(out, 'releases', id, 'manifest.json');
 
-/** Opens the release of the last build with this compression, if its manifest is unchanged. */
-function openLastRelease(memo: Memo, { out, compression }: BuildOptions): EarlierRelease | undefined {
-  const last = memo.read('last release', compression) as LastRelease | undefined;
+/** Opens the release of the last build, if its manifest is unchanged. */
+function openLastRelease(out: string, { id, manifestHash }: LastBuild): EarlierRelease | undefined {
   try {
-    const text = last && readFileSync(manifestOf(out, last.id), 'utf8');
-    if (text === undefined || hash('sha256', text) !== last?.manifestHash) return undefined;
-    return openEarlierRelease(join(out, 'releases', last.id), JSON.parse(text) as Manifest);
+    const text = readFileSync(manifestOf(out, id), 'utf8');
+    if (hash('sha256', text) !== manifestHash) return undefined;
+    return openEarlierRelease(join(out, 'releases', id), JSON.parse(text) as Manifest);
   } catch {
     // The release was removed.
     return undefined;
   }
 }
 
-/** Recalls the last build, if its inputs were the same and its release is intact. */
-function recallBuild(memo: Memo, inputs: string, release: EarlierRelease, now: string): BuildResult | undefined {
-  const last = memo.read('last build', inputs) as LastBuild | undefined;
-  if (!last || last.release !== release.manifest.id || now < last.now) return undefined;
+/** Recalls the last result, unless an article became due or a file of its release is damaged. */
+function recallResult(last: LastBuild, { manifest, isIntact }: EarlierRelease, now: string): BuildResult | undefined {
   const { nextChangeAt } = last.result;
-  const isDue = nextChangeAt !== null && now >= nextChangeAt;
-  if (isDue || !Object.keys(release.manifest.files).every(release.isIntact)) return undefined;
-  return { ...last.result, release: release.manifest };
+  const isSameSchedule = last.now <= now && (nextChangeAt === null || now < nextChangeAt);
+  const isSame = isSameSchedule && Object.keys(manifest.files).every(isIntact);
+  return isSame ? { ...last.result, release: manifest } : undefined;
 }
 
-/** Confirms that the current release is up to date, or adds a warning. */
+/** Confirms an unchanged release as up to date, or adds a warning. */
 async function confirmBuild(out: string, unchanged: BuildResult): Promise<BuildResult> {
   const failure = await withLock(out, () => confirmCurrent(out));
   if (!failure) return unchanged;

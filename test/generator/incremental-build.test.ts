@@ -267,14 +267,15 @@ describe('a file of the previous release', () => {
 test('with a damaged memory of the last build, the next build is correct', async () => {
   const root = createProject();
   await buildAndReport(root);
-  for (const part of ['"manifestHash":"', '"nextChangeAt":']) {
-    flipInMemo(root, Buffer.from(part));
+  for (const [files, expected] of [
+    [{}, first],
+    [edited, firstEdited],
+  ] as const) {
+    flipInMemo(root, Buffer.from('"manifestHash":"'));
+    writeFiles(root, files);
     // oxlint-disable-next-line no-await-in-loop -- One build after the other.
-    expect(await buildAndReport(root)).toEqual(first);
+    expect(await buildAndReport(root)).toEqual(expected);
   }
-  for (const part of ['"manifestHash":"', '"nextChangeAt":']) flipInMemo(root, Buffer.from(part));
-  writeFiles(root, edited);
-  expect(await buildAndReport(root)).toEqual(firstEdited);
 });
 
 test('with a damaged manifest of the last release, the next release is correct', async () => {
