@@ -3,7 +3,7 @@ import { readEnv } from '../../server/env.ts';
 import { chatKinds, createChat } from '../../server/feedback/chat.ts';
 import type { ChatOptions, FeedbackMessage } from '../../server/feedback/chat.ts';
 import { stopClock, stopTimeouts } from '../helpers/clock.ts';
-import { createUpstream, until } from '../helpers/upstream.ts';
+import { createUpstream } from '../helpers/upstream.ts';
 import type { Answer, Fault } from '../helpers/upstream.ts';
 import { failureOf } from '../helpers/fault-suite.ts';
 
@@ -185,10 +185,10 @@ describe('a message', () => {
 
   test('without an answer times out', async () => {
     const { upstream, chat } = await prepare({ timeoutMs: 300 });
-    upstream.fail('hang');
+    const arrived = upstream.hold();
     const advance = stopTimeouts();
     const failure = failureOf(chat.send(message));
-    await until('it arrives', () => upstream.seen.length > 0);
+    await arrived;
     advance(300);
     expect(String((await failure).cause)).not.toContain(token);
     expect(upstream.seen).toHaveLength(1);

@@ -46,6 +46,8 @@ export interface Upstream {
   wasLeft(): boolean;
   /** Fails all further requests that match. */
   fail(fault: Fault | undefined, matches?: (request: Seen) => boolean): void;
+  /** Resolves when a matching request has arrived, to the function that releases its answer. */
+  hold(isHeld?: (request: Seen) => boolean): Promise<() => void>;
   /** Clears the received requests and faults. */
   forget(): void;
   /** Stops at once; the port then refuses connections. */
@@ -67,10 +69,16 @@ export async function createUpstream(
   let fault: Fault | undefined;
   let matches = always;
   let left = false;
+  const holds = new Set<{ isHeld: typeof always; arrive: (release: () => void) => void }>();
   const respond = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method, url: path, headers } = message;
     const request = { method: method!, path: path!, headers, body: await text(message) };
     seen.push(request);
+    const hold = holds.values().find(({ isHeld }) => isHeld(request));
+    if (hold) {
+      holds.delete(hold);
+      await new Promise<void>(hold.arrive);
+    }
     const failing = fault !== undefined && matches(request) ? fault : undefined;
     if (failing === 'huge') left = await writeHuge(response);
     else if (typeof failing === 'string') applyFault(failing, response);
@@ -102,6 +110,7 @@ export async function createUpstream(
       fault = next;
       matches = which;
     },
+    hold: (isHeld = always) => new Promise((arrive) => holds.add({ isHeld, arrive })),
     forget() {
       seen.length = 0;
       fault = undefined;

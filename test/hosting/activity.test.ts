@@ -53,9 +53,9 @@ describe('the status of an action', () => {
 
   test('is failed if its key was revoked while the action waited', async () => {
     const { app, world } = await borrowHosting();
-    world.panel.fail('hang', isPost);
+    const arrived = world.panel.hold(isPost);
     const first = act(app, 'killGameServer', 'first-of-two');
-    await expect.poll(() => world.panel.seen.filter(isPost)).toHaveLength(1);
+    await arrived;
     const second = act(app, 'killGameServer', 'second-of-two');
     await expect.poll(async () => (await pageOf(app)).activity).toHaveLength(2);
     await world.store.apiKeys.revoke(app.key.split('_')[1]!, Date.now());
@@ -69,9 +69,9 @@ describe('the status of an action', () => {
   test('is running, then unknown after a 502, with the time of the 502', async () => {
     const { app, world } = await borrowHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
     const advance = stopTimeouts();
-    world.panel.fail('hang', isPost);
+    const arrived = world.panel.hold(isPost);
     const answer = act(app, 'killGameServer', 'order-4711');
-    await expect.poll(() => world.panel.seen.filter(isPost)).toHaveLength(1);
+    await arrived;
     expect((await actionOf(app, 'order-4711')).action).toMatchObject({ status: 'running', finished_at: null });
     advance(2000);
     expect((await answer).status).toBe(502);
@@ -150,9 +150,9 @@ describe('a replay names the first request', () => {
   test('while the first runs, and after an unknown outcome', async () => {
     const { app, world } = await borrowHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
     const advance = stopTimeouts();
-    world.panel.fail('hang', isPost);
+    const arrived = world.panel.hold(isPost);
     const first = act(app, 'killGameServer', 'first-request', headers);
-    await expect.poll(() => world.panel.seen.filter(isPost)).toHaveLength(1);
+    await arrived;
     const early = await act(app, 'killGameServer', 'second-request', headers);
     expect({ status: early.status, first: firstOf(early) }).toEqual({ status: 409, first: 'first-request' });
     advance(2000);

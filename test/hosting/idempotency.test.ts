@@ -169,13 +169,12 @@ test('an action of a killed process runs at most once', async () => {
   const all = { ...settings, ...world.settings };
   const first = startProcess(all);
   const port = await first.listening();
-  world.panel.fail('hang', isPower);
+  const arrived = world.panel.hold(isPower);
   const lost = start({ port, key } as SharedApp, 'order-4711').catch(() => 'cut');
-  await expect.poll(() => powerCalls(world)).toBe(1);
+  await arrived;
   first.child.kill('SIGKILL');
   expect(await lost).toBe('cut');
 
-  world.panel.fail(undefined);
   const second = startProcess(all);
   const app = { port: await second.listening(), key } as SharedApp;
   // The claim is still valid: another instance may run the request.

@@ -23,10 +23,9 @@ type Waiting = Awaited<ReturnType<typeof waitForTurn>>;
 async function waitForTurn(kind: Kind) {
   const { app, world } = await borrowHosting();
   const upstream = kind === 'game' ? world.panel : world.hetzner;
-  upstream.fail('hang', isPost);
+  const arrived = upstream.hold(isPost);
   const first = askEndpoint(app, kind === 'game' ? 'startGameServer' : 'startVps');
-  await expect.poll(() => upstream.seen.filter(isPost)).toHaveLength(1);
-  upstream.fail(undefined);
+  await arrived;
   const second = askEndpoint(app, kind === 'game' ? 'killGameServer' : 'stopVps');
   await expect.poll(() => Array.fromAsync(world.store.audit.entries({}))).toHaveLength(2);
   return {
@@ -119,21 +118,22 @@ test('a waiting action is a 500 and not sent if the store fails', async () => {
 
 /** Sends an action that waits for a connection to the panel, does harm, and checks that nothing was sent. */
 async function harmBeforeConnection({ app, world }: Served, harm: () => Promise<void>) {
-  world.panel.fail('hang', isPost);
   stopTimeouts();
-  // All connections to the panel.
-  const commands = Array.from({ length: 32 }, () => askEndpoint(app, 'sendGameCommand'));
-  await expect.poll(() => world.panel.seen.filter(isPost)).toHaveLength(32);
+  // The maximum number of actions under way.
+  const commands = Array.from({ length: 32 }, () => {
+    const arrived = world.panel.hold(isPost);
+    return { arrived, answer: askEndpoint(app, 'sendGameCommand') };
+  });
+  await Promise.all(commands.map(({ arrived }) => arrived));
   const power = askEndpoint(app, 'killGameServer');
   const isWaiting = async () =>
     (await Array.fromAsync(world.store.audit.entries({}))).some(({ action }) => action === 'kill');
   await expect.poll(isWaiting).toBe(true);
   await sleep(700);
   await harm();
-  world.panel.fail(undefined);
   world.panel.server.closeAllConnections();
   const { status, text } = await power;
-  await Promise.all(commands);
+  await Promise.all(commands.map(({ answer }) => answer));
   expect(world.panel.signals).toEqual([]);
   return { status, text };
 }
@@ -157,12 +157,11 @@ test('an action that waits for a connection is not sent if its server moves to a
 test('a waiting command of a stream is not sent if its key is rotated', async () => {
   const { app, world } = await borrowHosting();
   const stream = await openStream(app);
-  world.panel.fail('hang', isPost);
+  const arrived = world.panel.hold(isPost);
   stream.send('send command', 'first');
   stream.send('send command', 'second');
-  await expect.poll(() => world.panel.seen.filter(isPost)).toHaveLength(1);
+  await arrived;
   await run(world, 'keys', 'rotate', app.key.split('_')[1]!);
-  world.panel.fail(undefined);
   world.panel.server.closeAllConnections();
   expect(await stream.ended).toMatchObject({ code: 4003 });
   expect(sentAfter(world)).toEqual([]);

@@ -10,7 +10,7 @@ import { stopTimeouts } from '../helpers/clock.ts';
 import { changesOf, parseSeries } from '../helpers/metrics.ts';
 import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
 import { panelKeys } from '../helpers/upstream-panel.ts';
-import { createTestLog, until } from '../helpers/upstream.ts';
+import { createTestLog } from '../helpers/upstream.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import { copyProject, eventually, serveHosting, serveShared } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
@@ -58,11 +58,11 @@ describe('calls of a provider are counted', () => {
     ] as const) {
       world.panel.forget();
       world.panel.fail(fault);
+      const arrived = world.panel.hold();
       const changes = changedBy(app, metric, act(app));
-      if (fault === 'hang') {
-        await until('it arrives', () => world.panel.seen.length > 0);
-        advance(20_000);
-      }
+      const release = await arrived;
+      if (fault === 'hang') advance(20_000);
+      else release();
       expect(await changes).toEqual({ [calls('panel', outcome)]: 1 });
     }
     await world.panel.stop();

@@ -4,7 +4,7 @@ import { createUptimeKuma } from '../../server/status/uptime-kuma.ts';
 import { stopTimeouts } from '../helpers/clock.ts';
 import { failureOf } from '../helpers/fault-suite.ts';
 import { testSource } from '../helpers/source-suite.ts';
-import { createUpstream, json, until } from '../helpers/upstream.ts';
+import { createUpstream, json } from '../helpers/upstream.ts';
 import type { Answer } from '../helpers/upstream.ts';
 
 /** The answers for a page and its heartbeats. */
@@ -106,10 +106,12 @@ describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
     const { main, unknownSlugHeartbeat, unknownSlugPage } = recorded(version);
     const { source, upstream } = await setUp(json(200, main.page), json(200, unknownSlugHeartbeat), { timeoutMs: 300 });
     const advance = stopTimeouts();
-    upstream.fail(unknownSlugPage ? json(404, unknownSlugPage) : 'hang', isPage);
+    if (unknownSlugPage) upstream.fail(json(404, unknownSlugPage), isPage);
+    const arrived = upstream.hold(isPage);
     const detail = detailOf(source.read());
-    await until('it is requested', () => upstream.seen.length > 0);
-    if (!unknownSlugPage) advance(300);
+    const release = await arrived;
+    if (unknownSlugPage) release();
+    else advance(300);
     expect(await detail).toContain(unknownSlugPage ? '404' : 'TimeoutError');
     upstream.fail(undefined);
     expect(await detailOf(source.read())).toContain('no monitor has a beat');
