@@ -11,7 +11,6 @@ import type { Environment } from '#common/environment.ts';
 import { toWindows } from './status/platform.ts';
 import { checkStatusFile } from './settings.ts';
 import { openWatchedStore, reportLoss, reportTo } from './store/health.ts';
-import { loadFetch } from './upstream/client.ts';
 
 interface StartOptions {
   readonly environment?: Environment;
@@ -60,7 +59,6 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
     const { watchInstallation } = await import('./doctor/watch.ts');
     own.defer(watchInstallation({ ...base, providers, isPreview: preview !== undefined }));
   });
-  later(loadFetch);
   openSoon();
   const demoKey = demo ? await hosting.addDemo() : undefined;
 

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Trace } from '../trace.ts';
-import { createClient, parseJson, toProviderError } from '../upstream/client.ts';
+import { createActionClient } from '../upstream/actions.ts';
+import { openUpstream, parseJson, toProviderError } from '../upstream/client.ts';
 import type { Reply } from '../upstream/client.ts';
 
-/** A reader's feedback for the team's chat. Undefined fields were not given. */
+/** A reader's vote for the team's chat. */
 export interface FeedbackMessage {
   readonly article: string | undefined;
   readonly path: string | undefined;
@@ -16,11 +17,11 @@ export interface FeedbackMessage {
 interface ChatKind {
   /** In UTF-16 units, after escaping. */
   readonly maxText: number;
-  /** Escapes a character, so that it cannot start formatting, a mention or a link. */
+  /** Escapes a character that could start formatting, a mention or a link. */
   readonly escape: (character: string) => string;
-  /** The URL to post to, if it is not the webhook URL of the operator. */
+  /** Converts the webhook URL of the operator to the URL for posts. */
   toUrl?(url: string): string;
-  /** Builds the body of a message from fields with escaped values. */
+  /** Builds a message from fields with escaped values. */
   toBody(fields: readonly (readonly [name: string, value: string])[], helpful: boolean, time: string): object;
 }
 
@@ -29,15 +30,15 @@ const heading = 'Knowledge base feedback';
 /** The special characters of Markdown, mentions and links. */
 const special = /[\\`*_~|>#[\]()<@:.!-]/;
 
-/** One embed without mentions, in which visitors' text is not formatted. */
+/** One embed without mentions; visitors' text is not formatted. */
 const discord: ChatKind = {
   // The limit of a field value (Discord, message resource, embed limits).
   maxText: 1024,
   escape: (character) => (special.test(character) ? `\\${character}` : character),
-  // URLs copied from the Discord app have no version, which means a deprecated one.
+  // URLs copied from the Discord app have no version, and default to a deprecated version.
   toUrl(url) {
     const target = new URL(url.replace(/\/api\/webhooks\//, '/api/v10/webhooks/'));
-    // Without `wait`, Discord reports no error for a message that it does not save.
+    // Without `wait`, Discord does not report that a message was not saved.
     target.searchParams.set('wait', 'true');
     return target.href;
   },
@@ -50,9 +51,9 @@ const discord: ChatKind = {
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-/** Plain text elements, which have no formatting, mentions or links. */
+/** Plain text elements: no formatting, mentions or links. */
 const slack: ChatKind = {
-  // A field has at most 2000 characters, its name included (Slack, section block).
+  // A field has at most 2000 characters including the name (Slack, section block).
   maxText: 1900,
   escape: (character) => entities[character] ?? character,
   toBody(fields, _helpful, time) {
@@ -68,10 +69,10 @@ const slack: ChatKind = {
   },
 };
 
-/** One attachment, in which visitors' text is not formatted. */
+/** One attachment; visitors' text is not formatted. */
 const mattermost: ChatKind = {
   maxText: 1024,
-  // Mentions cannot be turned off, so a zero-width space follows each @.
+  // Mentions cannot be turned off: a zero-width space after each @ breaks them.
   escape: (character) => (character === '@' ? '@\u200B' : discord.escape(character)),
   toBody(fields, helpful, footer) {
     const color = helpful ? '#2e7d32' : '#c62828';
@@ -80,7 +81,7 @@ const mattermost: ChatKind = {
   },
 };
 
-/** The supported kinds of chats. */
+/** The supported chats. */
 export const chatKinds = { discord, slack, mattermost } as const satisfies Record<string, ChatKind>;
 
 /** Options of the chat. */
@@ -88,29 +89,30 @@ export interface ChatOptions {
   readonly kind: keyof typeof chatKinds;
   readonly url: string;
   readonly version: string;
-  /** For both attempts together; default 4.5 s, since readers get an answer within 5 s. */
+  /** For both attempts together; default 4.5 s, as readers get an answer within 5 s. */
   readonly timeoutMs?: number;
 }
 
 const Limited = z.object({ retry_after: z.number().nonnegative() });
 
-/** Creates a client of the team's chat. It retries once after a 429 with a Retry-After of 2 s or less. */
+/** Creates a client of the team's chat, which retries once after a 429 with a Retry-After of at most 2 s. */
 export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions) {
   const chat: ChatKind = chatKinds[kind];
   const { origin, pathname, search } = new URL(chat.toUrl?.(url) ?? url);
   const parts = [pathname, search, ...pathname.split('/'), ...new URLSearchParams(search).values()];
-  const client = createClient({
+  const upstream = openUpstream({
+    name: 'chat',
     baseUrl: origin,
     headers: { 'user-agent': `hosting-api/${version}` },
-    // Shorter parts are words, such as `webhooks`.
+    // Shorter parts are words such as `webhooks`.
     secrets: parts.filter((part) => part.length >= 12),
     timeoutMs,
-    upstream: 'chat',
     // The URL is the credential.
     credentialStatuses: [401, 403, 404],
   });
+  const client = createActionClient(upstream);
   return {
-    /** Sends a message; throws a ProviderError unless it certainly arrived. */
+    /** Sends a message; throws a ProviderError unless the chat confirms it. */
     async send({ article, path, helpful, at }: FeedbackMessage, trace?: Trace): Promise<void> {
       const end = performance.now() + timeoutMs;
       const signal = AbortSignal.timeout(timeoutMs);
@@ -120,7 +122,7 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
         ['Helpful', helpful ? 'Yes' : 'No'],
       ] as const;
       const body = { ...chat.toBody(fields, helpful, at.toISOString()) };
-      const post = (): Promise<Reply> => client.request('POST', pathname + search, { body, signal, trace });
+      const post = (): Promise<Reply> => client.post(pathname + search, { body, signal, trace });
       let reply = await post();
       const wait = reply.status === 429 ? toRetryAfterMs(reply) : Number.NaN;
       if (wait <= Math.min(2000, end - performance.now())) {
@@ -133,7 +135,7 @@ export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions
   };
 }
 
-/** The Retry-After of a chat in ms; NaN if there is none, for instance from a proxy that blocks us. */
+/** Reads the Retry-After of a chat in ms; NaN if missing, as from a proxy that blocks us. */
 function toRetryAfterMs({ text, headers }: Reply): number {
   return 1000 * (parseJson(text, Limited)?.retry_after ?? Number(headers.get('retry-after') ?? Number.NaN));
 }
@@ -141,7 +143,7 @@ function toRetryAfterMs({ text, headers }: Reply): number {
 /** Characters that break or reorder displayed text: control characters, bidi overrides and isolates, BOM. */
 const invisible = /[\p{Cc}\p{Cs}\u061C\u200E\u200F\u2028\u2029\u202A-\u202E\u2066-\u2069\uFEFF]/gu;
 
-/** A visitor's text as one escaped line, which is never cut inside an escape sequence or a surrogate pair. */
+/** Converts a visitor's text to one escaped line, never cut inside an escape sequence or a surrogate pair. */
 function toText({ maxText, escape }: ChatKind, text = ''): string {
   let escaped = '';
   for (const character of text.replace(/\s+/gu, ' ').replace(invisible, '').trim()) {

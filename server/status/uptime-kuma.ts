@@ -1,12 +1,13 @@
 import { z } from 'zod';
-import { createClient, parseJson, toRefusal } from '../upstream/client.ts';
+import { openUpstream, parseJson, toRefusal } from '../upstream/client.ts';
 import type { Reply } from '../upstream/client.ts';
+import { createReadClient } from '../upstream/reads.ts';
 import { toPlatformStatus } from './platform.ts';
 import type { Part, StatusSource } from './platform.ts';
 
-/** Older beats are ignored: a paused monitor keeps its last one, and the public API does not show that. */
+/** Older beats are ignored: a paused monitor keeps the last beat, and the public API does not show the pause. */
 const staleMs = 3_600_000;
-/** Enough for 100 beats of about 90 bytes of 400 monitors. */
+/** Enough for 400 monitors with 100 beats of about 90 bytes. */
 const maxBytes = 4 * 1024 * 1024;
 
 /** Down, up, pending (failing with retries left, or an empty group), maintenance: `server/model/heartbeat.js`. */
@@ -27,22 +28,23 @@ const Heartbeats = z.object({
 });
 
 /**
- * Creates the source that reads a status page of Uptime Kuma, 1.23 or 2.x: one request returns the names, another the
- * states; the timeout is for both, as 1.23 never responds for an unknown page. A read throws a ProviderError if either
- * fails or is malformed, or if no beat is of the last hour.
+ * Creates a source that reads a status page of Uptime Kuma, 1.23 or 2.x: one request for the names, one for the states.
+ * They share the time limit, as 1.23 never responds for an unknown page. A read throws a ProviderError if a request fails
+ * or no beat is newer than an hour.
  */
 export function createUptimeKuma(
   settings: Readonly<Record<'url' | 'page', string>>,
   { timeoutMs, now = Date.now }: { readonly timeoutMs: number; readonly now?: () => number },
 ): StatusSource {
-  // Uptime Kuma caches responses for minutes, even after new beats; the header bypasses that cache.
+  // Uptime Kuma caches responses for minutes, even after new beats; this header bypasses the cache.
   const headers = { 'x-apicache-bypass': '1' };
-  const client = createClient({ baseUrl: settings.url, headers, timeoutMs, maxBytes, upstream: 'uptime-kuma' });
+  const upstream = openUpstream({ name: 'uptime-kuma', baseUrl: settings.url, headers, timeoutMs, maxBytes });
+  const client = createReadClient(upstream);
   const slug = encodeURIComponent(settings.page);
   return {
     async read() {
       const signal = AbortSignal.timeout(timeoutMs);
-      // The page is read first: for an unknown page, the beats are 200 with an empty list.
+      // The page is read first: the beats of an unknown page are 200 with an empty list.
       const pageReply = await client.request('GET', `/api/status-page/${slug}`, { signal });
       const names = new Map(
         parse(pageReply, Page).publicGroupList.flatMap(({ monitorList }) =>
@@ -54,7 +56,7 @@ export function createUptimeKuma(
       const { heartbeatList } = parse(beatsReply, Heartbeats);
       const oldest = now() - staleMs;
       const parts = [...names].flatMap(([id, name]) => {
-        // The last beat is the newest. A new monitor has no beat, or no list.
+        // The last beat is the newest. A new monitor has no beats or no list.
         const beat = heartbeatList[id]?.at(-1);
         return beat && beat.time >= oldest ? [{ name, state: states[beat.status]! }] : [];
       });
@@ -65,12 +67,12 @@ export function createUptimeKuma(
   };
 }
 
-/** The reason is safe for the operator's output, the description of the reply is for the log. */
+/** Creates the error of a bad reply: operators see the reason, only the log describes the reply. */
 function refuse(reply: Reply, reason: string): Error {
   return toRefusal(`${reply.describe()}; ${reason}`, reason);
 }
 
-/** Throws if a reply does not match: for unknown URLs, Uptime Kuma returns 200 with HTML. */
+/** Parses a reply; throws if it does not match, as for unknown URLs: Uptime Kuma returns 200 with HTML. */
 function parse<Schema extends z.ZodType>(reply: Reply, schema: Schema): z.infer<Schema> {
   const answer = reply.status === 200 ? parseJson(reply.text, schema) : undefined;
   if (answer === undefined) throw refuse(reply, 'not an answer of a status page');

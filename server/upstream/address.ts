@@ -6,16 +6,16 @@ import { callbackify } from 'node:util';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
-/** A credential for a header. The runtime's error for an invalid header value would quote the credential. */
+/** A credential for a header. Checked here: the runtime's error for an invalid header quotes the value. */
 export const Secret = z.string().regex(/^[\x21-\x7E]+$/, 'must be visible ASCII characters without spaces');
 
-/** Whether a URL is https, or http on loopback, and has no user. */
+/** Tests for https, or http on loopback, without a user. */
 function isSafe(url: URL): boolean {
   if (url.username || url.password) return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
 }
 
-/** The URL of a webhook, whose query may be its credential. */
+/** The URL of a webhook. The query may be a credential. */
 export const WebhookUrl = z.string().refine((text) => {
   const url = URL.parse(text);
   return url !== null && isSafe(url);
@@ -29,7 +29,7 @@ export const UpstreamUrl = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** Whether the host name of a URL is a loopback name or address. */
+/** Tests whether the host name of a URL is a loopback name or address. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 }
@@ -37,22 +37,22 @@ export function isLoopback(hostname: string): boolean {
 /** The global unicast addresses of IPv6 (RFC 4291 2.4). */
 const globalUnicast = ipaddr.parseCIDR('2000::/3');
 
-/** Whether an address is public: not loopback, private or reserved (RFC 6890). */
+/** Tests whether an address is public: not loopback, private or reserved (RFC 6890). */
 export function isPublicAddress(text: string): boolean {
   if (isIP(text) === 0) return false;
   const address = ipaddr.process(text);
   return address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(globalUnicast));
 }
 
-/** Whether a host may be asked: a public name or loopback, and no other literal address. */
+/** Tests whether a host may be queried: a public name or loopback, but no other literal address. */
 export function isAllowedHost(hostname: string): boolean {
   if (isLoopback(hostname)) return true;
   return hostname.includes('.') && isIP(hostname) === 0 && !hostname.startsWith('[') && !/\.\d+\.?$/.test(hostname);
 }
 
 /**
- * Whether an RDAP server may be asked: https on its default port, or loopback. `from` is the URL that refers to it: a
- * remote one must not refer to loopback, nor https to http.
+ * Tests whether an RDAP server may be queried: https on the default port, or loopback. `from` is the referring URL: a
+ * remote server must not refer to loopback, nor https to http.
  */
 export function isAllowedUrl(url: URL, from?: URL): boolean {
   if (url.username || url.password || !isAllowedHost(url.hostname)) return false;
@@ -62,8 +62,8 @@ export function isAllowedUrl(url: URL, from?: URL): boolean {
 }
 
 /**
- * Resolves a host name, and fails if an address is not public. It uses c-ares, which has a timeout: getaddrinfo blocks
- * threads of the whole process, so a registry with dead name servers would delay every panel and database.
+ * Resolves a host name; fails if any address is not public. Uses c-ares, which has a timeout: getaddrinfo blocks threads
+ * of the whole process, so a registry with dead name servers would delay every panel and database.
  */
 export const lookupPublic: LookupFunction = (hostname, options, callback) => {
   if (isLoopback(hostname)) return lookup(hostname, options, callback);

@@ -1,18 +1,17 @@
-/** What is read, and how often. */
 interface PollerOptions {
   readonly read: () => Promise<void>;
-  /** Called with the error of a read, unless the poller is stopped. Without it, a read must not throw. */
+  /** Called with the error of a read, unless the poller is stopped. Without a handler, a read must not throw. */
   readonly onFailure?: (error: unknown) => void;
   readonly everyMs: () => number;
-  /** The pause after a failed read. It doubles with each further failure, up to `everyMs`. */
+  /** The pause after a failed read; doubles with each further failure, up to `everyMs`. */
   readonly retryMs?: number;
   readonly random?: (() => number) | undefined;
 }
 
-/** So that instances that start together do not poll together. */
+/** The relative jitter of pauses, which keeps instances that start together apart. */
 const jitter = 0.1;
 
-/** Creates what repeats a read, one at a time. It does not keep the process alive. */
+/** Creates a poller, which runs one read at a time and does not keep the process alive. */
 export function createPoller(options: PollerOptions) {
   const { read, onFailure, everyMs, retryMs = Infinity, random = Math.random } = options;
   let running: Promise<void> | undefined;
@@ -27,7 +26,7 @@ export function createPoller(options: PollerOptions) {
       await read();
       failures = 0;
     } catch (error) {
-      // Without a handler the error is a defect, and ends the process as an unhandled rejection.
+      // Without a handler the error is a bug, and ends the process as an unhandled rejection.
       if (!onFailure) throw error;
       failures += 1;
       if (!isStopped) onFailure(error);
@@ -42,7 +41,7 @@ export function createPoller(options: PollerOptions) {
   };
   return {
     start: (): Promise<void> => (first ??= poll()),
-    /** Reads now, or shares the read that is running. */
+    /** Reads now, or joins the running read. */
     poll,
     async stop(): Promise<void> {
       isStopped = true;

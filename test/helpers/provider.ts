@@ -18,7 +18,7 @@ export function openProvider(
   const options = { dataDir: folder, log, timeoutMs: 20_000, clock: given.clock ?? clock };
   const provider: Provider =
     settings.type === 'pterodactyl' && timings
-      ? pterodactyl.create(settings, { ...options, timings: { quietMs: 0, ...timings } })
+      ? pterodactyl.create(settings, { ...options, upstream: 'one', timings: { quietMs: 0, ...timings } })
       : createProviders({ one: settings }, options).get('one')!;
   onTestFinished(() => provider.close());
   return { provider, game: provider.game!, vps: provider.vps!, clock, folder, ...written };

@@ -45,7 +45,7 @@ export function testSource(
       ['a 403', answer(403)],
       ['a 403 with JSON', answer(403, '{"result":"error","message":"Invalid IP 192.0.2.1","error":null}')],
       ['a 404', answer(404)],
-      ['a 421, which fetch would answer with a second request', answer(421)],
+      ['a 421', answer(421)],
       ['a 429', answer(429, words, { 'retry-after': '1' })],
       ['a 500', answer(500)],
       ['a 502 with a page, of a proxy', answer(502, page)],
@@ -73,11 +73,11 @@ export function testSource(
         typeof fault === 'object' ? { ...fault, body: `${fault.body}${secrets.join(' ')}` } : fault,
         matches,
       );
+      const arrived = upstream.hold(matches);
       const failure = failureOf(source.read());
-      if (fault === 'hang' || fault === 'stall') {
-        await until('it was requested', () => upstream.seen.some(matches));
-        advance(20_000);
-      }
+      const release = await arrived;
+      if (fault !== 'hang') release();
+      if (fault === 'hang' || fault === 'stall') advance(20_000);
       const error = await failure;
       expect(error.code).toBe('provider_error');
       expect(messages).toContain(error.message);
@@ -109,9 +109,9 @@ export function testSource(
 
   test(`${name}: closing the source aborts a running read`, async () => {
     const { upstream, source } = await setUp();
-    upstream.fail('hang');
+    const arrived = upstream.hold();
     const reading = failureOf(source.read());
-    await until('it was requested', () => upstream.seen.length > 0);
+    await arrived;
     await source.close();
     expect(await reading).toMatchObject({ code: 'provider_error' });
   });

@@ -77,7 +77,7 @@ test('readers of one log share one read of the panel, even a failed read', async
   expect(countReads(world)).toBe(1);
 
   await world.store.servers.put({ server: 'game:mine', provider: 'panel', ref: panel.wings.uuid, logFile: 'b.log' });
-  panel.fail({ status: 500, body: '{}' });
+  panel.fail({ status: 400, body: '{}' });
   for (let count = 0; count < 3; count += 1) expect((await askWith(app, key, log('mine'))).status).toBe(502);
   expect(countReads(world)).toBe(2);
 });

@@ -1,9 +1,11 @@
 import { domainToASCII } from 'node:url';
 import { z } from 'zod';
 import type { Logger } from '../../log.ts';
-import { ProviderError, createClient, parseJson } from '../../upstream/client.ts';
-import type { Client, Reply } from '../../upstream/client.ts';
+import { ProviderError, openUpstream, parseJson } from '../../upstream/client.ts';
+import type { Reply } from '../../upstream/client.ts';
 import { createPoller } from '../../upstream/poller.ts';
+import { createReadClient } from '../../upstream/reads.ts';
+import type { ReadClient } from '../../upstream/reads.ts';
 import { isAllowedUrl } from '../../upstream/address.ts';
 import { retry } from './query.ts';
 import type { Availability, Deadline, QueryContext } from './query.ts';
@@ -29,11 +31,11 @@ const Answer = z.object({
  * Creates RDAP queries (RFC 9082 §3.1.3) to a base URL with a slash at the end. `taken` needs an object of exactly the
  * domain, `free` and `denied` need a 404 of the queried host. The client must return redirects. Never rejects.
  */
-export function createRdap(client: Client, { limiter, limits, onAnomaly }: QueryContext) {
+export function createRdap(client: ReadClient, { limiter, limits, onAnomaly }: QueryContext) {
   /** Sends a request; a retry is allowed if nothing was sent or the server is unavailable, never after a 429. */
   const exchange = async (url: URL, signal: AbortSignal): Promise<Reply | typeof retry | undefined> => {
     try {
-      const reply = await client.request('GET', url.href, { signal });
+      const reply = await client.request('GET', url.href, { signal, retry: false });
       const retryAfter = reply.headers.get('retry-after');
       if (reply.status === 429 || (reply.status === 503 && retryAfter !== null)) {
         limiter.backOff(url.host, toBackOffMs(retryAfter, limits.backOffMs));
@@ -124,15 +126,16 @@ const List = z.object({
 /** Reads IANA's list of RDAP servers (RFC 9224) regularly; before the first read, the built-in list counts. */
 export function createBootstrap(options: BootstrapOptions) {
   const { url, userAgent, refreshMs, now, log } = options;
-  const client = createClient({
+  const upstream = openUpstream({
+    name: 'rdap-bootstrap',
     baseUrl: '',
     headers: { 'user-agent': userAgent },
     timeoutMs,
     maxBytes: 2 * 1024 * 1024,
-    upstream: 'rdap-bootstrap',
     // The client treats 304 as a redirect too; real redirects are rejected below.
     redirects: 'reply',
   });
+  const client = createReadClient(upstream);
   let bases = options.builtIn ?? listedBases;
   let etag: string | undefined;
   let readAt = -Infinity;

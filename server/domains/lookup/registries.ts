@@ -5,7 +5,8 @@ import type { DomainLookup } from '#contract/domains.ts';
 import type { Logger } from '../../log.ts';
 import { withTimeout } from '../../timeout.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
-import { createClient } from '../../upstream/client.ts';
+import { openUpstream } from '../../upstream/client.ts';
+import { createReadClient } from '../../upstream/reads.ts';
 import { lookupPublic } from '../../upstream/address.ts';
 import { isDelegated } from './dns.ts';
 import { createHostLimiter, defaultLimits } from './query.ts';
@@ -82,15 +83,16 @@ export function createRegistries(options: RegistriesOptions) {
   const { dnsServers, bootstrapUrl: url, userAgent, log, now = () => performance.now(), createBucket } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const { refreshMs, lookupMs, concurrency } = limits;
-  const client = createClient({
+  const upstream = openUpstream({
+    name: 'rdap',
     baseUrl: '',
     headers: { accept: 'application/rdap+json, application/json;q=0.5', 'user-agent': userAgent },
     timeoutMs: limits.answerMs,
     maxBytes: limits.maxBytes,
     redirects: 'reply',
     lookup: lookupPublic,
-    upstream: 'rdap',
   });
+  const client = createReadClient(upstream);
   const bootstrap = createBootstrap({ url, userAgent, refreshMs, now, log });
   const rateOf = (host: string): Rate => {
     const [hostname = ''] = host.split(':', 1);

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { connect } from 'node:net';
 import { domainToASCII } from 'node:url';
-import { announceUpstream, collect } from '../../upstream/client.ts';
+import { announceUpstream } from '../../upstream/client.ts';
+import { collect } from '../../upstream/exchange.ts';
 import { isAllowedHost, lookupPublic } from '../../upstream/address.ts';
 import { retry } from './query.ts';
 import type { Availability, Deadline, DomainName, QueryContext, RegistryLimits } from './query.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { createClient } from '../../upstream/client.ts';
+import { openUpstream } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
+import { createReadClient } from '../../upstream/reads.ts';
 import { Amount, maxPriceBytes, parsePrices } from './source.ts';
 import type { PriceSource, PriceSourceOptions } from './source.ts';
 
@@ -34,8 +35,8 @@ export function createFossBilling(
   { url: baseUrl }: { readonly url: string },
   { timeoutMs, warn }: PriceSourceOptions,
 ): PriceSource {
-  const upstream = 'fossbilling';
-  const client = createClient({ baseUrl, headers: {}, timeoutMs, maxBytes: maxPriceBytes, upstream });
+  const options = { name: 'fossbilling', baseUrl, headers: {}, timeoutMs, maxBytes: maxPriceBytes };
+  const client = createReadClient(openUpstream(options));
   const call = async (method: string): Promise<Reply> => {
     const reply = await client.request('GET', `/api/guest/${method}`);
     // A web server without URL rewriting returns 404 or an HTML page.

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { createClient } from '../../upstream/client.ts';
+import { openUpstream } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
+import { createReadClient } from '../../upstream/reads.ts';
 import { Amount, maxPriceBytes, parsePrices } from './source.ts';
 import type { PriceSource, PriceSourceOptions } from './source.ts';
 
@@ -28,15 +29,16 @@ export function createWhmcs(
   { url: baseUrl, identifier, secret }: Readonly<Record<'url' | 'identifier' | 'secret', string>>,
   { timeoutMs, warn }: PriceSourceOptions,
 ): PriceSource {
-  const client = createClient({
+  const upstream = openUpstream({
+    name: 'whmcs',
     baseUrl,
     headers: {},
     secrets: [secret, identifier, encodeURIComponent(secret)],
     timeoutMs,
     maxBytes: maxPriceBytes,
-    upstream: 'whmcs',
     credentialStatuses: [401, 403],
   });
+  const client = createReadClient(upstream);
   const call = (parameters: Readonly<Record<string, string>>): Promise<Reply> => {
     const body = new URLSearchParams({ identifier, secret, responsetype: 'json', ...parameters });
     return client.request('POST', '/includes/api.php', { body });

@@ -1,7 +1,10 @@
 import { z } from 'zod';
-import { createClient, parseJson, parseReply, toProviderError } from '../../upstream/client.ts';
-import type { Client, Reply, Outcome } from '../../upstream/client.ts';
-import { shareAccount } from '../../upstream/quota.ts';
+import { createActionClient } from '../../upstream/actions.ts';
+import { openUpstream, parseJson, parseReply, toProviderError } from '../../upstream/client.ts';
+import type { Outcome, Reply } from '../../upstream/client.ts';
+import { createQuota } from '../../upstream/quota.ts';
+import { createReadClient } from '../../upstream/reads.ts';
+import type { ReadClient } from '../../upstream/reads.ts';
 import { Secret, UpstreamUrl } from '../../upstream/address.ts';
 import { assertRef, checkCredential, createStateReader } from './types.ts';
 import type { PowerState, Provider, ProviderOptions, ProviderType, VpsAction } from './types.ts';
@@ -66,19 +69,23 @@ const pageSize = 50;
 const pageBytes = 4 * 1024 * 1024;
 
 function createHetzner(settings: HetznerSettings, options: ProviderOptions): Provider {
-  const client = createClient({
-    ...options,
+  const quota = createQuota(options.clock?.now);
+  const account = openUpstream({
+    name: options.upstream,
     baseUrl: settings.url,
     headers: { authorization: `Bearer ${settings.token}` },
+    timeoutMs: options.timeoutMs,
+    quota,
     credentialStatuses: [401, 403],
   });
-  const account = shareAccount(client, options.clock?.now);
+  const actions = createActionClient(account);
+  const reads = createReadClient(account);
   const paths: Record<VpsAction, string> = { start: 'poweron', stop: settings.stop, reset: 'reset' };
   return {
     vps: {
       async power(ref, action, sendOptions) {
         assertRef(refs, ref);
-        const reply = await account.power.request('POST', `/servers/${ref}/actions/${paths[action]}`, sendOptions);
+        const reply = await actions.post(`/servers/${ref}/actions/${paths[action]}`, sendOptions);
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
         // In the documentation's samples running actions have an `error` too, so only the status counts.
         const status = parseJson(reply.text, ActionReply)?.action.status;
@@ -86,17 +93,17 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
       },
       state: createStateReader({
         refs,
-        read: () => readStates(account.others),
+        read: () => readStates(reads),
         intervalMs: 5000,
         lagMs: 0,
-        hasRoom: account.hasRoom,
+        hasRoom: quota.hasRoom,
         clock: options.clock,
       }),
     },
     check: () =>
       checkCredential({
         upstream: 'Hetzner Cloud',
-        ask: () => account.others.request('GET', '/servers?per_page=1'),
+        ask: () => reads.request('GET', '/servers?per_page=1'),
         judge: () => ({ level: 'info', message: 'The token is accepted (write access cannot be checked)' }),
         refusedAdvice: 'put a project token with read and write access into PROVIDERS_FILE, and restart',
         unreachable: [
@@ -104,16 +111,16 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
           'check that this machine resolves the host of its url, and may connect to it',
         ],
       }),
-    listRefs: async () => new Set((await readStates(account.others)).keys()),
-    close: () => client.close(),
+    listRefs: async () => new Set((await readStates(reads)).keys()),
+    close: account.close,
   };
 }
 
-async function readStates(client: Client): Promise<Map<string, PowerState>> {
+async function readStates(reads: ReadClient): Promise<Map<string, PowerState>> {
   const found = new Map<string, PowerState>();
   for (let page: number | null | undefined = 1; page;) {
     const path: string = `/servers?per_page=${pageSize}&page=${page}`;
-    const reply: Reply = await client.request('GET', path, { maxBytes: pageBytes });
+    const reply: Reply = await reads.request('GET', path, { maxBytes: pageBytes });
     const { servers, meta } = parseReply(reply, Servers);
     for (const { id, status } of servers) found.set(String(id), states.get(status) ?? 'unknown');
     // Any other page number could loop forever.

@@ -2,8 +2,11 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { createClient, parseJson, parseReply, toProviderError, toRefusal } from '../../upstream/client.ts';
-import type { Client, Reply, Outcome } from '../../upstream/client.ts';
+import { createActionClient } from '../../upstream/actions.ts';
+import { openUpstream, parseJson, parseReply, toProviderError, toRefusal } from '../../upstream/client.ts';
+import type { Outcome, Reply } from '../../upstream/client.ts';
+import { createReadClient } from '../../upstream/reads.ts';
+import type { ReadClient } from '../../upstream/reads.ts';
 import { Secret, UpstreamUrl } from '../../upstream/address.ts';
 import { assertRef, checkCredential, createStateReader } from './types.ts';
 import type { PowerState, Provider, ProviderOptions, ProviderType, SendOptions, VpsAction } from './types.ts';
@@ -78,12 +81,15 @@ const states = new Map<string, PowerState>([
 const lagMs = 15_000;
 
 function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Provider {
-  const client = createClient({
-    ...options,
+  const cluster = openUpstream({
+    name: options.upstream,
     baseUrl: `${settings.url}/api2/json`,
     headers: { authorization: `PVEAPIToken=${settings.token_id}=${settings.token_secret}` },
-    ...(settings.ca_file !== undefined && { ca: settings.ca_file }),
+    timeoutMs: options.timeoutMs,
+    ca: settings.ca_file,
   });
+  const actions = createActionClient(cluster);
+  const reads = createReadClient(cluster);
   const stop = settings.stop === 'shutdown' ? 'shutdown' : 'stop';
   // Containers have no reset; reboot is their only call that stops and starts them.
   const verbs: Record<'qemu' | 'lxc', Record<VpsAction, string>> = {
@@ -94,19 +100,19 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
     vps: {
       async power(ref, action, sendOptions = {}) {
         assertRef(refs, ref);
-        // Look up the node before every action: a VPS may migrate.
-        const found = (await listVms(client, sendOptions)).find(({ vmid }) => vmid === Number(ref));
-        const reasons = 'the VPS does not exist, is a template, or the token lacks VM.Audit on the VPS';
+        // Its node is found before every action, since a VPS may migrate.
+        const found = (await listVms(reads, sendOptions)).find(({ vmid }) => vmid === Number(ref));
+        const reasons = 'it does not exist, is a template, or the token lacks VM.Audit on it';
         if (!found) throw toRefusal(`Proxmox lists no VPS ${ref}: ${reasons}`);
         const { node, type } = found;
         const path = `/nodes/${node}/${type}/${ref}/status/${verbs[type][action]}`;
-        const reply = await client.request('POST', path, sendOptions);
+        const reply = await actions.post(path, sendOptions);
         if (reply.status < 200 || reply.status > 299) throw toProviderError(reply, toOutcome(reply));
         if (!parseJson(reply.text, Started)) throw toProviderError(reply, 'unknown');
       },
       state: createStateReader({
         refs,
-        read: async () => new Map((await listVms(client)).map((vm) => [String(vm.vmid), toState(vm)])),
+        read: async () => new Map((await listVms(reads)).map((vm) => [String(vm.vmid), toState(vm)])),
         intervalMs: 5000,
         lagMs,
         clock: options.clock,
@@ -115,7 +121,7 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
     check: () =>
       checkCredential({
         upstream: 'Proxmox',
-        ask: () => client.request('GET', listPath, { maxBytes: listBytes }),
+        ask: () => reads.request('GET', listPath, { maxBytes: listBytes }),
         judge(text) {
           const count = parseJson(text, Resources)?.data.length;
           if (count === undefined) return undefined;
@@ -131,8 +137,8 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
           'check that this machine may connect to its url, and set ca_file to the CA of the cluster',
         ],
       }),
-    listRefs: async () => new Set((await listVms(client)).map(({ vmid }) => String(vmid))),
-    close: () => client.close(),
+    listRefs: async () => new Set((await listVms(reads)).map(({ vmid }) => String(vmid))),
+    close: cluster.close,
   };
 }
 
@@ -141,9 +147,9 @@ const listPath = '/cluster/resources?type=vm';
 const listBytes = 8 * 1024 * 1024;
 
 /** Lists all VPS visible to the token, without templates. */
-async function listVms(client: Client, { signal, trace }: SendOptions = {}): Promise<Vm[]> {
+async function listVms(reads: ReadClient, { signal, trace }: SendOptions = {}): Promise<Vm[]> {
   const options = { maxBytes: listBytes, signal, trace };
-  const reply = await client.request('GET', listPath, options).catch((error: unknown) => {
+  const reply = await reads.request('GET', listPath, options).catch((error: unknown) => {
     // Refused: an action that needs this list was not sent.
     throw toRefusal(String((error as Error).cause));
   });

@@ -7,10 +7,11 @@ import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../log.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
 import { toRefusal } from '../../upstream/client.ts';
-import type { Reply, RequestOptions } from '../../upstream/client.ts';
+import type { ActionOptions } from '../../upstream/actions.ts';
+import type { Reply } from '../../upstream/client.ts';
 
 /** Deadline, confirmation and trace of an action. */
-export type SendOptions = Pick<RequestOptions, 'signal' | 'confirm' | 'trace'>;
+export type SendOptions = Pick<ActionOptions, 'signal' | 'confirm' | 'trace'>;
 
 export type VpsAction = 'start' | 'stop' | 'reset';
 export type GameAction = 'start' | 'stop' | 'restart' | 'kill';
@@ -114,8 +115,8 @@ export interface RefList {
 export interface ProviderOptions {
   readonly timeoutMs: number;
   readonly log: Logger;
-  /** The name under which calls are published; by default they are not. */
-  readonly upstream?: string | undefined;
+  /** The name of the upstream in the metrics. */
+  readonly upstream: string;
   readonly clock?: StateClock | undefined;
   readonly createBucket?: CreateBucket | undefined;
 }

@@ -101,7 +101,7 @@ test.each([
 
 test('a page with an error status is not requested twice', async () => {
   const { upstream, source } = await prepare();
-  upstream.fail({ status: 503, body: '<html>' });
+  upstream.fail({ status: 403, body: '<html>' });
   await failureOf(source.read());
   expect(upstream.seen).toHaveLength(1);
 });

@@ -125,7 +125,7 @@ describe('the power state', () => {
   test('a failure is shared for 5 s and hides older states', async () => {
     const { upstream, vps, clock, lists } = await prepare();
     expect((await vps.state('42', always)).state).toBe('running');
-    upstream.fail({ status: 500 });
+    upstream.fail({ status: 429 });
     clock.pass(5000);
     for (let count = 0; count < 3; count += 1) await failureOf(vps.state('42', always));
     expect(lists()).toHaveLength(2);

@@ -75,6 +75,14 @@ test('rejected keys and an unreachable panel are reported', async () => {
   expect((await provider.check()).map(({ level }) => level)).toEqual(['warn', 'warn']);
 });
 
+test.each([{ status: 502 }, 'drop'] as const)('a token request that fails with %j is sent once', async (fault) => {
+  const { upstream, open, times, written } = await preparePanel({ backoffMs: 60_000 });
+  upstream.fail(fault, isTokenCall);
+  open();
+  await until('the console was lost', () => written().includes('a console was lost'));
+  expect(times).toHaveLength(1);
+});
+
 test('without a read-only key there are no consoles, and the check warns', async () => {
   const upstream = await createPanelUpstream();
   const { provider, game } = openProvider({ ...upstream.settings, read_only_token: undefined });

@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { unknownStats } from '#contract/console-stream.ts';
-import { createClient, offline, parseJson, parseReply, toProviderError, toRefusal } from '../../../upstream/client.ts';
-import { shareAccount } from '../../../upstream/quota.ts';
-import type { Client, Outcome, Reply, RequestOptions } from '../../../upstream/client.ts';
+import { createActionClient } from '../../../upstream/actions.ts';
+import { offline, openUpstream, parseJson, parseReply, toProviderError, toRefusal } from '../../../upstream/client.ts';
+import type { Outcome, Quota, Reply, RequestOptions } from '../../../upstream/client.ts';
+import { createQuota } from '../../../upstream/quota.ts';
+import { createReadClient } from '../../../upstream/reads.ts';
+import type { ReadClient } from '../../../upstream/reads.ts';
 import { createTokenBucket } from '../../../token-bucket.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
 import { toLogEnd } from '../game-log.ts';
@@ -68,16 +71,21 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   const now = clock?.now ?? (() => performance.now());
   const { origin } = new URL(settings.url);
   // No Origin header: with the panel's own origin, Laravel Sanctum requires a session and a CSRF token.
-  const connect = (token: string): Client =>
-    createClient({
+  const openAccount = (token: string, accountQuota?: Quota) =>
+    openUpstream({
+      name: upstream,
       baseUrl: `${settings.url}/api/client`,
       headers: { authorization: `Bearer ${token}` },
       timeoutMs,
-      upstream,
+      isOwnError: (text) => parseJson(text, Failure) !== undefined,
+      ...(accountQuota && { quota: accountQuota }),
     });
-  const account = shareAccount(connect(settings.token), now);
-  const client = account.others;
-  const reader = settings.read_only_token === undefined ? undefined : connect(settings.read_only_token);
+  const quota = createQuota(now);
+  const account = openAccount(settings.token, quota);
+  const actions = createActionClient(account);
+  const client = createReadClient(account);
+  const readOnly = settings.read_only_token;
+  const reader = readOnly === undefined ? undefined : createReadClient(openAccount(readOnly));
   const rps = (attempts.perWindow * 1000) / timings.windowMs;
   const budget = createBucket({ name: 'panel', rps, burst: attempts.burst });
   /** Open consoles with the refs of their servers. */
@@ -94,14 +102,14 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
     },
     intervalMs: resourcesMs,
     lagMs: resourcesMs,
-    hasRoom: account.hasRoom,
+    hasRoom: quota.hasRoom,
     clock,
   });
   return {
     game: {
       async power(ref, action, sendOptions) {
         const body = { signal: action };
-        const reply = await account.power.request('POST', `${pathOf(ref)}/power`, { body, ...sendOptions });
+        const reply = await actions.post(`${pathOf(ref)}/power`, { body, ...sendOptions });
         // Exactly 204: a 200 may come from a proxy or a login page.
         if (reply.status !== 204) throw toProviderError(reply, toOutcome(reply));
       },
@@ -113,7 +121,8 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
         const isOffline = async (): Promise<boolean> => stoppedStates.has((await read()) ?? '');
         // Pelican (its keys do not start with ptlc_) answers 204 to commands for offline servers.
         if (!settings.token.startsWith('ptlc_') && (await isOffline())) throw toRefusal(`${ref} is offline`, offline);
-        const reply = await client.request('POST', `${path}/command`, { body: { command }, ...sendOptions });
+        quota.assertRoom();
+        const reply = await actions.post(`${path}/command`, { body: { command }, ...sendOptions });
         if (reply.status === 204) return;
         // The panel's error for an offline server, and for a proxy's 502, which may follow a forwarded command.
         const isAmbiguous = reply.status === 502 && failureOf(reply).code === 'HttpException';
@@ -151,7 +160,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
     async close() {
       isClosed = true;
       for (const session of sessions.keys()) session.close();
-      await Promise.all([client.close(), reader?.close()]);
+      await Promise.all([account.close(), reader?.close()]);
     },
   };
 }
@@ -162,13 +171,13 @@ function pathOf(ref: string): string {
 }
 
 /** Reads the state of a server; undefined while it is suspended, being installed or being transferred. */
-async function readState(client: Client, path: string, options?: RequestOptions): Promise<string | undefined> {
+async function readState(client: ReadClient, path: string, options?: RequestOptions): Promise<string | undefined> {
   const reply = await client.request('GET', `${path}/resources`, options);
   if (reply.status === 409 && failureOf(reply).code === 'ServerStateConflictException') return undefined;
   return parseReply(reply, Resources).attributes.current_state;
 }
 
-async function readLog(client: Client, ref: string, file: string | null): Promise<string | undefined> {
+async function readLog(client: ReadClient, ref: string, file: string | null): Promise<string | undefined> {
   const path = new URLSearchParams({ file: `/${(file ?? 'logs/latest.log').replace(/^\/+/, '')}` });
   const reply = await client.request('GET', `${pathOf(ref)}/files/contents?${path.toString()}`, {
     maxBytes: logFileBytes,
@@ -204,7 +213,7 @@ const listSize = 100;
 const maxPages = 50;
 
 /** Lists the servers of a key; undefined for administrators, who have access to unlisted servers. */
-async function listIdentifiers(client: Client): Promise<ReadonlySet<string> | undefined> {
+async function listIdentifiers(client: ReadClient): Promise<ReadonlySet<string> | undefined> {
   const account = await client.request('GET', '/account');
   if (parseJson(account.text, Account)?.attributes.admin !== false) return undefined;
   const found = new Set<string>();
@@ -218,7 +227,7 @@ async function listIdentifiers(client: Client): Promise<ReadonlySet<string> | un
 }
 
 /** Checks the credentials of a panel; `readerCanWrite` is undefined if unknown. Never throws. */
-async function checkPanel(client: Client, reader: Client | undefined) {
+async function checkPanel(client: ReadClient, reader: ReadClient | undefined) {
   const findings: CheckResult[] = await checkKey(client, 'token');
   if (!reader) {
     findings.push({
@@ -252,7 +261,7 @@ async function checkPanel(client: Client, reader: Client | undefined) {
   return { findings, readerCanWrite };
 }
 
-async function checkKey(client: Client, name: string) {
+async function checkKey(client: ReadClient, name: string) {
   return await checkCredential({
     name,
     upstream: `The panel (asked with the ${name})`,
@@ -272,7 +281,7 @@ async function checkKey(client: Client, name: string) {
 }
 
 /** Checks the permissions of a key on its first server. Each console token is checked again later. */
-async function canWriteAnyServer(reader: Client): Promise<boolean | undefined> {
+async function canWriteAnyServer(reader: ReadClient): Promise<boolean | undefined> {
   try {
     const servers = parseJson((await reader.request('GET', `?per_page=${listSize}`)).text, Servers)?.data;
     if (!servers) return undefined;

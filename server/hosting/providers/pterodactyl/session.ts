@@ -5,8 +5,9 @@ import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
 import { withTimeout } from '../../../timeout.ts';
 import type { RateLimitResult } from '../../../token-bucket.ts';
-import type { Client, Reply } from '../../../upstream/client.ts';
+import type { Reply } from '../../../upstream/client.ts';
 import { parseJson } from '../../../upstream/client.ts';
+import type { ReadClient } from '../../../upstream/reads.ts';
 import { isLoopback } from '../../../upstream/address.ts';
 import { notAvailable } from '../types.ts';
 import type { ConsoleEvents, GameState, StateReport } from '../types.ts';
@@ -31,7 +32,7 @@ export type ConsoleTimings = Readonly<typeof defaultTimings>;
 export const resourcesMs = 20_000;
 
 interface PanelSessionOptions {
-  readonly client: Client;
+  readonly client: ReadClient;
   readonly path: string;
   /** Takes from the budget of panel tokens for the server. Not called for renewals. */
   readonly consume: () => RateLimitResult | Promise<RateLimitResult>;
@@ -138,7 +139,8 @@ export function openPanelSession(options: PanelSessionOptions) {
 
   /** Requests a token. Calls `onFailure` if a retry may help, and ends the session if not. */
   const requestToken = async (onFailure: (detail: string, retryAfterMs: number) => void) => {
-    const request = client.request('GET', `${path}/websocket`);
+    // Not retried: each request takes one of the panel's few tokens.
+    const request = client.request('GET', `${path}/websocket`, { retry: false });
     const reply = await request.catch((error: unknown) => String((error as Error).cause ?? error));
     if (isEnded()) return undefined;
     if (typeof reply === 'string') {
