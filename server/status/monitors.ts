@@ -1,12 +1,9 @@
 import { once } from 'node:events';
-import { request as requestHttp } from 'node:http';
-import type { IncomingMessage } from 'node:http';
-import { request as requestHttps } from 'node:https';
 import { connect } from 'node:net';
-import type { Socket } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import type { StatusCatalog } from '#contract/status.ts';
+import { exchange } from '../upstream/exchange.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { toPlatformStatus, toWindows } from './platform.ts';
 import type { Part, StatusSource } from './platform.ts';
@@ -17,25 +14,25 @@ type MonitorSettings = StatusCatalog['monitors'][number];
 export type Probe = typeof probe;
 
 interface MonitorsOptions {
-  /** The catalog of the served release; the same object until it changes. */
+  /** Returns the catalog of the served release, the same object until a change. */
   readonly catalog: () => StatusCatalog;
   readonly ownUrl: () => string;
-  /** Called when a monitor changes, with the reason if it goes down. */
+  /** Called when a monitor goes up or down; only the latter has a reason. */
   readonly onChange?: (name: string, up: boolean, reason: string | undefined) => void;
   readonly probe?: Probe;
   readonly now?: () => number;
   readonly random?: () => number;
 }
 
-/** Hundreds of hanging monitors must not use up the sockets. */
+/** Bounds the sockets of hundreds of hanging monitors. */
 const maxConcurrentChecks = 16;
-/** After passes of this time, a monitor is up, however many its threshold needs. */
+/** After this long without a failure, a monitor is up, even below its threshold of passes. */
 const maxRecoveryMs = 30 * 60_000;
 
 /**
- * Creates the source that checks the monitors of the catalog in the background. A read waits for the first round, and
- * throws without monitors. The first check decides; then a monitor goes down after N failures in a row, and comes back
- * after 2N+1 passes or 30 minutes of passes, so that visitors do not see flapping.
+ * Creates a source that checks the monitors of the catalog in the background. A read waits for the first round, and throws
+ * without monitors. The first check decides; then a monitor goes down after N failures in a row, and up after 2N+1 passes
+ * or 30 minutes of passes, which hides flapping.
  */
 export function createMonitors(options: MonitorsOptions): StatusSource {
   const { catalog: currentCatalog, ownUrl, onChange, probe: check = probe, now = Date.now, random } = options;
@@ -44,7 +41,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
   let windows: ReturnType<typeof toWindows> = [];
   let monitors = new Map<string, ReturnType<typeof createMonitor>>();
   let isRoundComplete = false;
-  /** Resolved once a round is complete, and by the close. */
+  /** Resolved by the first complete round or by `close`. */
   const firstRound = Promise.withResolvers<void>();
   let closed = false;
 
@@ -60,7 +57,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
       const passed = reason === undefined;
       const { up: before = true, streak: last } = monitor;
       const streak = passed ? Math.max(last, 0) + 1 : Math.min(last, 0) - 1;
-      // Visitors do not see a monitor in maintenance, so its recovery need not be steady.
+      // Visitors do not see a monitor in maintenance, so one pass is enough.
       const isUpAgain = streak >= passesNeeded || (passed && isInMaintenance(name));
       let up = passed;
       if (last !== 0) up = before ? -streak < failures : isUpAgain;
@@ -81,9 +78,9 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
     const poller = createPoller({ read: run, everyMs: () => interval * 1000, random });
     const monitor = {
       settings,
-      /** What visitors see; undefined before any check. */
+      /** The state that visitors see; undefined before the first check. */
       up: isUp,
-      /** The passes or, negative, failures of the target in a row. */
+      /** Passes in a row; negative for failures. */
       streak: initialStreak,
       start: () => void poller.start(),
       end(): void {
@@ -104,7 +101,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
     if (isRoundComplete) firstRound.resolve();
   };
 
-  /** Applies a new catalog. Unchanged monitors continue, even in the middle of a check. */
+  /** Applies a new catalog. Unchanged monitors continue, even during a check. */
   const updateCatalog = (): void => {
     const next = currentCatalog();
     if (closed || next === catalog) return;
@@ -116,13 +113,13 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
         const { name, url, tcp } = settings;
         const existing = former.get(name);
         if (existing && isDeepStrictEqual(existing.settings, settings)) return [name, existing];
-        // If its target changed, it keeps what visitors saw until a check decides.
+        // A monitor with a new target keeps the visible state until the first check.
         const isSameTarget = existing?.settings.url === url && existing?.settings.tcp === tcp;
         return [name, createMonitor(settings, existing?.up, existing && isSameTarget ? existing.streak : 0)];
       }),
     );
     for (const [name, monitor] of former) if (monitors.get(name) !== monitor) monitor.end();
-    // A few new monitors are left out until they are checked; if all are new, a first round begins.
+    // New monitors are left out until their first check; if all are new, a first round begins.
     isRoundComplete &&= monitors.values().some(({ up }) => up !== undefined);
     updateRound();
     for (const monitor of monitors.values()) monitor.start();
@@ -147,9 +144,9 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
 }
 
 /**
- * Checks a URL or a `host:port` once, over a new connection; the timeout covers DNS and handshakes too. Resolves to
- * undefined if it is up, else to the reason for the log. A URL is up below 400: redirects are not followed, since their
- * target may have its own monitor, and the body is not read. Certificates must be publicly trusted.
+ * Checks a URL or a `host:port` once; the timeout covers DNS and handshakes too. Resolves to undefined if the target is up,
+ * else to the reason for the log. A URL is up below 400; its body is not read. Redirects are not followed: their target
+ * may have a monitor too. Certificates must be publicly trusted.
  */
 export async function probe(
   { url, tcp = '' }: { readonly url?: string | undefined; readonly tcp?: string | undefined },
@@ -165,17 +162,14 @@ export async function probe(
       socket.destroy();
       return undefined;
     }
-    // Not by the shared client, which rejects redirects, reads bodies and reuses connections.
-    const request = url.toLowerCase().startsWith('https:') ? requestHttps : requestHttp;
     const headers = { accept: '*/*', 'user-agent': 'hosting-api' };
-    const running = request(url, { agent: false, headers, signal: ended }).end();
-    // A response of 101 is an upgrade.
-    const answered = Promise.race([once(running, 'response'), once(running, 'upgrade')]);
-    const [{ statusCode: status }, socket] = (await answered) as [IncomingMessage, Socket?];
-    running.destroy();
-    return socket === undefined && status! < 400 ? undefined : `status ${status}`;
+    const response = await exchange(url, { headers, signal: ended });
+    response.destroy();
+    const status = response.statusCode!;
+    return status !== 101 && status < 400 ? undefined : `status ${status}`;
   } catch (error) {
     if (timeout.aborted) return `no answer within ${timeoutMs} ms`;
-    return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const { code } = error as NodeJS.ErrnoException;
+    return typeof code === 'string' ? code : String(error);
   }
 }

@@ -53,8 +53,8 @@ test('a certificate that expires soon is a fault', async () => {
   expect(faults).toContainEqual({
     check: 'TLS',
     state: 'fault',
-    seen: 'the certificate ends in 1 days',
-    advice: 'renew it, and see why it was not renewed by itself',
+    seen: 'the certificate expires in 1 days',
+    advice: 'renew it, and find out why the automatic renewal failed',
   });
 });
 
