@@ -7,28 +7,27 @@ import type { Manifest } from '#contract/release.ts';
 import { fileOf, staticFiles } from '#contract/endpoints.ts';
 import { CommandError } from '../common/command-line.ts';
 
-/** What is online. */
+/** The published articles of a service or a release. */
 export interface Online {
   /** The titles of the articles, by path. */
   readonly articles: ReadonlyMap<string, string>;
   /** Former paths of articles. */
   readonly aliases: Aliases;
-  /** The numbers of entries; those that a service does not list are unknown. */
+  /** The numbers of entries; some are unknown for a service. */
   readonly counts: Partial<Manifest['counts']>;
 }
 
-/** Two lists of a site of 10,000 articles have 5 MB. */
+/** The two lists of a site with 10,000 articles have 5 MB. */
 const maxListMiB = 64;
 const timeoutMs = 20_000;
 
-/** Other fields are those of another version of the service. */
+// Other fields are ignored: the service may have another version.
 const List = z.array(z.object({ path: z.string(), title: z.string() }));
 type List = z.infer<typeof List>;
 
 /**
- * Reads what is online: the public lists of a service or the current release of an output folder, which `against` names,
- * else the current release below `out`; undefined if that has none. Throws a {@link CommandError} if `against` cannot be
- * read.
+ * Reads the published articles of `against`, a service or an output folder, else of the current release below `out`;
+ * undefined without a release there. Throws a {@link CommandError} if `against` cannot be read.
  */
 export async function readOnline(out: string, against: string | undefined): Promise<Online | undefined> {
   if (against === undefined) return readCurrentRelease(out);
@@ -41,24 +40,24 @@ export async function readOnline(out: string, against: string | undefined): Prom
   const [blog, guides, aliases] = await Promise.all([
     fetchJson(base + staticFiles.listBlogArticles.path, List, 'a list of articles'),
     fetchJson(base + staticFiles.listKnowledgeBaseArticles.path, List, 'a list of articles'),
-    // A service of an older version does not have it.
+    // Older versions of the service lack this map.
     fetchJson(base + staticFiles.listRedirects.path, Aliases, 'a map of paths', {}),
   ]);
   const counts = { blogArticles: blog.length, knowledgeBaseArticles: guides.length };
   return { articles: toTitles([blog, guides]), aliases, counts };
 }
 
-/** Reads the paths of the current release; undefined if there is none, or it is damaged. */
+/** Reads the articles of the current release; undefined if the release is missing or damaged. */
 async function readCurrentRelease(out: string): Promise<Online | undefined> {
   try {
-    // Of one release, also while another becomes the current one.
+    // Resolved once: the link may switch to another release meanwhile.
     const directory = await realpath(join(out, 'current'));
     const readText = (file: string): Promise<string> => readFile(join(directory, file), 'utf8');
     const read = async (file: string): Promise<unknown> => JSON.parse(await readText(file));
-    // The first line of a manifest is complete but for its files.
+    // The first line of a manifest is complete except for the list of files.
     const [head] = (await readText('manifest.json')).split('\n', 1);
     const { counts } = JSON.parse(`${head}}}`) as Manifest;
-    // Not validated: that would take as long as parsing, and this generator wrote the files.
+    // Not validated: this generator wrote the files, and validating takes as long as parsing.
     const lists = [await read(fileOf('listBlogArticles')), await read(fileOf('listKnowledgeBaseArticles'))] as List[];
     return { articles: toTitles(lists), aliases: (await read(fileOf('aliases'))) as Aliases, counts };
   } catch {
@@ -70,29 +69,31 @@ function toTitles(lists: readonly List[]): ReadonlyMap<string, string> {
   return new Map(lists.flat().map(({ path, title }) => [path, title]));
 }
 
-/** Reads a file of a service, which is `noun`. Returns `missing`, if there is one, where the service does not have the file. */
+/** Reads a JSON file of a service. Returns `missing`, if given, for a 404. `noun` describes the file in errors. */
 async function fetchJson<Value>(url: string, schema: z.ZodType<Value>, noun: string, missing?: Value): Promise<Value> {
   const fail = (reason: string) => new CommandError(`--against: ${url} cannot be read: ${reason}`);
   let text: string | undefined;
   try {
     // The timeout of ofetch covers the headers only; a signal covers the body too.
     const signal = AbortSignal.timeout(timeoutMs);
-    // Loaded here, since most builds compare with the folder that they write.
+    // Lazy: only `--against URL` needs ofetch.
     const { ofetch } = await import('ofetch');
-    text = await readBody(await ofetch.raw<unknown, 'stream'>(url, { responseType: 'stream', signal }));
+    const retryStatusCodes = [500, 502, 503, 504];
+    const response = await ofetch.raw<unknown, 'stream'>(url, { responseType: 'stream', retryStatusCodes, signal });
+    text = await readBody(response);
   } catch (error) {
     if (missing !== undefined && (error as FetchError).status === 404) return missing;
     throw fail(reasonOf(error));
   }
-  if (text === undefined) throw fail(`the answer is longer than ${maxListMiB} MiB`);
+  if (text === undefined) throw fail(`the response is larger than ${maxListMiB} MiB`);
   try {
     return schema.parse(JSON.parse(text));
   } catch {
-    throw fail(`the answer is not ${noun}`);
+    throw fail(`the response is not ${noun}`);
   }
 }
 
-/** Reads a body; undefined if it is too long. */
+/** Reads a body; undefined if the body is too large. */
 async function readBody({ body }: Response): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -104,10 +105,10 @@ async function readBody({ body }: Response): Promise<string | undefined> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** The status of an answer, else the innermost reason, such as "connect ECONNREFUSED". */
+/** Describes a failed request by the status, else by the innermost error, such as "connect ECONNREFUSED". */
 function reasonOf(error: unknown): string {
   const { name, status, statusText, cause, message } = error as Error & { status?: number; statusText?: string };
-  if (name === 'TimeoutError') return `there was no answer within ${timeoutMs / 1000} s`;
-  if (status !== undefined) return `the answer is ${status} ${statusText}`.trim();
+  if (name === 'TimeoutError') return `no response within ${timeoutMs / 1000} s`;
+  if (status !== undefined) return `the response is ${status} ${statusText}`.trim();
   return cause instanceof Error ? reasonOf(cause) : message;
 }

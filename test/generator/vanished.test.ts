@@ -224,12 +224,12 @@ describe('--against URL', () => {
     [
       'answers with a page',
       (_, response) => void response.end('<!doctype html>'),
-      /the answer is not a (?:list of articles|map of paths)/,
+      /the response is not a (?:list of articles|map of paths)/,
     ],
     [
       'answers with something else',
       (_, response) => void response.end('{"a":1}'),
-      /the answer is not a list of articles/,
+      /the response is not a list of articles/,
     ],
     [
       'sends without an end',
@@ -241,7 +241,7 @@ describe('--against URL', () => {
         };
         send();
       },
-      /the answer is longer than 64 MiB/,
+      /the response is larger than 64 MiB/,
     ],
   ])('is refused if the service %s', async (_, listener, reason) => {
     const url = await serve(listener);
@@ -251,6 +251,21 @@ describe('--against URL', () => {
     ]);
     expect(lines[0]).toMatch(reason);
     expect(failed).toBe(true);
+  });
+
+  test.each([
+    [503, 2],
+    [429, 1],
+  ])('is refused after the answer %i, for which it is asked %i times', async (status, times) => {
+    const asked: string[] = [];
+    const url = await serve(({ url: target = '' }, response) => {
+      asked.push(target);
+      const isRefused = target === '/v1/kb/list';
+      response.writeHead(isRefused ? status : 200).end(JSON.stringify(lists[target] ?? {}));
+    });
+    const { lines } = await messagesOf(createProject(), 'check', '--against', url);
+    expect(lines).toEqual([expect.stringContaining(`cannot be read: the response is ${status}`)]);
+    expect(asked.filter((target) => target === '/v1/kb/list')).toHaveLength(times);
   });
 
   test('is refused if the service is unreachable', async () => {
