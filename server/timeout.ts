@@ -1,6 +1,6 @@
 /**
- * Awaits some work for at most `ms`; then the result is what `onTimeout` returns or throws. Work whose result arrived in
- * time counts as done also if the process was too busy to read it: timers run before sockets.
+ * Awaits work for at most `ms`; after that `onTimeout` decides the result. Pending socket reads still count, as Node runs
+ * timers before I/O: a busy process would time out results that already arrived.
  */
 export async function withTimeout<Value, Late>(work: Promise<Value>, ms: number, onTimeout: () => Late) {
   const { promise: late, resolve } = Promise.withResolvers<void>();

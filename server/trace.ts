@@ -1,20 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The trace of a request (W3C Trace Context). It is only passed on: this service makes up none. */
+/** The trace of a request (W3C Trace Context). Only passed on: this service starts no traces. */
 export interface Trace {
   readonly id: string;
   readonly isSampled: boolean;
-  /** What the systems of the trace keep in it. */
+  /** The `tracestate` header, data of the tracing systems. */
   readonly state: string | undefined;
 }
 
 const traceparent = /^[\da-f]{2}-([\da-f]{32})-[\da-f]{16}-([\da-f]{2})$/;
 
-/** One line of visible text; an upstream has rules of its own for its members. */
+/** One line of printable text; each tracing system has other rules for its members. */
 const tracestate = /^[\x20-\x7e]{1,512}$/;
 
-/** Reads the trace of a request; undefined without a `traceparent` of its form. */
+/** Reads the trace of a request; undefined without a valid `traceparent`. */
 export function readTrace(headers: IncomingHttpHeaders): Trace | undefined {
   const [, id, flags = ''] = traceparent.exec(String(headers['traceparent'])) ?? [];
   if (id === undefined) return undefined;
@@ -23,7 +23,7 @@ export function readTrace(headers: IncomingHttpHeaders): Trace | undefined {
   return { id, isSampled, state: tracestate.test(state) ? state : undefined };
 }
 
-/** The headers of a call that is made for a request: the same trace, and a span of its own. */
+/** Returns the headers of a call for a request: the same trace with a new span. */
 export function toTraceHeaders({ id, isSampled, state }: Trace): Record<string, string> {
   const parent = `00-${id}-${randomBytes(8).toString('hex')}-${isSampled ? '01' : '00'}`;
   return { traceparent: parent, ...(state !== undefined && { tracestate: state }) };

@@ -22,34 +22,33 @@ export interface StatusOptions {
   readonly cacheMs?: number;
 }
 
-/** The state of the platform. */
+/** The status service. */
 export type Status = ReturnType<typeof createStatus>;
 
 /** How often the state is read for the snapshot. */
 const watchMs = 15_000;
-/** An unchanged snapshot is rewritten after this time, so that its age shows that it is maintained. */
+/** An unchanged snapshot is rewritten this often, to show that a server maintains the file. */
 const rewriteMs = 10_000;
-/** How long a request waits for a read, and the timeout of Uptime Kuma. */
+/** The maximum wait of a request for a read, and the time limit of Uptime Kuma. */
 const waitMs = 5000;
-/** The maximum age of a status. Visitors must not see an old one as the current one. */
+/** The maximum age of a status that visitors see. */
 const maxAgeMs = 10 * 60_000;
-/** How long the last status is shown after reads began to fail. */
+/** How long the last status is shown while reads fail. */
 const graceMs = 60_000;
-/** The pause after a failed read: a recovery is soon visible, but a hanging source gets no read from each visitor. */
+/** The pause after a failed read: short enough for recoveries, long enough to spare a hanging source. */
 const failedMs = 2000;
 
 type StatusSettings = {
   readonly [name in 'UPTIME_KUMA_URL' | 'UPTIME_KUMA_STATUS_PAGE' | 'STATUS_FILE']?: string | undefined;
 };
 
-/** What the status needs of the server. */
 interface StatusBase extends Base<StatusSettings> {
   readonly releases: { current(): { readonly status: StatusCatalog } };
-  /** The base of the URLs of monitors that are only a path. */
+  /** Returns the base URL for monitors of a path. */
   readonly ownUrl: () => string;
 }
 
-/** Opens the status: from Uptime Kuma if configured, else from the monitors of the catalog. */
+/** Opens the status service with Uptime Kuma if configured, else with the monitors of the catalog. */
 export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): Status {
   const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
   const catalog = (): StatusCatalog => releases.current().status;
@@ -68,12 +67,12 @@ export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): 
   return status;
 }
 
-/** Creates the status service. With a file, it polls, so that the snapshot is fresh without requests. */
+/** Creates the status service. With a file it polls, to keep the snapshot fresh without requests. */
 export function createStatus(options: StatusOptions) {
   const { source, file, onSourceFailure, random, now = Date.now, cacheMs = 15_000 } = options;
   const snapshot = file === undefined ? undefined : createSnapshot(file, options.onFileFailure, now);
   let last = snapshot?.restored();
-  // `starting` until the first read of this process has ended.
+  // `starting` until the first read of this process ends.
   let phase: 'starting' | 'known' | 'failing' = 'starting';
   let failingSince = 0;
   let checkedAt = -Infinity;
@@ -84,7 +83,7 @@ export function createStatus(options: StatusOptions) {
       const status = await source.read();
       last = { status, at: now() };
       phase = 'known';
-      // After the stop the source is closed; the last snapshot stays.
+      // After the stop the source is closed; keep the last snapshot.
       if (!stopped) snapshot?.write(JSON.stringify(status));
     } catch (error) {
       if (phase !== 'failing') {
@@ -107,18 +106,18 @@ export function createStatus(options: StatusOptions) {
       source.start?.();
       if (snapshot) void poller.start();
     },
-    /** Reads the state; undefined if unknown. Never rejects, waits at most 5 s, and shares one read. */
+    /** Reads the state; undefined if unknown. Waits at most 5 s, shares one read, never rejects. */
     async read(): Promise<PlatformStatus | undefined> {
       const before = known();
       const age = now() - checkedAt;
-      // A negative age means that the clock was set back.
+      // The age is negative after the clock was set back.
       const refreshed = age < 0 || age >= pauseMs() ? poller.poll() : Promise.resolve();
-      // A status that outlives a failure, or a restart, is not delayed by the next failure.
+      // During failures, and after a restart, the last known status is returned without waiting.
       if (before && phase !== 'known') return before;
       await withTimeout(refreshed, waitMs, () => undefined);
       return known();
     },
-    /** Closes the source, and waits for a running write; the last snapshot stays. */
+    /** Closes the source and waits for a running write; keeps the last snapshot. */
     async stop(): Promise<void> {
       stopped = true;
       const ended = poller.stop();
@@ -147,7 +146,7 @@ function createSnapshot(file: string, onFailure: (error: unknown) => void, now: 
     }
   };
   try {
-    // What a process that was killed while it wrote has left; a younger one may be of another instance.
+    // Remove leftovers of killed processes; younger files may belong to another instance.
     for (const name of readdirSync(dirname(file))) {
       const path = join(dirname(file), name);
       const isOwn = name.startsWith(`${basename(file)}.`) && name.endsWith('.tmp');
@@ -157,7 +156,7 @@ function createSnapshot(file: string, onFailure: (error: unknown) => void, now: 
     // The folder may be missing, or another instance may have removed it.
   }
   return {
-    /** What an earlier process wrote; undefined if there is no status. */
+    /** Returns the status of an earlier process; undefined without a valid file. */
     restored() {
       try {
         const status = StatusResponse.parse(JSON.parse(readFileSync(file, 'utf8')));
@@ -166,11 +165,11 @@ function createSnapshot(file: string, onFailure: (error: unknown) => void, now: 
         return undefined;
       }
     },
-    /** Writes the text in the background if it changed or the file is old; the latest text wins. */
+    /** Writes a changed text, or an old one again, in the background; the latest text wins. */
     write(text: string): void {
       if (latest?.text === text && Math.abs(now() - latest.at) < rewriteMs) return;
       const current = (latest = { text, at: now() });
-      // An older text must not be written last.
+      // Skip outdated texts: the latest must be written last.
       writing = writing.then(() => (latest === current ? replace(text) : undefined));
     },
     done: () => writing,
