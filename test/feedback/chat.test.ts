@@ -36,7 +36,7 @@ async function fieldsOf(changes: Partial<FeedbackMessage>): Promise<Record<strin
 }
 
 describe('a Discord webhook', () => {
-  test('gets one embed with the verdict at a fixed API version, without mentions', async () => {
+  test('gets one embed without mentions, at a fixed API version', async () => {
     const { upstream, chat, body } = await prepare();
     await chat.send(message);
     expect(upstream.seen).toHaveLength(1);
@@ -94,7 +94,7 @@ describe('a Discord webhook', () => {
     ['surrogate pairs', '😀'.repeat(5_000)],
     ['an odd start before pairs', `x${'😀'.repeat(5_000)}`],
     ['surrogate halves', '\uD83D'.repeat(5_000)],
-  ])('gets at most its limit of %s', async (_, text) => {
+  ])('gets a cut text for %s', async (_, text) => {
     const { Article: value } = await fieldsOf({ article: text });
     expect(value!.length).toBeLessThanOrEqual(1024);
     expect(value!.isWellFormed()).toBe(true);
@@ -130,7 +130,7 @@ test('a Mattermost webhook gets an attachment without mentions', async () => {
 describe('a message', () => {
   const limited = (seconds: number): Answer => ({ status: 429, body: JSON.stringify({ retry_after: seconds }) });
 
-  test('is sent again if the chat asks for a short wait', async () => {
+  test('is sent again after a 429 with a short wait', async () => {
     const { upstream, chat } = await prepare();
     upstream.fail(limited(0.05), () => upstream.seen.length === 1);
     await chat.send(message);
@@ -138,10 +138,10 @@ describe('a message', () => {
   });
 
   test.each<[string, Answer, number]>([
-    ['for longer than 2 s', limited(2.5), 1],
+    ['for more than 2 s', limited(2.5), 1],
     ['without a duration', { status: 429, body: '<html>blocked</html>' }, 1],
     ['twice', limited(0.05), 2],
-  ])('is dropped if the chat rate-limits it %s', async (_, answer, times) => {
+  ])('is dropped after a rate limit %s', async (_, answer, times) => {
     const { upstream, chat } = await prepare();
     upstream.fail(answer);
     await failureOf(chat.send(message));
@@ -157,7 +157,7 @@ describe('a message', () => {
     ['a dropped connection', 'drop'],
     ['garbage', 'garbage'],
     ['50 MB', 'huge'],
-  ])('answered with %s is sent once, and its error has no part of the webhook URL', async (_, fault) => {
+  ])('with the answer %s is sent once, and the error has no part of the webhook URL', async (_, fault) => {
     const { upstream, chat } = await prepare();
     upstream.fail(typeof fault === 'object' ? { ...fault, body: `${fault.body} ${upstream.url}${path}` } : fault);
     const error = await failureOf(chat.send(message));
@@ -165,7 +165,7 @@ describe('a message', () => {
     expect(`${error.message} ${String(error.cause)}`).not.toContain(token);
   });
 
-  test('is not sent again if the timeout is too short for the wait', async () => {
+  test('is not sent again if the time limit is shorter than the wait', async () => {
     const { upstream, chat } = await prepare({ timeoutMs: 1000 });
     stopClock();
     stopTimeouts();
@@ -174,7 +174,7 @@ describe('a message', () => {
     expect(upstream.seen).toHaveLength(1);
   });
 
-  test('that fails has no part of a webhook URL with the credential in its query', async () => {
+  test('leaks no credential in the query of a webhook URL', async () => {
     const { upstream } = await prepare();
     const url = `${upstream.url}/hook?key=SUPERSECRETVALUE1234`;
     const chat = createChat({ kind: 'slack', url, version: '1.2.3' });

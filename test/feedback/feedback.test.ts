@@ -68,7 +68,7 @@ describe('a vote', () => {
     expect(chat.seen).toEqual([]);
   });
 
-  test('2: an empty title or slug gets its label', async () => {
+  test('2: an empty title or slug gets a label', async () => {
     const { app, chat } = await serve();
     for (const body of ['{"helpful":true}', '{"helpful":false,"title":"","slug":""}']) await send(app, body);
     const labelled = { body: expect.stringMatching(/Untitled article.*Unknown path/) };
@@ -174,7 +174,7 @@ test('a vote for a former path counts for the current article', async () => {
   expect(await report()).toEqual([{ path: '/knowledgebase/vps/ssh', helpful: 2, unhelpful: 0 }]);
 });
 
-test('votes are counted by article, and those for unknown articles together', async () => {
+test('votes are counted by article, and votes for unknown articles together', async () => {
   const { app, report } = await serve();
   const ssh = '/knowledgebase/vps/ssh';
   for (const slug of [ssh, ssh, '/knowledgebase/none', '/blog/news/first', 'x', ''])
@@ -204,14 +204,14 @@ describe('the limit', () => {
     expect((await ask(app, '/v1/kb/list')).status).toBe(200);
   });
 
-  test('is that of the client behind a trusted proxy', async () => {
+  test('counts the client behind a trusted proxy', async () => {
     const { app } = await serve({ FEEDBACK_RATELIMIT_BURST: '', TRUSTED_PROXIES: '127.0.0.1' });
     const voteOf = async (ip: string) => (await send(app, '{"helpful":true}', { 'X-Forwarded-For': ip })).status;
     const statuses = [await voteOf('203.0.113.1'), await voteOf('203.0.113.2'), await voteOf('203.0.113.1')];
     expect(statuses).toEqual([200, 200, 429]);
   });
 
-  test('is configurable, with its own window', async () => {
+  test('is configurable', async () => {
     const { app } = await serve({ FEEDBACK_RATELIMIT_WINDOW_SECONDS: '7', FEEDBACK_RATELIMIT_BURST: '2' });
     const statuses: number[] = [];
     for (let count = 0; count < 3; count += 1) statuses.push((await send(app, '{"helpful":true}')).status);

@@ -39,7 +39,7 @@ export function testFaults(name: string, calls: readonly FaultCall[], setUp: () 
 
   describe.each(calls)(`${name}: $name`, (call) => {
     const isAction = ({ method, path }: Seen): boolean => method === call.method && path === call.path;
-    test('reaches the upstream once, with its method, path, headers and body', async () => {
+    test('reaches the upstream once, with the right method, path, headers and body', async () => {
       const { upstream, provider } = await prepare();
       await call.run(provider);
       const actions = upstream.seen.filter(isAction);

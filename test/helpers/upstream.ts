@@ -46,7 +46,7 @@ export interface Upstream {
   wasLeft(): boolean;
   /** Fails all further requests that match. */
   fail(fault: Fault | undefined, matches?: (request: Seen) => boolean): void;
-  /** Resolves when a matching request has arrived, to the function that releases its answer. */
+  /** Holds the answer to one request. Resolves when the request has arrived, to a function that releases the answer. */
   hold(isHeld?: (request: Seen) => boolean): Promise<() => void>;
   /** Clears the received requests and faults. */
   forget(): void;

@@ -24,7 +24,7 @@ const unknown = {
   headers: { 'cache-control': 'no-store', 'retry-after': '10' },
 };
 
-test('the status is that of the status page, with caching headers for a CDN', async () => {
+test('a request gets the state of the status page, with caching headers for a CDN', async () => {
   const { app, kuma } = await serve();
   kuma.monitors.set('Panel', 0).set('Backup', 3).set('Mail', 2);
   const answer = await ask(app, '/v1/status');
@@ -74,7 +74,7 @@ test('a catalog without monitors has no status', async () => {
   expect(await ask(app, '/v1/status')).toMatchObject(unknown);
 });
 
-test('after a start with a failing monitor, the first request gets the state', async () => {
+test('after a start with a failing monitor, the first request gets its state', async () => {
   const root = createProject({
     'catalog/status.yaml': 'monitors:\n  - { name: Panel, tcp: "127.0.0.1:9" }\nmaintenance: []\n',
   });
@@ -83,20 +83,20 @@ test('after a start with a failing monitor, the first request gets the state', a
   expect((await ask(app, '/v1/status')).text).toBe(disrupted);
 });
 
-test('after a restart, STATUS_FILE is the state until the first read, also if that fails', async () => {
+test('after a restart, STATUS_FILE holds the state until the first read succeeds', async () => {
   const kuma = await createKumaUpstream();
   kuma.fail('hang');
   const file = join(temporaryFolder(), 'status.json');
   writeFileSync(file, disrupted.trim());
   const app = await createTestApp({ root: await sharedProject(), settings: { ...kuma.settings, STATUS_FILE: file } });
-  // A request that waits for the read would wait forever.
+  // A request that waits for the read never ends.
   stopTimers(5000);
   stopTimeouts();
   expect(await ask(app, '/v1/status')).toMatchObject({ status: 200, text: disrupted });
   expect(readFileSync(file, 'utf8')).toBe(disrupted.trim());
 });
 
-test('a start removes what a process that was killed left next to STATUS_FILE, and nothing else', async () => {
+test('a start removes only the leftovers of a killed process next to STATUS_FILE', async () => {
   const folder = temporaryFolder();
   const file = join(folder, 'status.json');
   const old = new Date(Date.now() - 61_000);
@@ -110,7 +110,7 @@ test('a start removes what a process that was killed left next to STATUS_FILE, a
   await expect.poll(() => readdirSync(folder).toSorted()).toEqual(kept);
 });
 
-test('STATUS_FILE has the same snapshot, for use while this API is down', async () => {
+test('STATUS_FILE holds the response, for use while the API is down', async () => {
   const file = join(temporaryFolder(), 'status.json');
   const { app } = await serve({ STATUS_FILE: file });
   await expect.poll(() => existsSync(file)).toBe(true);

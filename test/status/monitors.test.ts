@@ -28,7 +28,7 @@ const planned = (title: string, from: string, end: string, timezone = 'UTC', mon
   timezone,
 });
 
-/** Starts to check the monitors of a catalog with fake probes, which wait for `hold`, and without jitter. */
+/** Checks the monitors of a catalog with fake probes, which wait for `hold`, and without jitter. */
 function createWorld(
   catalog: Partial<StatusCatalog>,
   { hold, ...options }: { hold?: Promise<void> } & Partial<Parameters<typeof createMonitors>[0]> = {},
@@ -73,7 +73,7 @@ describe('the first round of checks', () => {
     expect(await status).toEqual({ status: 'up' });
   });
 
-  test('decides: the first check of a monitor is its state', async () => {
+  test('decides the state of each monitor', async () => {
     const world = createWorld({ monitors: [monitor('A'), monitor('B', { interval_seconds: 3600, failures: 3 })] });
     world.down.add('https://b.example/');
     await advance(0);
@@ -100,7 +100,7 @@ describe('the first round of checks', () => {
   });
 });
 
-/** What visitors see after each check of one monitor; `+` is a pass, `-` a failure. */
+/** Returns the visible states after each check of a monitor; `+` is a pass, `-` a failure. */
 async function seenAfter(checks: string, settings: Parameters<typeof monitor>[1] = {}): Promise<string> {
   const world = createWorld({ monitors: [monitor('A', settings)] });
   let seen = '';
@@ -157,7 +157,7 @@ test('a monitor that goes down and comes up again is reported', async () => {
 describe('planned maintenance', () => {
   const names = { status: 'maintenance', maintenance: ['A'] };
 
-  test('is shown for its exact time in UTC', async () => {
+  test('is shown exactly from start to end, in UTC', async () => {
     const window = planned('Move', '2026-11-20T13:00', '2026-11-20T14:30');
     const { source } = createWorld({ monitors: [monitor('A'), monitor('B')], maintenance: [window] });
     await advanceTo('2026-11-20T12:59:59.999Z');
@@ -175,7 +175,7 @@ describe('planned maintenance', () => {
     ['summer', '2027-06-01T02:00', '2027-06-01T03:00', '2027-06-01T00:00:00Z', '2027-06-01T01:00:00Z'],
     ['the night with 23 hours', '2027-03-28T01:30', '2027-03-28T03:30', '2027-03-28T00:30:00Z', '2027-03-28T01:30:00Z'],
     ['the night with 25 hours', '2027-10-31T01:30', '2027-10-31T03:30', '2027-10-30T23:30:00Z', '2027-10-31T02:30:00Z'],
-  ])('is shown for its exact time in Berlin, in %s', async (_, from, to, first, last) => {
+  ])('is shown exactly from start to end, in Berlin in %s', async (_, from, to, first, last) => {
     vi.setSystemTime(Date.parse(first) - 1);
     const window = planned('Move', from, to, 'Europe/Berlin');
     const { source } = createWorld({ monitors: [monitor('A')], maintenance: [window] });
@@ -189,7 +189,7 @@ describe('planned maintenance', () => {
     expect(await source.read()).toEqual({ status: 'up' });
   });
 
-  test('hides failures of its own monitors only', async () => {
+  test('hides only failures of the listed monitors', async () => {
     const window = planned('Move', '2026-11-20T11:00', '2026-11-20T14:00');
     const world = createWorld({ monitors: [monitor('A'), monitor('B')], maintenance: [window] });
     world.down.add(a);
@@ -200,7 +200,7 @@ describe('planned maintenance', () => {
     expect(await world.source.read()).toEqual({ status: 'disrupted', maintenance: ['A'], disrupted: ['B'] });
   });
 
-  test('ends with the real state: a recovered monitor is up at once, a failing one is disrupted', async () => {
+  test('ends with the checked state of each monitor', async () => {
     const window = planned('Move', '2026-11-20T12:30', '2026-11-20T13:00', 'UTC', ['A', 'B']);
     const world = createWorld({ monitors: [monitor('A'), monitor('B')], maintenance: [window] });
     await advanceTo('2026-11-20T12:31:00Z');
@@ -277,7 +277,7 @@ describe('the catalog of a new release', () => {
     expect(await world.source.read()).toEqual({ status: 'up' });
   });
 
-  test('starts to check a new monitor, which has no effect before its first result', async () => {
+  test('starts checks of a new monitor, which is left out before the first result', async () => {
     const world = createWorld({ monitors: [monitor('A')] });
     await down(world);
     world.down.add('https://b.example/');
@@ -298,7 +298,7 @@ describe('the catalog of a new release', () => {
     expect(await world.source.read()).toEqual({ status: 'up' });
   });
 
-  test('with other settings of a monitor continues from its state', async () => {
+  test('with changed settings of a monitor keeps its state', async () => {
     const world = createWorld({ monitors: [monitor('A')] });
     await down(world);
     world.catalog = { monitors: [monitor('A', { interval_seconds: 5 })], maintenance: [] };
@@ -310,7 +310,7 @@ describe('the catalog of a new release', () => {
     expect(await world.source.read()).toEqual({ status: 'up' });
   });
 
-  test('with another address of a monitor keeps its state until the next check', async () => {
+  test('with a changed address of a monitor keeps its state until the next check', async () => {
     const world = createWorld({ monitors: [monitor('A')] });
     await down(world);
     world.catalog = { monitors: [monitor('A', { url: 'https://other.example/' })], maintenance: [] };
@@ -319,7 +319,7 @@ describe('the catalog of a new release', () => {
     expect(await world.source.read()).toEqual({ status: 'up' });
   });
 
-  test('without monitors clears the state, and a later one with monitors starts with no state', async () => {
+  test('without monitors clears the state', async () => {
     const world = createWorld({ monitors: [monitor('A')] });
     await advance(0);
     world.catalog = { monitors: [], maintenance: [] };

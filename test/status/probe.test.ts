@@ -41,7 +41,7 @@ describe('a URL', () => {
     ['drop', /^ECONNRESET$/],
     ['garbage', /^HPE_/],
   ];
-  test.each(faults)('fails on this fault: %s', async (fault, reason) => {
+  test.each(faults)('fails with the fault %s', async (fault, reason) => {
     const upstream = await createUpstream(answer);
     upstream.fail(fault);
     expect(await probe({ url: upstream.url }, { ...options, timeoutMs: fault === 'hang' ? 300 : 10_000 })).toMatch(
@@ -49,13 +49,13 @@ describe('a URL', () => {
     );
   });
 
-  test.each(['stall', 'cut'] as const)('passes by its status alone, regardless of its body: %s', async (fault) => {
+  test.each(['stall', 'cut'] as const)('passes by the status alone, with the body fault %s', async (fault) => {
     const upstream = await createUpstream(answer);
     upstream.fail(fault);
     expect(await probe({ url: upstream.url }, options)).toBeUndefined();
   });
 
-  test('passes without reading its 50 MB', async () => {
+  test('passes without reading a body of 50 MB', async () => {
     const upstream = await createUpstream(answer);
     upstream.fail('huge');
     expect(await probe({ url: upstream.url }, options)).toBeUndefined();
@@ -93,7 +93,7 @@ describe('a URL', () => {
   });
 });
 
-test('a TCP address passes if it accepts the connection, which is closed at once', async () => {
+test('a TCP address that accepts a connection passes, and the connection is closed', async () => {
   const { address, sockets } = await createSilent();
   expect(await probe({ tcp: address }, options)).toBeUndefined();
   await until('the connection is closed', () => sockets[0]?.readableEnded === true || sockets[0]?.destroyed === true);

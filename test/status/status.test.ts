@@ -43,7 +43,7 @@ function createWorld(options: Partial<StatusOptions> = {}, answer = () => Promis
 }
 
 describe('the state', () => {
-  test('is read for requests alone, and cached for 15 seconds', async () => {
+  test('is read only for requests, and cached for 15 s', async () => {
     const world = createWorld();
     await vi.advanceTimersByTimeAsync(60 * second);
     expect(world.reads).toBe(0);
@@ -57,7 +57,7 @@ describe('the state', () => {
     expect(world.reads).toBe(2);
   });
 
-  test('stays up for 60 s after a failed read, is then unknown, and is read again every 2 s', async () => {
+  test('stays for 60 s after a failed read, and is read again every 2 s', async () => {
     const world = createWorld();
     await world.status.read();
     world.answer = () => Promise.reject(new Error('away'));
@@ -79,7 +79,7 @@ describe('the state', () => {
     expect(await world.status.read()).toEqual(broken);
   });
 
-  test('is not shown when it is more than ten minutes old, also while a read hangs', async () => {
+  test('is unknown after ten minutes, also while a read hangs', async () => {
     const world = createWorld();
     await world.status.read();
     const { promise, resolve } = Promise.withResolvers<PlatformStatus>();
@@ -94,7 +94,7 @@ describe('the state', () => {
     resolve(broken);
   });
 
-  test('is answered at once while a failing source hangs', async () => {
+  test('is returned at once while a failing source hangs', async () => {
     const world = createWorld();
     await world.status.read();
     world.answer = () => Promise.reject(new Error('away'));
@@ -108,7 +108,7 @@ describe('the state', () => {
     resolve(broken);
   });
 
-  test('is awaited for 5 s at the start, while the first read runs', async () => {
+  test('is awaited for 5 s during the first read', async () => {
     const world = createWorld();
     const { promise, resolve } = Promise.withResolvers<PlatformStatus>();
     world.answer = () => promise;
@@ -123,7 +123,7 @@ describe('the state', () => {
     expect(world.reads).toBe(1);
   });
 
-  test('that cannot be read is reported once, until it can be read again', async () => {
+  test('is reported once as unreadable, until a read succeeds', async () => {
     const world = createWorld({ cacheMs: 0 });
     world.answer = () => Promise.reject(new Error('away'));
     await world.status.read();
@@ -159,7 +159,7 @@ describe('the snapshot', () => {
   const expectFile = (file: string, value: unknown): Promise<void> =>
     until(`the file holds ${JSON.stringify(value)}`, () => textOf(file) === JSON.stringify(value));
 
-  test("is written at once with the API's content, readable for all users", async () => {
+  test('is written at once with the content of the response, readable for all users', async () => {
     const file = place();
     const world = createWorld({ file });
     await expectFile(file, up);
@@ -168,7 +168,7 @@ describe('the snapshot', () => {
     expect(readdirSync(dirname(file))).toEqual(['status.json']);
   });
 
-  test('follows each change without requests, and is never replaced by an unknown state', async () => {
+  test('follows changes without requests, and is never replaced by an unknown state', async () => {
     const file = place();
     const world = createWorld({ file });
     await expectFile(file, up);
@@ -203,7 +203,7 @@ describe('the snapshot', () => {
     resolve(broken);
   });
 
-  test('of an earlier process is the state for 60 s after a failed first read', async () => {
+  test('of an earlier process is shown for 60 s after a failed first read', async () => {
     const file = join(temporaryFolder(), 'status.json');
     writeFileSync(file, JSON.stringify(broken));
     const { status } = createWorld({ file }, () => Promise.reject(new Error('away')));
@@ -214,7 +214,7 @@ describe('the snapshot', () => {
     expect(await status.read()).toBeUndefined();
   });
 
-  test('follows an API answer without delay', async () => {
+  test('changes together with the response', async () => {
     const file = place();
     const world = createWorld({ file, cacheMs: 0 });
     await expectFile(file, up);
@@ -250,7 +250,7 @@ describe('the snapshot', () => {
     expect(texts).toEqual(new Set([up, long].map((status) => JSON.stringify(status))));
   });
 
-  test('with a write error is reported once, harms no answer, and is retried', async () => {
+  test('is written again after a write error, which is reported once', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'public'), 'a file where the folder should be');
     const file = join(folder, 'public', 'status.json');
@@ -267,7 +267,7 @@ describe('the snapshot', () => {
     });
   });
 
-  test('leaves no temporary file if it cannot be replaced', async () => {
+  test('leaves no temporary file after a write error', async () => {
     const file = place();
     mkdirSync(join(file, 'taken'), { recursive: true });
     const world = createWorld({ file });
@@ -276,7 +276,7 @@ describe('the snapshot', () => {
     expect(readdirSync(dirname(file))).toEqual(['status.json']);
   });
 
-  test('keeps its content when the service stops, even if the closed source fails', async () => {
+  test('is kept when the service stops, even if the closed source fails', async () => {
     const file = place();
     const world = createWorld({ file });
     await expectFile(file, up);

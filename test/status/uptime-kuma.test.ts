@@ -26,7 +26,7 @@ const recorded = (version: string): Recorded =>
 const isHeartbeats = ({ path }: { path: string }): boolean => path.includes('/heartbeat/');
 const isPage = (request: { path: string }): boolean => !isHeartbeats(request);
 
-/** Creates an Uptime Kuma stand-in and the source for its page `main`. */
+/** Creates an Uptime Kuma stand-in and a source for the page `main`. */
 async function setUp(page: Answer, heartbeat: Answer, { at = '2026-11-20T09:52:00Z', timeoutMs = 20_000 } = {}) {
   const upstream = await createUpstream((request) => (isPage(request) ? page : heartbeat));
   const source = createUptimeKuma({ url: upstream.url, page: 'main' }, { timeoutMs, now: () => Date.parse(at) });
@@ -34,11 +34,11 @@ async function setUp(page: Answer, heartbeat: Answer, { at = '2026-11-20T09:52:0
   return { upstream, source };
 }
 
-/** Creates both from a recording. */
+/** Creates a stand-in and a source from a recording. */
 const setUpRecording = ({ page, heartbeat }: Recording, options?: { at?: string }) =>
   setUp(json(200, page), json(200, heartbeat), options);
 
-/** Creates both for monitors with the statuses of their heartbeats, one per minute; the last is the current one. */
+/** Creates a stand-in and a source for monitors with heartbeats of these statuses, one per minute until now. */
 const setUpMonitors = (monitors: readonly (readonly [name: string, ...statuses: unknown[]])[]) =>
   setUp(
     json(200, { publicGroupList: [{ monitorList: monitors.map(([name], id) => ({ id, name })) }] }),
@@ -55,11 +55,11 @@ const setUpMonitors = (monitors: readonly (readonly [name: string, ...statuses: 
     }),
   );
 
-/** The detail of an error, which only the log shows. */
+/** Returns the detail of an error, which only the log shows. */
 async function detailOf(reading: Promise<unknown>): Promise<string> {
   const error = await failureOf(reading);
   expect(error).toMatchObject({ code: 'provider_error' });
-  // The doctor prints it, so it must hold nothing of the answer.
+  // The doctor prints the message, which must quote nothing of the answer.
   expect([
     'The request could not be completed',
     'no monitor is on the page',
@@ -72,17 +72,17 @@ async function detailOf(reading: Promise<unknown>): Promise<string> {
 describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
   const failing = ['Backup job (push)', 'Billing', 'Group: Panels', 'Old node (paused)', 'Panel EU-1'];
 
-  test('reports down and pending monitors as disrupted, and those in maintenance separately', async () => {
+  test('reports down and pending monitors as disrupted, and monitors in maintenance separately', async () => {
     const { source } = await setUpRecording(recorded(version).main);
     expect(await source.read()).toEqual({ status: 'disrupted', maintenance: ['Node FSN-02'], disrupted: failing });
   });
 
-  test('does not report ended maintenance: only the last heartbeat counts', async () => {
+  test('does not report ended maintenance', async () => {
     const { source } = await setUpRecording(recorded(version).later);
     expect(await source.read()).toEqual({ status: 'disrupted', disrupted: failing });
   });
 
-  test('leaves out a monitor paused while down, once its last heartbeat is an hour old', async () => {
+  test('leaves out a monitor that was paused while down, once its last heartbeat is an hour old', async () => {
     const { later } = recorded(version);
     const last = later.heartbeat.heartbeatList['5']!.at(-1);
     const hour = Date.parse(`${last!.time.replace(' ', 'T')}Z`) + 3_600_000;
@@ -102,7 +102,7 @@ describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
     expect(await detailOf(source.read())).toContain('no monitor is on the page');
   });
 
-  test('is unknown if the page does not exist, although its heartbeats are answered with 200', async () => {
+  test('is unknown for a missing page, whose heartbeats are 200', async () => {
     const { main, unknownSlugHeartbeat, unknownSlugPage } = recorded(version);
     const { source, upstream } = await setUp(json(200, main.page), json(200, unknownSlugHeartbeat), { timeoutMs: 300 });
     const advance = stopTimeouts();
@@ -117,7 +117,7 @@ describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
     expect(await detailOf(source.read())).toContain('no monitor has a beat');
   });
 
-  test('is unknown if the address is wrong and answers with HTML', async () => {
+  test('is unknown for a wrong address, which returns HTML', async () => {
     const headers = { 'content-type': 'text/html; charset=utf-8' };
     const answer = { status: 200, headers, body: recorded(version).unknownPath };
     const { source } = await setUp(answer, answer);
@@ -128,16 +128,16 @@ describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
 describe('the state', () => {
   test.each([
     ['up', [1, 1], { status: 'up' }],
-    ['disrupted while it is down', [1, 0], { status: 'disrupted', disrupted: ['A'] }],
-    ['disrupted while it fails and is retried', [1, 2], { status: 'disrupted', disrupted: ['A'] }],
+    ['disrupted while the monitor is down', [1, 0], { status: 'disrupted', disrupted: ['A'] }],
+    ['disrupted while Kuma retries a failed check', [1, 2], { status: 'disrupted', disrupted: ['A'] }],
     ['maintenance', [0, 3], { status: 'maintenance', maintenance: ['A'] }],
-    ['up after it was down', [0, 2, 3, 1], { status: 'up' }],
+    ['up after a recovery', [0, 2, 3, 1], { status: 'up' }],
   ])('is %s', async (_, statuses, expected) => {
     const { source } = await setUpMonitors([['A', ...statuses]]);
     expect(await source.read()).toEqual(expected);
   });
 
-  test('has each name once in its worst state, sorted by code point', async () => {
+  test('lists each name once with the worst state, sorted by code point', async () => {
     const { source } = await setUpMonitors([
       ['\u{1F525} fire', 0],
       ['\uFF21 wide', 0],
@@ -156,13 +156,13 @@ describe('the state', () => {
     });
   });
 
-  test('keeps a name unchanged, even if it is hostile or long', async () => {
+  test('keeps hostile and long names unchanged', async () => {
     const names = ['<img src=x onerror=alert(1)>', 'x'.repeat(5000)];
     const { source } = await setUpMonitors(names.map((name) => [name, 0] as const));
     expect(await source.read()).toEqual({ status: 'disrupted', disrupted: names });
   });
 
-  test('leaves out a monitor without heartbeats, and is unknown if all are', async () => {
+  test('leaves out monitors without heartbeats, and is unknown if none has any', async () => {
     const { source } = await setUpMonitors([['new'], ['A', 0]]);
     expect(await source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
     const { source: none } = await setUpMonitors([['new']]);

@@ -3,7 +3,7 @@ import { createQuota } from '../../server/upstream/quota.ts';
 
 const minute = 60_000;
 
-/** A request is sent; the oldest one without an answer fails, or is answered at a time with what is left of 40. */
+/** A request is sent, fails, or is answered at a time with the remaining requests of 40; oldest first. */
 type Event = 'sent' | 'failed' | { readonly at: number; readonly left?: number; readonly retryAfter?: number };
 const answered = (at: number, left?: number): Event => (left === undefined ? { at } : { at, left });
 const sent = (count: number): Event[] => Array.from({ length: count }, () => 'sent');

@@ -15,7 +15,7 @@ async function prepare(answer: Answer = { status: 200 }, options: Partial<Upstre
   const upstream = await createUpstream(() => answer);
   const headers = { authorization: `Bearer ${secret}` };
   const client = createReadClient(
-    openUpstream({ baseUrl: `${upstream.url}/base`, headers, timeoutMs: 20_000, ...options }),
+    openUpstream({ name: 'panel', baseUrl: `${upstream.url}/base`, headers, timeoutMs: 20_000, ...options }),
   );
   onTestFinished(() => client.close());
   return { upstream, client };
@@ -34,7 +34,7 @@ test('an answer with any status is returned unchanged', async () => {
   expect(reply.describe()).toMatch(/^GET http:\/\/127\.0\.0\.1:\d+\/base\/pot: 418 Short and stout: ünï$/);
 });
 
-test.each([300, 302, 399])('status %i is a failure, or a reply for a client that follows redirects', async (status) => {
+test.each([300, 302, 399])('status %i is a failure, or a reply where the caller follows redirects', async (status) => {
   const { client } = await prepare({ status });
   const error = await failureOf(client.request('GET', '/x'));
   expect(error.outcome).toBe('unknown');
