@@ -125,7 +125,10 @@ export default defineConfig({
     'no-console': 'error',
     'no-duplicate-imports': ['error', { allowSeparateTypeImports: true }],
     'no-unused-expressions': ['error', { allowTaggedTemplates: true }],
-    'no-restricted-globals': ['error', { name: 'fetch', message: 'Call upstreams through server/upstream/actions.ts or reads.ts.' }],
+    'no-restricted-globals': [
+      'error',
+      { name: 'fetch', message: 'Call upstreams through server/upstream/actions.ts or reads.ts.' },
+    ],
     'max-lines': ['error', { max: 500 }],
   },
   overrides: [

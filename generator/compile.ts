@@ -172,7 +172,12 @@ const publicLists = [
 ] as const;
 
 /** Reports lists that would become empty, and returns true if there are any. */
-function checkEmptied(online: Online, sources: SourceSet, counts: Manifest['counts'], diagnostics: Diagnostics): boolean {
+function checkEmptied(
+  online: Online,
+  sources: SourceSet,
+  counts: Manifest['counts'],
+  diagnostics: Diagnostics,
+): boolean {
   const hasPlans = counts.services + counts.games > 0;
   const emptied = publicLists.filter(([list]) => counts[list] === 0 && (online.counts[list] ?? 0) > 0);
   for (const [list, noun, root, path] of emptied) {

@@ -74,27 +74,32 @@ export function testFaults(name: string, calls: readonly FaultCall[], setUp: () 
       ['no answer in time', 'hang', 'unknown'],
       ['an answer that never ends', 'stall', 'unknown'],
     ];
-    test.each(table)('%s: the request is sent once, and the error has no text from upstream', async (_, fault, outcome) => {
-      const { upstream, provider, secrets } = await prepare();
-      const advance = stopTimeouts();
-      upstream.fail(
-        typeof fault === 'object' && fault.status >= 400 ? { ...fault, body: `${words} ${secrets.join(' ')}` } : fault,
-        isAction,
-      );
-      const arrived = upstream.hold(isAction);
-      const failure = failureOf(call.run(provider));
-      const release = await arrived;
-      if (fault !== 'hang') release();
-      if (fault === 'hang' || fault === 'stall') advance(timeoutMs);
-      const error = await failure;
-      expect(error).toMatchObject({ code: 'provider_error', outcome, message: 'The request could not be completed' });
-      expect(upstream.seen.filter(isAction)).toHaveLength(1);
-      expect(upstream.seen.map(({ path }) => path)).not.toContain('/elsewhere');
-      const detail = String(error.cause);
-      expect(detail).toContain(call.path);
-      for (const secret of secrets) expect(detail).not.toContain(secret);
-      await until('the rest of a huge answer was left', () => upstream.wasLeft() === (fault === 'huge'));
-    });
+    test.each(table)(
+      '%s: the request is sent once, and the error has no text from upstream',
+      async (_, fault, outcome) => {
+        const { upstream, provider, secrets } = await prepare();
+        const advance = stopTimeouts();
+        upstream.fail(
+          typeof fault === 'object' && fault.status >= 400
+            ? { ...fault, body: `${words} ${secrets.join(' ')}` }
+            : fault,
+          isAction,
+        );
+        const arrived = upstream.hold(isAction);
+        const failure = failureOf(call.run(provider));
+        const release = await arrived;
+        if (fault !== 'hang') release();
+        if (fault === 'hang' || fault === 'stall') advance(timeoutMs);
+        const error = await failure;
+        expect(error).toMatchObject({ code: 'provider_error', outcome, message: 'The request could not be completed' });
+        expect(upstream.seen.filter(isAction)).toHaveLength(1);
+        expect(upstream.seen.map(({ path }) => path)).not.toContain('/elsewhere');
+        const detail = String(error.cause);
+        expect(detail).toContain(call.path);
+        for (const secret of secrets) expect(detail).not.toContain(secret);
+        await until('the rest of a huge answer was left', () => upstream.wasLeft() === (fault === 'huge'));
+      },
+    );
 
     test('an unreachable upstream: the outcome is `refused`', async () => {
       const { upstream, provider, secrets } = await prepare();
