@@ -1,7 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import type { Duplex } from 'node:stream';
 import { distance } from 'fastest-levenshtein';
 import { H3, HTTPError, proxyRequest, toNodeHandler } from 'h3';
 import type { H3Event, HTTPMethod } from 'h3';
@@ -12,8 +11,7 @@ import { endpoints } from '#contract/endpoints.ts';
 import { problems } from '#contract/problem.ts';
 import type { Env } from './env.ts';
 import type { Relay } from './hosting/console/relay.ts';
-import type { UpgradeHandler } from './hosting/console/upgrade.ts';
-import { streamRoute } from './hosting/console/upgrade.ts';
+import { createUpgradeHandler, streamRoute } from './hosting/console/upgrade.ts';
 import type { Caller, KeyCaller, Route, RouteReply } from './http/handle.ts';
 import { listenOn } from './http/listen.ts';
 import {
@@ -277,7 +275,6 @@ interface ListenersBase extends Base<Env> {
   readonly store: Store;
   readonly limits: Limits;
   readonly relay: Relay;
-  readonly later: (open: () => Promise<UpgradeHandler>) => () => Promise<UpgradeHandler>;
   /** In development: where /preview is rendered. Requests are not logged. */
   readonly preview: string | undefined;
 }
@@ -290,7 +287,7 @@ const untrustedMessage =
 
 /** Starts listening: the fast path for files, the app behind it, and websockets. */
 export async function openListeners(base: ListenersBase, routes: readonly Route[]) {
-  const { env, log, opened, releases, store, limits, relay, preview, report, later } = base;
+  const { env, log, opened, releases, store, limits, relay, preview, report } = base;
   const requests = createRequests({
     trustedProxies: env.TRUSTED_PROXIES,
     onUntrusted: (address) => log.warn({ address }, untrustedMessage),
@@ -317,21 +314,10 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
   };
   const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
   const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs });
-  let upgrades: UpgradeHandler | undefined;
-  const openUpgrades = later(async () => {
-    const { createUpgradeHandler } = await import('./hosting/console/upgrade.ts');
-    upgrades = createUpgradeHandler({ relay, requests, log });
-    server.http.off('upgrade', onUpgrade);
-    upgrades.attach(server.http);
-    return upgrades;
-  });
-  const onUpgrade = (...handshake: readonly [IncomingMessage, Duplex, Buffer]): void => {
-    handshake[1].on('error', () => undefined);
-    void openUpgrades().then(() => server.http.emit('upgrade', ...handshake));
-  };
-  server.http.on('upgrade', onUpgrade);
+  const upgrades = createUpgradeHandler({ relay, requests, log });
+  upgrades.attach(server.http);
   opened.defer(async () => {
-    await Promise.all([upgrades?.close(), server.drain(env.SHUTDOWN_GRACE_SECONDS)]);
+    await Promise.all([upgrades.close(), server.drain(env.SHUTDOWN_GRACE_SECONDS)]);
   });
   return { url: server.url, announce: server.announce };
 }

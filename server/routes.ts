@@ -15,15 +15,15 @@ import type { Releases } from './releases/service.ts';
 import type { Status } from './status/service.ts';
 import type { Store } from './store/types.ts';
 
-/** Dependencies of the routes; the first request of some features opens them. */
+/** Dependencies of the routes. */
 export interface Features extends HostingRoutesOptions {
   readonly version: string;
   readonly releases: Releases;
   readonly apiKeys: Pick<Store['apiKeys'], 'find'>;
   readonly keyLimits: ReturnType<typeof openLimits>['keyLimits'];
-  readonly domains: () => Promise<ReturnType<typeof openDomains>>;
-  readonly feedback: () => Promise<Feedback>;
-  readonly status: () => Promise<Status>;
+  readonly domains: ReturnType<typeof openDomains>;
+  readonly feedback: Feedback;
+  readonly status: Status;
 }
 
 /** Creates the route of every endpoint; a missing one is a type error. */
@@ -39,25 +39,23 @@ export function createRoutes(features: Features): Record<EndpointName, Route> {
     }),
     getInfo: handle('getInfo', () => ({ status: 200, body: { version } })),
     getStatus: handle('getStatus', async () => {
-      const state = await (await status()).read();
+      const state = await status.read();
       if (!state) return { status: 503, body: { status: 'error' }, headers: { 'Retry-After': '10' } };
       return toStatusFile(state);
     }),
     listDomainTlds: handle('listDomainTlds', async () => {
-      const opened = await domains();
-      await opened.ready();
-      const tlds = opened.list();
+      await domains.ready();
+      const tlds = domains.list();
       return toTldsFile(tlds, { success: true, tlds });
     }),
     searchDomain: handle('searchDomain', async ({ query }) => {
-      const opened = await domains();
-      await opened.ready();
-      const { body, unicode } = await opened.search(query.domain);
+      await domains.ready();
+      const { body, unicode } = await domains.search(query.domain);
       const isIdn = unicode !== body.domain;
       return { status: 200, body, headers: isIdn ? { 'X-Domain-Unicode': encodeURIComponent(unicode) } : {} };
     }),
     sendFeedback: handle('sendFeedback', async ({ body, trace }) => {
-      const outcome = await (await feedback()).record(body, trace);
+      const outcome = await feedback.record(body, trace);
       return { status: outcome === 'delivered' ? 200 : 202, body: { success: true } };
     }),
     getKey: handle('getKey', async ({ caller }) => {

@@ -1,4 +1,3 @@
-import { flushCompileCache } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { escapeLines } from '#common/terminal.ts';
@@ -71,8 +70,6 @@ try {
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void stop(signal));
   const { demoKey, url } = await starting;
   if (preview !== undefined) log.info({ url: `${url}/preview` }, 'preview');
-  // Written after 1 s, since a killed server would never write its compile cache at exit.
-  setTimeout(flushCompileCache, 1000).unref();
   if (demoKey) stdout.write(welcome(demoKey, url));
 } catch (error) {
   await fail(error);

@@ -47,7 +47,7 @@ try {
   profiler.connect();
   await profiler.post('Profiler.enable');
   await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-  // Background work that starts after the first response, such as checks of providers, is not part of a flow.
+  // Background work of the start, such as checks of providers, is not part of a flow.
   await flows['a cached article']!();
   await sleep(5000);
   for (const [name, run] of Object.entries(flows)) {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Environment } from '#common/environment.ts';
 import type { Env } from '../env.ts';
 import { ProvidersError, createProviders, loadProviders } from '../hosting/providers.ts';
@@ -9,7 +9,7 @@ import type { Provider } from '../hosting/providers/types.ts';
 import { waitMs } from '../limits.ts';
 import { createLog } from '../log.ts';
 import { ReleaseError } from '../releases/files.ts';
-import { openReleases } from '../releases/service.ts';
+import { loadRelease } from '../releases/service.ts';
 import type { Release } from '../releases/service.ts';
 import { toWindows } from '../status/platform.ts';
 import { StoreError } from '../store/database.ts';
@@ -92,16 +92,8 @@ export function toSkipped(error: unknown): DoctorResult {
 }
 
 /** Loads the current release and verifies every file, as the server does. Throws a ReleaseError. */
-export async function readRelease(dist: string): Promise<Release> {
-  const releases = await openReleases({
-    dist,
-    cacheBytes: 0,
-    checkStatus: ({ maintenance }) => void toWindows(maintenance),
-    onLoaded() {},
-    onRejected() {},
-  });
-  releases.stop();
-  return releases.current();
+export function readRelease(dist: string): Promise<Release> {
+  return loadRelease(join(dist, 'current'), ({ maintenance }) => void toWindows(maintenance));
 }
 
 /** Checks the credentials of providers; the settings contain the URLs of their upstreams. */

@@ -36,11 +36,14 @@ export function openDomains({ env, log, opened, releases, createBucket }: Domain
   opened.defer(() => registries.close());
   const live = openLivePrices(env, log);
   opened.defer(async () => await live?.stop());
-  registries.start();
-  live?.start();
   const availability = createAvailability(registries);
   return {
     ...createDomains({ catalog: () => releases.current().domains, live, availability }),
+    /** Starts to read the list of RDAP servers and the live prices. */
+    start(): void {
+      registries.start();
+      live?.start();
+    },
     async ready(): Promise<void> {
       if (live && !live.current()) await withTimeout(live.firstRead(), firstReadMs, () => undefined);
     },

@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Registry } from '@prometheus-io/client';
 import { ListenError, describeListenError } from '../http/listen.ts';
 import { createHostCheck } from '../http/request.ts';
 import type { Base } from '../lifecycle.ts';
+import { countEvents, measureProcess, measureState } from './series.ts';
 import type { Sources } from './series.ts';
 
 interface MetricsSettings {
@@ -14,17 +16,13 @@ interface MetricsSettings {
 }
 
 /**
- * Opens `GET /metrics` at a port of its own, which stays open while the other one drains. Without METRICS_PORT, nothing
- * is measured, and this code is not loaded. Throws a {@link ListenError}.
+ * Opens `GET /metrics` at METRICS_PORT, which stays open while the other port drains; without METRICS_PORT, nothing is
+ * measured. Throws a {@link ListenError}.
  */
 export async function openMetrics({ env, log, opened }: Base<MetricsSettings>) {
   const { METRICS_PORT: port, HOST: host, SERVICE_VERSION: version } = env;
   if (port === undefined) return undefined;
-  const [prometheus, { countEvents, measureProcess, measureState }] = await Promise.all([
-    import('@prometheus-io/client'),
-    import('./series.ts'),
-  ]);
-  const registry = new prometheus.Registry();
+  const registry = new Registry();
   measureProcess(registry, version);
   const isOwnHost = createHostCheck(env);
   const server = createServer({ headersTimeout: 5000, requestTimeout: 5000 }, (request, response) => {

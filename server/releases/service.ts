@@ -37,19 +37,8 @@ export interface ServedFile extends StoredFile<ReleaseFile> {
 
 type Reader = Pick<ServedFile, 'inMemory' | 'read'>;
 
-interface LoadOptions {
-  /** Throws if this machine cannot use the monitors and maintenance, for instance a time zone. */
-  readonly checkStatus: (status: StatusCatalog) => void;
-  readonly reader: Reader;
-}
-
-interface ReleasesOptions extends Pick<LoadOptions, 'checkStatus'> {
-  readonly dist: string;
-  readonly cacheBytes: number;
-  readonly onLoaded: (release: Release) => void;
-  /** Called when a new release is rejected; the previous one is still served. */
-  readonly onRejected: (error: unknown) => void;
-}
+/** Throws if this machine cannot use the monitors and maintenance, for instance a time zone. */
+type CheckStatus = (status: StatusCatalog) => void;
 
 /** How often `current` is checked; including verification, a new release is served within 2 s. */
 const pollMs = 250;
@@ -61,27 +50,15 @@ const articleTarget = '/v1/kb/article?path=';
 /** The release that is being served. */
 export type Releases = Awaited<ReturnType<typeof openReleases>>;
 
-/** Opens the releases of a server, which logs each new one. Throws a {@link ReleaseError}. */
-export async function serveReleases(
+/** Opens the current release; once started, serves each new release after its verification. */
+export async function openReleases(
   { env, log, opened, report }: Base<{ readonly DIST_DIR: string; readonly RELEASE_CACHE_BYTES: number }>,
-  checkStatus: LoadOptions['checkStatus'],
-): Promise<Releases> {
-  const releases = await openReleases({
-    dist: env.DIST_DIR,
-    cacheBytes: env.RELEASE_CACHE_BYTES,
-    checkStatus,
-    onLoaded: ({ id }) => log.info({ release: id }, 'new release'),
-    onRejected: report('new release rejected; the previous one is still served'),
-  });
-  opened.defer(() => releases.stop());
-  return releases;
-}
-
-/** Loads the current release, and replaces it by a new one once that is verified. Throws a {@link ReleaseError}. */
-export async function openReleases({ dist, cacheBytes, checkStatus, onLoaded, onRejected }: ReleasesOptions) {
-  const link = join(dist, 'current');
-  const reader = createReader(cacheBytes);
-  const load = (): Promise<Release> => loadRelease(link, { checkStatus, reader });
+  checkStatus: CheckStatus,
+) {
+  const link = join(env.DIST_DIR, 'current');
+  const reader = createReader(env.RELEASE_CACHE_BYTES);
+  const load = (): Promise<Release> => loadRelease(link, checkStatus, reader);
+  const onRejected = report('new release rejected; the previous one is still served');
   let seen = await identify(link);
   let release = await load();
   let loaded = seen;
@@ -99,15 +76,19 @@ export async function openReleases({ dist, cacheBytes, checkStatus, onLoaded, on
       if (stopped) return;
       release = next;
       loaded = found;
-      onLoaded(release);
+      log.info({ release: release.id }, 'new release');
     } catch (error) {
       retryAt = performance.now() + retryMs;
       if (!stopped) onRejected(error);
     }
   };
   const watch = createPoller({ read, everyMs: () => pollMs });
-  void watch.start();
+  opened.defer(() => {
+    stopped = true;
+    void watch.stop();
+  });
   return {
+    start: (): void => void watch.start(),
     current: (): Release => release,
     /** Finds the current path of a knowledge base article by a current or former path. */
     findArticle(path: string): string | undefined {
@@ -119,10 +100,6 @@ export async function openReleases({ dist, cacheBytes, checkStatus, onLoaded, on
       // While a new release is rejected, the time of the link is not that of the release that is served.
       if ((await identify(link)) === loaded) confirmedAt = (await lstat(link)).mtimeMs;
       return confirmedAt;
-    },
-    stop(): void {
-      stopped = true;
-      void watch.stop();
     },
   };
 }
@@ -154,7 +131,7 @@ function createReader(cacheBytes: number): Reader {
 }
 
 /** Loads the release that `link` points to. Throws a {@link ReleaseError} that names the first wrong file. */
-export async function loadRelease(link: string, { checkStatus, reader }: LoadOptions): Promise<Release> {
+export async function loadRelease(link: string, checkStatus: CheckStatus, reader = createReader(0)): Promise<Release> {
   const directory = await realpath(link).catch(() => {
     throw new ReleaseError(`DIST_DIR: there is no release at ${resolve(link)}; build one first`);
   });

@@ -4,6 +4,7 @@ import { createFolder, replaceFile } from '#common/files.ts';
 import { StatusResponse } from '#contract/status.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import type { Base } from '../lifecycle.ts';
+import { checkStatusFile } from '../settings.ts';
 import { withTimeout } from '../timeout.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { createMonitors } from './monitors.ts';
@@ -51,6 +52,7 @@ interface StatusBase extends Base<StatusSettings> {
 /** Opens the status service with Uptime Kuma if configured, else with the monitors of the catalog. */
 export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): Status {
   const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
+  checkStatusFile(env.STATUS_FILE);
   const catalog = (): StatusCatalog => releases.current().status;
   const onChange = (name: string, up: boolean, reason: string | undefined): void =>
     log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down');
@@ -63,7 +65,6 @@ export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): 
     onSourceFailure: (error) => log.warn({ err: error }, 'the status of the platform cannot be determined'),
   });
   opened.defer(() => status.stop());
-  status.start();
   return status;
 }
 

@@ -3,20 +3,17 @@ import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { StatusCatalog } from '#contract/status.ts';
 import { ReleaseError } from '../../server/releases/files.ts';
-import { loadRelease, openReleases } from '../../server/releases/service.ts';
+import { loadRelease } from '../../server/releases/service.ts';
 import { toWindows } from '../../server/status/platform.ts';
 import { damages } from '../releases/damage.ts';
 import { copyProject, sharedProject } from './shared.ts';
 import { readManifest, servedFiles } from './targets.ts';
 
-const unread = { inMemory: () => undefined, read: () => Promise.reject(new Error('nothing is read')) };
 const checkStatus = ({ maintenance }: StatusCatalog) => void toWindows(maintenance);
-const loading = { reader: unread, checkStatus };
-const events = { cacheBytes: 1_000_000, checkStatus, onLoaded: () => undefined, onRejected: () => undefined };
 
 test('a release is loaded completely, with every requestable file', async () => {
   const root = await sharedProject();
-  const release = await loadRelease(join(root, 'dist/current'), loading);
+  const release = await loadRelease(join(root, 'dist/current'), checkStatus);
   expect(release.id).toBe(readManifest(root).id);
   const served = servedFiles(root).map(({ target }) => target);
   expect(served.filter((target) => !release.find(target))).toEqual([]);
@@ -26,7 +23,7 @@ test.each(damages)('a release is loaded unless $name; the error names the file',
   const root = await copyProject();
   const folder = join(root, 'dist/releases', readManifest(root).id);
   const damaged = apply(folder) ?? folder;
-  const error = (await loadRelease(damaged, loading).catch((reason: unknown) => reason)) as Error;
+  const error = (await loadRelease(damaged, checkStatus).catch((reason: unknown) => reason)) as Error;
   expect(error).toBeInstanceOf(ReleaseError);
   expect(error.message).toContain(join('releases', basename(damaged), file));
   expect(error.message).not.toContain('\n');
@@ -44,7 +41,7 @@ test.each<[string, (dist: string) => void]>([
   const root = await copyProject();
   const dist = join(root, 'dist');
   remove(dist);
-  const error = await openReleases({ dist, ...events }).catch((reason: unknown) => reason);
+  const error = await loadRelease(join(dist, 'current'), checkStatus).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(ReleaseError);
   const message = `DIST_DIR: there is no release at ${dist}/current; build one first`;
   expect(error).toHaveProperty('message', message);
