@@ -29,6 +29,7 @@ import type { Authenticate } from './keys/authorize.ts';
 import type { Base } from './lifecycle.ts';
 import type { Limits } from './limits.ts';
 import { Problem, renderError } from './problem.ts';
+import type { HeaderFields } from './problem.ts';
 import { cached, createFastPath } from './releases/serve.ts';
 import type { Releases } from './releases/service.ts';
 import { StoreUnreachableError } from './store/database.ts';
@@ -38,27 +39,27 @@ const badTarget = 'The target of the request is not valid, or it has no Host';
 
 interface AppOptions {
   readonly routes: readonly Route[];
-  /** In development: the origin where /preview is rendered, such as http://127.0.0.1:1. */
+  /** In development: the origin that renders /preview, such as http://127.0.0.1:1. */
   readonly preview?: string | undefined;
   readonly requests: Requests;
   readonly limits: Omit<Limits, 'client'>;
   readonly authenticate: Authenticate;
   readonly onThrown?: (thrown: unknown) => void;
-  /** The maximum body lengths, by the rate limit of the endpoint, if not the default. */
+  /** Maximum body lengths by the rate limit of the endpoint, in place of the default. */
   readonly maxBodyBytes: Readonly<Partial<Record<LimitName, number>>>;
 }
 
 declare module 'h3' {
   interface H3EventContext {
     request?: RequestContext;
-    /** The endpoint of the path; for a wrong method, its first one. */
+    /** The endpoint of the path; after a wrong method, the first endpoint of the path. */
     endpoint?: Endpoint | undefined;
   }
 }
 
 /**
- * Creates the app. A request passes in this order: request id, access log, CORS, the limit of the client (429), path
- * (404) and method (405), the limit of the endpoint (429), access (401, 429, 403), and then its route. See docs/h3.md.
+ * Creates the app. Steps of a request, in order: request id, access log, CORS, the limit of the client (429), path (404)
+ * and method (405), the limit of the endpoint (429), access (401, 429, 403), route. See docs/h3.md.
  */
 export function createApp(options: AppOptions): H3 {
   const { routes, preview, requests, limits, authenticate, maxBodyBytes, onThrown } = options;
@@ -81,21 +82,21 @@ export function createApp(options: AppOptions): H3 {
     const { endpoint } = event.context;
     let thrown = HTTPError.isError(error) && error.unhandled ? error.cause : error;
     onThrown?.(thrown);
-    // Without an endpoint, h3 rejected the URL.
+    // h3 rejected the URL before it looked for an endpoint.
     if (!endpoint && HTTPError.isError(thrown) && thrown.status === 400)
       thrown = new Problem('validation_error', badTarget);
     const isUnreachable = isStoreUnreachable(thrown);
     const { status, headers, body } = renderError(isUnreachable ? toStoreProblem(thrown, endpoint) : thrown, endpoint);
-    // The health of the store logs that it does not answer, once for all requests.
+    // The health check of the store logs an outage, once for all requests.
     if (status >= 500 && !isUnreachable) context.failure = thrown;
-    setHead(event, status);
+    setHead(event, status, {});
     for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
     if (headers['Cache-Control'] === 'no-store') append(event, context.limits);
     else if (isPreview) event.res.headers.set('Cache-Control', 'no-cache');
     return body;
   };
-  /** Renders what a step throws: h3 would wrap it in an HTTPError, whose stack costs more than the response. */
-  const guard = (step: (event: H3Event) => unknown) => (event: H3Event) => {
+  /** Renders the error of a step: h3 would wrap it in an HTTPError, whose stack costs more than the response. */
+  const withErrors = (step: (event: H3Event) => unknown) => (event: H3Event) => {
     try {
       const result = step(event);
       return result instanceof Promise ? result.catch((error: unknown) => fail(event, error)) : result;
@@ -110,18 +111,18 @@ export function createApp(options: AppOptions): H3 {
     const hasLimit = endpoint ? limited.has(endpoint) : isLimited(event.url.pathname);
     if (hasLimit) assertAllowed(context, requests.consume(context));
     requests.assertOwnHost(context);
-    if (context.request.url === unreadable) throw new Problem('validation_error', badTarget);
+    if (context.target === unreadable) throw new Problem('validation_error', badTarget);
     if (endpoint) return;
     if (!event.url.pathname.startsWith('/media/')) throw new Problem('not_found', findNearest(routes, event));
-    // A trailing or doubled slash matches no route, but the path is one of media, and its 404 like all of theirs.
+    // A trailing or doubled slash matches no route; the 404 is still the one of media.
     event.context.endpoint = endpoints.getMedia;
     context.route = endpoints.getMedia.path;
     throw new Problem('media_not_found', undefined, cached);
   };
-  /** The caller of an endpoint; throws 429, 401 or 403. */
-  const decide = async (context: RequestContext, { method, access, limit, body }: Endpoint, id: string) => {
+  /** Applies limits, API key and scope of an endpoint; throws 429, 401 or 403. */
+  const admit = async (context: RequestContext, { method, access, limit, body }: Endpoint, id: string) => {
     const { id: requestId, client, trace, request } = context;
-    // What is refused for its body uses no vote.
+    // A refused body uses no vote: `count` consumes the token after validation.
     if (limit && !body) assertAllowed(context, await limits[limit].consume(client.key));
     if (!access) return undefined;
     const { key, secretHash } = await authenticate(request.headers);
@@ -135,19 +136,19 @@ export function createApp(options: AppOptions): H3 {
   };
   const send = async (event: H3Event, reply: RouteReply, context: RequestContext): Promise<unknown> => {
     if ('to' in reply) {
-      setHead(event, 302, ['Location', reply.to, 'Cache-Control', 'no-cache', 'Content-Length', '0']);
+      setHead(event, 302, { Location: reply.to, 'Cache-Control': 'no-cache', 'Content-Length': '0' });
       return '';
     }
     if ('body' in reply) {
       const text = `${JSON.stringify(reply.body)}\n`;
       const length = String(Buffer.byteLength(text));
-      const own = ['Content-Type', 'application/json', 'Content-Length', length, 'Cache-Control', 'no-store'];
-      setHead(event, reply.status, [...own, ...Object.entries(reply.headers ?? {}).flat(), ...context.limits]);
+      const own = { 'Content-Type': 'application/json', 'Content-Length': length, 'Cache-Control': 'no-store' };
+      setHead(event, reply.status, { ...own, ...reply.headers, ...context.limits });
       return text;
     }
     const { status, headers, variant, range } = toStoredReply(reply, context.request, isPreview);
     const bytes = variant && (reply.inMemory(variant) ?? (await reply.read(variant, range)));
-    // The response has begun, so it can only be broken off.
+    // The response has begun: an error can only abort the connection.
     if (bytes instanceof Readable) bytes.once('error', (error) => (context.failure = error));
     setHead(event, status, headers);
     return range && Buffer.isBuffer(bytes) ? bytes.subarray(range.start, range.end + 1) : (bytes ?? '');
@@ -163,8 +164,8 @@ export function createApp(options: AppOptions): H3 {
       request,
       trace,
       query: event.url.searchParams,
-      caller: limit || access ? await decide(context, endpoint, id) : undefined,
-      rest: readRest(request.url!, endpoint.path) ?? id,
+      caller: limit || access ? await admit(context, endpoint, id) : undefined,
+      rest: readRest(context.target, endpoint.path) ?? id,
       maxBodyBytes: limit && maxBodyBytes[limit],
       count: limit && body ? count : undefined,
     });
@@ -174,7 +175,7 @@ export function createApp(options: AppOptions): H3 {
     const context = contextOf(event);
     const preflight = preflightHeaders(context.request, methods, event.context.endpoint?.access !== undefined);
     if (!preflight) throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods } });
-    setHead(event, 204, [...preflight, ...context.limits]);
+    setHead(event, 204, { ...preflight, ...context.limits });
     return '';
   };
 
@@ -185,26 +186,26 @@ export function createApp(options: AppOptions): H3 {
       return /^\/preview(?:\/|$)/.test(pathname) ? proxyRequest(event, `${preview}${pathname}${search}`) : undefined;
     });
   }
-  app.use(guard(enter));
+  app.use(withErrors(enter));
   for (const [path, ofPath] of Map.groupBy(routes, ({ endpoint }) => endpoint.path)) {
     const pattern = path.replace('{path*}', '**:rest').replace(/\{\w+\}/, ':id');
     const methods: HTTPMethod[] = [];
     for (const route of ofPath) {
       const { endpoint } = route;
-      const step = guard((event) => answer(event, route));
-      // HEAD has routes of its own: the one of all other methods wins over what h3 would do for it.
+      const step = withErrors((event) => answer(event, route));
+      // Bind HEAD too: without its own route, h3 would take the route of all methods.
       const own: HTTPMethod[] = endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method];
       for (const method of own) app.on(method, pattern, step, { meta: { endpoint } });
       methods.push(...own);
     }
     const allowed = methods.join(', ');
-    const refuse = guard((event) => refuseMethod(event, allowed));
+    const refuse = withErrors((event) => refuseMethod(event, allowed));
     app.all(pattern, refuse, { meta: { endpoint: ofPath[0]!.endpoint } });
   }
   return app;
 }
 
-/** With a trailing slash there is none: caches would store the resource twice. People type one behind /docs. */
+/** Trailing slashes are 404, or caches would store a resource twice; `/docs/` is the exception. */
 function findEndpoint({ url, context }: H3Event): Endpoint | undefined {
   if (!/^\/(?:docs\/)?$|[^/]$/.test(url.pathname)) return undefined;
   return context.matchedRoute?.meta?.['endpoint'] as Endpoint | undefined;
@@ -252,22 +253,22 @@ function isStoreUnreachable(error: unknown): boolean {
   return error instanceof Error && (error instanceof StoreUnreachableError || isStoreUnreachable(error.cause));
 }
 
-/** The error while the store does not answer: that of the endpoint if it is a 500, and when to retry. */
+/** Creates the error of an endpoint while the store is unreachable: a 500 with Retry-After. */
 function toStoreProblem(thrown: unknown, endpoint: Endpoint | undefined): Problem {
   const code = thrown instanceof Problem && problems[thrown.code].status === 500 ? thrown.code : endpoint?.failure;
   const headers = thrown instanceof Problem ? thrown.headers : {};
   return new Problem(code ?? 'internal_error', undefined, { headers: { ...headers, 'Retry-After': '5' } });
 }
 
-/** Sets the status with its reason phrase, which h3 leaves empty, and adds headers: alternating names and values. */
-function setHead(event: H3Event, status: number, headers: readonly string[] = []): void {
+/** Sets the status and its reason phrase, which h3 leaves empty; adds headers. */
+function setHead(event: H3Event, status: number, headers: HeaderFields): void {
   event.res.status = status;
   event.res.statusText = STATUS_CODES[status]!;
   append(event, headers);
 }
 
-function append(event: H3Event, headers: readonly string[]): void {
-  for (let at = 0; at < headers.length; at += 2) event.res.headers.append(headers[at]!, headers[at + 1]!);
+function append(event: H3Event, headers: HeaderFields): void {
+  for (const [name, value] of Object.entries(headers)) event.res.headers.append(name, value);
 }
 
 interface ListenersBase extends Base<Env> {
@@ -275,17 +276,17 @@ interface ListenersBase extends Base<Env> {
   readonly store: Store;
   readonly limits: Limits;
   readonly relay: Relay;
-  /** In development: where /preview is rendered. Requests are not logged. */
+  /** In development: the origin that renders /preview. Requests are not logged. */
   readonly preview: string | undefined;
 }
 
-/** How much longer a client may not read its response, which is in memory. */
+/** Disconnect a client that stops reading its response for this long. */
 const stalledClientMs = 120_000;
 
 const untrustedMessage =
   'X-Forwarded-For of an address that is not in TRUSTED_PROXIES is ignored; if it is your proxy, all its visitors share one limit';
 
-/** Starts listening: the fast path for files, the app behind it, and websockets. */
+/** Listens for requests and upgrades: first the fast path, then the app. */
 export async function openListeners(base: ListenersBase, routes: readonly Route[]) {
   const { env, log, opened, releases, store, limits, relay, preview, report } = base;
   const requests = createRequests({
@@ -310,7 +311,11 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
   const handleByApp = toNodeHandler(app);
   const handleFile = createFastPath(releases, requests, preview !== undefined);
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
-    if (!handleFile(request, response)) void handleByApp(request, response);
+    const context = requests.begin(request, response);
+    if (handleFile(context, response)) return;
+    // h3 routes by this property.
+    request.url = context.target;
+    void handleByApp(request, response);
   };
   const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
   const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs });

@@ -19,7 +19,7 @@ interface Decision {
 }
 
 /** Never empty: real limits depend on other requests. */
-const unlimited = { consume: () => ({ allowed: true, left: 1, waitMs: 0, retryAfter: 1, headers: [] }) };
+const unlimited = { consume: () => ({ allowed: true, left: 1, waitMs: 0, retryAfter: 1, headers: {} }) };
 
 /** Runs a request through the app, with handlers that only look up the server's record. */
 export async function explain(
@@ -54,7 +54,7 @@ export async function explain(
     onThrown: (error) => (thrown = error),
     maxBodyBytes: {},
   });
-  const { status } = await app.request(context.request.url!, { method }, { request: context });
+  const { status } = await app.request(context.target, { method }, { request: context });
   if (thrown === undefined) {
     return status < 400
       ? { status, code: 'allowed', reason: allowed }

@@ -4,19 +4,22 @@ import type { Endpoint } from '#contract/endpoint.ts';
 import { errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 
-/** An error response. Its code determines the status, its message is safe for clients, and it may add headers. */
+/** Header fields by name. */
+export type HeaderFields = Readonly<Record<string, string>>;
+
+/** An error response. Its code determines the status; its message is safe for clients. */
 export class Problem extends Error {
   override readonly name: string = 'Problem';
   readonly code: ProblemCode;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Why, for operators; it is never sent. */
+  readonly headers: HeaderFields;
+  /** Internal reason for the log; never sent. */
   readonly reason: string | undefined;
   constructor(
     code: ProblemCode,
     message: string = problems[code].message,
-    options: ErrorOptions & { headers?: Readonly<Record<string, string>>; reason?: string | undefined } = {},
+    options: ErrorOptions & { headers?: HeaderFields; reason?: string | undefined } = {},
   ) {
-    // It is a response and not a defect, so it needs no stack: capturing one costs more than the response.
+    // Problems are responses, not bugs: skip the stack trace, which costs more than the response.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message, options);
@@ -27,7 +30,7 @@ export class Problem extends Error {
   }
 }
 
-/** Renders what was thrown in the style of an endpoint; what is no {@link Problem} becomes its failure. */
+/** Renders an error in the style of an endpoint; other errors than a {@link Problem} become its failure. */
 export function renderError(error: unknown, endpoint: Endpoint | undefined) {
   const problem = error instanceof Problem ? error : new Problem(endpoint?.failure ?? 'internal_error');
   const style = endpoint?.errorStyle ?? 'json';
@@ -44,11 +47,11 @@ export function renderError(error: unknown, endpoint: Endpoint | undefined) {
   return { status, headers, body };
 }
 
-/** Renders an error as a whole response, for a socket that closes after it. */
-export function renderRawError(error: unknown, requestId: string, limits: readonly string[] = []) {
+/** Renders an error as a whole response, after which its socket closes. */
+export function renderRawError(error: unknown, requestId: string, limits: HeaderFields = {}) {
   const { status, headers, body } = renderError(error, undefined);
-  const common = ['X-Request-Id', requestId, 'X-Content-Type-Options', 'nosniff', 'Connection', 'close'];
-  const fields = [...Object.entries(headers).flat(), ...(status === 429 ? limits : []), ...common];
-  const lines = fields.map((text, at) => (at % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('');
+  const common = { 'X-Request-Id': requestId, 'X-Content-Type-Options': 'nosniff', Connection: 'close' };
+  const fields = Object.entries({ ...headers, ...(status === 429 ? limits : {}), ...common });
+  const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   return { status, text: `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${body}` };
 }

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { Problem } from '../problem.ts';
+import type { HeaderFields } from '../problem.ts';
 
 type Encoding = 'identity' | 'gzip' | 'br';
 
@@ -13,49 +14,49 @@ export interface Variant {
   readonly sha256: string;
 }
 
-/** A response whose bytes exist before the request, so it has an ETag. */
+/** A response whose bytes exist before the request, with an ETag. */
 export interface StoredFile<Stored extends Variant = Variant> {
   readonly mediaType: string;
   readonly variants: { readonly identity: Stored; readonly gzip?: Stored; readonly br?: Stored };
   readonly cacheControl?: string;
-  /** Content-Location: the current target, if the request used a former one. */
+  /** Content-Location: the current target, for a request by a former target. */
   readonly location?: string;
-  /** For a browser that displays it as a document, such as a policy; alternating names and values. */
-  readonly documentHeaders?: readonly string[];
-  /** Whether a client may ask for a part. */
+  /** Headers for browsers that display the file as a document, such as a CSP. */
+  readonly documentHeaders?: HeaderFields;
+  /** Supports Range requests. */
   readonly hasRanges?: boolean;
   inMemory(variant: Stored): Buffer | undefined;
-  /** Reads a variant, or a stream of the given part only. Rejects if the bytes have changed since they were stored. */
+  /** Reads a variant, or streams a range of it. Rejects if the stored bytes have changed. */
   read(variant: Stored, range?: ByteRange): Promise<Buffer | Readable>;
-  /** A cache of response headers by encoding. */
+  /** Caches response headers by encoding. */
   readonly prepared: { [encoding in Encoding]?: Prepared };
 }
 
-/** A part of a file; both positions are in it. */
+/** A range of a file; both ends are inclusive. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** What to send: no body without a variant; headers are alternating names and values. */
+/** The response to send; without a variant, it has no body. */
 interface StoredReply<Stored> {
   readonly status: 200 | 206 | 304;
-  readonly headers: readonly string[];
+  readonly headers: HeaderFields;
   readonly variant?: Stored | undefined;
   readonly range?: ByteRange;
 }
 
 interface Prepared {
   readonly etag: string;
-  readonly okHeaders: readonly string[];
-  readonly notModifiedHeaders: readonly string[];
-  /** Those of 206, without Content-Length and Content-Range. */
-  readonly partHeaders: readonly string[];
+  readonly okHeaders: HeaderFields;
+  readonly notModifiedHeaders: HeaderFields;
+  /** The headers of a 206 but Content-Length and Content-Range. */
+  readonly rangeHeaders: HeaderFields;
 }
 
 /**
- * Picks the response: 200 in the preferred encoding, 206 for a part, or 304. Throws a Problem if the part is outside of
- * the file. A preview changes at each save: browsers must ask before they show a copy.
+ * Picks the response: 200 in the preferred encoding, 206 for a range, or 304. Throws a Problem for a range outside the
+ * file. In a preview, browsers must revalidate: files change at each save.
  */
 export function toStoredReply<Stored extends Variant>(
   file: StoredFile<Stored>,
@@ -64,7 +65,7 @@ export function toStoredReply<Stored extends Variant>(
 ): StoredReply<Stored> {
   const encoding = negotiateEncoding(headers['accept-encoding'], file.variants);
   const prepared = (file.prepared[encoding] ??= prepare(file, encoding, isPreview));
-  const { etag, okHeaders, notModifiedHeaders, partHeaders } = prepared;
+  const { etag, okHeaders, notModifiedHeaders, rangeHeaders } = prepared;
   const match = headers['if-none-match'];
   if (match !== undefined && matches(match, etag)) return { status: 304, headers: notModifiedHeaders };
   if (method === 'HEAD') return { status: 200, headers: okHeaders };
@@ -76,14 +77,14 @@ export function toStoredReply<Stored extends Variant>(
   if (start > end) {
     throw new Problem('range_not_satisfiable', undefined, { headers: { 'Content-Range': `bytes */${bytes}` } });
   }
-  const length = ['Content-Length', String(end - start + 1), 'Content-Range', `bytes ${start}-${end}/${bytes}`];
-  return { status: 206, headers: [...partHeaders, ...length], variant, range };
+  const length = { 'Content-Length': String(end - start + 1), 'Content-Range': `bytes ${start}-${end}/${bytes}` };
+  return { status: 206, headers: { ...rangeHeaders, ...length }, variant, range };
 }
 
-/** A cache: browsers and CDNs send few different headers, and parsing takes half of the negotiation time. */
+/** Caches parsed Accept-Encoding headers: clients send few different ones, and parsing is half of the negotiation. */
 const parsed = new LRUCache<string, ReadonlyMap<string, number>>({ max: 100, memoMethod: parseWeights });
 
-/** Picks the encoding of the highest weight (RFC 9110 12.5.3), the shortest of equals; `identity`, not a 406. */
+/** Picks the encoding with the highest weight (RFC 9110 12.5.3), smallest first; falls back to `identity`. */
 function negotiateEncoding(header: string | undefined, available: StoredFile['variants']): Encoding {
   if (!header) return 'identity';
   const weights = parsed.memo(header);
@@ -108,7 +109,7 @@ function parseWeights(header: string): Map<string, number> {
   return weights;
 }
 
-/** The part that a client asks for (RFC 9110 14.2), empty if outside of the file; what is none is ignored. */
+/** Parses Range (RFC 9110 14.2). Invalid ranges are ignored; an unsatisfiable range is returned empty. */
 function readRange(headers: IncomingMessage['headers'], etag: string, bytes: number): ByteRange | undefined {
   const [, first, last] = /^bytes=(\d*)-(\d*)$/i.exec(headers.range ?? '') ?? [];
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined;
@@ -119,7 +120,7 @@ function readRange(headers: IncomingMessage['headers'], etag: string, bytes: num
   return start > Number(last) ? undefined : { start, end: Math.min(Number(last), bytes - 1) };
 }
 
-/** RFC 9110 13.1.2: a list of validators, which are compared weakly, or `*`. */
+/** Compares If-None-Match weakly with an ETag (RFC 9110 13.1.2). */
 function matches(ifNoneMatch: string, etag: string): boolean {
   return (
     ifNoneMatch === etag ||
@@ -128,25 +129,31 @@ function matches(ifNoneMatch: string, etag: string): boolean {
   );
 }
 
-/** A CDN may cache it for a minute, and serve it for a day while this service is down. */
+/** CDNs may cache for a minute, and serve stale for a day while this service is down. */
 const defaultCacheControl = 'public, max-age=60, stale-while-revalidate=600, stale-if-error=86400';
 
 function prepare(file: StoredFile, encoding: Encoding, isPreview: boolean): Prepared {
   const { variants, mediaType, cacheControl, location, documentHeaders, hasRanges } = file;
   const { bytes, sha256 } = variants[encoding]!;
   const etag = `"${sha256.slice(0, 32)}"`;
-  const validators = ['ETag', etag, 'Cache-Control', isPreview ? 'no-cache' : (cacheControl ?? defaultCacheControl)];
-  if (variants.gzip ?? variants.br) validators.push('Vary', 'Accept-Encoding');
-  if (location !== undefined) validators.push('Content-Location', location);
-  const partHeaders = ['Content-Type', mediaType, ...validators];
-  if (encoding !== 'identity') partHeaders.push('Content-Encoding', encoding);
-  if (documentHeaders) partHeaders.push(...documentHeaders);
-  if (hasRanges) partHeaders.push('Accept-Ranges', 'bytes');
-  const okHeaders = [...partHeaders, 'Content-Length', String(bytes)];
-  return { etag, okHeaders, notModifiedHeaders: validators, partHeaders };
+  const validators = {
+    ETag: etag,
+    'Cache-Control': isPreview ? 'no-cache' : (cacheControl ?? defaultCacheControl),
+    ...((variants.gzip ?? variants.br) && { Vary: 'Accept-Encoding' }),
+    ...(location !== undefined && { 'Content-Location': location }),
+  };
+  const rangeHeaders = {
+    'Content-Type': mediaType,
+    ...validators,
+    ...(encoding !== 'identity' && { 'Content-Encoding': encoding }),
+    ...documentHeaders,
+    ...(hasRanges && { 'Accept-Ranges': 'bytes' }),
+  };
+  const okHeaders = { ...rangeHeaders, 'Content-Length': String(bytes) };
+  return { etag, okHeaders, notModifiedHeaders: validators, rangeHeaders };
 }
 
-/** JSON for many responses, stored in memory with its gzip variant. */
+/** Renders JSON and its gzip variant into memory, to serve many times. */
 export function toStoredJson(json: unknown, cacheControl?: string) {
   const content = Buffer.from(`${JSON.stringify(json)}\n`);
   return {

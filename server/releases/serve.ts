@@ -1,36 +1,35 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { FileEndpoint } from '#contract/endpoint.ts';
 import { staticFiles } from '#contract/endpoints.ts';
 import type { ServedFileName } from '#contract/endpoints.ts';
 import { handle } from '../http/handle.ts';
 import type { Route } from '../http/handle.ts';
-import type { Requests } from '../http/request.ts';
+import { joinHeaders } from '../http/request.ts';
+import type { RequestContext, Requests } from '../http/request.ts';
 import { toStoredJson, toStoredReply } from '../http/stored.ts';
 import type { StoredFile } from '../http/stored.ts';
 import { Problem } from '../problem.ts';
 import type { Releases } from './service.ts';
 
-/** Creates the fast path for whole files in memory, in 30 instead of 50 µs of h3; returns false for all else. */
+/** Returns the fast path, which answers whole files in memory, in 30 instead of 50 µs; false for other requests. */
 export function createFastPath(releases: Releases, requests: Requests, isPreview: boolean) {
-  return (request: IncomingMessage, response: ServerResponse): boolean => {
-    const context = requests.begin(request, response);
-    const { method, url: target } = request;
-    const file = method === 'GET' || method === 'HEAD' ? releases.current().find(toPlainQuery(target!)) : undefined;
+  return (context: RequestContext, response: ServerResponse): boolean => {
+    const { request, target } = context;
+    const { method } = request;
+    const file = method === 'GET' || method === 'HEAD' ? releases.current().find(toPlainQuery(target)) : undefined;
     if (!file || (file.hasRanges && request.headers.range !== undefined)) return false;
     const reply = toStoredReply(file, request, isPreview);
     const bytes = reply.variant && file.inMemory(reply.variant);
     if (reply.variant && !bytes) return false;
     if (file.isLimited && !requests.consume(context).allowed) return false;
     context.route = file.route;
-    const headers = requests.headersOf(context, false);
-    headers.push(...reply.headers);
-    response.writeHead(reply.status, headers);
+    response.writeHead(reply.status, joinHeaders(requests.headersOf(context, false), reply.headers));
     response.end(bytes);
     return true;
   };
 }
 
-/** Decodes the query value of a target, if it is encoded as by `encodeURIComponent`. */
+/** Decodes the query value of a target that `encodeURIComponent` encoded. */
 function toPlainQuery(target: string): string {
   const at = target.indexOf('=') + 1;
   if (at === 0 || !target.includes('%', at)) return target;
@@ -44,21 +43,21 @@ function toPlainQuery(target: string): string {
 
 const emptyList = toStoredJson([]);
 
-/** A 404 of content. Caches keep it for a moment: a dead link on a busy page would send every visitor here. */
+/** Headers of a 404 of content. Caches keep it shortly: a dead link on a busy page would hit this server each time. */
 export const cached = { headers: { 'Cache-Control': 'public, max-age=10' } };
 
-/** The routes that serve files of the release. */
+/** Creates the routes that serve files of the release. */
 export function contentRoutes(releases: Releases) {
   const toRoute = (name: ServedFileName): Route => {
     const { path, absent, isImmutable = false }: FileEndpoint = staticFiles[name];
     return handle(name, ({ query, rest }) => {
       const [parameter] = Object.entries<string>(query);
-      // The first page of /docs is at /docs/ too.
+      // /docs/ serves the first page too.
       const address = rest === '' ? path.replace(/\/\{\w+\*\}$/, '') : path.replace(/\{\w+\*?\}/, () => rest);
       const target = address + (parameter ? `?${parameter.join('=')}` : '');
       const file: StoredFile | undefined = releases.current().find(target);
       if (file) return file;
-      // Every release has the list of all.
+      // Every release has the complete list.
       if (absent === undefined || (absent === 'empty_list' && !parameter))
         throw new Error(`${target} is not in the release`);
       if (absent === 'empty_list') return emptyList;

@@ -228,20 +228,19 @@ const mediaPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 const playerPolicy = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
 
 /** The pages of /docs load nothing of others, and send a pasted key to this service alone. */
-const docsHeaders = [
-  'Content-Security-Policy',
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+const docsHeaders = {
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
-  'Referrer-Policy',
-  'no-referrer',
-];
+  'Referrer-Policy': 'no-referrer',
+};
 
 function describe(name: StaticFileName, file: string) {
   const { mediaType: types = 'application/json', isImmutable = false }: StaticFile = staticFiles[name];
   const mediaType = typeof types === 'string' ? types : (types[extname(file).slice(1)] ?? 'application/octet-stream');
   if (name === 'getMedia') {
     const policy = /^(?:audio|video)\//.test(mediaType) ? playerPolicy : mediaPolicy;
-    return { mediaType, documentHeaders: ['Content-Security-Policy', policy], hasRanges: true };
+    return { mediaType, documentHeaders: { 'Content-Security-Policy': policy }, hasRanges: true };
   }
   // A page names scripts and styles that only its own release has, so that no cache may answer with an older page.
   if (mediaType.startsWith('text/html')) return { mediaType, documentHeaders: docsHeaders, cacheControl: 'no-cache' };

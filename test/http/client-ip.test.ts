@@ -1,16 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readEnv } from '../../server/env.ts';
-import { createIdentify } from '../../server/http/request.ts';
+import { createRequests } from '../../server/http/request.ts';
+import { createTokenBucket } from '../../server/token-bucket.ts';
 import { ask } from '../server/ask.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { stopClock } from '../helpers/clock.ts';
 import { eventually, serveShared, sharedProject } from '../server/shared.ts';
 
 function findClient(trusted: string, socket: string | undefined, forwardedFor?: string | string[]) {
-  const identify = createIdentify(readEnv({ TRUSTED_PROXIES: trusted }).TRUSTED_PROXIES);
-  const request = { socket: { remoteAddress: socket }, headers: { 'x-forwarded-for': forwardedFor } };
-  return identify(request as unknown as IncomingMessage).client;
+  const trustedProxies = readEnv({ TRUSTED_PROXIES: trusted }).TRUSTED_PROXIES;
+  const requests = createRequests({ trustedProxies, limit: createTokenBucket({ rps: 1, burst: 1 }) });
+  const request = { url: '/', socket: { remoteAddress: socket }, headers: { 'x-forwarded-for': forwardedFor } };
+  return requests.begin(request as unknown as IncomingMessage).client;
 }
 
 test.each<[string, string, string | undefined, string | string[] | undefined, string]>([

@@ -67,7 +67,7 @@ describePostgres((server) => {
       expect(waitMs).toBeGreaterThan(0);
       expect(waitMs).toBeLessThanOrEqual(60_000);
       expect(retryAfter).toBeLessThanOrEqual(60);
-      expect((await bucket.consume('192.0.2.2')).headers).toContain('"votes";q=50;w=3000');
+      expect((await bucket.consume('192.0.2.2')).headers['RateLimit-Policy']).toBe('"votes";q=50;w=3000');
     }
     expect(instances.flatMap(({ failures }) => failures)).toEqual([]);
   });

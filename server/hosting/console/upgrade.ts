@@ -96,10 +96,10 @@ export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }:
   };
   /** Returns the server of an upgrade request, or throws a Problem. */
   const admit = (context: RequestContext): ServerName => {
-    const { request } = context;
+    const { request, target } = context;
     assertAllowed(context, requests.consume(context));
     requests.assertOwnHost(context);
-    const [, id = ''] = streamTarget.exec(request.url!) ?? [];
+    const [, id = ''] = streamTarget.exec(target) ?? [];
     const { data: server } = ServerName.safeParse(`game:${id}`);
     if (!server || request.method !== 'GET') throw new Problem('not_found');
     if (!relay.admits(context)) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': '1' } });
@@ -109,15 +109,15 @@ export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }:
     throw notAHandshake();
   };
   const refuseUpgrade = (context: RequestContext, socket: Duplex, error: unknown): void => {
-    const { id, trace, client, request, limits } = context;
+    const { id, trace, client, request, target, limits } = context;
     const { method } = request;
     const { status, text } = renderRawError(error, id, limits);
     socket.once('finish', () => socket.destroy());
     socket.end(text);
     // The query may hold a misplaced token.
-    const url = request.url?.split('?', 1)[0]?.slice(0, 256);
+    const url = target.split('?', 1)[0]!.slice(0, 256);
     const line = { id, trace_id: trace?.id, ip: client.address, method, url, status };
-    const route = streamTarget.test(request.url!) ? streamRoute.endpoint.path : undefined;
+    const route = streamTarget.test(target) ? streamRoute.endpoint.path : undefined;
     answeredRequests.publish({ route, method, status });
     if (error instanceof Problem) log.info(line, 'upgrade refused');
     else log.error({ ...line, err: error }, 'upgrade failed');
