@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { distance } from 'fastest-levenshtein';
+import { closest, distance } from 'fastest-levenshtein';
 import { H3, HTTPError, proxyRequest, toNodeHandler } from 'h3';
 import type { H3Event, HTTPMethod } from 'h3';
 import type { ServerName } from '#contract/api-keys.ts';
@@ -64,6 +64,7 @@ declare module 'h3' {
 export function createApp(options: AppOptions): H3 {
   const { routes, preview, requests, limits, authenticate, maxBodyBytes, onThrown } = options;
   const isPreview = preview !== undefined;
+  const findNearest = createFindNearest(routes.map(({ endpoint }) => endpoint));
   const limited = new Set(routes.map(({ endpoint }) => endpoint).filter(({ path }) => isLimited(path)));
 
   const open = (event: H3Event): RequestContext => {
@@ -113,7 +114,7 @@ export function createApp(options: AppOptions): H3 {
     requests.assertOwnHost(context);
     if (context.target === unreadable) throw new Problem('validation_error', badTarget);
     if (endpoint) return;
-    if (!event.url.pathname.startsWith('/media/')) throw new Problem('not_found', findNearest(routes, event));
+    if (!event.url.pathname.startsWith('/media/')) throw new Problem('not_found', findNearest(event));
     // A trailing or doubled slash matches no route; the 404 is still the one of media.
     event.context.endpoint = endpoints.getMedia;
     context.route = endpoints.getMedia.path;
@@ -211,42 +212,33 @@ function findEndpoint({ url, context }: H3Event): Endpoint | undefined {
   return context.matchedRoute?.meta?.['endpoint'] as Endpoint | undefined;
 }
 
-/** Which endpoint a mistyped path nearly is: its template, never what the client sent. */
-function findNearest(routes: readonly Route[], { req, url }: H3Event): string | undefined {
-  // A longer path was not mistyped, and would cost time.
-  if (url.pathname.length > 128) return undefined;
-  const method = req.method === 'HEAD' ? 'GET' : req.method;
-  const given = url.pathname.toLowerCase().split('/').filter(Boolean);
-  const near = routes.flatMap(({ endpoint }) => {
-    const template = endpoint.path.split('/').filter(Boolean);
-    if (endpoint.method !== method || Math.abs(template.length - given.length) > 1) return [];
-    const cost = costOf(given, template);
-    // Some of the path must be right.
-    const right = template.filter((segment) => given.includes(segment)).length;
-    return cost > Math.min(1.5, right / 2) ? [] : [{ endpoint, cost }];
-  });
-  const [nearest] = near.toSorted((one, other) => one.cost - other.cost);
-  return nearest && describeNearest(nearest.endpoint);
-}
+/** Splits a path or a template, with its id masked. */
+const toWords = (path: string): string[] => path.replace(/\{\w+\}/, '*').match(/[^/]+/g) ?? [];
 
-/** The cost of turning a path into a template (an edit distance): 1 for a segment, a half for one that is mistyped. */
-function costOf(given: readonly string[], template: readonly string[]): number {
-  const toAdd = template.map((wanted) => (wanted === 'v1' || wanted.startsWith('{') ? 0.5 : 1));
-  let row = [0];
-  for (const cost of toAdd) row.push(row.at(-1)! + cost);
-  for (const segment of given) {
-    const next = [row[0]! + 1];
-    for (const [at, wanted] of template.entries()) {
-      next.push(Math.min(row[at]! + toChange(segment, wanted), row[at + 1]! + 1, next[at]! + toAdd[at]!));
-    }
-    row = next;
-  }
-  return row.at(-1)!;
-}
-
-function toChange(segment: string, wanted: string): number {
-  if (segment === wanted || wanted.startsWith('{')) return 0;
-  return distance(segment, wanted) <= Math.max(Math.min(2, wanted.length / 2), wanted.length / 3) ? 0.5 : 2;
+/** Returns a function that names the endpoint nearest to a mistyped path below /v1, by its template. */
+function createFindNearest(all: readonly Endpoint[]) {
+  const below = all.filter(({ path }) => path.startsWith('/v1/'));
+  const templates = below.map((endpoint) => ({ endpoint, words: toWords(endpoint.path) }));
+  const vocabulary = [...new Set(templates.flatMap(({ words }) => words))];
+  return ({ req, url: { pathname } }: H3Event): string | undefined => {
+    // A longer path is no typo, and would cost time.
+    if (!/^\/v1\/./i.test(pathname) || pathname.length > 128) return undefined;
+    const method = req.method === 'HEAD' ? 'GET' : req.method;
+    const segments = toWords(pathname.toLowerCase());
+    const given = segments.map((segment) => {
+      const word = vocabulary.includes(segment) ? segment : closest(segment, vocabulary);
+      return distance(segment, word) <= 1 + word.length / 3 ? word : '*';
+    });
+    const typos = given.filter((word, at) => word !== '*' && word !== segments[at]).length;
+    const near = templates.flatMap(({ endpoint, words }) => {
+      const missing = words.filter((word) => !given.includes(word)).length;
+      const extra = given.length - words.length + missing;
+      const mistakes = typos + missing + extra;
+      return endpoint.method === method && mistakes <= 1 ? [{ endpoint, mistakes }] : [];
+    });
+    const [nearest] = near.toSorted((one, other) => one.mistakes - other.mistakes);
+    return nearest && describeNearest(nearest.endpoint);
+  };
 }
 
 function isStoreUnreachable(error: unknown): boolean {

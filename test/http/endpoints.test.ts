@@ -168,18 +168,19 @@ const power = '/v1/hosting/game/power/{server_id}';
 test.each<[method: string, target: string, nearest: string]>([
   ['GET', '/v1/planss', '/v1/plans'],
   ['HEAD', '/v1/plan', ''],
-  ['GET', '/plans', '/v1/plans'],
   ['GET', '/V1/Plans', '/v1/plans'],
   ['GET', '/v1/plans/', '/v1/plans'],
   ['GET', '/v1/blog', '/v1/blog/list'],
+  ['GET', '/v1/keys', '/v1/key'],
+  ['GET', '/v1/hosting/activities', '/v1/hosting/activity'],
+  ['GET', '/v1/hosting/action/3f2504e0-4f89-41d3-9a0c-0305e82c3301', '/v1/hosting/actions/{request_id}'],
   ['GET', '/v1/hosting/game/demo', power],
+  ['GET', '/v1/hosting/game/powr/my-very-long-server-name-of-40-letters-x', power],
   ['POST', '/v1/hosting/game/power/demo/strat', `${power}/start`],
   ['POST', '/v1/hosting/game/power/demo/restart/', `${power}/restart`],
   ['POST', '/v1/hosting/game/demo/power/kill', `${power}/kill`],
-  ['POST', '/hosting/game/power/demo/stop', `${power}/stop`],
   ['POST', '/v1/hosting/vps-custom/demo/reset', '/v1/hosting/cloud/vps-custom/{id}/reset'],
   ['GET', '/v1/hosting/cloud/vps-custom/demo/explode', '/v1/hosting/cloud/vps-custom/{id}'],
-  ['GET', '/media', '/media/{path}'],
 ])('the 404 of %s %s names the nearest endpoint of the method', async (method, target, nearest) => {
   const { status, text } = await ask(await sharedApp(), target, { method });
   expect(status).toBe(404);
@@ -190,10 +191,14 @@ test.each<[method: string, target: string, nearest: string]>([
 test.each([
   '/healthz',
   '/metrics',
+  '/plans',
+  '/hosting/game/power/demo/stop',
+  '/v1',
   '/v1/plans.json',
+  '/v1/nothing',
   '/v1/hosting/cloud/vps-custom/demo/explode/now',
-  `/v1/${'a'.repeat(200)}/plans`,
-])('%s is no endpoint with any method', async (target) => {
+  `/v1/plans/${'a'.repeat(120)}`,
+])('the 404 of %s names no endpoint with any method', async (target) => {
   const app = await sharedApp();
   for (const method of ['GET', 'POST', 'OPTIONS']) {
     const answer = await ask(app, target, { method });
