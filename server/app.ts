@@ -9,11 +9,11 @@ import { describeNearest, isLimited } from '#contract/endpoint.ts';
 import type { Endpoint, LimitName } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { problems } from '#contract/problem.ts';
-import type { Env } from './env.ts';
 import type { Relay } from './hosting/console/relay.ts';
 import { createUpgradeHandler, streamRoute } from './hosting/console/upgrade.ts';
 import type { Caller, KeyCaller, Route, RouteReply } from './http/handle.ts';
 import { listenOn } from './http/listen.ts';
+import type { ListenSettings } from './http/listen.ts';
 import {
   assertAllowed,
   createHostCheck,
@@ -22,16 +22,17 @@ import {
   readRest,
   unreadable,
 } from './http/request.ts';
-import type { RequestContext, Requests } from './http/request.ts';
+import type { RequestContext, RequestSettings, Requests } from './http/request.ts';
 import { toStoredReply } from './http/stored.ts';
 import { authorize, createAuthenticate } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
 import type { Base } from './lifecycle.ts';
-import type { Limits } from './limits.ts';
+import type { LimitSettings, Limits } from './limits.ts';
 import { Problem, renderError } from './problem.ts';
 import type { HeaderFields } from './problem.ts';
 import { cached, createFastPath } from './releases/serve.ts';
 import type { Releases } from './releases/service.ts';
+import type { SharedSettings } from './settings.ts';
 import { StoreUnreachableError } from './store/database.ts';
 import type { Store } from './store/types.ts';
 
@@ -263,7 +264,9 @@ function append(event: H3Event, headers: HeaderFields): void {
   for (const [name, value] of Object.entries(headers)) event.res.headers.append(name, value);
 }
 
-interface ListenersBase extends Base<Env> {
+type Settings = SharedSettings & ListenSettings & RequestSettings & Pick<LimitSettings, 'MAX_FEEDBACK_BODY_BYTES'>;
+
+interface ListenersBase extends Base<Settings> {
   readonly releases: Releases;
   readonly store: Store;
   readonly limits: Limits;

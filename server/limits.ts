@@ -1,10 +1,41 @@
+import { z } from 'zod';
+import { bodyLimits, rateLimits } from '#contract/endpoint.ts';
 import type { LimitName } from '#contract/endpoint.ts';
-import type { Env } from './env.ts';
 import type { Base } from './lifecycle.ts';
+import { integer } from './settings.ts';
 import type { Store } from './store/types.ts';
 import { withTimeout } from './timeout.ts';
 import { createTokenBucket, createToResult } from './token-bucket.ts';
 import type { CreateBucket, LocalBucket, TokenBucket } from './token-bucket.ts';
+
+const positive = (preset: number, meaning: string) => integer(1, 1_000_000).default(preset).describe(meaning);
+
+/** The settings of rate limits and of the size of votes. */
+export const LimitSettings = z.object({
+  RATELIMIT_RPS: positive(
+    rateLimits.client.refill,
+    'Requests a second for each client IP (IPv6: each /64) over all `/v1` endpoints.',
+  ),
+  RATELIMIT_BURST: positive(rateLimits.client.burst, 'The burst of requests for each client IP.'),
+  POWER_RATELIMIT_RPS: positive(rateLimits.actions.refill, 'Actions and console commands a second for each API key.'),
+  POWER_RATELIMIT_BURST: positive(
+    rateLimits.actions.burst,
+    'The burst of actions and console commands for each API key.',
+  ),
+  READ_RATELIMIT_RPS: positive(
+    rateLimits.reads.refill,
+    'GET requests with an API key a second: logs, console addresses, states, actions, and the key itself.',
+  ),
+  READ_RATELIMIT_BURST: positive(rateLimits.reads.burst, 'The burst of GET requests for each API key.'),
+  FEEDBACK_RATELIMIT_WINDOW_SECONDS: integer(1, 86_400)
+    .default(rateLimits.feedback.seconds)
+    .describe('Seconds after which a client IP may vote once more.'),
+  FEEDBACK_RATELIMIT_BURST: positive(rateLimits.feedback.burst, 'The burst of votes for each client IP.'),
+  MAX_FEEDBACK_BODY_BYTES: integer(1, 1_048_576).default(bodyLimits.feedback).describe('The largest vote, in bytes.'),
+  DOMAIN_RATELIMIT_RPS: positive(rateLimits.domains.refill, 'Domain searches a second for each client IP.'),
+  DOMAIN_RATELIMIT_BURST: positive(rateLimits.domains.burst, 'The burst of domain searches for each client IP.'),
+});
+export type LimitSettings = z.infer<typeof LimitSettings>;
 
 /** The rate limits of single endpoints, of each client below /v1, and of the actions and reads of each key. */
 export type Limits = Readonly<Record<LimitName | 'actions' | 'reads', TokenBucket>> & { readonly client: LocalBucket };
@@ -13,7 +44,12 @@ export type Limits = Readonly<Record<LimitName | 'actions' | 'reads', TokenBucke
  * Opens the rate limits: in PostgreSQL for all instances, else in memory. That of a client is checked for each request,
  * and always this instance's own. `keyLimits` are those of each API key, as `GET /v1/key` shows them.
  */
-export function openLimits({ env, opened, store, report }: Base<Env> & { readonly store: Pick<Store, 'limits'> }) {
+export function openLimits({
+  env,
+  opened,
+  store,
+  report,
+}: Base<LimitSettings> & { readonly store: Pick<Store, 'limits'> }) {
   let createBucket: CreateBucket = createTokenBucket;
   if (store.limits) {
     const onFailure = report('the database does not count limits in time; this instance counts alone');

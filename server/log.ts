@@ -4,13 +4,25 @@ import { pino } from 'pino';
 import type { DestinationStream, Logger } from 'pino';
 import type PinoPretty from 'pino-pretty';
 import sonicBoom from 'sonic-boom';
+import { z } from 'zod';
 import { escapeLines } from '#common/terminal.ts';
+import { oneOf } from './settings.ts';
 import { withTimeout } from './timeout.ts';
 
 export type { Logger } from 'pino';
 
 /** pino-pretty loads slowly, so it is loaded only for the pretty format. */
 const require = createRequire(import.meta.url);
+
+/** The settings of the log. */
+export const LogSettings = z.object({
+  LOG_LEVEL: oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent')
+    .default('info')
+    .describe('`trace`, `debug`, `info`, `warn`, `error` or `silent`; `info` is a line for each request.'),
+  LOG_FORMAT: oneOf('pretty', 'json')
+    .optional()
+    .describe('`pretty` or `json`; the default is `pretty` on a terminal, else `json`.'),
+});
 
 interface LogOptions {
   readonly level: string;

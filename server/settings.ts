@@ -1,20 +1,117 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import type { z } from 'zod';
-import { readVariable } from '#common/environment.ts';
+import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { baseUrlRule, readVariable, toBaseUrl } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
 import { createFolder } from '#common/files.ts';
+import packageJson from '../package.json' with { type: 'json' };
 
-/** The settings of the installation of a machine, as docs/install.md has it; `credentials/` is next to them. */
+/** The settings file of an installation, as in docs/install.md; `credentials/` is next to it. */
 export const installedSettings = '/etc/hosting-api/settings.env';
 
-/** Invalid settings; the message has a line for each, and never holds a value. */
+/** Creates the type of a setting with a fixed set of values. */
+export const oneOf = <const Value extends string>(...values: Value[]) =>
+  z.enum(values, `must be ${values.slice(0, -1).join(', ')} or ${values.at(-1)}`);
+
+/** Creates the type of a whole number. */
+export const integer = (minimum: number, maximum: number) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.int().min(minimum, `must be at least ${minimum}`).max(maximum, `must be at most ${maximum}`));
+
+/** A list of values separated by commas. */
+export const List = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean),
+);
+
+/** Creates the type of a URL, which `parse` normalizes. */
+export const url = (parse: (text: string) => string | undefined, rule: string) =>
+  z.string().transform((text, context) => {
+    const parsed = parse(text);
+    if (parsed !== undefined) return parsed;
+    context.addIssue(rule);
+    return z.NEVER;
+  });
+
+/** The path of a regular file that can be read. */
+export const ReadableFile = z.string().refine((file) => {
+  try {
+    accessSync(file, constants.R_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}, 'the file cannot be read');
+
+/** The URL below which paths are added. */
+export const BaseUrl = url(toBaseUrl, baseUrlRule);
+
+/** The version of the program in a folder, with its commit if known: 0.2.0+1a2b3c4d5e6f. */
+export function readServiceVersion(root: string): string {
+  const commit = readCommit(join(root, '.git')) ?? readLine(join(root, 'COMMIT'));
+  return /^[0-9a-f]{40}$/.test(commit) ? `${packageJson.version}+${commit.slice(0, 12)}` : packageJson.version;
+}
+
+/** Reads the commit of a checkout without git, which may be missing or distrust the owner of the folder. */
+function readCommit(git: string): string | undefined {
+  // `.git` is a file in a linked work tree.
+  const [, tree] = /^gitdir: (.+)$/.exec(readLine(git)) ?? [];
+  const folder = tree === undefined ? git : resolve(dirname(git), tree);
+  const head = readLine(join(folder, 'HEAD'));
+  if (!head.startsWith('ref: ')) return head || undefined;
+  const ref = head.slice('ref: '.length);
+  const common = resolve(folder, readLine(join(folder, 'commondir')));
+  const packed = readText(join(common, 'packed-refs')).split('\n');
+  return readLine(join(common, ref)) || packed.find((line) => line.endsWith(` ${ref}`))?.split(' ', 1)[0];
+}
+
+const readLine = (file: string): string => readText(file).split('\n', 1)[0]!;
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** Settings that several parts of the server read. */
+export const SharedSettings = z.object({
+  DATA_DIR: z.string().default('.data').describe('Where SQLite and the logs of local servers are kept.'),
+  // Listhen would replace any other text by localhost.
+  HOST: z
+    .string()
+    .refine(
+      (host) => isIP(host) !== 0 || /^(?!-)[\dA-Za-z.-]{1,63}(?<!-)$/.test(host),
+      'must be an IP address or a host name',
+    )
+    .default('127.0.0.1')
+    .describe('The address to listen on.'),
+  PUBLIC_URL: BaseUrl.optional().describe(
+    'Where clients reach the service: console streams are opened there. The default is the address it listens on. A build reads it for the addresses of media in the feed.',
+  ),
+  SERVICE_VERSION: z
+    .string()
+    .default(readServiceVersion(resolve(import.meta.dirname, '..')))
+    .describe('What `/health` and `/v1/info` say; the default is the version of package.json with the commit.'),
+  // A panel waits 15 s for its node (GUZZLE_TIMEOUT).
+  UPSTREAM_TIMEOUT_SECONDS: integer(1, 600).default(20).describe('How long a panel or cloud may take for an action.'),
+});
+export type SharedSettings = z.infer<typeof SharedSettings>;
+
+/** Invalid settings; the message has one line for each problem, and never a value. */
 export class EnvError extends Error {
   override readonly name = 'EnvError';
 }
 
-/** Reads settings from variables or the files that `<NAME>_FILE` names. Throws an {@link EnvError} of all problems. */
+/** Reads settings from variables or `<NAME>_FILE`. Throws an {@link EnvError} with all problems. */
 export function readSettings<Schema extends z.ZodObject>(
   schema: Schema,
   source: Environment,
@@ -26,20 +123,20 @@ export function readSettings<Schema extends z.ZodObject>(
     const value = readVariable(name, source, (problem) => problems.push(problem));
     if (value !== undefined) values[name] = value;
   }
-  // It is read once, and faster than a parser of it is compiled.
+  // Parsed once: compiling a parser takes longer.
   const result = schema.safeParse(values, { jitless: true });
   for (const { path, message } of result.error?.issues ?? []) problems.push(`${path.join('.')}: ${message}`);
   if (result.success && problems.length === 0) return result.data;
   throw new EnvError(problems.join('\n'));
 }
 
-/** Creates the folder of a setting. Throws an {@link EnvError} if files cannot be created in it. */
+/** Creates the folder of a setting. Throws an {@link EnvError} unless files can be created there. */
 export function prepareFolder(setting: string, folder: string, mode?: number): void {
   checkFolder(setting, folder, () => createFolder(folder, mode));
 }
 
 function checkFolder(setting: string, folder: string, create = (): void => {}): void {
-  // The permissions of a folder do not show whether its file system accepts files.
+  // Permissions do not tell whether the file system accepts files.
   const trial = join(folder, `.${randomUUID()}.tmp`);
   try {
     create();
@@ -50,9 +147,9 @@ function checkFolder(setting: string, folder: string, create = (): void => {}): 
   }
 }
 
-/** Throws an {@link EnvError} if STATUS_FILE cannot be written. A missing folder is not created: it may be mistyped. */
+/** Throws an {@link EnvError} if STATUS_FILE cannot be written. Does not create its folder: the path may be mistyped. */
 export function checkStatusFile(file: string | undefined): void {
   if (file === undefined) return;
   checkFolder('STATUS_FILE', dirname(file));
-  if (existsSync(file) && !statSync(file).isFile()) throw new EnvError('STATUS_FILE: this is not a regular file');
+  if (existsSync(file) && !statSync(file).isFile()) throw new EnvError('STATUS_FILE: not a regular file');
 }

@@ -4,7 +4,7 @@ import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { Command, OptionValues } from '@commander-js/extra-typings';
 import type { SiteUrls } from '../articles/feed.ts';
 import { CommandError } from '../common/command-line.ts';
-import { baseUrlRule, pageUrlRule, readVariable, toBaseUrl, toPageUrl } from '../common/environment.ts';
+import { baseUrlRule, defaultFolders, pageUrlRule, readVariable, toBaseUrl, toPageUrl } from '../common/environment.ts';
 import { createFolder } from '../common/files.ts';
 
 /** The flags of the options that a function adds to a command. */
@@ -108,11 +108,9 @@ export function readUrls(): SiteUrls {
   }));
 }
 
-const folders = { CONTENT_DIR: 'content', CATALOG_DIR: 'catalog', DIST_DIR: 'dist' };
-
 /** Resolves a folder: the option, else the setting from the environment or `.env`, else the default. */
-export function resolveFolder(setting: keyof typeof folders, option: string | undefined): string {
-  return resolve(option ?? readSettings((read) => read(setting)) ?? folders[setting]);
+export function resolveFolder(setting: keyof typeof defaultFolders, option: string | undefined): string {
+  return resolve(option ?? readSettings((read) => read(setting)) ?? defaultFolders[setting]);
 }
 
 /** Creates the folder of releases if missing, and returns the path. */

@@ -3,6 +3,9 @@ import { escapeControls } from './terminal.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** The default folders that both programs use. */
+export const defaultFolders = { CONTENT_DIR: 'content', CATALOG_DIR: 'catalog', DIST_DIR: 'dist' };
+
 /** Reads a setting, or the file in `<NAME>_FILE`. An empty variable counts as unset. Problems never quote the value. */
 export function readVariable(name: string, source: Environment, report: (problem: string) => void): string | undefined {
   const file = source[`${name}_FILE`];

@@ -11,6 +11,7 @@ export const streamLimits = {
   statsSeconds: 2,
   messageBytes: 16 * 1024,
   referenceLength: 64,
+  streamsOfKey: 2000,
 } as const;
 
 const bytes = z.int().min(0).nullable();

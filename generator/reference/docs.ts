@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { transform } from 'esbuild';
 import { allows, scopes } from '#contract/api-keys.ts';
 import type { Scope } from '#contract/api-keys.ts';
-import { describeStream } from '#contract/console-stream.ts';
+import { describeStream, streamLimits } from '#contract/console-stream.ts';
 import { head as description, toInfo } from '#contract/docs.ts';
 import type { Presentation } from '#contract/docs.ts';
 import { bodyLimits, rateLimits } from '#contract/endpoint.ts';
@@ -210,6 +210,7 @@ const tables = {
         countedFor,
       ]),
     ),
+  streams: () => `A key may have ${streamLimits.streamsOfKey.toLocaleString('en')} console streams.`,
   bodies() {
     const sizes = Object.entries({ 'A vote on an article': bodyLimits.feedback, 'Any other body': bodyLimits.others });
     const rows = sizes.map(([body, bytes]) => [body, `${bytes / 1024} KiB`]);

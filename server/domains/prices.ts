@@ -5,6 +5,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { createFolder, replaceFile } from '#common/files.ts';
 import type { Logger } from '../log.ts';
+import { oneOf } from '../settings.ts';
+import type { SharedSettings } from '../settings.ts';
+import { Secret, UpstreamUrl } from '../upstream/address.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { createFossBilling } from './prices/fossbilling.ts';
 import { toIdnaName } from './names.ts';
@@ -12,15 +15,35 @@ import { TldPrices } from './prices/source.ts';
 import type { TldEntry } from './prices/source.ts';
 import { createWhmcs } from './prices/whmcs.ts';
 
-/** The settings of domain prices by source. */
-export type PriceSettings = { readonly UPSTREAM_TIMEOUT_SECONDS: number } & (
-  | { readonly DOMAIN_PRICES: 'catalog' }
-  | ({ readonly DOMAIN_PRICES: 'whmcs' } & Readonly<Record<'WHMCS_URL' | 'WHMCS_IDENTIFIER' | 'WHMCS_SECRET', string>>)
-  | { readonly DOMAIN_PRICES: 'fossbilling'; readonly FOSSBILLING_URL: string }
-);
+/** The settings of domain prices. */
+export const PriceSettings = z.object({
+  DOMAIN_PRICES: oneOf('catalog', 'whmcs', 'fossbilling')
+    .default('catalog')
+    .describe('Where domain prices come from: `catalog`, `whmcs` or `fossbilling`.'),
+  WHMCS_URL: UpstreamUrl.optional().describe('The base URL of WHMCS.'),
+  WHMCS_IDENTIFIER: Secret.optional().describe('The identifier of an API credential of WHMCS.'),
+  WHMCS_SECRET: Secret.optional().describe('The secret of that credential.'),
+  FOSSBILLING_URL: UpstreamUrl.optional().describe('The base URL of FOSSBilling.'),
+});
+
+/** The required settings of each source of prices. */
+export const PriceSourceSettings = z.discriminatedUnion('DOMAIN_PRICES', [
+  z.object({ DOMAIN_PRICES: z.literal('catalog') }),
+  z.object({
+    DOMAIN_PRICES: z.literal('whmcs'),
+    WHMCS_URL: z.string(),
+    WHMCS_IDENTIFIER: z.string(),
+    WHMCS_SECRET: z.string(),
+  }),
+  z.object({ DOMAIN_PRICES: z.literal('fossbilling'), FOSSBILLING_URL: z.string() }),
+]);
+type PriceSourceSettings = z.infer<typeof PriceSourceSettings> & Pick<SharedSettings, 'UPSTREAM_TIMEOUT_SECONDS'>;
+
+/** The settings of live prices. */
+export type LivePriceSettings = PriceSourceSettings & Pick<SharedSettings, 'DATA_DIR'>;
 
 /** Creates the configured source of domain prices; undefined if the catalog has the prices. */
-export function createPriceSource(env: PriceSettings, log: Pick<Logger, 'warn'>) {
+export function createPriceSource(env: PriceSourceSettings, log: Pick<Logger, 'warn'>) {
   if (env.DOMAIN_PRICES === 'catalog') return undefined;
   const warn = (message: string): void => log.warn({ prices: env.DOMAIN_PRICES }, message);
   const options = { timeoutMs: env.UPSTREAM_TIMEOUT_SECONDS * 1000, warn };
@@ -55,7 +78,7 @@ function collectPrices(entries: readonly TldEntry[], warn: (message: string) => 
 }
 
 /** Opens live prices without starting them; undefined if the catalog has the prices. */
-export function openLivePrices(env: PriceSettings & { readonly DATA_DIR: string }, log: Logger) {
+export function openLivePrices(env: LivePriceSettings, log: Logger) {
   const source = createPriceSource(env, log);
   if (!source || env.DOMAIN_PRICES === 'catalog') return undefined;
   // One file for each billing system: never serve the prices of another system.

@@ -1,9 +1,13 @@
+import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { DomainCatalog, DomainLookup, DomainSearchResponse, DomainTLD } from '#contract/domains.ts';
 import type { Base } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { Problem } from '../problem.ts';
+import { List } from '../settings.ts';
+import type { SharedSettings } from '../settings.ts';
+import { UpstreamUrl } from '../upstream/address.ts';
 import { withTimeout } from '../timeout.ts';
 import type { CreateBucket } from '../token-bucket.ts';
 import type { Availability, DomainName } from './lookup/query.ts';
@@ -11,17 +15,36 @@ import { createRegistries } from './lookup/registries.ts';
 import type { Registries } from './lookup/registries.ts';
 import { parseDomainName } from './names.ts';
 import { openLivePrices } from './prices.ts';
-import type { LivePrices, PriceSettings } from './prices.ts';
+import type { LivePriceSettings, LivePrices } from './prices.ts';
 import type { TldPrices } from './prices/source.ts';
 
-interface RegistrySettings {
-  readonly DNS_SERVERS?: 'off' | readonly string[] | undefined;
-  readonly RDAP_BOOTSTRAP_URL: string;
-  readonly SERVICE_VERSION: string;
-  readonly PUBLIC_URL?: string | undefined;
+const DnsServers = List.transform((servers, context): 'off' | string[] => {
+  if (servers.length === 1 && servers[0] === 'off') return 'off';
+  if (servers.length > 0 && servers.every(isAddress)) return servers;
+  context.addIssue('must be off, or IP addresses with an optional port, such as 9.9.9.9 or 127.0.0.1:5353');
+  return z.NEVER;
+});
+
+/** An IP address with an optional port; IPv6 with a port needs brackets. */
+function isAddress(text: string): boolean {
+  if (isIP(text) !== 0) return true;
+  const [, six, four, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+  return isIP(six ?? four ?? '') === (six === undefined ? 4 : 6) && Number(port) > 0 && Number(port) < 65_536;
 }
 
-interface DomainsBase extends Base<RegistrySettings & PriceSettings & { readonly DATA_DIR: string }> {
+/** The settings of look-ups. */
+export const DomainSettings = z.object({
+  RDAP_BOOTSTRAP_URL: z
+    .union([z.literal('off'), UpstreamUrl])
+    .default('https://data.iana.org/rdap/dns.json')
+    .describe("IANA's list of RDAP servers, read once a day, or `off`; a copy is built in."),
+  DNS_SERVERS: DnsServers.optional().describe(
+    "Resolvers for the domain search, `ip:port` separated by commas, or `off`; the default is the system's.",
+  ),
+});
+type RegistrySettings = z.infer<typeof DomainSettings> & Pick<SharedSettings, 'PUBLIC_URL' | 'SERVICE_VERSION'>;
+
+interface DomainsBase extends Base<RegistrySettings & LivePriceSettings> {
   readonly releases: { current(): { readonly domains: DomainCatalog } };
   /** Creates the rate limits of queries to registries. */
   readonly createBucket: CreateBucket;

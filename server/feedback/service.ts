@@ -1,20 +1,28 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { KBFeedbackRequest } from '#contract/articles.ts';
 import type { Base, Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
+import { oneOf } from '../settings.ts';
+import type { SharedSettings } from '../settings.ts';
 import type { Store } from '../store/types.ts';
 import type { Trace } from '../trace.ts';
+import { WebhookUrl } from '../upstream/address.ts';
 import { ProviderError } from '../upstream/client.ts';
-import { createChat } from './chat.ts';
+import { chatKinds, createChat } from './chat.ts';
 import type { ChatOptions } from './chat.ts';
 
-interface FeedbackSettings {
-  readonly CHAT_FEEDBACK_WEBHOOK_URL?: string | undefined;
-  readonly CHAT_FEEDBACK_WEBHOOK_KIND: ChatOptions['kind'];
-  readonly SERVICE_VERSION: string;
-}
+const kinds = Object.keys(chatKinds) as ChatOptions['kind'][];
 
-interface FeedbackBase extends Base<FeedbackSettings> {
+/** The settings of feedback. */
+export const FeedbackSettings = z.object({
+  CHAT_FEEDBACK_WEBHOOK_URL: WebhookUrl.optional().describe('The webhook of the chat that gets votes. It is a secret.'),
+  CHAT_FEEDBACK_WEBHOOK_KIND: oneOf(...kinds)
+    .default('discord')
+    .describe(`The kind of chat of the webhook: ${kinds.map((kind) => `\`${kind}\``).join(', ')}.`),
+});
+type Settings = z.infer<typeof FeedbackSettings> & Pick<SharedSettings, 'SERVICE_VERSION'>;
+
+interface FeedbackBase extends Base<Settings> {
   /** Runs the count of a vote to the end, even if the server stops or the client disconnects. */
   readonly lifecycle: Pick<Lifecycle, 'finish'>;
   /** Finds a knowledge base article by a current or former path. */

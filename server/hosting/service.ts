@@ -1,8 +1,10 @@
+import { z } from 'zod';
 import type { Environment } from '#common/environment.ts';
 import { createCheckAccess } from '../keys/authorize.ts';
 import type { Base, Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
-import { prepareFolder } from '../settings.ts';
+import { ReadableFile, integer, prepareFolder } from '../settings.ts';
+import type { SharedSettings } from '../settings.ts';
 import type { Store } from '../store/types.ts';
 import type { CreateBucket, TokenBucket } from '../token-bucket.ts';
 import { createPoller } from '../upstream/poller.ts';
@@ -16,17 +18,20 @@ import { createProviders, loadProviders } from './providers.ts';
 import type { Provider } from './providers/types.ts';
 import { createServers } from './servers.ts';
 
-interface HostingSettings {
-  readonly PROVIDERS_FILE?: string | undefined;
-  readonly DATA_DIR: string;
-  /** 20 s by default: a panel waits 15 s for its node (GUZZLE_TIMEOUT). */
-  readonly UPSTREAM_TIMEOUT_SECONDS: number;
-  readonly CONSOLE_TOKEN_TTL_SECONDS: number;
-  readonly AUDIT_RETENTION_DAYS?: number | undefined;
-  readonly PUBLIC_URL?: string | undefined;
-}
+/** The settings of hosting controls. */
+export const HostingSettings = z.object({
+  PROVIDERS_FILE: ReadableFile.optional().describe("The file that names the providers of customers' servers."),
+  CONSOLE_TOKEN_TTL_SECONDS: integer(5, 86_400)
+    .default(600)
+    .describe('How long the token of a console stream is valid.'),
+  AUDIT_RETENTION_DAYS: integer(1, 36_500)
+    .optional()
+    .describe('How long entries of the audit log are kept; without it, they are never removed.'),
+});
+type Settings = z.infer<typeof HostingSettings> &
+  Pick<SharedSettings, 'DATA_DIR' | 'PUBLIC_URL' | 'UPSTREAM_TIMEOUT_SECONDS'>;
 
-interface HostingBase extends Base<HostingSettings> {
+interface HostingBase extends Base<Settings> {
   /** The variables that PROVIDERS_FILE may refer to. */
   readonly environment: Environment;
   readonly demo: boolean;

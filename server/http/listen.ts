@@ -5,11 +5,25 @@ import { createRequire } from 'node:module';
 import { Server as NetServer, createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import type * as Listhen from 'listhen';
+import { z } from 'zod';
 import { Problem, renderRawError } from '../problem.ts';
+import { integer } from '../settings.ts';
 import { answeredRequests } from './request.ts';
 
 /** Its CommonJS build loads in half of the time, which is a twentieth of the start. */
 const { listen } = createRequire(import.meta.url)('listhen') as typeof Listhen;
+
+/** The settings of the port and its end. */
+export const ListenSettings = z.object({
+  PORT: integer(0, 65_535).default(3000).describe('The port to listen on; 0 takes a free one.'),
+  SHUTDOWN_DELAY_SECONDS: integer(0, 3600)
+    .default(0)
+    .describe('How long the port stays open after SIGTERM, so that a load balancer sees `/ready` say `draining`.'),
+  SHUTDOWN_GRACE_SECONDS: integer(0, 3600)
+    .default(10)
+    .describe('How long running requests may take after the port is closed.'),
+});
+export type ListenSettings = z.infer<typeof ListenSettings>;
 
 /** The server cannot listen on its address. */
 export class ListenError extends Error {

@@ -1,15 +1,54 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isIP, isIPv4 } from 'node:net';
-import type { BlockList } from 'node:net';
+import { BlockList, isIP, isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
 import { createEvent } from '../events.ts';
 import type { Logger } from '../log.ts';
 import { Problem } from '../problem.ts';
 import type { HeaderFields } from '../problem.ts';
+import { List } from '../settings.ts';
+import type { SharedSettings } from '../settings.ts';
 import type { LocalBucket, RateLimitResult } from '../token-bucket.ts';
 import { readTrace } from '../trace.ts';
 import type { Trace } from '../trace.ts';
+
+const Origins = List.refine(
+  (origins) =>
+    origins.every((origin) => origin === '*' || (!origin.includes('*') && URL.parse(origin)?.origin === origin)),
+  'must be *, or origins such as https://www.example.com, separated by commas',
+);
+
+const Networks = List.transform((networks, context) => {
+  const trusted = new BlockList();
+  for (const network of networks) {
+    const [, address = '', prefix] = /^([^/]+)(?:\/(\d+))?$/.exec(network) ?? [];
+    const version = isIP(address);
+    const most = version === 6 ? 128 : 32;
+    const bits = Number(prefix ?? most);
+    if (version === 0 || bits > most) {
+      context.addIssue('must be IP addresses and networks such as 10.0.0.0/8, separated by commas');
+      return z.NEVER;
+    }
+    trusted.addSubnet(address, bits, version === 6 ? 'ipv6' : 'ipv4');
+  }
+  return trusted;
+});
+
+/** The settings of clients: origins and proxies. */
+export const RequestSettings = z.object({
+  CORS_ORIGINS: Origins.default(['*']).describe(
+    'Origins that may read, separated by commas; `*` does not apply to endpoints that need a key. `npm run dev` allows only this machine by default.',
+  ),
+  ALLOW_LOCAL_ORIGINS: z
+    .stringbool('must be true or false')
+    .default(false)
+    .describe('Adds any port of localhost to the origins.'),
+  TRUSTED_PROXIES: Networks.default(() => new BlockList()).describe(
+    'IP addresses and networks whose `X-Forwarded-For` counts, separated by commas.',
+  ),
+});
+export type RequestSettings = z.infer<typeof RequestSettings>;
 
 /** The context of a request, shared by the fast path, h3 and upgrades. */
 export interface RequestContext {
@@ -61,7 +100,7 @@ interface RequestsOptions {
  * Returns a function that accepts an IP address, localhost, HOST or the host of PUBLIC_URL. It stops DNS rebinding: a
  * page of an attacker whose name resolves to this machine would have the same origin.
  */
-export function createHostCheck({ HOST, PUBLIC_URL }: { HOST: string; PUBLIC_URL?: string | undefined }) {
+export function createHostCheck({ HOST, PUBLIC_URL }: Pick<SharedSettings, 'HOST' | 'PUBLIC_URL'>) {
   const names = ['localhost', HOST.toLowerCase(), PUBLIC_URL && new URL(PUBLIC_URL).hostname];
   return ({ headers: { host } }: IncomingMessage): boolean => {
     const name = URL.parse(`http://${host}`)?.hostname ?? '';
@@ -128,8 +167,8 @@ export function createRequests(options: RequestsOptions) {
     },
     /** The headers of every response: request id, nosniff and CORS. */
     headersOf({ id, request }: RequestContext, isKeyed: boolean): HeaderFields {
-      const cors = corsOf(request.headers.origin, isKeyed);
-      return { 'X-Request-Id': id, 'X-Content-Type-Options': 'nosniff', ...cors };
+      const { origin } = request.headers;
+      return { 'X-Request-Id': id, 'X-Content-Type-Options': 'nosniff', ...corsOf(origin, isKeyed) };
     },
     /** Throws 421 if the Host does not belong to this service. */
     assertOwnHost({ request }: RequestContext): void {
@@ -144,7 +183,8 @@ export function createRequests(options: RequestsOptions) {
 /** Combines header fields; joins the values of a name that both have (RFC 9110 5.3). */
 export function joinHeaders(one: HeaderFields, other: HeaderFields): HeaderFields {
   const joined: Record<string, string> = { ...one };
-  for (const [name, value] of Object.entries(other)) joined[name] = name in joined ? `${joined[name]}, ${value}` : value;
+  for (const [name, value] of Object.entries(other))
+    joined[name] = name in joined ? `${joined[name]}, ${value}` : value;
   return joined;
 }
 

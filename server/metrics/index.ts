@@ -2,24 +2,28 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Registry } from '@prometheus-io/client';
+import { z } from 'zod';
 import { ListenError, describeListenError } from '../http/listen.ts';
 import { createHostCheck } from '../http/request.ts';
 import type { Base } from '../lifecycle.ts';
+import { integer } from '../settings.ts';
+import type { SharedSettings } from '../settings.ts';
 import { countEvents, measureProcess, measureState } from './series.ts';
 import type { Sources } from './series.ts';
 
-interface MetricsSettings {
-  readonly METRICS_PORT?: number | undefined;
-  readonly HOST: string;
-  readonly PUBLIC_URL?: string | undefined;
-  readonly SERVICE_VERSION: string;
-}
+/** The settings of metrics. */
+export const MetricsSettings = z.object({
+  METRICS_PORT: integer(0, 65_535)
+    .optional()
+    .describe('The port for Prometheus, at `/metrics`; without it, nothing is measured. Keep it from the internet.'),
+});
+type Settings = z.infer<typeof MetricsSettings> & Pick<SharedSettings, 'HOST' | 'PUBLIC_URL' | 'SERVICE_VERSION'>;
 
 /**
  * Opens `GET /metrics` at METRICS_PORT, which stays open while the other port drains; without METRICS_PORT, nothing is
  * measured. Throws a {@link ListenError}.
  */
-export async function openMetrics({ env, log, opened }: Base<MetricsSettings>) {
+export async function openMetrics({ env, log, opened }: Base<Settings>) {
   const { METRICS_PORT: port, HOST: host, SERVICE_VERSION: version } = env;
   if (port === undefined) return undefined;
   const registry = new Registry();

@@ -1,6 +1,8 @@
 import { lstat, readFile, realpath, stat } from 'node:fs/promises';
 import { extname, join, resolve } from 'node:path';
 import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { defaultFolders } from '#common/environment.ts';
 import { inSlices, parseManifest } from '#common/manifest.ts';
 import type { Aliases } from '#contract/articles.ts';
 import type { DomainCatalog } from '#contract/domains.ts';
@@ -12,9 +14,18 @@ import type { StaticFileName } from '#contract/endpoints.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import type { StoredFile } from '../http/stored.ts';
 import type { Base } from '../lifecycle.ts';
+import { integer } from '../settings.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { ReleaseError, readReleaseFile, streamReleaseFile, verifyReleaseFiles } from './files.ts';
 import type { ReleaseFile } from './files.ts';
+
+/** The settings of releases. */
+export const ReleaseSettings = z.object({
+  DIST_DIR: z.string().default(defaultFolders.DIST_DIR).describe('Where releases are kept.'),
+  RELEASE_CACHE_BYTES: integer(0, 1_099_511_627_776)
+    .default(33_554_432)
+    .describe("Bytes of the release's files that stay in memory."),
+});
 
 /** A verified release. */
 export interface Release {
@@ -52,7 +63,7 @@ export type Releases = Awaited<ReturnType<typeof openReleases>>;
 
 /** Opens the current release; once started, serves each new release after its verification. */
 export async function openReleases(
-  { env, log, opened, report }: Base<{ readonly DIST_DIR: string; readonly RELEASE_CACHE_BYTES: number }>,
+  { env, log, opened, report }: Base<z.infer<typeof ReleaseSettings>>,
   checkStatus: CheckStatus,
 ) {
   const link = join(env.DIST_DIR, 'current');

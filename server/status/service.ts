@@ -1,11 +1,13 @@
 import { readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
 import { createFolder, replaceFile } from '#common/files.ts';
 import { StatusResponse } from '#contract/status.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import type { Base } from '../lifecycle.ts';
 import { checkStatusFile } from '../settings.ts';
 import { withTimeout } from '../timeout.ts';
+import { UpstreamUrl } from '../upstream/address.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { createMonitors } from './monitors.ts';
 import type { PlatformStatus, StatusSource } from './platform.ts';
@@ -39,11 +41,20 @@ const graceMs = 60_000;
 /** The pause after a failed read: short enough for recoveries, long enough to spare a hanging source. */
 const failedMs = 2000;
 
-type StatusSettings = {
-  readonly [name in 'UPTIME_KUMA_URL' | 'UPTIME_KUMA_STATUS_PAGE' | 'STATUS_FILE']?: string | undefined;
-};
+/** The settings of the status. */
+export const StatusSettings = z.object({
+  UPTIME_KUMA_URL: UpstreamUrl.optional().describe(
+    'The base URL of Uptime Kuma; without it, the monitors of the catalog are used.',
+  ),
+  UPTIME_KUMA_STATUS_PAGE: z
+    .string()
+    .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/i, 'must be the slug of a status page')
+    .optional()
+    .describe('The slug of its status page.'),
+  STATUS_FILE: z.string().optional().describe('A file that the status is written to as well.'),
+});
 
-interface StatusBase extends Base<StatusSettings> {
+interface StatusBase extends Base<z.infer<typeof StatusSettings>> {
   readonly releases: { current(): { readonly status: StatusCatalog } };
   /** Returns the base URL for monitors of a path. */
   readonly ownUrl: () => string;

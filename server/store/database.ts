@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SharedSettings } from '../settings.ts';
 
 /** A parameter of a statement. */
 export type Value = string | number | null;
@@ -63,7 +64,7 @@ export function reasonOf(error: unknown): string {
 
 /** The settings of the store, named like their environment variables. */
 export const StoreSettings = z.object({
-  DATA_DIR: z.string().default('.data').describe('Where SQLite and the logs of local servers are kept.'),
+  DATA_DIR: SharedSettings.shape.DATA_DIR,
   DATABASE_URL: z
     .string()
     .refine(

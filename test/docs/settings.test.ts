@@ -47,7 +47,7 @@ Settings are environment variables, or lines of a file \`.env\` in the working d
 server prints every problem, but never a value, and does not start. A variable with a misspelt setting name causes a warning.
 A value is one line without control characters.
 
-This page and \`.env.example\` are generated from \`server/env.ts\` by \`npx vitest run test/docs -u\`.
+This page and \`.env.example\` are generated from the program's settings by \`npx vitest run test/docs -u\`.
 `;
 
 test('docs/settings.md lists every setting with its default', async () => {

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
+import { streamLimits } from '#contract/console-stream.ts';
 import type { ServerRecord } from '../../store/types.ts';
 import type { ConsoleEvents, ConsoleSource, GameProvider } from '../providers/types.ts';
 import { createChannel, systemClock } from './channel.ts';
@@ -22,7 +23,7 @@ export interface RelayDependencies extends StreamServices {
  * viewers of a customer's site may reconnect within a second, perhaps from one address. A stream needs about 20 KB; the
  * socket buffer of a stalled viewer adds up to 128 KiB. All streams together need at most 750 MB.
  */
-const defaultLimits = { connections: 5000, unauthenticated: 2000, viewersPerKey: 2000 };
+const defaultLimits = { connections: 5000, unauthenticated: 2000, viewersPerKey: streamLimits.streamsOfKey as number };
 
 /** Streams of a revoked key must close within 5 s; this leaves 3 s for a slow store. */
 const checkMs = 2000;
