@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { DomainCatalog, DomainLookup, DomainSearchResponse, DomainTLD } from '#contract/domains.ts';
 import type { Base } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
+import { createLru } from '../lru.ts';
 import { Problem } from '../problem.ts';
 import { List } from '../settings.ts';
 import type { SharedSettings } from '../settings.ts';
@@ -90,10 +90,7 @@ export function createAvailability(
   now: () => number = () => performance.now(),
 ): Pick<Registries, 'check'> {
   type Question = { readonly domain: DomainName; readonly lookup: DomainLookup | undefined };
-  const cache = new LRUCache<string, Exclude<Availability, 'unknown'>, Question>({
-    // `max` would allocate all entries now.
-    maxSize: 50_000,
-    sizeCalculation: () => 1,
+  const cache = createLru<string, Exclude<Availability, 'unknown'>, Question>(50_000, {
     ttl: cacheMs.free,
     ttlResolution: 0,
     perf: { now },

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import type { ServerName } from '#contract/api-keys.ts';
+import { createLru } from '../lru.ts';
 import type { Store } from '../store/types.ts';
 
 /** Ignore actions older than this: no provider caches state longer. */
@@ -16,10 +16,7 @@ export function createPowerHistory(options: {
   readonly monotonic?: () => number;
 }) {
   const { audit, now = Date.now, monotonic = () => performance.now() } = options;
-  const own = new LRUCache<ServerName, { readonly endedAt: number; readonly date: number }>({
-    maxSize: 10_000,
-    sizeCalculation: () => 1,
-  });
+  const own = createLru<ServerName, { readonly endedAt: number; readonly date: number }>(10_000);
   return {
     /** Runs a power action and records its end. */
     async follow(server: ServerName, act: () => Promise<void>): Promise<void> {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
-import { LRUCache } from 'lru-cache';
+import { createLru } from '../lru.ts';
 import { Problem } from '../problem.ts';
 import type { HeaderFields } from '../problem.ts';
 
@@ -82,7 +82,7 @@ export function toStoredReply<Stored extends Variant>(
 }
 
 /** Caches parsed Accept-Encoding headers: clients send few different ones, and parsing is half of the negotiation. */
-const parsed = new LRUCache<string, ReadonlyMap<string, number>>({ max: 100, memoMethod: parseWeights });
+const parsed = createLru<string, ReadonlyMap<string, number>>(100, { memoMethod: parseWeights });
 
 /** Picks the encoding with the highest weight (RFC 9110 12.5.3), smallest first; falls back to `identity`. */
 function negotiateEncoding(header: string | undefined, available: StoredFile['variants']): Encoding {

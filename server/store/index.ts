@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { Scope, ServerName } from '#contract/api-keys.ts';
 import { createEvent } from '../events.ts';
+import { createLru } from '../lru.ts';
 import { prepareFolder } from '../settings.ts';
 import { withTimeout } from '../timeout.ts';
 import { createAuditRecords } from './audit.ts';
@@ -115,7 +115,7 @@ const touchTimeoutMs = 200;
 
 export function createApiKeyRecords(query: Query) {
   const keys = openTable(query, 'hosting_api_keys', ['id'], ApiKey);
-  const touched = new LRUCache<string, number>({ maxSize: 10_000, sizeCalculation: () => 1 });
+  const touched = createLru<string, number>(10_000);
   const findActive = (label: string, now: number) =>
     keys.find(`WHERE label = $1 AND ${isActiveSql} ORDER BY created_at, id`, [label, now]);
   return {

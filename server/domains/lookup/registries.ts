@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
 import type { DomainLookup } from '#contract/domains.ts';
 import type { Logger } from '../../log.ts';
+import { createLru } from '../../lru.ts';
 import { withTimeout } from '../../timeout.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
 import { openUpstream } from '../../upstream/client.ts';
@@ -143,9 +143,7 @@ export function createRegistries(options: RegistriesOptions) {
   };
 
   /** Results of canary checks: a moved server, or a server of another TLD, denies a name that must exist. */
-  const canaries = new LRUCache<string, boolean, { readonly base: string; readonly tld: string }>({
-    maxSize: 5000,
-    sizeCalculation: () => 1,
+  const canaries = createLru<string, boolean, { readonly base: string; readonly tld: string }>(5000, {
     ttl: limits.canaryMs,
     ttlResolution: 0,
     perf: { now },

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import type { ServerKind } from '#contract/api-keys.ts';
 import type { Environment } from '#common/environment.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
+import { createLru } from '../../lru.ts';
 import type { Logger } from '../../log.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
 import { toRefusal } from '../../upstream/client.ts';

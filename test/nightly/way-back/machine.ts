@@ -92,7 +92,7 @@ set -a; . "$1/settings.env"; PORT=$2; NODE_COMPILE_CACHE=$1/../cache
 for file in "$1"/credentials/*; do
   [ ! -e "$file" ] || export "$(basename "$file" | tr a-z- A-Z_)_FILE=$file"
 done
-exec node_modules/.bin/node --min-semi-space-size=8 --max-semi-space-size=8 server/main.js`;
+exec node_modules/.bin/node --max-semi-space-size=8 server/main.js`;
 
 /** Starts a stand-in for systemd, for the servers and the build timer. A server gets only the settings in `etc`. */
 async function createServices({ app, etc, env }: { app: string; etc: string; env: NodeJS.ProcessEnv }) {
