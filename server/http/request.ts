@@ -180,17 +180,15 @@ export function createRequests(options: RequestsOptions) {
   };
 }
 
-/** Combines header fields; joins the values of a name that both have (RFC 9110 5.3). */
-export function joinHeaders(one: HeaderFields, other: HeaderFields): HeaderFields {
-  const joined: Record<string, string> = { ...one };
-  for (const [name, value] of Object.entries(other))
-    joined[name] = name in joined ? `${joined[name]}, ${value}` : value;
-  return joined;
-}
-
 /** Adds the headers of a rate limit to the context; throws 429 if the limit is exceeded. */
 export function assertAllowed(context: RequestContext, { allowed, headers, retryAfter }: RateLimitResult): void {
-  context.limits = joinHeaders(context.limits, headers);
+  const before = context.limits;
+  // A list, if two limits apply (RFC 9110 5.3).
+  const joined = Object.entries(headers).map(([name, value]) => [
+    name,
+    name in before ? `${before[name]}, ${value}` : value,
+  ]);
+  context.limits = Object.fromEntries(joined);
   if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
 }
 

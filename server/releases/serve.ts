@@ -4,11 +4,11 @@ import { staticFiles } from '#contract/endpoints.ts';
 import type { ServedFileName } from '#contract/endpoints.ts';
 import { handle } from '../http/handle.ts';
 import type { Route } from '../http/handle.ts';
-import { joinHeaders } from '../http/request.ts';
 import type { RequestContext, Requests } from '../http/request.ts';
 import { toStoredJson, toStoredReply } from '../http/stored.ts';
 import type { StoredFile } from '../http/stored.ts';
 import { Problem } from '../problem.ts';
+import type { HeaderFields } from '../problem.ts';
 import type { Releases } from './service.ts';
 
 /** Returns the fast path, which answers whole files in memory, in 30 instead of 50 µs; false for other requests. */
@@ -23,10 +23,17 @@ export function createFastPath(releases: Releases, requests: Requests, isPreview
     if (reply.variant && !bytes) return false;
     if (file.isLimited && !requests.consume(context).allowed) return false;
     context.route = file.route;
-    response.writeHead(reply.status, joinHeaders(requests.headersOf(context, false), reply.headers));
+    response.writeHead(reply.status, flatten(requests.headersOf(context, false), reply.headers));
     response.end(bytes);
     return true;
   };
+}
+
+/** Flattens headers for `writeHead`: faster than a record, and sends both values of a name. */
+function flatten(...records: readonly HeaderFields[]): string[] {
+  const fields: string[] = [];
+  for (const record of records) for (const name of Object.keys(record)) fields.push(name, record[name]!);
+  return fields;
 }
 
 /** Decodes the query value of a target that `encodeURIComponent` encoded. */
