@@ -91,9 +91,9 @@ export function createApp(options: AppOptions): H3 {
     const { status, headers, body } = renderError(isUnreachable ? toStoreProblem(thrown, endpoint) : thrown, endpoint);
     // The health check of the store logs an outage, once for all requests.
     if (status >= 500 && !isUnreachable) context.failure = thrown;
-    setHead(event, status, {});
+    setHead(event, status);
     for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
-    if (headers['Cache-Control'] === 'no-store') append(event, context.limits);
+    if (headers['Cache-Control'] === 'no-store') append(event, ...context.limits);
     else if (isPreview) event.res.headers.set('Cache-Control', 'no-cache');
     return body;
   };
@@ -145,7 +145,7 @@ export function createApp(options: AppOptions): H3 {
       const text = `${JSON.stringify(reply.body)}\n`;
       const length = String(Buffer.byteLength(text));
       const own = { 'Content-Type': 'application/json', 'Content-Length': length, 'Cache-Control': 'no-store' };
-      setHead(event, reply.status, { ...own, ...reply.headers, ...context.limits });
+      setHead(event, reply.status, { ...own, ...reply.headers }, ...context.limits);
       return text;
     }
     const { status, headers, variant, range } = toStoredReply(reply, context.request, isPreview);
@@ -177,7 +177,7 @@ export function createApp(options: AppOptions): H3 {
     const context = contextOf(event);
     const preflight = preflightHeaders(context.request, methods, event.context.endpoint?.access !== undefined);
     if (!preflight) throw new Problem('method_not_allowed', undefined, { headers: { Allow: methods } });
-    setHead(event, 204, { ...preflight, ...context.limits });
+    setHead(event, 204, preflight, ...context.limits);
     return '';
   };
 
@@ -254,14 +254,14 @@ function toStoreProblem(thrown: unknown, endpoint: Endpoint | undefined): Proble
 }
 
 /** Sets the status and its reason phrase, which h3 leaves empty; adds headers. */
-function setHead(event: H3Event, status: number, headers: HeaderFields): void {
+function setHead(event: H3Event, status: number, ...headers: readonly HeaderFields[]): void {
   event.res.status = status;
   event.res.statusText = STATUS_CODES[status]!;
-  append(event, headers);
+  append(event, ...headers);
 }
 
-function append(event: H3Event, headers: HeaderFields): void {
-  for (const [name, value] of Object.entries(headers)) event.res.headers.append(name, value);
+function append(event: H3Event, ...headers: readonly HeaderFields[]): void {
+  for (const [name, value] of headers.flatMap(Object.entries<string>)) event.res.headers.append(name, value);
 }
 
 type Settings = SharedSettings & ListenSettings & RequestSettings & Pick<LimitSettings, 'MAX_FEEDBACK_BODY_BYTES'>;
@@ -275,11 +275,11 @@ interface ListenersBase extends Base<Settings> {
   readonly preview: string | undefined;
 }
 
-/** Disconnect a client that stops reading its response for this long. */
+/** Time for a client to read its response, beyond the wait for an upstream. */
 const stalledClientMs = 120_000;
 
 const untrustedMessage =
-  'X-Forwarded-For of an address that is not in TRUSTED_PROXIES is ignored; if it is your proxy, all its visitors share one limit';
+  'ignored X-Forwarded-For of an untrusted address; if this is your proxy, add it to TRUSTED_PROXIES: its visitors share one limit';
 
 /** Listens for requests and upgrades: first the fast path, then the app. */
 export async function openListeners(base: ListenersBase, routes: readonly Route[]) {
@@ -308,7 +308,7 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     const context = requests.begin(request, response);
     if (handleFile(context, response)) return;
-    // h3 routes by this property.
+    // h3 reads the target from here.
     request.url = context.target;
     void handleByApp(request, response);
   };

@@ -22,25 +22,25 @@ import { StoreSettings } from './store/database.ts';
 /** Settings that only builds read. */
 const BuildSettings = z.object({
   SITE_URL: BaseUrl.optional().describe(
-    'The address of the website. A build reads it for the feed and the sitemap; the server does not need it.',
+    'The address of the website. Builds use it in the feed and the sitemap; the server does not need it.',
   ),
   SITE_NAME: z
     .string()
     .default(head.info.title)
     .describe(
-      'The name of the service, which a build reads: the title of `/docs`, of the OpenAPI document and of the feed.',
+      'The name of the service. Builds use it as the title of `/docs`, of the OpenAPI document and of the feed.',
     ),
   SUPPORT_URL: url(toPageUrl, pageUrlRule)
     .optional()
-    .describe('The page where customers get help. A build reads it for `/docs` and the OpenAPI document.'),
+    .describe('The page where customers get help. Builds link it in `/docs` and the OpenAPI document.'),
   CONTENT_DIR: z
     .string()
     .default(defaultFolders.CONTENT_DIR)
-    .describe('The articles and media that a build, `check`, `dev` and `new` read.'),
+    .describe('The folder of articles and media, for `build`, `check`, `dev` and `new`.'),
   CATALOG_DIR: z
     .string()
     .default(defaultFolders.CATALOG_DIR)
-    .describe('The plans, domains and monitors that a build, `check` and `dev` read.'),
+    .describe('The folder of plans, domains and monitors, for `build`, `check` and `dev`.'),
 });
 
 const Settings = z
@@ -62,7 +62,7 @@ const Settings = z
   })
   .superRefine((env, context) => {
     const refuse = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message });
-    if (env.METRICS_PORT === env.PORT && env.PORT !== 0) refuse(['METRICS_PORT'], 'must not be PORT');
+    if (env.METRICS_PORT === env.PORT && env.PORT !== 0) refuse(['METRICS_PORT'], 'must differ from PORT');
     for (const { path } of PriceSourceSettings.safeParse(env).error?.issues ?? []) {
       refuse(path, `must be set with DOMAIN_PRICES=${env.DOMAIN_PRICES}`);
     }

@@ -1,18 +1,18 @@
 import type { Logger } from './log.ts';
 
-/** What each part of the server gets when it is opened. */
+/** Dependencies of every part that opens. */
 export interface Base<Settings> {
   readonly env: Settings;
   readonly log: Logger;
-  /** What closes the parts with the server, in reverse order. */
+  /** Closes the parts of the server in reverse order. */
   readonly opened: AsyncDisposableStack;
   readonly report: (message: string) => (error: unknown) => void;
 }
 
-/** The readiness of this instance, and the work that it must complete before it stops. */
+/** The readiness of this instance, and the work to complete before its end. */
 export type Lifecycle = ReturnType<typeof createLifecycle>;
 
-/** Creates the lifecycle of an instance. It is ready while `canServe` returns true. */
+/** Creates the lifecycle of an instance, which is ready while `canServe` returns true. */
 export function createLifecycle(canServe: () => boolean = () => true) {
   let isDraining = false;
   const running = new Set<Promise<unknown>>();

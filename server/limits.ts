@@ -29,7 +29,7 @@ export const LimitSettings = z.object({
   READ_RATELIMIT_BURST: positive(rateLimits.reads.burst, 'The burst of GET requests for each API key.'),
   FEEDBACK_RATELIMIT_WINDOW_SECONDS: integer(1, 86_400)
     .default(rateLimits.feedback.seconds)
-    .describe('Seconds after which a client IP may vote once more.'),
+    .describe('Seconds until a client IP may vote again.'),
   FEEDBACK_RATELIMIT_BURST: positive(rateLimits.feedback.burst, 'The burst of votes for each client IP.'),
   MAX_FEEDBACK_BODY_BYTES: integer(1, 1_048_576).default(bodyLimits.feedback).describe('The largest vote, in bytes.'),
   DOMAIN_RATELIMIT_RPS: positive(rateLimits.domains.refill, 'Domain searches a second for each client IP.'),
@@ -37,12 +37,12 @@ export const LimitSettings = z.object({
 });
 export type LimitSettings = z.infer<typeof LimitSettings>;
 
-/** The rate limits of single endpoints, of each client below /v1, and of the actions and reads of each key. */
+/** The rate limits of endpoints, of clients below /v1, and of the actions and reads of keys. */
 export type Limits = Readonly<Record<LimitName | 'actions' | 'reads', TokenBucket>> & { readonly client: LocalBucket };
 
 /**
- * Opens the rate limits: in PostgreSQL for all instances, else in memory. That of a client is checked for each request,
- * and always this instance's own. `keyLimits` are those of each API key, as `GET /v1/key` shows them.
+ * Opens the rate limits: in PostgreSQL for all instances, else in memory. The limit of a client is checked at every
+ * request, so it stays in memory. `GET /v1/key` shows `keyLimits`.
  */
 export function openLimits({
   env,
@@ -52,7 +52,7 @@ export function openLimits({
 }: Base<LimitSettings> & { readonly store: Pick<Store, 'limits'> }) {
   let createBucket: CreateBucket = createTokenBucket;
   if (store.limits) {
-    const onFailure = report('the database does not count limits in time; this instance counts alone');
+    const onFailure = report('database too slow for rate limits; falling back to local limits');
     const shared = createSharedBuckets({ limits: store.limits, onFailure });
     opened.defer(shared.close);
     createBucket = shared.create;
@@ -78,7 +78,7 @@ export function openLimits({
 
 interface SharedBucketsOptions {
   readonly limits: NonNullable<Store['limits']>;
-  /** Called when the database does not count in time, at most every 30 s. */
+  /** Called when the database is too slow, at most every 30 s. */
   readonly onFailure: (error: unknown) => void;
   readonly now?: () => number;
 }
@@ -88,12 +88,12 @@ export const waitMs = 200;
 const toLate = (): never => {
   throw new Error(`the database did not answer within ${waitMs} ms`);
 };
-/** How long this instance counts by itself after that. */
+/** How long this instance then uses local limits. */
 const aloneMs = 10_000;
 const reportIntervalMs = 30_000;
 const purgeIntervalMs = 3_600_000;
 
-/** Creates token buckets that all instances share; while the database is late, this one counts alone. */
+/** Creates token buckets shared by all instances; falls back to local buckets while the database is slow. */
 export function createSharedBuckets({ limits, onFailure, now = () => performance.now() }: SharedBucketsOptions) {
   let aloneUntil = Number.NEGATIVE_INFINITY;
   let reportedAt = Number.NEGATIVE_INFINITY;

@@ -1,8 +1,7 @@
 import { constants, fstatSync, openSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { pino } from 'pino';
 import type { DestinationStream, Logger } from 'pino';
-import type PinoPretty from 'pino-pretty';
+import { prettyFactory } from 'pino-pretty';
 import sonicBoom from 'sonic-boom';
 import { z } from 'zod';
 import { escapeLines } from '#common/terminal.ts';
@@ -11,14 +10,11 @@ import { withTimeout } from './timeout.ts';
 
 export type { Logger } from 'pino';
 
-/** pino-pretty loads slowly, so it is loaded only for the pretty format. */
-const require = createRequire(import.meta.url);
-
 /** The settings of the log. */
 export const LogSettings = z.object({
   LOG_LEVEL: oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent')
     .default('info')
-    .describe('`trace`, `debug`, `info`, `warn`, `error` or `silent`; `info` is a line for each request.'),
+    .describe('`trace`, `debug`, `info`, `warn`, `error` or `silent`; `info` logs each request.'),
   LOG_FORMAT: oneOf('pretty', 'json')
     .optional()
     .describe('`pretty` or `json`; the default is `pretty` on a terminal, else `json`.'),
@@ -30,7 +26,7 @@ interface LogOptions {
   readonly destination: DestinationStream;
 }
 
-/** Creates the log: lines for people, or JSON. Text from outside cannot break a line or act on a terminal. */
+/** Creates the log, pretty or JSON. Escapes control characters in foreign text. */
 export function createLog({ level, format, destination }: LogOptions): Logger {
   const options = {
     level,
@@ -38,42 +34,41 @@ export function createLog({ level, format, destination }: LogOptions): Logger {
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  // pino escapes only what JSON requires. Terminals also act on C1 control characters, such as CSI in 8 bits.
+  // pino escapes only as JSON requires; terminals also act on C1 control characters, such as an 8-bit CSI.
   if (format === 'json') return pino(options, { write: (line) => destination.write(escapeLines(line)) });
-  const { prettyFactory } = require('pino-pretty') as typeof PinoPretty;
-  // Not as a stream: that would queue lines without a limit while the destination is not read.
+  // As a stream, pino-pretty would queue lines without a limit while nobody reads.
   const prettify = prettyFactory({ colorize: true, singleLine: true, translateTime: 'HH:MM:ss' });
   return pino(options, { write: (line) => destination.write(prettify(escapeTwice(line))) });
 }
 
-/** Escapes control characters so that they stay escaped when the JSON is parsed and shown as text. */
+/** Escapes control characters once more, to keep them escaped after the JSON is parsed. */
 function escapeTwice(json: string): string {
   return escapeLines(json).replaceAll(/\\(?:u[\da-f]{4}|.)/gi, (escape) =>
     /^\\[ubfr]/.test(escape) ? `\\${escape}` : escape,
   );
 }
 
-/** How long the end of the process waits for the reader. */
+/** How long the exit waits for the reader. */
 const flushMs = 1000;
-/** The minimum time between two reports of dropped texts while the queue is not empty. */
+/** The minimum time between reports of dropped texts while the queue is not empty. */
 const reportMs = 1000;
 
-/** The pause after a write that was not possible. It doubles up to the maximum. */
+/** The pause after a refused write; doubles up to the maximum. */
 const minPauseMs = 1;
 const maxPauseMs = 50;
 
 /**
- * Opens the standard output or error of the process, without blocking: a thread that waits for a reader would keep the
- * process from ending. What cannot be written is tried again; `onDropped` gets how many texts were dropped. Not by
- * `pino.destination`: at an exit that writes in a loop, for ever if the disk is full.
+ * Opens standard output or error without blocking: a thread that waits for a reader would delay the exit. Retries refused
+ * writes; `onDropped` gets the number of dropped texts. `pino.destination` would write in a loop at the exit, endlessly on
+ * a full disk.
  */
 export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void) {
   const stream = new sonicBoom.SonicBoom({
     fd: openNonBlocking(standard),
-    // About 4,000 lines of the log wait for a reader.
+    // About 4,000 lines.
     maxLength: 1024 * 1024,
     maxWrite: 64 * 1024,
-    // Its own pause is 100 ms: that is 640 kB of log a second.
+    // We retry ourselves: the pause of sonic-boom is 100 ms, which limits the log to 640 kB/s.
     retryEAGAIN: () => false,
   });
   let dropped = 0;
@@ -82,12 +77,12 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
   let pauseMs = minPauseMs;
   let retry: NodeJS.Timeout | undefined;
 
-  /** Reports once something is written again, but not for each write to a slow reader. */
+  /** Reports dropped texts after a write, at most once per {@link reportMs}. */
   const report = (): void => {
     if (dropped === reported || performance.now() < reportedAt + reportMs) return;
     const before = dropped;
     onDropped?.(before - reported);
-    // The report itself may have been dropped; it does not count.
+    // Do not count the report itself, which may be dropped.
     if (dropped > before) {
       dropped = before;
       return;
@@ -105,7 +100,7 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
   });
   stream.on('write', () => {
     pauseMs = minPauseMs;
-    // The queue is shorter only after this event.
+    // The queue shrinks only after this event.
     queueMicrotask(report);
   });
   stream.on('drain', () => {
@@ -115,10 +110,10 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
   return {
     write: (text: string) => void stream.write(text),
     dropped: () => dropped,
-    /** Resolves when the queue is written, or after {@link flushMs}. What is left is lost when the process ends. */
+    /** Waits at most {@link flushMs} until the queue is written. */
     async flush(): Promise<void> {
       const drained = new Promise<void>((resolve) => void stream.once('drain', resolve));
-      // So that an empty queue drains too.
+      // An empty queue emits `drain` only after a write.
       stream.write('');
       await withTimeout(drained, flushMs, () => undefined);
     },
@@ -126,15 +121,15 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
 }
 
 /**
- * Opens a pipe or terminal once more: the flag of the inherited descriptor would also apply to other processes that
- * have it. A file has no reader to wait for; its inherited descriptor shares its position with others.
+ * Opens a pipe or terminal again: O_NONBLOCK on the inherited descriptor would affect other processes that share it. A
+ * file never blocks, and its inherited descriptor shares a position with other writers.
  */
 function openNonBlocking(standard: 1 | 2): number {
   if (fstatSync(standard).isFile()) return standard;
   try {
     return openSync(`/dev/fd/${standard}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch {
-    // A socket, or a pipe of another user, cannot be opened again. The stream of Node.js makes it non-blocking.
+    // Sockets, and pipes of other users, cannot be opened again. The stream of Node.js makes them non-blocking.
     void (standard === 1 ? process.stdout : process.stderr);
     return standard;
   }

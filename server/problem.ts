@@ -30,7 +30,7 @@ export class Problem extends Error {
   }
 }
 
-/** Renders an error in the style of an endpoint; other errors than a {@link Problem} become its failure. */
+/** Renders an error in the style of an endpoint; unexpected errors become the failure of the endpoint. */
 export function renderError(error: unknown, endpoint: Endpoint | undefined) {
   const problem = error instanceof Problem ? error : new Problem(endpoint?.failure ?? 'internal_error');
   const style = endpoint?.errorStyle ?? 'json';
@@ -48,10 +48,11 @@ export function renderError(error: unknown, endpoint: Endpoint | undefined) {
 }
 
 /** Renders an error as a whole response, after which its socket closes. */
-export function renderRawError(error: unknown, requestId: string, limits: HeaderFields = {}) {
+export function renderRawError(error: unknown, requestId: string, limits: readonly HeaderFields[] = []) {
   const { status, headers, body } = renderError(error, undefined);
   const common = { 'X-Request-Id': requestId, 'X-Content-Type-Options': 'nosniff', Connection: 'close' };
-  const fields = Object.entries({ ...headers, ...(status === 429 ? limits : {}), ...common });
+  const records = [headers, ...(status === 429 ? limits : []), common];
+  const fields = records.flatMap((record) => Object.entries(record));
   const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   return { status, text: `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${body}` };
 }

@@ -60,7 +60,7 @@ export function createRoutes(features: Features): Record<EndpointName, Route> {
     }),
     getKey: handle('getKey', async ({ caller }) => {
       const key = await apiKeys.find(caller.keyId);
-      // It was there when the request was authenticated.
+      // Removed since the authentication of the request.
       if (!key) throw new Problem('unauthorized', keyProblems.unknown);
       const { id, label, scopes, servers, createdAt, expiresAt } = key;
       const times = { created_at: toTime(createdAt), expires_at: expiresAt === null ? null : toTime(expiresAt) };
@@ -73,10 +73,10 @@ export function createRoutes(features: Features): Record<EndpointName, Route> {
 
 const toTime = (at: number): string => new Date(at).toISOString();
 
-/** Short, and without stale-if-error: a CDN must not serve "up" for minutes while the status is unknown. */
+/** Short, without stale-if-error: a CDN must not serve "up" for minutes while the status is unknown. */
 const statusCacheControl = 'public, max-age=5, stale-while-revalidate=30';
 
-/** Creates what renders a value as JSON when it changes, and serves it like a file. */
+/** Returns a function that renders a value as a stored file, again only after a change. */
 function createStoredJson(cacheControl?: string) {
   let cached: { value: unknown; file: StoredFile } | undefined;
   return (value: unknown, json = value): StoredFile => {

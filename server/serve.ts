@@ -5,18 +5,18 @@ import { loadEnvFile, readEnv } from './env.ts';
 import { createLog, openOutput } from './log.ts';
 import { startServer } from './start.ts';
 
-const droppedMessage = 'log lines were dropped, since the log was not read fast enough';
+const droppedMessage = 'log lines were dropped: the reader of the log is too slow';
 
-/** With these defaults, the examples of a page of /docs can be pasted at once. */
+/** Enough actions to paste all examples of a page of /docs at once. */
 const demoPresets = { POWER_RATELIMIT_BURST: '20' };
 
-/** A preview has drafts: every website that an editor visits could read them. */
+/** A preview has drafts, which other websites in an editor's browser must not read. */
 const devPresets = { CORS_ORIGINS: '', ALLOW_LOCAL_ORIGINS: 'true' };
 
-/** Errors that the operator can fix. By name: when the process ends, the code of a feature may be gone. */
+/** Errors that operators can fix, printed without a stack. */
 const expected = ['EnvError', 'ReleaseError', 'ListenError', 'StoreError', 'ProvidersError'];
 
-/** Within this time, a further signal is the same one: a terminal sends it to the whole group, and npm once more. */
+/** Ignore repeated signals for this long: a terminal signals the whole process group, and npm signals again. */
 const repeatMs = 1000;
 
 const stderr = openOutput(2);
@@ -26,7 +26,7 @@ const end = async (status: number): Promise<void> => {
   await Promise.all(outputs.map((output) => output.flush()));
   process.exit(status);
 };
-/** Reports an error and ends the process. The default of Node.js would wait for a reader of standard error. */
+/** Reports an error and exits; by default, Node.js would wait for a reader of standard error. */
 const fail = async (error: unknown): Promise<void> => {
   const { name, message, stack = message } = error as Error;
   stderr.write(`${escapeLines(expected.includes(name) ? message : stack)}\n`);
@@ -36,7 +36,7 @@ process.on('uncaughtException', (error) => void fail(error));
 
 try {
   loadEnvFile();
-  // In development: the address where `npm run dev` renders /preview.
+  // In development: the origin at which `npm run dev` renders /preview.
   const preview = process.argv.find((text) => text.startsWith('--preview='))?.slice('--preview='.length);
   const isDemo = process.argv.includes('--demo');
   const env = readEnv(process.env, { ...(isDemo && demoPresets), ...(preview !== undefined && devPresets) });
@@ -44,7 +44,7 @@ try {
   const stdout = openOutput(1, (lines) => log.error({ lines }, droppedMessage));
   outputs.push(stdout);
   const log = createLog({ level: env.LOG_LEVEL, format, destination: stdout });
-  // Never with configured providers or in production.
+  // No demo with configured providers or in production.
   const demo = isDemo && env.PROVIDERS_FILE === undefined && process.env.NODE_ENV !== 'production';
   const starting = startServer(env, log, { environment: process.env, demo, preview, droppedLines: stdout.dropped });
   let isDraining = false;
@@ -61,7 +61,7 @@ try {
     log.info({ signal }, 'draining');
     const delayMs = env.SHUTDOWN_DELAY_SECONDS * 1000;
     if (delayMs > 0) await delay(delayMs, undefined, skip).catch(() => undefined);
-    // From now on, a later signal ends the process.
+    // From now on, another signal ends the process.
     skip.abort();
     await server.stop();
     log.info('stopped');
@@ -75,14 +75,14 @@ try {
   await fail(error);
 }
 
-/** Explains how to try the hosting controls. The key goes into a file: all users can read arguments. */
+/** Explains the demo. The key goes into a file: other users can read arguments. */
 function welcome(key: string, url: string): string {
   return `
-This is the demo key for game:demo and vps:demo. It is shown only once, so keep it in a file:
+This is the demo key for game:demo and vps:demo. It is shown only once; keep it in a file:
 
   echo 'Authorization: Bearer ${key}' > .key
 
-Open ${url}/docs in a browser: it says what to try with the key, in a terminal or in the page itself.
+Open ${url}/docs in a browser to try the key, in a terminal or in the page itself.
 
 `;
 }

@@ -8,7 +8,7 @@ import type { Environment } from '#common/environment.ts';
 import { createFolder } from '#common/files.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
-/** The settings file of an installation, as in docs/install.md; `credentials/` is next to it. */
+/** The settings file of an installation (docs/install.md), next to `credentials/`. */
 export const installedSettings = '/etc/hosting-api/settings.env';
 
 /** Creates the type of a setting with a fixed set of values. */
@@ -31,7 +31,7 @@ export const List = z.string().transform((text) =>
     .filter(Boolean),
 );
 
-/** Creates the type of a URL, which `parse` normalizes. */
+/** Creates the type of a URL that `parse` normalizes. */
 export const url = (parse: (text: string) => string | undefined, rule: string) =>
   z.string().transform((text, context) => {
     const parsed = parse(text);
@@ -84,8 +84,8 @@ function readText(file: string): string {
 
 /** Settings that several parts of the server read. */
 export const SharedSettings = z.object({
-  DATA_DIR: z.string().default('.data').describe('Where SQLite and the logs of local servers are kept.'),
-  // Listhen would replace any other text by localhost.
+  DATA_DIR: z.string().default('.data').describe('The folder of SQLite and of the logs of local servers.'),
+  // Listhen would listen on localhost instead.
   HOST: z
     .string()
     .refine(
@@ -95,14 +95,14 @@ export const SharedSettings = z.object({
     .default('127.0.0.1')
     .describe('The address to listen on.'),
   PUBLIC_URL: BaseUrl.optional().describe(
-    'Where clients reach the service: console streams are opened there. The default is the address it listens on. A build reads it for the addresses of media in the feed.',
+    'The address at which clients reach the service, also for console streams; the default is the address it listens on. A build uses PUBLIC_URL for media in the feed.',
   ),
   SERVICE_VERSION: z
     .string()
     .default(readServiceVersion(resolve(import.meta.dirname, '..')))
-    .describe('What `/health` and `/v1/info` say; the default is the version of package.json with the commit.'),
+    .describe('The version in `/health` and `/v1/info`; the default is the version of package.json with the commit.'),
   // A panel waits 15 s for its node (GUZZLE_TIMEOUT).
-  UPSTREAM_TIMEOUT_SECONDS: integer(1, 600).default(20).describe('How long a panel or cloud may take for an action.'),
+  UPSTREAM_TIMEOUT_SECONDS: integer(1, 600).default(20).describe('The time limit of a panel or cloud for an action.'),
 });
 export type SharedSettings = z.infer<typeof SharedSettings>;
 

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { createEvent } from './events.ts';
 import type { HeaderFields } from './problem.ts';
 
-/** The rate and size of each bucket. */
+/** The rate and the capacity of each bucket. */
 export interface TokenBucketOptions {
   /** The name in RateLimit headers and metrics; without a name, the bucket limits no request of a client. */
   readonly name?: string;

@@ -37,9 +37,9 @@ export const DomainSettings = z.object({
   RDAP_BOOTSTRAP_URL: z
     .union([z.literal('off'), UpstreamUrl])
     .default('https://data.iana.org/rdap/dns.json')
-    .describe("IANA's list of RDAP servers, read once a day, or `off`; a copy is built in."),
+    .describe('The list of RDAP servers of IANA, read once a day, or `off` for the built-in copy.'),
   DNS_SERVERS: DnsServers.optional().describe(
-    "Resolvers for the domain search, `ip:port` separated by commas, or `off`; the default is the system's.",
+    'Resolvers of the domain search, `ip:port` separated by commas, or `off`; the default is the resolvers of the system.',
   ),
 });
 type RegistrySettings = z.infer<typeof DomainSettings> & Pick<SharedSettings, 'PUBLIC_URL' | 'SERVICE_VERSION'>;

@@ -15,7 +15,7 @@ const kinds = Object.keys(chatKinds) as ChatOptions['kind'][];
 
 /** The settings of feedback. */
 export const FeedbackSettings = z.object({
-  CHAT_FEEDBACK_WEBHOOK_URL: WebhookUrl.optional().describe('The webhook of the chat that gets votes. It is a secret.'),
+  CHAT_FEEDBACK_WEBHOOK_URL: WebhookUrl.optional().describe('The webhook of the chat that receives votes. A secret.'),
   CHAT_FEEDBACK_WEBHOOK_KIND: oneOf(...kinds)
     .default('discord')
     .describe(`The kind of chat of the webhook: ${kinds.map((kind) => `\`${kind}\``).join(', ')}.`),

@@ -26,7 +26,7 @@ export const HostingSettings = z.object({
     .describe('How long the token of a console stream is valid.'),
   AUDIT_RETENTION_DAYS: integer(1, 36_500)
     .optional()
-    .describe('How long entries of the audit log are kept; without it, they are never removed.'),
+    .describe('How long to keep entries of the audit log; the default is forever.'),
 });
 type Settings = z.infer<typeof HostingSettings> &
   Pick<SharedSettings, 'DATA_DIR' | 'PUBLIC_URL' | 'UPSTREAM_TIMEOUT_SECONDS'>;

@@ -13,10 +13,10 @@ import type { StoredFile } from './stored.ts';
 
 type Declared<Name extends EndpointName> = (typeof endpoints)[Name];
 
-/** The API key and client of a request. */
+/** The API key and the client of a request. */
 export interface KeyCaller {
   readonly keyId: string;
-  /** The hash of the secret that was given, since a key may have two. */
+  /** The hash of the given secret; a key may have two secrets. */
   readonly secretHash: string;
   readonly scopes: readonly Scope[];
   readonly servers: readonly ServerName[];
@@ -25,7 +25,7 @@ export interface KeyCaller {
   readonly ip: string;
 }
 
-/** The caller of an endpoint of a server, with the scope that it needs and the id in its path. */
+/** The caller of an endpoint of a server, with the required scope and the id in the path. */
 export interface Caller extends KeyCaller {
   readonly scope: Scope;
   readonly server: ServerName;
@@ -39,13 +39,13 @@ export interface RouteRequest<Name extends EndpointName> extends Pick<RawRequest
   readonly query: Declared<Name> extends { query: infer Query extends z.ZodType }
     ? z.infer<Query>
     : Record<string, never>;
-  /** The JSON body; undefined if it is optional and missing. */
+  /** The JSON body; undefined if optional and missing. */
   readonly body: Declared<Name> extends { body: { schema: infer Body extends z.ZodType; required: infer Required } }
     ? z.infer<Body> | (Required extends true ? never : undefined)
     : undefined;
   readonly text: string;
   readonly headers: IncomingHttpHeaders;
-  /** The API key, if the endpoint needs one, with the server, if it is for one. */
+  /** The API key, and the server, if the endpoint needs them. */
   readonly caller: Declared<Name> extends { access: infer Access }
     ? Access extends 'any_key'
       ? KeyCaller
@@ -53,7 +53,7 @@ export interface RouteRequest<Name extends EndpointName> extends Pick<RawRequest
     : undefined;
 }
 
-/** The reply of a route: a stored file, JSON, or a redirect to another path of this service. */
+/** The reply of a route: a stored file, JSON, or a redirect within this service. */
 export type RouteReply = StoredFile | JsonReply | { readonly to: string };
 
 /** A status and a JSON body. */
@@ -66,24 +66,24 @@ export interface JsonReply {
 /** A request that matched an endpoint and passed its limits and access check. */
 export interface RawRequest {
   readonly request: IncomingMessage;
-  /** For calls of others that are made for this request alone. */
+  /** Passed on in upstream calls for this request. */
   readonly trace: Trace | undefined;
   readonly query: URLSearchParams;
   readonly caller: KeyCaller | undefined;
   /** The value of `{path*}` or `{name}` in the path, percent-decoded. */
   readonly rest: string;
   readonly maxBodyBytes: number | undefined;
-  /** Counts at the limit of an endpoint that counts only valid bodies; throws a Problem beyond it. */
+  /** Applies the limit of an endpoint that counts valid bodies only; throws a Problem. */
   readonly count: (() => Promise<void>) | undefined;
 }
 
-/** An endpoint with the function that answers it. */
+/** An endpoint with its handler. */
 export interface Route {
   readonly endpoint: Endpoint;
   answer(raw: RawRequest): Promise<RouteReply>;
 }
 
-/** Binds an endpoint to its handler. Body and query are validated before the call, the JSON reply after it. */
+/** Binds an endpoint to its handler; validates the body and query before, the JSON reply after. */
 export function handle<Name extends EndpointName>(
   name: Name,
   answer: (request: RouteRequest<Name>) => RouteReply | Promise<RouteReply>,
@@ -103,14 +103,14 @@ export function handle<Name extends EndpointName>(
       const { method, headers } = request;
       const checked = { ...others, method, headers, query: parseQuery(endpoint, values), body, text };
       const reply = await answer(checked as RouteRequest<Name>);
-      // A replayed reply may be an error, which `replies` does not declare.
+      // A replayed reply may be an error, for which `replies` has no schema.
       if (!('body' in reply) || reply.status >= 500) return reply;
       return { ...reply, body: endpoint.replies[reply.status]!.schema!.parse(reply.body) };
     },
   };
 }
 
-/** An empty parameter counts as missing; a repeated one must have one value. */
+/** Reads query parameters: empty counts as missing, repeats must be equal. */
 function readValues({ query, malformed }: Endpoint, parameters: URLSearchParams): Record<string, string> {
   const values: Record<string, string> = {};
   for (const name of Object.keys(query?.shape ?? {})) {
@@ -123,7 +123,7 @@ function readValues({ query, malformed }: Endpoint, parameters: URLSearchParams)
   return values;
 }
 
-/** Throws, and says what was given, unless `force` confirms an action that needs it. */
+/** Throws, with the given values, unless `force` confirms an action that needs confirmation. */
 function assertConfirmed(
   { confirmation, query }: Endpoint,
   parameters: URLSearchParams,
@@ -158,37 +158,37 @@ function toMissing({ missing }: Endpoint, message: string): Problem {
   return missing ? new Problem(missing.code, missing.message) : new Problem('validation_error', message);
 }
 
-/** Node.js checks for slow requests only every 30 s, so a slow body could take 60 s. */
+/** Our own limit: Node.js looks for slow requests every 30 s only, and would allow 60 s. */
 const bodyTimeoutMs = 30_000;
 
 /**
- * Reads the body of a request as text. Throws a Problem if it is too long, too slow, compressed or not UTF-8, and for
- * strict endpoints also if it is not JSON; with an API key any type counts, as foreign pages do not send keys.
+ * Reads the body of a request as text. Throws a Problem if the body is too long, too slow, compressed or not UTF-8; for
+ * strict endpoints also if its type is not JSON. Endpoints with an API key accept any type: foreign pages send no keys.
  */
 async function readBody(request: IncomingMessage, rules: Endpoint['body'], maxBytes: number = bodyLimits.others) {
   const { invalid = 'validation_error', strict = false } = rules ?? {};
   const { 'content-encoding': encoding, 'content-length': length, 'content-type': type } = request.headers;
   // RFC 9110 8.3.1: media types are case-insensitive; parameters are ignored.
   const isJson = type === undefined || /^\s*application\/json\s*(?:;|$)/i.test(type);
-  if (strict && !isJson) throw refuse('unsupported_media_type');
+  if (strict && !isJson) throw toClosing('unsupported_media_type');
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw strict ? refuse('unsupported_media_type') : refuse(invalid, 'The body must not be compressed');
+    throw strict ? toClosing('unsupported_media_type') : toClosing(invalid, 'The body must not be compressed');
   }
-  const tooLong = (): Problem => refuse(invalid, 'The body is too long');
+  const tooLong = (): Problem => toClosing(invalid, 'The body is too long');
   if (Number(length) > maxBytes) throw tooLong();
   const collect = async (): Promise<Buffer> => {
     const chunks: Buffer[] = [];
     let size = 0;
     for await (const chunk of request as AsyncIterable<Buffer>) {
       size += chunk.length;
-      // The rest is not read then.
+      // Leaves the rest unread.
       if (size > maxBytes) throw tooLong();
       chunks.push(chunk);
     }
     return Buffer.concat(chunks);
   };
   const bytes = await withTimeout(collect(), bodyTimeoutMs, () => {
-    throw refuse('request_timeout');
+    throw toClosing('request_timeout');
   });
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -197,12 +197,12 @@ async function readBody(request: IncomingMessage, rules: Endpoint['body'], maxBy
   }
 }
 
-/** Closes the connection, so that the unread rest of the body is not parsed as the next request. */
-function refuse(code: ProblemCode, message?: string): Problem {
+/** Creates a Problem that closes the connection, or the unread body would be parsed as the next request. */
+function toClosing(code: ProblemCode, message?: string): Problem {
   return new Problem(code, message, { headers: { Connection: 'close' } });
 }
 
-/** Parses a JSON body; throws a Problem in the style of the endpoint if it is not valid. */
+/** Parses a JSON body; throws a Problem in the style of the endpoint. */
 export function parseJsonBody(text: string, rules: NonNullable<Endpoint['body']>, style: ErrorStyle): unknown {
   const { schema, invalid = 'validation_error' } = rules;
   let json: unknown;
@@ -218,7 +218,7 @@ export function parseJsonBody(text: string, rules: NonNullable<Endpoint['body']>
   }
   const result = schema.safeParse(json, { error: toWords });
   if (result.success) return result.data;
-  // Only JSON names unknown fields, since a text never repeats input.
+  // A plain-text error must not repeat input.
   const clauses = result.error.issues.map((issue) => {
     if (issue.code === 'unrecognized_keys') {
       return style === 'text' ? 'the body has an unknown field' : listUnknown('field', issue.keys);
@@ -229,12 +229,12 @@ export function parseJsonBody(text: string, rules: NonNullable<Endpoint['body']>
   throw new Problem(invalid, clauses.join('; ').replace(/^t/, 'T'));
 }
 
-/** The strings of a JSON text, with the colon after those that are keys, and the limits of its objects. */
+/** Matches strings, with the colon after a key, and the braces of objects. */
 const tokens = /("[^"\\]*(?:\\.[^"\\]*)*")([ \t\n\r]*:)?|[{}]/g;
 
 /**
- * Finds a key that an object has twice: JSON.parse would use the last, so `{"force":false,"force":true}` would confirm.
- * Only for texts that JSON.parse accepts: it alone decides what is JSON, and which keys are equal.
+ * Finds a duplicate key of an object: JSON.parse uses the last value, and `{"force":false,"force":true}` would confirm.
+ * Expects a text that JSON.parse accepts.
  */
 function findDuplicateKey(json: string): string | undefined {
   const objects: Set<string>[] = [];
@@ -251,7 +251,7 @@ function findDuplicateKey(json: string): string | undefined {
   return undefined;
 }
 
-/** Says what is wrong with a value, in place of the texts of zod; a message in the contract wins over it. */
+/** Replaces the error texts of zod, unless the contract has a message. */
 const toWords: z.core.$ZodErrorMap = ({ code, input, expected }) => {
   if (code !== 'invalid_type') return 'is not valid';
   if (input === undefined) return 'is required';
@@ -269,7 +269,7 @@ function listUnknown(noun: string, names: readonly string[]): string {
     : `the ${noun}s ${shown.join(', ')} and ${last} are unknown`;
 }
 
-/** Quotes a text of a client: its first 40 characters, without control, format and combining ones. */
+/** Quotes the first 40 characters of a client's text; replaces control, format and combining characters. */
 function quote(name: string): string {
   const characters = Array.from(name.slice(0, 2 * maxNameLength + 1));
   const shown = characters.slice(0, maxNameLength).join('');

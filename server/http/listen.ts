@@ -1,27 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import { createRequire } from 'node:module';
 import { Server as NetServer, createServer } from 'node:net';
 import type { Socket } from 'node:net';
-import type * as Listhen from 'listhen';
+import { listen } from 'listhen';
 import { z } from 'zod';
 import { Problem, renderRawError } from '../problem.ts';
 import { integer } from '../settings.ts';
 import { answeredRequests } from './request.ts';
 
-/** Its CommonJS build loads in half of the time, which is a twentieth of the start. */
-const { listen } = createRequire(import.meta.url)('listhen') as typeof Listhen;
-
-/** The settings of the port and its end. */
+/** The settings of the port and of the shutdown. */
 export const ListenSettings = z.object({
-  PORT: integer(0, 65_535).default(3000).describe('The port to listen on; 0 takes a free one.'),
+  PORT: integer(0, 65_535).default(3000).describe('The port to listen on; 0 picks a free port.'),
   SHUTDOWN_DELAY_SECONDS: integer(0, 3600)
     .default(0)
-    .describe('How long the port stays open after SIGTERM, so that a load balancer sees `/ready` say `draining`.'),
-  SHUTDOWN_GRACE_SECONDS: integer(0, 3600)
-    .default(10)
-    .describe('How long running requests may take after the port is closed.'),
+    .describe('How long the port stays open after SIGTERM, for a load balancer to see `draining` in `/ready`.'),
+  SHUTDOWN_GRACE_SECONDS: integer(0, 3600).default(10).describe('How long requests may run after the port is closed.'),
 });
 export type ListenSettings = z.infer<typeof ListenSettings>;
 
@@ -34,18 +28,18 @@ export class ListenError extends Error {
 export interface ListenOptions {
   readonly host: string;
   readonly port: number;
-  /** Closes a connection without traffic for this long during a request. */
+  /** Closes a connection after this long without traffic during a request. */
   readonly stalledMs: number;
-  /** Closes an idle connection after this long; by default after the 60 s of nginx, so that nginx closes first. */
+  /** Closes an idle connection after this long; the default lets nginx, with its 60 s, close first. */
   readonly idleMs?: number;
 }
 
-/** Opens a server with listhen, without its development features. Throws a {@link ListenError}. */
+/** Opens the port with listhen, without its development features. Throws a {@link ListenError}. */
 export async function listenOn(listener: RequestListener, { host, port, stalledMs, idleMs = 65_000 }: ListenOptions) {
   const { server, url } = await listen(listener, {
     port: port === 0 ? { port, random: true } : port,
     hostname: host,
-    // With false, listhen treats "0.0.0.0" as a mistake and listens on localhost.
+    // With `false`, listhen replaces 0.0.0.0 by localhost.
     public: !/^(?:localhost|127\.|::1$)/.test(host),
     isProd: true,
     showURL: false,
@@ -53,12 +47,12 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   }).catch(async (error: unknown) => {
     throw new ListenError(await findListenProblem({ host, port }), { cause: error });
   });
-  // listhen types its server as HTTP or HTTPS. Without a certificate it is HTTP.
+  // The type of listhen is HTTP or HTTPS; without a certificate, the server is HTTP.
   const http = server as Server;
-  // The shutdown helper of listhen marks sockets on each request, and throws when a client disconnects during its body.
+  // Remove listhen's shutdown helper, which throws when a client disconnects during its body.
   http.removeAllListeners('request');
   const connections = answerRequests(http, listener);
-  // For ports that browsers block, listhen uses 3000 instead.
+  // Listhen replaces ports that browsers block by 3000.
   const address = http.address();
   if (port !== 0 && (typeof address !== 'object' || address?.port !== port)) {
     http.close();
@@ -68,53 +62,53 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   http.requestTimeout = 30_000;
   http.keepAliveTimeout = idleMs;
   http.timeout = stalledMs;
-  // The app refuses a request without Host; Node.js would answer without our headers. A client that sends no more may
-  // still wait for its answer; Node.js would disconnect it.
-  // Behind an unfinished request, the answer of that one would follow the 101 within the websocket.
+  // The response to an earlier, unfinished request would follow the 101 within the websocket.
   const shouldUpgradeCallback = (request: IncomingMessage): boolean =>
     isWebsocket(request) && !connections.isAnswering(request.socket);
+  // The app refuses a missing Host with our headers. A half-closed client may still wait for its response.
   Object.assign(http, { requireHostHeader: false, httpAllowHalfOpen: true, shouldUpgradeCallback });
   // Without this listener, Node.js answers 417.
   http.on('checkExpectation', (request, response) => http.emit('request', request, response));
   return { url: url.replace(/\/$/, ''), http, ...connections };
 }
 
-/** Java's HTTP client offers h2c with every request, which must be served as a plain request. */
+/** Recognizes a websocket handshake. Java's HTTP client offers h2c with every request, served as plain HTTP. */
 export function isWebsocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-/** Finds out why listhen cannot use an address: its own error has no reason. */
+/** Finds out why listhen cannot use an address; its own error has no reason. */
 async function findListenProblem(address: { readonly host: string; readonly port: number }): Promise<string> {
   const trial = createServer();
   try {
     await once(trial.listen(address), 'listening');
     trial.close();
-    // The port is free, and listhen refused it.
-    return `PORT: browsers do not open port ${address.port}; use another`;
+    // Listhen refused a free port.
+    return `PORT: browsers block port ${address.port}; choose another`;
   } catch (error) {
     return describeListenError((error as NodeJS.ErrnoException).code ?? 'unknown', address);
   }
 }
 
-/** Describes why an address cannot be used, by the code of the error. */
+/** Describes a failure to listen, by its error code. */
 export function describeListenError(
   code: string,
   { host, port, setting = 'PORT' }: { readonly host: string; readonly port: number; readonly setting?: string },
 ): string {
-  if (code === 'EADDRINUSE') return `${setting}: port ${port} of ${host} is in use`;
-  if (code === 'EADDRNOTAVAIL') return `HOST: ${host} is not an address of this machine`;
+  if (code === 'EADDRINUSE') return `${setting}: port ${port} of ${host} is in use; choose another`;
+  if (code === 'EADDRNOTAVAIL')
+    return `HOST: ${host} is not an address of this machine; use 127.0.0.1 or the address of an interface`;
   if (code === 'EACCES') {
-    return `${setting}: this user may not listen on port ${port}: use one above 1023, or permit it (CAP_NET_BIND_SERVICE)`;
+    return `${setting}: this user may not listen on port ${port}; choose a port above 1023, or grant CAP_NET_BIND_SERVICE`;
   }
   if (/^(?:ENOTFOUND|EAI_)/.test(code)) return `HOST: the name ${host} cannot be resolved (${code})`;
   return `cannot listen on port ${port} of ${host} (${code})`;
 }
 
 /**
- * Answers the requests of a server. From `announce` on, each response closes its connection; `drain` accepts no new
- * ones, and closes all after the grace period. Node's closeIdleConnections closes those whose response a slow client is
- * still reading, and keeps those without any request, which browsers and load balancers open in advance.
+ * Answers the requests of a server. After `announce`, each response closes its connection; `drain` accepts no more
+ * connections, and closes all after the grace period. Node's closeIdleConnections would break responses that a slow
+ * client still reads, and keep connections without a request, which browsers and load balancers open in advance.
  */
 function answerRequests(server: Server, listener: RequestListener) {
   const answersOf = new Map<Socket, Set<ServerResponse>>();
@@ -136,21 +130,21 @@ function answerRequests(server: Server, listener: RequestListener) {
   });
   // The upgrade handler closes upgraded connections.
   server.on('upgrade', (_request, socket: Socket) => answersOf.delete(socket));
-  // What Node.js cannot parse ends its connection.
+  // An unparsable request ends its connection.
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const answers = [...(answersOf.get(socket) ?? [])];
     const last = answers.findLast(({ req }) => req.complete);
     if (last) {
-      // Requests that arrived completely get their own answers first. Node.js closes the connection after the last one
-      // if that has this header, but not if it was sent before.
+      // Complete requests get their responses first. After the last one, Node.js closes the connection by this header,
+      // or we do if the header is too late.
       if (!last.headersSent) last.setHeader('Connection', 'close');
       last.once('close', () => socket.destroySoon());
       return;
     }
-    // At most one request is incomplete: it gets a refusal, unless its response has begun. The access log has it.
+    // At most one request is incomplete: refuse it, unless its response has begun. The access log counts it.
     const [incomplete] = answers;
     if (socket.writable && !incomplete?.headersSent) {
-      const { status, text } = renderRawError(toProblem(error), randomUUID());
+      const { status, text } = renderRawError(toParseProblem(error), randomUUID());
       socket.write(text);
       if (!incomplete) answeredRequests.publish({ route: undefined, method: undefined, status });
     }
@@ -166,13 +160,13 @@ function answerRequests(server: Server, listener: RequestListener) {
     announce();
     const end = setTimeout(() => server.closeAllConnections(), graceSeconds * 1000);
     await new Promise<void>((resolve) => {
-      // The close() of an HTTP server calls closeIdleConnections.
+      // http.Server#close would call closeIdleConnections.
       NetServer.prototype.close.call(server, () => resolve());
       for (const [socket, answers] of answersOf) if (answers.size === 0) socket.destroy();
     });
     clearTimeout(end);
   };
-  /** Whether an answer on a connection is not ended, or waits for one before it. */
+  /** Finds out whether a response on a connection is unfinished or queued. */
   const isAnswering = (socket: Socket): boolean => {
     const [first, ...others] = answersOf.get(socket) ?? [];
     return others.length > 0 || first?.writableEnded === false;
@@ -180,7 +174,7 @@ function answerRequests(server: Server, listener: RequestListener) {
   return { announce, drain, isAnswering };
 }
 
-function toProblem({ code }: NodeJS.ErrnoException): Problem {
+function toParseProblem({ code }: NodeJS.ErrnoException): Problem {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Problem('request_timeout', 'The request did not arrive in time');
   if (code === 'HPE_HEADER_OVERFLOW') return new Problem('headers_too_long');
   return new Problem('validation_error', 'This is not a valid HTTP request');

@@ -35,17 +35,17 @@ const Networks = List.transform((networks, context) => {
   return trusted;
 });
 
-/** The settings of clients: origins and proxies. */
+/** The settings of origins and proxies. */
 export const RequestSettings = z.object({
   CORS_ORIGINS: Origins.default(['*']).describe(
-    'Origins that may read, separated by commas; `*` does not apply to endpoints that need a key. `npm run dev` allows only this machine by default.',
+    'Origins allowed to read, separated by commas; `*` does not apply to endpoints that need a key. The default of `npm run dev` is this machine only.',
   ),
   ALLOW_LOCAL_ORIGINS: z
     .stringbool('must be true or false')
     .default(false)
-    .describe('Adds any port of localhost to the origins.'),
+    .describe('Allows origins on any port of localhost, too.'),
   TRUSTED_PROXIES: Networks.default(() => new BlockList()).describe(
-    'IP addresses and networks whose `X-Forwarded-For` counts, separated by commas.',
+    'IP addresses and networks of proxies whose `X-Forwarded-For` is trusted, separated by commas.',
   ),
 });
 export type RequestSettings = z.infer<typeof RequestSettings>;
@@ -53,7 +53,7 @@ export type RequestSettings = z.infer<typeof RequestSettings>;
 /** The context of a request, shared by the fast path, h3 and upgrades. */
 export interface RequestContext {
   readonly request: IncomingMessage;
-  /** The path and query, decoded as far as routes need; {@link unreadable} without a valid target. */
+  /** The path and query; {@link unreadable} without a valid target. */
   readonly target: string;
   readonly id: string;
   /** Rate limits count by `key`: the address, or the /64 network of an IPv6 address, which belongs to one customer. */
@@ -64,7 +64,7 @@ export interface RequestContext {
   /** The path template of the endpoint, once found. */
   route: string | undefined;
   /** The headers of the rate limits, for uncached responses only: a cached response reaches other clients. */
-  limits: HeaderFields;
+  readonly limits: HeaderFields[];
   clientLimit: RateLimitResult | undefined;
   /** The server-side error, for the log. */
   failure: unknown;
@@ -158,7 +158,7 @@ export function createRequests(options: RequestsOptions) {
         trace: headers.traceparent === undefined ? undefined : readTrace(headers),
         startedAt: performance.now(),
         route: undefined,
-        limits: {},
+        limits: [],
         clientLimit: undefined,
         failure: undefined,
       });
@@ -182,13 +182,7 @@ export function createRequests(options: RequestsOptions) {
 
 /** Adds the headers of a rate limit to the context; throws 429 if the limit is exceeded. */
 export function assertAllowed(context: RequestContext, { allowed, headers, retryAfter }: RateLimitResult): void {
-  const before = context.limits;
-  // A list, if two limits apply (RFC 9110 5.3).
-  const joined = Object.entries(headers).map(([name, value]) => [
-    name,
-    name in before ? `${before[name]}, ${value}` : value,
-  ]);
-  context.limits = Object.fromEntries(joined);
+  context.limits.push(headers);
   if (!allowed) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': String(retryAfter) } });
 }
 
@@ -203,7 +197,7 @@ function createFindAddress(trustedProxies: BlockList, onUntrusted?: (address: st
     const forwardedFor = headers['x-forwarded-for'];
     const isDirect = forwardedFor === undefined && headers.forwarded === undefined;
     if (isDirect && isIPv4(remoteAddress)) return remoteAddress;
-    let address = normalize(remoteAddress) ?? '0.0.0.0';
+    let address = normalizeAddress(remoteAddress) ?? '0.0.0.0';
     if (isDirect) return address;
     if (!isTrusted(address)) {
       // A closed socket has no address.
@@ -215,7 +209,7 @@ function createFindAddress(trustedProxies: BlockList, onUntrusted?: (address: st
     }
     const hops = String(forwardedFor ?? '').split(',');
     for (const hop of hops.toReversed()) {
-      const next = normalize(hop.trim());
+      const next = normalizeAddress(hop.trim());
       if (next === undefined) break;
       address = next;
       if (!isTrusted(next)) break;
@@ -225,7 +219,7 @@ function createFindAddress(trustedProxies: BlockList, onUntrusted?: (address: st
 }
 
 /** Removes brackets, port and zone of an address; IPv4-mapped IPv6 becomes IPv4. */
-function normalize(text: string): string | undefined {
+function normalizeAddress(text: string): string | undefined {
   const bare = text
     .replace(/^\[([^\]]+)\](?::\d+)?$/, '$1')
     .replace(/^([\d.]+):\d+$/, '$1')

@@ -9,13 +9,15 @@ import type { Base } from '../lifecycle.ts';
 import { integer } from '../settings.ts';
 import type { SharedSettings } from '../settings.ts';
 import { countEvents, measureProcess, measureState } from './series.ts';
-import type { Sources } from './series.ts';
+import type { MeasuredParts } from './series.ts';
 
 /** The settings of metrics. */
 export const MetricsSettings = z.object({
   METRICS_PORT: integer(0, 65_535)
     .optional()
-    .describe('The port for Prometheus, at `/metrics`; without it, nothing is measured. Keep it from the internet.'),
+    .describe(
+      'The port of `/metrics` for Prometheus; by default, nothing is measured. Do not expose this port to the internet.',
+    ),
 });
 type Settings = z.infer<typeof MetricsSettings> & Pick<SharedSettings, 'HOST' | 'PUBLIC_URL' | 'SERVICE_VERSION'>;
 
@@ -42,7 +44,7 @@ export async function openMetrics({ env, log, opened }: Base<Settings>) {
     };
     // Prometheus may scrape a container by any name; a browser of this machine arrives on loopback.
     if (/^(?:::ffff:)?127\.|^::1$/.test(request.socket.localAddress ?? '') && !isOwnHost(request)) {
-      return answer(421, 'this host name is not one of this service\n');
+      return answer(421, 'this host name does not belong to this service\n');
     }
     if (request.url?.split('?', 1)[0] !== '/metrics') return answer(404, 'not found\n');
     if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -71,7 +73,7 @@ export async function openMetrics({ env, log, opened }: Base<Settings>) {
   log.info({ url }, 'metrics');
   return {
     url,
-    /** Adds what is asked at each scrape. */
-    observe: (sources: Sources): void => measureState(registry, sources),
+    /** Adds the gauges that read the server at each scrape. */
+    observe: (parts: MeasuredParts): void => measureState(registry, parts),
   };
 }

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { Counter, Gauge, Histogram, collectDefaultMetrics } from '@prometheus-io/client';
 import type { Registry } from '@prometheus-io/client';
-import type { Event } from '../events.ts';
+import type { EventChannel } from '../events.ts';
 import type { Relay } from '../hosting/console/relay.ts';
 import { answeredRequests } from '../http/request.ts';
 import type { Releases } from '../releases/service.ts';
@@ -9,7 +9,7 @@ import { endedQueries } from '../store/index.ts';
 import { limitRefusals } from '../token-bucket.ts';
 import { endedCalls, openedUpstreams } from '../upstream/client.ts';
 
-/** Creates metrics of a registry. `collect` is called before each scrape. */
+/** Creates metrics of a registry; `collect` runs before each scrape. */
 function createMetrics(registry: Registry) {
   type Collect = () => void | Promise<void>;
   const common = { registers: [registry] };
@@ -23,21 +23,21 @@ function createMetrics(registry: Registry) {
   };
 }
 
-/** The methods that some route has. A client may make up others. */
+/** The methods of routes; clients may send any other text. */
 const methods = new Set(['GET', 'HEAD', 'POST', 'OPTIONS']);
 const otherMethod = 'other';
 
-/** The label of all requests that have no route: their paths are made up by clients. */
+/** The label of requests without a route, whose paths may be any text. */
 const unmatched = 'unmatched';
 
-/** What such requests are answered with: refused by Node.js, without a route, over the limit, or disconnected. */
+/** Statuses without a route: refused by Node.js, unknown path, over the limit, or disconnected. */
 const unmatchedStatuses = [400, 404, 408, 429, 431, 499];
 
-/** Counts what happens, with labels of this program alone. Returns the function that stops it. */
+/** Counts events, with labels from this program only; returns a function that stops counting. */
 export function countEvents(registry: Registry): () => void {
   const { counter, gauge, histogram } = createMetrics(registry);
   const stops: (() => void)[] = [];
-  const on = <Message>(event: Event<Message>, listener: (message: Message) => void): void => {
+  const on = <Message>(event: EventChannel<Message>, listener: (message: Message) => void): void => {
     event.subscribe(listener);
     stops.push(() => event.unsubscribe(listener));
   };
@@ -49,12 +49,12 @@ export function countEvents(registry: Registry): () => void {
   );
   const requestDurations = histogram(
     'hosting_api_http_request_duration_seconds',
-    'Time from the request to the end of its response by route; console streams and their refusals are not in it.',
+    'Time from a request to the end of its response by route, without console streams and their refusals.',
     ['route'],
     // An article takes less than a millisecond; an action may take as long as UPSTREAM_TIMEOUT_SECONDS.
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
   );
-  // They exist from the start, so that no request of a stranger adds a series.
+  // Create the series now: requests of strangers must not add any.
   for (const method of [...methods, otherMethod]) {
     for (const status of unmatchedStatuses) requests.inc({ route: unmatched, method, status }, 0);
   }
@@ -66,18 +66,18 @@ export function countEvents(registry: Registry): () => void {
 
   const calls = counter(
     'hosting_api_upstream_calls_total',
-    'Calls of other services by their name and outcome: providers by their name in PROVIDERS_FILE, registries by protocol.',
+    'Upstream calls by service and outcome: providers by their name in PROVIDERS_FILE, registries by protocol.',
     ['upstream', 'outcome'],
   );
   const callDurations = histogram(
     'hosting_api_upstream_call_duration_seconds',
-    'Time of calls of other services, to the last byte of the answer.',
+    'Time of upstream calls, to the last byte of the response.',
     ['upstream'],
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30],
   );
   const refused = gauge(
     'hosting_api_upstream_credentials_refused',
-    'Credentials of a service that it refused, and has not accepted since.',
+    'Credentials that a service has refused, and not accepted since.',
     ['upstream'],
   );
   const refusals = new Map<symbol, 'all' | 'actions'>();
@@ -86,7 +86,7 @@ export function countEvents(registry: Registry): () => void {
     calls.inc({ upstream, outcome });
     callDurations.observe({ upstream }, ms / 1000);
     const before = refusals.get(credential);
-    // Others prove nothing: an overloaded service refuses everyone, and accepts a read-only token for reads.
+    // Other outcomes prove nothing: an overloaded service refuses everyone, and reads accept a read-only token.
     if (outcome === 'credential_refused') {
       refusals.set(credential, http?.method === 'POST' && http.status === 403 ? 'actions' : 'all');
       if (before === undefined) refused.inc({ upstream });
@@ -98,16 +98,12 @@ export function countEvents(registry: Registry): () => void {
   const labels = ['operation', 'table'] as const;
   const queryDurations = histogram(
     'hosting_api_store_call_duration_seconds',
-    'Time of calls of the store by operation and table, also of those that failed; one reads migrations once a second.',
+    'Time of store calls by operation and table, including failed calls; a health check reads migrations every second.',
     labels,
-    // Most calls take less than a millisecond with SQLite, and a few with PostgreSQL; they are given up after 10 s.
+    // Most calls take under 1 ms with SQLite, and a few ms with PostgreSQL; they time out after 10 s.
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   );
-  const errors = counter(
-    'hosting_api_store_errors_total',
-    'Calls of the store that failed, by operation and table.',
-    labels,
-  );
+  const errors = counter('hosting_api_store_errors_total', 'Failed store calls by operation and table.', labels);
   on(endedQueries, ({ sql, ms, error }) => {
     const statement = toStatement(sql);
     queryDurations.observe(statement, ms / 1000);
@@ -116,7 +112,7 @@ export function countEvents(registry: Registry): () => void {
 
   const limited = counter(
     'hosting_api_limit_refusals_total',
-    'Requests that a rate limit refused, by its name in the RateLimit header; panel and registry pace our own calls.',
+    'Requests refused by a rate limit, by its name in RateLimit headers; `panel` and `registry` pace our own calls.',
     ['limit'],
   );
   on(limitRefusals, ({ limit, count }) => limited.inc({ limit }, count));
@@ -125,19 +121,19 @@ export function countEvents(registry: Registry): () => void {
   };
 }
 
-/** What a statement does to which table. */
+/** Reads the operation and the table of a statement. */
 function toStatement(sql: string) {
   const [, operation = 'other'] = /\b(select|insert|update|delete)\b/i.exec(sql) ?? [];
   const [, table = 'other'] = /\bhosting_(\w+)/.exec(sql) ?? [];
   return { operation: operation.toLowerCase(), table };
 }
 
-/** Left out: handles and requests add series as sockets come and go; the utilization is sampled all the time. */
+/** Handles and requests add series as sockets come and go; the utilization is sampled continuously. */
 const leftOut = /^nodejs_(?:active_|eventloop_utilization_)/;
 
 const longestTimeoutMs = 2_147_483_647;
 
-/** Adds the usual metrics of a Node.js process, and the version. */
+/** Adds the default metrics of Node.js, and the version. */
 export function measureProcess(registry: Registry, version: string): void {
   collectDefaultMetrics({ register: registry, eventLoopUtilizationTimeout: longestTimeoutMs });
   for (const { name } of registry.getMetricsAsArray()) if (leftOut.test(name)) registry.removeSingleMetric(name);
@@ -148,53 +144,51 @@ export function measureProcess(registry: Registry, version: string): void {
   build.set({ version, node_version: process.version }, 1);
 }
 
-/** What is asked at each scrape. */
-export interface Sources {
+/** The parts of the server that gauges read at each scrape. */
+export interface MeasuredParts {
   readonly releases: Releases;
   readonly relay: Pick<Relay, 'stats'>;
   readonly storeAnswers: () => boolean;
   readonly droppedLines: () => number;
-  /** The folders whose disks are watched, by their settings. */
+  /** Folders by setting, to measure their disks. */
   readonly folders: Readonly<Record<string, string>>;
 }
 
-/** Measures at each scrape what the parts of the server know of themselves. */
-export function measureState(registry: Registry, sources: Sources): void {
-  const { releases, relay, storeAnswers, droppedLines, folders } = sources;
+/** Adds gauges that read the parts of the server at each scrape. */
+export function measureState(registry: Registry, parts: MeasuredParts): void {
+  const { releases, relay, storeAnswers, droppedLines, folders } = parts;
   const { counter, gauge } = createMetrics(registry);
   const number = (name: string, help: string, read: () => number | Promise<number>): void => {
     const metric: Gauge = gauge(name, help, [], async () => metric.set(await read()));
   };
-  const streams = 'Open console streams, also those without a valid token yet.';
+  const streams = 'Open console streams, including streams without a valid token yet.';
   number('hosting_api_console_streams', streams, () => relay.stats().connections);
   number('hosting_api_console_viewers', 'Console streams that show a console.', () => relay.stats().viewers);
   number('hosting_api_console_upstreams', 'Consoles that are open at a provider.', () => relay.stats().upstreams);
-  number('hosting_api_store_answers', 'Whether the store answered its last check: 1 or 0.', () =>
-    Number(storeAnswers()),
-  );
-  const confirmed = 'When a build last made or confirmed the release that is served.';
+  number('hosting_api_store_answers', '1 if the store answered its last check, else 0.', () => Number(storeAnswers()));
+  const confirmed = 'Time of the last build that made or confirmed the current release.';
   number('hosting_api_release_timestamp_seconds', confirmed, async () => (await releases.confirmedAt()) / 1000);
-  // Each release has one series; the one of the release before is gone.
-  const info = gauge('hosting_api_release_info', 'The release that is served; always 1.', ['release'], () => {
+  // Reset: only the current release has a series.
+  const info = gauge('hosting_api_release_info', 'The current release; always 1.', ['release'], () => {
     info.reset();
     info.set({ release: releases.current().id }, 1);
   });
-  const scheduled = 'When a build makes the next scheduled article public, if there is one.';
+  const scheduled = 'Time at which a build publishes the next scheduled article, if there is one.';
   const next = gauge('hosting_api_release_next_change_timestamp_seconds', scheduled, ['release'], () => {
     next.reset();
     const { id, nextChangeAt } = releases.current();
     if (nextChangeAt !== null) next.set({ release: id }, Date.parse(nextChangeAt) / 1000);
   });
-  const left = 'The share of the disk that is left where the folder of a setting is: 0 to 1.';
+  const left = 'Free share of the disk of a folder, by its setting: 0 to 1.';
   const free = gauge('hosting_api_disk_free_ratio', left, ['folder'], async () => {
     free.reset();
     for (const [folder, path] of Object.entries(folders)) {
-      // With PostgreSQL there may be no DATA_DIR.
+      // With PostgreSQL, DATA_DIR may not exist.
       const disk = await statfs(path).catch(() => undefined);
       if (disk && disk.blocks > 0) free.set({ folder }, disk.bavail / disk.blocks);
     }
   });
-  const lost = 'Lines of the log that were dropped, since the log was not read fast enough.';
+  const lost = 'Log lines dropped because the reader of the log was too slow.';
   const dropped = counter('hosting_api_log_lines_dropped_total', lost, [], () => {
     dropped.reset();
     dropped.inc(droppedLines());

@@ -50,7 +50,7 @@ function toPlainQuery(target: string): string {
 
 const emptyList = toStoredJson([]);
 
-/** Headers of a 404 of content. Caches keep it shortly: a dead link on a busy page would hit this server each time. */
+/** Headers of a 404 of content, cached briefly: a dead link on a busy page would hit this server each time. */
 export const cached = { headers: { 'Cache-Control': 'public, max-age=10' } };
 
 /** Creates the routes that serve files of the release. */

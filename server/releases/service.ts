@@ -21,44 +21,44 @@ import type { ReleaseFile } from './files.ts';
 
 /** The settings of releases. */
 export const ReleaseSettings = z.object({
-  DIST_DIR: z.string().default(defaultFolders.DIST_DIR).describe('Where releases are kept.'),
+  DIST_DIR: z.string().default(defaultFolders.DIST_DIR).describe('The folder of releases.'),
   RELEASE_CACHE_BYTES: integer(0, 1_099_511_627_776)
     .default(33_554_432)
-    .describe("Bytes of the release's files that stay in memory."),
+    .describe('The size of the cache for files of the release, in bytes.'),
 });
 
 /** A verified release. */
 export interface Release {
   readonly id: string;
-  /** The day of the next scheduled article, YYYY-MM-DD: from then on, a build makes another release. */
+  /** The day of the next scheduled article, YYYY-MM-DD: the next build publishes the article then. */
   readonly nextChangeAt: string | null;
-  /** The catalogs that the server alone needs: domains, and monitors with planned maintenance. */
+  /** The catalogs for the server alone: domains, and monitors with planned maintenance. */
   readonly domains: DomainCatalog;
   readonly status: StatusCatalog;
   /** Finds a file by its request target, with a decoded query value. */
-  readonly find: (target: string) => ServedFile | undefined;
+  readonly find: (target: string) => Resource | undefined;
 }
 
-/** A file of a release, ready to be served. */
-export interface ServedFile extends StoredFile<ReleaseFile> {
-  /** The path of its endpoint, and whether the limit of each client applies there. */
+/** A file of a release, ready to serve. */
+export interface Resource extends StoredFile<ReleaseFile> {
+  /** The path template of the endpoint, and whether the rate limit of clients applies there. */
   readonly route: string;
   readonly isLimited: boolean;
 }
 
-type Reader = Pick<ServedFile, 'inMemory' | 'read'>;
+type Reader = Pick<Resource, 'inMemory' | 'read'>;
 
-/** Throws if this machine cannot use the monitors and maintenance, for instance a time zone. */
+/** Throws if this machine cannot use the monitors and maintenance, for example an unknown time zone. */
 type CheckStatus = (status: StatusCatalog) => void;
 
-/** How often `current` is checked; including verification, a new release is served within 2 s. */
+/** Short enough to serve a new release within 2 s, verification included. */
 const pollMs = 250;
-/** The pause before a rejected release is loaded again: the cause may be temporary. */
+/** Retry a rejected release after this long: the cause may be temporary. */
 const retryMs = 30_000;
 
 const articleTarget = '/v1/kb/article?path=';
 
-/** The release that is being served. */
+/** The current release, replaced by each new release. */
 export type Releases = Awaited<ReturnType<typeof openReleases>>;
 
 /** Opens the current release; once started, serves each new release after its verification. */
@@ -101,21 +101,21 @@ export async function openReleases(
   return {
     start: (): void => void watch.start(),
     current: (): Release => release,
-    /** Finds the current path of a knowledge base article by a current or former path. */
+    /** Finds the current path of a knowledge base article, also by a former path. */
     findArticle(path: string): string | undefined {
       const file = release.find(articleTarget + path);
       return file && (file.location?.slice(articleTarget.length) ?? path);
     },
-    /** When a build last made or confirmed this release: the time of the link `current`, in ms since 1970. */
+    /** The time of the last build that made or confirmed this release, in ms since 1970. */
     async confirmedAt(): Promise<number> {
-      // While a new release is rejected, the time of the link is not that of the release that is served.
+      // The link may point to a rejected release.
       if ((await identify(link)) === loaded) confirmedAt = (await lstat(link)).mtimeMs;
       return confirmedAt;
     },
   };
 }
 
-/** A replaced folder at the same path gets another identity. */
+/** Identifies the release folder; a replaced folder at the same path differs. */
 async function identify(link: string): Promise<string | undefined> {
   try {
     const directory = await realpath(link);
@@ -126,10 +126,10 @@ async function identify(link: string): Promise<string | undefined> {
   }
 }
 
-/** Creates the reader of files, with a cache that outlives a switch of releases. */
+/** Creates the reader of files; its cache outlives a switch of releases. */
 function createReader(cacheBytes: number): Reader {
   const cache = new LRUCache<string, Buffer, ReleaseFile>({
-    // Zero would mean no limit.
+    // 0 would mean no limit.
     maxSize: Math.max(1, cacheBytes),
     sizeCalculation: ({ length }) => Math.max(1, length),
     fetchMethod: (_hash, _stale, { context }) => readReleaseFile(context),
@@ -158,7 +158,7 @@ export async function loadRelease(link: string, checkStatus: CheckStatus, reader
     if (!found) throw new ReleaseError(`${join(directory, file)}: the file is missing`);
     const content = await readReleaseFile(found);
     try {
-      // It is read once, and faster than a parser of it is compiled.
+      // Parsed once: compiling a parser takes longer.
       const value = schema!.parse(JSON.parse(content.toString('utf8')), { jitless: true }) as Value;
       check?.(value);
       return value;
@@ -187,27 +187,27 @@ async function readManifest(directory: string) {
     });
   if (manifest.contractVersion.split('.')[0] !== contractVersion.split('.')[0]) {
     throw new ReleaseError(
-      `${path}: the release follows version ${manifest.contractVersion}, this server ${contractVersion}`,
+      `${path}: the release has contract version ${manifest.contractVersion}, but this server needs ${contractVersion}; build it again`,
     );
   }
   return manifest;
 }
 
-/** All files by request target; articles also by their former paths. */
+/** Lists all files by request target; articles also by former paths. */
 async function toTable(
   directory: string,
   files: ReadonlyMap<string, ReleaseFile>,
   aliases: Aliases,
   reader: Reader,
-): Promise<Map<string, ServedFile>> {
-  const table = new Map<string, ServedFile>();
+): Promise<Map<string, Resource>> {
+  const table = new Map<string, Resource>();
   for await (const [file, identity] of inSlices(files)) {
     const match = isCompressed(file) ? undefined : matchFile(file);
     if (match?.target === undefined) continue;
     const route = targetOf(match.name)!.split('?', 1)[0]!;
     const [gzip, br] = [files.get(`${file}.gz`), files.get(`${file}.br`)];
     table.set(match.target, {
-      ...describe(match.name, file),
+      ...describeFile(match.name, file),
       route,
       isLimited: isLimited(route),
       ...reader,
@@ -232,13 +232,13 @@ async function toTable(
   return table;
 }
 
-/** An SVG that is opened directly is a document of this origin, so it must not run scripts or load anything. */
+/** An SVG opened directly is a document of this origin: it must not run scripts or load anything. */
 const mediaPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
-/** A browser plays a video in a page of its own, which has this policy: a sandbox would need CORS. */
+/** CSP for the browser's built-in video page; `sandbox` would break playback without CORS. */
 const playerPolicy = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
 
-/** The pages of /docs load nothing of others, and send a pasted key to this service alone. */
+/** CSP for /docs: pages load nothing from other origins, and send a pasted key to this service only. */
 const docsHeaders = {
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
@@ -246,14 +246,14 @@ const docsHeaders = {
   'Referrer-Policy': 'no-referrer',
 };
 
-function describe(name: StaticFileName, file: string) {
+function describeFile(name: StaticFileName, file: string) {
   const { mediaType: types = 'application/json', isImmutable = false }: StaticFile = staticFiles[name];
   const mediaType = typeof types === 'string' ? types : (types[extname(file).slice(1)] ?? 'application/octet-stream');
   if (name === 'getMedia') {
     const policy = /^(?:audio|video)\//.test(mediaType) ? playerPolicy : mediaPolicy;
     return { mediaType, documentHeaders: { 'Content-Security-Policy': policy }, hasRanges: true };
   }
-  // A page names scripts and styles that only its own release has, so that no cache may answer with an older page.
+  // HTML references hashed assets of its own release, so it must not be cached.
   if (mediaType.startsWith('text/html')) return { mediaType, documentHeaders: docsHeaders, cacheControl: 'no-cache' };
   return { mediaType, ...(isImmutable && { cacheControl: 'public, max-age=31536000, immutable' }) };
 }

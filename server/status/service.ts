@@ -44,14 +44,14 @@ const failedMs = 2000;
 /** The settings of the status. */
 export const StatusSettings = z.object({
   UPTIME_KUMA_URL: UpstreamUrl.optional().describe(
-    'The base URL of Uptime Kuma; without it, the monitors of the catalog are used.',
+    'The base URL of Uptime Kuma; the default is the monitors of the catalog.',
   ),
   UPTIME_KUMA_STATUS_PAGE: z
     .string()
     .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/i, 'must be the slug of a status page')
     .optional()
-    .describe('The slug of its status page.'),
-  STATUS_FILE: z.string().optional().describe('A file that the status is written to as well.'),
+    .describe('The slug of the status page of Uptime Kuma.'),
+  STATUS_FILE: z.string().optional().describe('A file to which the status is written, too.'),
 });
 
 interface StatusBase extends Base<z.infer<typeof StatusSettings>> {

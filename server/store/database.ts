@@ -72,7 +72,9 @@ export const StoreSettings = z.object({
       'must be a URL such as postgres://user:password@host/database',
     )
     .optional()
-    .describe('A PostgreSQL database, `postgres://...`, which instances may share; without it, SQLite in `DATA_DIR`.'),
+    .describe(
+      'A PostgreSQL database, `postgres://...`, which instances may share; the default is SQLite in `DATA_DIR`.',
+    ),
 });
 export type StoreSettings = z.infer<typeof StoreSettings>;
 

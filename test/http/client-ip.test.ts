@@ -116,7 +116,7 @@ describe('end to end', () => {
 });
 
 const warning =
-  'X-Forwarded-For of an address that is not in TRUSTED_PROXIES is ignored; if it is your proxy, all its visitors share one limit';
+  'ignored X-Forwarded-For of an untrusted address; if this is your proxy, add it to TRUSTED_PROXIES: its visitors share one limit';
 
 /** Sends requests with these headers, and returns what the log warns of. */
 async function warningsAfter(headers: readonly Record<string, string>[], settings: Record<string, string> = {}) {

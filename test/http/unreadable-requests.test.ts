@@ -88,12 +88,12 @@ test('garbage after a request does not damage its answer', async () => {
 test('a server listens on its port, and on no other if browsers do not open that', async () => {
   const port = await findFreePort();
   expect(await listen(() => {}, port)).toBe(port);
-  await expect(listen(() => {}, 6000)).rejects.toThrow('PORT: browsers do not open port 6000; use another');
+  await expect(listen(() => {}, 6000)).rejects.toThrow('PORT: browsers block port 6000; choose another');
 });
 
 // Only these two cannot be caused on every machine; test/slow/http/refusal.test.ts causes the others.
 test.each([
-  ['EACCES', 'PORT: this user may not listen on port 80: use one above 1023, or permit it (CAP_NET_BIND_SERVICE)'],
+  ['EACCES', 'PORT: this user may not listen on port 80; choose a port above 1023, or grant CAP_NET_BIND_SERVICE'],
   ['EMFILE', 'cannot listen on port 80 of 127.0.0.1 (EMFILE)'],
 ])('an address that cannot be used because of %s is named with the reason', (code, message) => {
   expect(describeListenError(code, { host: '127.0.0.1', port: 80 })).toBe(message);

@@ -98,7 +98,7 @@ const rows: { readonly [Name in keyof Env]-?: Row<NonNullable<Env[Name]>> } = {
   },
   METRICS_PORT: {
     valid: { '0': 0, '9464': 9464 },
-    wrong: [/: must (?:not be PORT|be (?:a whole number|at most 65535))$/, '3000', '-1', '65536', 'on'],
+    wrong: [/: must (?:differ from PORT|be (?:a whole number|at most 65535))$/, '3000', '-1', '65536', 'on'],
   },
   DIST_DIR: { preset: 'dist', valid: { '/srv/dist': '/srv/dist' } },
   DATA_DIR: { preset: '.data', valid: { '/srv/data': '/srv/data' } },

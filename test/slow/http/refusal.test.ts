@@ -30,16 +30,16 @@ test('a port in use is named in one line, and no other port is used', async () =
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
   const refusal = await refusalWith({ PORT: String(port) });
-  expect(refusal).toBe(`PORT: port ${port} of 127.0.0.1 is in use\n`);
+  expect(refusal).toBe(`PORT: port ${port} of 127.0.0.1 is in use; choose another\n`);
   const metrics = await refusalWith({ METRICS_PORT: String(port) });
-  expect(metrics).toBe(`METRICS_PORT: port ${port} of 127.0.0.1 is in use\n`);
+  expect(metrics).toBe(`METRICS_PORT: port ${port} of 127.0.0.1 is in use; choose another\n`);
 });
 
 test.each(['0', '3001'])(
   'a HOST that is not an address of this machine is said to be that, with port %s',
   async (port) => {
     const refusal = await refusalWith({ PORT: port, HOST: '192.0.2.1' });
-    expect(refusal).toBe('HOST: 192.0.2.1 is not an address of this machine\n');
+    expect(refusal).toBe('HOST: 192.0.2.1 is not an address of this machine; use 127.0.0.1 or the address of an interface\n');
   },
 );
 
@@ -51,7 +51,7 @@ test('a HOST whose name has no address is said to be that', async () => {
 test('a port that browsers block is said to be that, and no other is used', async () => {
   const server = startProcess({ ...(await createServable()).settings, PORT: '6000' });
   expect(await server.ended()).toBe(1);
-  expect(server.stderr()).toBe('PORT: browsers do not open port 6000; use another\n');
+  expect(server.stderr()).toBe('PORT: browsers block port 6000; choose another\n');
 });
 
 test('the default folder without a release is named', async () => {
