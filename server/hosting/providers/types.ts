@@ -203,7 +203,7 @@ export function createStateReader(options: {
   readonly clock?: StateClock | undefined;
 }): ServerProvider['state'] {
   const { refs, read, groupOf = () => '', intervalMs, lagMs, hasRoom = () => true, clock = monotonicClock } = options;
-  const groups = new LRUCache<string, ReadGroup>({ maxSize: 10_000, sizeCalculation: () => 1 });
+  const groups = createLru<string, ReadGroup>(10_000);
 
   const begin = async (name: string, group: ReadGroup): Promise<void> => {
     const began = { at: clock.now(), date: Date.now() };
