@@ -34,7 +34,7 @@ async function expectRefused(name: EndpointName, body: string, headers: Record<s
   expect(await countActions()).toBe(before);
 }
 
-/** Sends a POST request with the key, these header lines and this body, unchanged. */
+/** Sends a POST request with the key, these header lines and this body. */
 async function post(name: EndpointName, lines: readonly string[], body: string): Promise<string> {
   const app = await sharedApp();
   const { target, headers } = requestOf(name, app);
@@ -64,7 +64,7 @@ describe.each(actionNames)('%s', (name) => {
 });
 
 describe.each(bodied)('%s', (name) => {
-  // messages.test.ts has the common mistakes, with their messages.
+  // messages.test.ts covers common mistakes with their messages.
   test.each([
     'true',
     '[{"force":true}]',

@@ -71,7 +71,7 @@ describe('end to end', () => {
   const settings = { RATELIMIT_BURST: '2', RATELIMIT_RPS: '1' };
   const proxied = { ...settings, TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8' };
   beforeEach(() => void stopClock());
-  /** The statuses of two requests that use up the burst, and of a third. */
+  /** Uses up the burst with two requests; returns the statuses of three. */
   const exhausted = [200, 200, 429];
 
   test.each(['X-Forwarded-For', 'Forwarded', 'X-Real-IP', 'CF-Connecting-IP', 'True-Client-IP', 'X-Client-IP'])(
@@ -118,12 +118,12 @@ describe('end to end', () => {
 const warning =
   'ignored X-Forwarded-For of an untrusted address; if this is your proxy, add it to TRUSTED_PROXIES: its visitors share one limit';
 
-/** Sends requests with these headers, and returns what the log warns of. */
+/** Sends requests with these headers; returns the warnings. */
 async function warningsAfter(headers: readonly Record<string, string>[], settings: Record<string, string> = {}) {
   const app = await createTestApp({ root: await sharedProject(), settings });
   for (const each of headers) {
     for (const path of ['/health', '/v1/plans', '/nowhere']) {
-      // The first one is the one that is warned of.
+      // Only the first address is logged.
       await app.request(path, { headers: each });
     }
   }
@@ -133,17 +133,17 @@ async function warningsAfter(headers: readonly Record<string, string>[], setting
 test.each<[string, Record<string, string>]>([
   ['X-Forwarded-For', { 'X-Forwarded-For': '203.0.113.7' }],
   ['Forwarded', { Forwarded: 'for=203.0.113.7' }],
-])('%s from an address that is not trusted is warned of once, with the address of the socket', async (_, header) => {
+])('%s from an untrusted address is logged once, with the address of the socket', async (_, header) => {
   const found = await warningsAfter([{}, header, { ...header, 'X-Request-Id': 'another-request' }]);
   expect(found).toEqual([{ level: 'warn', time: expect.any(String), address: '127.0.0.1', msg: warning }]);
 });
 
-test('a proxy that is not the trusted one is warned of too', async () => {
+test('an untrusted proxy beside a trusted proxy is logged', async () => {
   const found = await warningsAfter([{ 'X-Forwarded-For': '203.0.113.7' }], { TRUSTED_PROXIES: '10.0.0.0/8' });
   expect(found).toMatchObject([{ address: '127.0.0.1', msg: warning }]);
 });
 
-test('nothing is warned of without the header, or if the address is trusted', async () => {
+test('no warning without the header, or from a trusted address', async () => {
   expect(await warningsAfter([{}])).toEqual([]);
   expect(await warningsAfter([{ 'X-Forwarded-For': '203.0.113.7' }], { TRUSTED_PROXIES: '127.0.0.1' })).toEqual([]);
 });

@@ -13,7 +13,7 @@ const exposed =
 /** The endpoints without an API key. */
 const publicNames = endpointNames.filter((name) => !describeEndpoint(name).access);
 
-/** Answers of every status that a browser can get from public endpoints, for one origin. */
+/** Requests answers of every status from public endpoints, for one origin. */
 async function askAll(app: SharedApp, origin: string | undefined): Promise<Answer[]> {
   const headers = origin === undefined ? {} : { Origin: origin };
   return [
@@ -72,7 +72,7 @@ describe('with a list of origins', () => {
     '*',
     'null',
     'http://localhost:3000',
-  ])('%s may read no answer and is not echoed', async (origin) => {
+  ])('%s may not read answers and is not echoed', async (origin) => {
     const app = await sharedApp(settings);
     for (const { headers } of await askAll(app, origin)) {
       for (const name of ['allow-origin', 'allow-credentials', 'expose-headers']) {
@@ -129,14 +129,14 @@ describe('ALLOW_LOCAL_ORIGINS', () => {
     'null',
   ];
 
-  /** Those of some origins that an answer allows. */
+  /** Filters origins by the answer. */
   async function findAllowed(settings: Record<string, string>, origins: readonly string[]): Promise<string[]> {
     const app = await sharedApp({ CORS_ORIGINS: site, ...settings });
     const answers = origins.map((origin) => ask(app, '/v1/plans', { headers: { Origin: origin } }));
     return (await Promise.all(answers)).flatMap(({ headers }) => headers['access-control-allow-origin'] ?? []);
   }
 
-  test('allows every port of this machine, in addition to the list', async () => {
+  test('allows every port of this machine beside the listed origins', async () => {
     const all = [...local, site, ...foreign];
     expect(await findAllowed({ ALLOW_LOCAL_ORIGINS: 'true' }, all)).toEqual([...local, site]);
   });
@@ -177,7 +177,7 @@ describe.each(keyedNames)('%s', (name) => {
     const answer = await ask(app, spell(target), { ...usual, headers });
     const requested = { Origin: site, 'Access-Control-Request-Method': 'POST' };
     const preflight = await ask(app, spell(target), { method: 'OPTIONS', headers: requested });
-    // A 404 may be read by every origin, as it has no content.
+    // Any origin may read a 404, which has no content.
     const found = [answer, preflight].filter(({ status }) => status !== 404);
     expect(found.filter((one) => 'access-control-allow-origin' in one.headers)).toEqual([]);
   });

@@ -98,7 +98,7 @@ describe.each(pages)('%s', (target) => {
     expect(unchanged.status).toBe(304);
   });
 
-  test('links only to files, pages, headings and operations that exist', async () => {
+  test('has no dead link to a file, page, heading or operation', async () => {
     const app = await sharedApp();
     const answer = await ask(app, target);
     const operations = Object.values(description.paths).flatMap((methods) => Object.values(methods));

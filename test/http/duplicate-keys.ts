@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { parseJsonBody } from '../../server/http/handle.ts';
 import { createRandom } from '../bench/corpus.ts';
 
-/** What a parser says of a text: the value, or nothing if it refuses it. */
+/** The result of a parser: a value, or nothing for a refused text. */
 type Verdict = readonly [value: unknown] | readonly [];
 
 function ourVerdict(text: string): Verdict {
@@ -16,7 +16,7 @@ function ourVerdict(text: string): Verdict {
   }
 }
 
-/** Reads with another parser, which reports what it finds in order. Refuses any error, and a key that is there twice. */
+/** Reads with an event parser; refuses errors and duplicate keys. */
 function otherVerdict(text: string): Verdict {
   let isRefused = false;
   let key = '';
@@ -104,7 +104,7 @@ const strays = [
   ':',
 ];
 
-/** Writes JSON texts, and texts that are nearly JSON, whose objects often have a key twice. */
+/** Writes random JSON and broken JSON with many duplicate keys. */
 function createWriter(random: () => number) {
   const isOdd = (chance: number): boolean => random() < chance;
   const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)]!;
@@ -160,7 +160,7 @@ export function testDuplicateKeys(count: number): void {
       else seen[isJson(text) ? 'duplicate' : 'malformed'] += 1;
     }
     expect({ total: disagreements.length, first: disagreements.slice(0, 5) }).toEqual({ total: 0, first: [] });
-    // The inputs are of use only if there are many of each kind.
+    // The inputs must have many of each kind.
     for (const inputs of Object.values(seen)) expect(inputs).toBeGreaterThan(count / 10);
   }, 600_000);
 }

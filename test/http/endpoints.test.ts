@@ -9,17 +9,17 @@ import { describeEndpoint, endpointNames, limitedNames, methodsOf, requestOf, st
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const preflight = { Origin: 'https://www.example.com', 'Access-Control-Request-Method': 'GET' };
 
-/** The endpoints with the method GET. */
+/** The GET endpoints. */
 const readNames = endpointNames.filter((name) => describeEndpoint(name).method === 'GET');
 
-/** The headers that are equal for equal requests. */
+/** Picks the headers that equal requests have in common. */
 function stableHeaders({ headers }: Answer): Answer['headers'] {
   return Object.fromEntries(
     Object.entries(headers).filter(([name]) => !['date', 'x-request-id', 'ratelimit'].includes(name)),
   );
 }
 
-/** Whether a response has the headers of the rate limit; a response that caches may keep must not. */
+/** Finds the headers of the rate limit, which a cacheable response must not have. */
 function hasLimits(headers: object): boolean {
   const [policy, limit] = ['ratelimit-policy' in headers, 'ratelimit' in headers];
   if (policy !== limit) throw new Error('one of both headers is missing');
@@ -52,7 +52,7 @@ describe.each(endpointNames)('%s', (name) => {
     const { target } = requestOf(name, app);
     const answer = await ask(app, target, { method: 'OPTIONS', headers: preflight });
     expect(answer.status).toBe(204);
-    // Without a list of origins every origin may read public answers, and none may read answers that need a key.
+    // Without listed origins, any origin may read public answers, and no origin answers that need a key.
     expect(answer.headers['access-control-allow-origin']).toBe(access ? undefined : '*');
     expect(answer.headers['access-control-allow-headers']?.includes('Authorization')).toBe(Boolean(access));
     expect(answer.headers).toMatchObject({
@@ -69,11 +69,11 @@ describe.each(endpointNames)('%s', (name) => {
     }
   });
 
-  test('names the rate limit where no cache may keep the answer, and nowhere else', async () => {
+  test('names the rate limit in uncached answers only', async () => {
     const app = await sharedApp();
     const { target } = requestOf(name, app);
     for (const method of methodsOf(name)) {
-      // The first two may be answered by the fast path, the last one is not.
+      // The first two may take the fast path; the last never does.
       const answers = [
         await askEndpoint(app, name, { method }),
         await askEndpoint(app, name, { method, headers: { 'If-None-Match': '*' } }),
@@ -98,12 +98,12 @@ describe.each(endpointNames)('%s', (name) => {
     expect(schema.parse(body)).toEqual(body);
   });
 
-  test('exists under its exact path alone', async () => {
+  test('exists under its exact path only', async () => {
     const app = await sharedApp();
     const { target, ...usual } = requestOf(name, app);
     const [exact = '', query] = target.split('?');
     const others = [`${exact}/`, `/${exact}`, exact.replaceAll('/', '//'), exact.toUpperCase(), `${exact}/more`];
-    // Below a path with a wildcard every name is valid but missing, so the error may have the endpoint's style.
+    // Below a wildcard any name is valid but missing, so the error may have the style of the endpoint.
     const near = endpointNames.map((one) => describeNearest(describeEndpoint(one)));
     const texts = [undefined, ...near].map((message) => renderProblem('json', 'not_found', message));
     if (path.includes('*')) texts.push(renderProblem(errorStyle, 'media_not_found'));
@@ -133,7 +133,7 @@ describe('every answer carries a request id and nosniff', () => {
   test.each([
     ['GET', 'file://hehe?/v1/plans'],
     ['OPTIONS', '*'],
-  ])('400 to %s %s, which has no path', async (method, target) => {
+  ])('400 to %s %s without a path', async (method, target) => {
     const app = await sharedApp();
     const answer = await ask(app, target, { method, headers: { 'X-Request-Id': 'order-4711' } });
     expect(answer.status).toBe(400);

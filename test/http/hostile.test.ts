@@ -128,7 +128,7 @@ test.each([
   ['before its answer', get('/v1/plans')],
   ['before an answer outside of the fast path', get('/v1/blog/list?other=1')],
   ['before many answers', 'GET /v1/plans HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200)],
-])('a client that disconnects %s is handled', async (_, request) => {
+])('a client may disconnect %s', async (_, request) => {
   const app = await sharedApp();
   for (const leave of ['destroy', 'resetAndDestroy', 'end'] as const) {
     const { socket } = await openRaw(app.port);
@@ -179,7 +179,7 @@ describe('the log', () => {
     expect(JSON.stringify(app.log())).toContain('?path=/knowledgebase/vps/ssh');
   });
 
-  test('limits the length of client input', async () => {
+  test('cuts long client input', async () => {
     const app = await serveShared();
     await app.raw(get(`/v1/info?${'q'.repeat(5_000)}`, `User-Agent: ${'a'.repeat(5_000)}`));
     await expect.poll(() => app.log().filter(({ msg }) => msg === 'request'), eventually).toHaveLength(1);

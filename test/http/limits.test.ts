@@ -11,14 +11,14 @@ import { handshake } from './targets/rows.ts';
 
 const burst = 5;
 
-/** A server with a burst of `burst` requests per client, whose clock is stopped. */
+/** Starts a server with a burst of `burst` requests per client and a stopped clock. */
 function limitedApp(settings: Record<string, string> = {}): Promise<SharedApp> {
   stopClock();
   return sharedApp({ RATELIMIT_BURST: String(burst), RATELIMIT_RPS: '1', ...settings });
 }
 
 let clients = 0;
-/** The address of a client that has sent nothing. */
+/** Picks the address of a new client. */
 function newClient(): string {
   return `127.0.1.${(clients += 1)}`;
 }
@@ -58,7 +58,7 @@ describe.each(limitedNames)('%s', (name) => {
     const [app, from] = [await limitedApp(), newClient()];
     const { target, ...usual } = requestOf(name, app);
     const other = `${target}${target.includes('?') ? '&' : '?'}other=1`;
-    // Half use the stored spelling, half one outside of the fast path: both share one limit.
+    // Half take the fast path and half do not: both share one limit.
     const answers = await Promise.all(
       Array.from({ length: 24 }, (_, at) => ask(app, at % 2 === 0 ? target : other, { ...usual, from })),
     );
@@ -76,7 +76,7 @@ test.each(unlimitedNames)('%s has no limit', async (name) => {
   expect(headers).not.toHaveProperty('ratelimit-policy');
 });
 
-test('each client has one limit for all endpoints, to which refused requests, preflights and upgrades count too', async () => {
+test('each client has one limit for all endpoints, refusals, preflights and upgrades', async () => {
   const preflight = { Origin: 'https://www.example.com', 'Access-Control-Request-Method': 'GET' };
   const upgrade = Object.fromEntries(handshake.split(' | ').map((line) => line.split(': ')));
   const rows: readonly (readonly [usual: number, target: string, question?: Question])[] = [

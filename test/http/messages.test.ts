@@ -8,7 +8,7 @@ import { askEndpoint, askJson } from '../server/ask.ts';
 import { borrowHosting, serveHosting, sharedApp } from '../server/shared.ts';
 import { describeEndpoint, serverAccessOf, serverNames } from '../server/targets.ts';
 
-/** What the schema library would say. */
+/** Texts of the schema library. */
 const foreignWords = /invalid input|expected|received|unrecognized|zod|pattern|regex/i;
 
 async function messageOf(name: EndpointName, body: string): Promise<string> {
@@ -18,7 +18,7 @@ async function messageOf(name: EndpointName, body: string): Promise<string> {
   return describeEndpoint(name).errorStyle === 'text' ? text : (JSON.parse(text) as { message: string }).message;
 }
 
-describe('a JSON 400 names the field in our words', () => {
+describe('a JSON 400 names the field', () => {
   const both = ['resetVps', 'killGameServer'] as const;
   test.each<[body: string, message: string]>([
     ['{}', 'The field force is required'],
@@ -57,7 +57,7 @@ describe('a JSON 400 names the field in our words', () => {
     expect(await messageOf('sendGameCommand', body)).toBe(message);
   });
 
-  test('an unknown name is cut, and shows nothing that cannot be seen', async () => {
+  test('an unknown name is shortened, without invisible characters', async () => {
     const names = {
       ['x'.repeat(5_000)]: `${'x'.repeat(40)}…`,
       ['😀'.repeat(100)]: `${'😀'.repeat(40)}…`,
@@ -84,7 +84,7 @@ test.each<[body: string, text: string]>([
   ['{"a":1,"a":2}', 'the body has a field twice\n'],
   ['[]', 'the body must be a JSON object\n'],
   ['{', 'the body is not valid JSON\n'],
-])('the text for the feedback %s names our fields and repeats nothing', async (body, text) => {
+])('the error text for the feedback %s names fields, and repeats no input', async (body, text) => {
   expect(await messageOf('sendFeedback', body)).toBe(text);
 });
 
@@ -101,7 +101,7 @@ describe.each(serverNames)('%s', (name) => {
   const { kind } = serverAccessOf(name);
   const message = failureTexts[name]!;
 
-  test('says in its 502 which action failed, also when it is replayed', async () => {
+  test('names the failed action in its 502, also in a replay', async () => {
     const { app, world } = await borrowHosting();
     const isAction = describeEndpoint(name).method === 'POST';
     const isPower = describeEndpoint(name).unknownOutcome !== undefined;
@@ -132,7 +132,7 @@ describe.each(serverNames)('%s', (name) => {
     for (const token of [panelKeys.write, hetznerToken]) expect(JSON.stringify(app.log())).not.toContain(token);
   });
 
-  test('has the messages that it sends as examples in the OpenAPI document', async () => {
+  test('sends the example messages of the OpenAPI document', async () => {
     const { path, method } = describeEndpoint(name);
     const { responses } = operationsOf(document).find(({ operationId }) => operationId === name)!;
     const examplesOf = (status: number) => responses[status]?.content!['application/json']!.examples ?? {};
@@ -151,7 +151,7 @@ describe.each(serverNames)('%s', (name) => {
   });
 });
 
-test('a command that the panel does not permit, and one to an offline server, have answers of their own', async () => {
+test('a forbidden command and a command to an offline server have different answers', async () => {
   const { app, world } = await serveHosting();
   world.panel.wings.become('offline');
   const text = renderProblem('json', 'provider_error', 'The server must be online to receive commands');
@@ -164,7 +164,7 @@ test('a command that the panel does not permit, and one to an offline server, ha
   });
 });
 
-test('a log that the panel does not have, or does not let us read, is empty', async () => {
+test('a missing or unreadable log of a panel is empty', async () => {
   const { app, world } = await serveHosting();
   const empty = { status: 200, text: '{"success":true,"server_id":"mine","empty":true,"content":""}\n' };
   world.panel.fail({ status: 403 }, ({ path }) => path.includes('/files/'));

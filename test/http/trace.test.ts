@@ -8,7 +8,7 @@ const id = '4bf92f3577b34da6a3ce929d0e0e4736';
 const span = '00f067aa0ba902b7';
 const valid = `00-${id}-${span}-01`;
 
-/** A server with real upstreams, and what they get after the checks of the start. */
+/** Starts a server with real upstreams, and records their requests after the checks of the start. */
 async function serve() {
   const chat = await createUpstream(() => ({ status: 200, body: '{}' }));
   const { app, world } = await serveHosting({
@@ -23,7 +23,7 @@ async function serve() {
 
 type Served = Awaited<ReturnType<typeof serve>>;
 
-/** The line of the access log of the only request with an id. */
+/** Finds the access log line of a request by its id. */
 async function lineOf({ app }: Served, requestId: string) {
   const find = () => app.log().find((line) => line['id'] === requestId);
   await expect.poll(find, eventually).toBeDefined();
@@ -48,7 +48,7 @@ test.each(['startGameServer', 'sendGameCommand', 'startVps', 'sendFeedback'] as 
   },
 );
 
-test('without a trace, none is made up', async () => {
+test('without a trace, no trace is created', async () => {
   const served = await serve();
   await askEndpoint(served.app, 'startGameServer', {
     headers: { 'X-Request-Id': 'a-plain-request', tracestate: 'a=b' },
@@ -59,7 +59,7 @@ test('without a trace, none is made up', async () => {
   expect(await lineOf(served, 'a-plain-request')).not.toHaveProperty('trace_id');
 });
 
-test('a call whose answer others share is in no trace', async () => {
+test('a shared call has no trace', async () => {
   const served = await serve();
   const headers = { traceparent: valid };
   for (const name of ['getGameServerState', 'getVpsState', 'getLatestGameLog'] as const) {
@@ -85,7 +85,7 @@ test('files, unknown paths and refused upgrades are logged with their trace', as
 
 const members = (count: number): string => Array.from({ length: count }, (_, index) => `k${index}=v`).join(',');
 
-test('what is invalid is ignored, and never passed on', async () => {
+test('an invalid trace is ignored and not passed on', async () => {
   const served = await serve();
   const act = async (headers: Record<string, string | string[]>) => {
     const before = served.sent().length;

@@ -16,7 +16,7 @@ import { copyProject, eventually, serveHosting, serveShared } from '../server/sh
 import type { SharedApp } from '../server/shared.ts';
 import { readManifest } from '../server/targets.ts';
 
-/** A server with metrics, and customers of its own. */
+/** Starts a server with metrics and new customers. */
 async function serveWorld(settings: Record<string, string> = {}) {
   const { app, world } = await serveHosting({ METRICS_PORT: '0', ...settings });
   // The check of the credentials at the start: two of the panel, one of the cloud.
@@ -40,7 +40,7 @@ describe('calls of a provider are counted', () => {
   const metric = 'hosting_api_upstream_calls_total';
   const act = (app: SharedApp) => () => askEndpoint(app, 'startGameServer');
 
-  test('by outcome, under its name in PROVIDERS_FILE', async () => {
+  test('by outcome, under the name in PROVIDERS_FILE', async () => {
     const advance = stopTimeouts();
     const { app, world } = await serveWorld();
     expect(await changedBy(app, metric, act(app))).toEqual({ [calls('panel', 'ok')]: 1 });
@@ -72,7 +72,7 @@ describe('calls of a provider are counted', () => {
     expect(vps).toEqual({ [`${duration}{upstream="cloud"}`]: 1 });
   });
 
-  test('and a refused credential counts as refused until it is accepted again', async () => {
+  test('a refused credential counts until the next accepted call', async () => {
     const { app, world } = await serveWorld();
     const refused = async (): Promise<unknown> =>
       parseSeries(await app.metrics()).get('hosting_api_upstream_credentials_refused{upstream="panel"}');
@@ -88,7 +88,7 @@ describe('calls of a provider are counted', () => {
     expect(await refused()).toBe(0);
   });
 
-  test('and a token that may only read counts as refused until an action is accepted', async () => {
+  test('a read-only token counts as refused until an accepted action', async () => {
     const { app, world } = await serveWorld();
     const series = async (name: string): Promise<unknown> => parseSeries(await app.metrics()).get(name);
     const refused = () => series('hosting_api_upstream_credentials_refused{upstream="cloud"}');
@@ -105,7 +105,7 @@ describe('calls of a provider are counted', () => {
     expect(await refused()).toBe(0);
   });
 
-  test('and a key that a panel refuses with 403 counts once its account is asked', async () => {
+  test('a key refused with 403 counts after the account is read', async () => {
     const { world } = await serveWorld();
     const registry = new Registry();
     onTestFinished(countEvents(registry));
@@ -116,12 +116,12 @@ describe('calls of a provider are counted', () => {
       onTestFinished(() => provider.close());
       await provider.check();
     }
-    // The name is one of the program, which has its own series.
+    // This name of the program has its own series.
     expect(await registry.metrics()).toContain('hosting_api_upstream_credentials_refused{upstream="provider:chat"} 1');
   });
 });
 
-test('calls of the status source, the chat and registries are counted under names of their own', async () => {
+test('calls of the status source, the chat and registries have own names', async () => {
   const app = await serveShared({ METRICS_PORT: '0' });
   await askEndpoint(app, 'getStatus');
   await askEndpoint(app, 'sendFeedback');
@@ -132,7 +132,7 @@ test('calls of the status source, the chat and registries are counted under name
   );
 });
 
-test('a refusal of a limit is counted once, by the name that the client reads', async () => {
+test('a refusal of a limit counts once, by its name in RateLimit', async () => {
   const { app } = await serveWorld({ RATELIMIT_RPS: '1', RATELIMIT_BURST: '2', POWER_RATELIMIT_BURST: '1' });
   const refusals = 'hosting_api_limit_refusals_total';
   const files = await changedBy(app, refusals, async () => {
@@ -176,7 +176,7 @@ test('console streams, their viewers and the consoles at the provider are counte
   await expect.poll(counts, eventually).toEqual([2, 1, 1]);
   viewer.socket.close();
   other.socket.close();
-  // The console stays open for a while, since viewers often come back.
+  // The console stays open for a while: viewers often return.
   await expect.poll(async () => (await counts()).slice(0, 2), eventually).toEqual([0, 0]);
 });
 
@@ -193,7 +193,7 @@ test('the disks of DATA_DIR and DIST_DIR are measured', async () => {
 describe('the release', () => {
   const info = (id: string): string => `hosting_api_release_info{release="${id}"}`;
 
-  test('has one series, which the next release replaces', async () => {
+  test('has one series, replaced by the next release', async () => {
     const root = await copyProject();
     const app = await createTestApp({ root, settings: { METRICS_PORT: '0' } });
     const infos = async () =>
@@ -209,7 +209,7 @@ describe('the release', () => {
     expect(parseSeries(await app.metrics()).get(due)).toBe(Date.UTC(2026, 11, 24) / 1000);
   });
 
-  test('is as old as the last build that made or confirmed it', async () => {
+  test('has the time of the last build that made or confirmed it', async () => {
     const root = createProject();
     await buildProject(root);
     const yesterday = Math.floor(Date.now() / 1000) - 90_000;

@@ -19,7 +19,7 @@ const serve = (settings: Record<string, string> = {}): Promise<SharedApp> =>
 const series = (route: string, method: string, status: number): string =>
   `hosting_api_http_requests_total{route="${route}",method="${method}",status="${status}"}`;
 
-/** The requests that are counted while a function runs; a response counts when it is flushed. */
+/** Counts requests while a function runs; a response counts once flushed. */
 async function countedBy(app: SharedApp, work: () => Promise<unknown>, expected: number) {
   const before = await app.metrics();
   await work();
@@ -35,7 +35,7 @@ test('without METRICS_PORT there are no metrics', async () => {
   await expect((await sharedApp()).metrics()).rejects.toThrow('URL');
 });
 
-test('the port of the metrics answers GET and HEAD of /metrics, and nothing else', async () => {
+test('the port of the metrics answers only GET and HEAD of /metrics', async () => {
   const app = await serve();
   const { url } = app.log().find(({ msg }) => msg === 'metrics') as { url: string };
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/);
@@ -56,7 +56,7 @@ test('the port of the metrics answers GET and HEAD of /metrics, and nothing else
   expect((await ask(app, '/metrics')).status).toBe(404);
 });
 
-test('the metrics are for no other name than that of this machine, where they arrive on loopback', async () => {
+test('metrics on loopback need a host name of this machine', async () => {
   const { metricsPort: port } = await serve({ PUBLIC_URL: 'https://api.example.com' });
   const askFor = async (Host: string): Promise<number | undefined> => {
     const [response] = (await once(
@@ -91,7 +91,7 @@ test('each endpoint is counted under the path of the OpenAPI document', async ()
   expect(durations.length).toBe(routes.size);
 });
 
-test('a file is counted alike by the fast path and behind it', async () => {
+test('a file counts the same through the fast path and h3', async () => {
   const app = await serve({ RATELIMIT_BURST: '4', RATELIMIT_RPS: '1' });
   const target = '/v1/blog/article?path=/blog/news/first';
   const ask304 = async () => {
@@ -112,7 +112,7 @@ test('a file is counted alike by the fast path and behind it', async () => {
   });
 });
 
-test('requests without a route share one, and made-up methods share one too', async () => {
+test('requests without a route share a series, and so do unknown methods', async () => {
   const app = await serve();
   const work = async () => {
     await ask(app, '/wp-login.php');
@@ -146,7 +146,7 @@ const randomTargets = [
   (text: string) => `/v1/domains/search?domain=${text}.unknown`,
 ];
 
-/** A request of each method to each path, with this key, of a client that nothing else names. */
+/** Sends each method to each path with this key, from a unique client. */
 function toRandomRequests(key: string): string {
   const requests = randomMethods.flatMap((method) =>
     randomTargets.map((toTarget) => {
@@ -159,7 +159,7 @@ function toRandomRequests(key: string): string {
   return requests.join('');
 }
 
-test('requests to random paths add no series, and leave nothing of a client in the metrics', async () => {
+test('requests to random paths add no series, and no text of a client to the metrics', async () => {
   const app = await serve({ TRUSTED_PROXIES: '127.0.0.1' });
   const count = randomMethods.length * randomTargets.length;
   const send = async () => {
@@ -173,7 +173,7 @@ test('requests to random paths add no series, and leave nothing of a client in t
   for (let round = 0; round < 5; round += 1) await send();
   const after = parseSeries(await app.metrics());
   expect([...after.keys()]).toEqual([...before.keys()]);
-  // Without the values, which may have any digits.
+  // Compare without values.
   const names = [...after.keys()].join('\n');
   for (const text of [app.key, app.key.slice(16), 'hk_', '127.', 'request-', '.example', '"x']) {
     expect(names).not.toContain(text);
@@ -210,7 +210,7 @@ test('upgrades, refused bytes and clients that disconnect are counted', async ()
 
 test('the metrics are answered until the end of a shutdown', async () => {
   const app = await serve({ SHUTDOWN_GRACE_SECONDS: '20' });
-  // A request under way keeps the server from ending.
+  // A running request delays the exit.
   const client = connect(app.port, '127.0.0.1');
   client.write(vote);
   const arrived = async () => (await app.raw('GET /ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).length;

@@ -164,7 +164,7 @@ describe.each([
   });
 });
 
-test('a former path of an article serves the article, and Content-Location has its current path', async () => {
+test('a former path serves the article, with its current path in Content-Location', async () => {
   const first = { title: 'First', date: '2026-01-02', aliases: '[/blog/old/First.html, /blog/older/first]' };
   const aliases = 'aliases: [/knowledgebase/old/ssh]\n';
   const root = createProject({

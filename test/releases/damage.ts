@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path';
 import { renderManifest, toReleaseId } from '#common/manifest.ts';
 import type { Manifest } from '#contract/release.ts';
 
-/** A way to damage a release, and the file that the error must name. */
+/** A kind of damage, and the file to be named by the error. */
 export interface Damage {
   readonly name: string;
   readonly file: string;
@@ -62,7 +62,7 @@ const plans = 'public/v1/plans.json';
 
 /** Every kind of damage to a release. */
 export const damages: readonly Damage[] = [
-  // Damage near the start of a manifest is reported as the manifest; a wrong digest further on as the file it is for.
+  // Damage near the start of a manifest is reported as the manifest; a wrong digest as its file.
   ...everyKind.map((file) =>
     harm(`${file} has one wrong byte`, file, (path) => flip(path, file === 'manifest.json' ? 0.01 : 0.5)),
   ),
@@ -112,7 +112,7 @@ export const damages: readonly Damage[] = [
   },
 ];
 
-/** Flips one bit of a byte. Its position is a fraction of the file: 0 is the first byte, 1 the last. */
+/** Flips one bit of a byte, at a fraction of the file: 0 is the first byte, 1 the last. */
 export function flip(path: string, at: number): void {
   flipBit(path, Math.round(at * (statSync(path).size - 1)));
 }
@@ -126,7 +126,7 @@ export function flipBit(path: string, at: number): void {
   closeSync(file);
 }
 
-/** Replaces a file and its entry in the manifest, so that all digests match and only the content is invalid. */
+/** Replaces a file and its manifest entry: digests match, but the content is invalid. */
 function replaceConsistently(file: string, content: string): (release: string) => string {
   return (release) => {
     writeFileSync(join(release, file), content);
@@ -139,7 +139,7 @@ function read(release: string): Manifest {
   return JSON.parse(readFileSync(join(release, 'manifest.json'), 'utf8')) as Manifest;
 }
 
-/** Writes a manifest for the files with the matching id, and renames the folder to that id. */
+/** Writes a manifest for the files, and renames the folder to the matching id. */
 function seal(release: string, files: Manifest['files'], contractVersion?: string): string {
   const manifest = read(release);
   const body = { ...manifest, files, contractVersion: contractVersion ?? manifest.contractVersion };

@@ -62,7 +62,7 @@ describe('the bytes of a release', () => {
     expect(etags.size).toBe((files.length - media) * encodings.length + media);
   });
 
-  test('are sent completely, since ranges are ignored', async () => {
+  test('are sent completely, ignoring ranges', async () => {
     const app = await sharedApp();
     const answer = await ask(app, '/v1/plans', { headers: { Range: 'bytes=0-3' } });
     expect(answer.status).toBe(200);

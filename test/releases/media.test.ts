@@ -9,7 +9,7 @@ import { ask } from '../server/ask.ts';
 import { sharedApp } from '../server/shared.ts';
 
 describe('a media file', () => {
-  test('is served unchanged, with the type of its extension and a policy that runs no script and lets videos and sounds play', async () => {
+  test('is served unchanged, with the type of its extension and a CSP without scripts but with playback', async () => {
     const endings = Object.entries(mediaTypes);
     const root = createProject(
       Object.fromEntries(endings.map(([ending]) => [`content/media/types/a_file-1.${ending}`, mediaSamples[ending]!])),
@@ -39,7 +39,7 @@ describe('a media file', () => {
     '/media/kb/m%61p.svg',
     '/media/kb/map.svg?v=2',
     '/media/./kb/map.svg',
-    // As generated clients write a parameter of the path.
+    // The spelling of generated clients.
     '/media/kb%2Fmap.svg',
     '/media/kb%2fmap.svg',
     '/media/%6bb%2Fm%61p.svg?v=2',
@@ -112,7 +112,7 @@ test.each([
   const app = await sharedApp();
   const answer = await ask(app, target);
   expect(answer.status).toBe(404);
-  // The nearest endpoint is one of the contract, never the client's text.
+  // Names an endpoint of the contract, never text of the client.
   const unknown =
     /^\{"success":false,"error":"not_found","message":"Endpoint not found(?:; the nearest is [^"]+)?"\}\n$/;
   expect(answer.text).toMatch(answer.text.startsWith('{') ? unknown : /^media file not found\n$/);

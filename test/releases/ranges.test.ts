@@ -12,7 +12,7 @@ import type { Answer } from '../server/ask.ts';
 import { eventually } from '../server/shared.ts';
 import { flipBit } from './damage.ts';
 
-/** A file that stays in memory, and one that is streamed. */
+/** A file in memory and a streamed file. */
 const files = { '/media/short.webm': randomBytes(1000), '/media/long.mp4': randomBytes(3_000_001) };
 
 /** Starts a server with both files. */
@@ -32,7 +32,7 @@ describe.each(Object.entries(files))('%s', (target, bytes) => {
   const get = (range: string, headers = {}): Promise<Answer> =>
     ask(app, target, { headers: { Range: range, ...headers } });
 
-  test('says that it answers ranges, also to HEAD', async () => {
+  test('announces Accept-Ranges, also to HEAD', async () => {
     for (const method of ['GET', 'HEAD']) {
       const { status, headers } = await ask(app, target, { method });
       expect({ status, ranges: headers['accept-ranges'] }).toEqual({ status: 200, ranges: 'bytes' });
@@ -51,8 +51,8 @@ describe.each(Object.entries(files))('%s', (target, bytes) => {
     [`bytes=${Math.floor(size / 2)}-${size - 2}`, Math.floor(size / 2), size - 2],
     ['BYTES=0-9', 0, 9],
     [`bytes=0-${'9'.repeat(30)}`, 0, size - 1],
-  ])('answers %s with 206 and that part', async (range, start, end) => {
-    // The second answer is from memory, if the file may be kept there.
+  ])('answers %s with 206 and the range', async (range, start, end) => {
+    // The second answer may come from memory.
     for (let time = 0; time < 2; time += 1) {
       const { status, headers, body } = await get(range);
       expect(status).toBe(206);
@@ -90,14 +90,14 @@ describe.each(Object.entries(files))('%s', (target, bytes) => {
     'bytes=0-0,-1',
     'items=0-9',
     '0-9',
-  ])('ignores %s, and answers with all of it', async (range) => {
+  ])('ignores %s and answers with the whole file', async (range) => {
     const { status, headers, body } = await get(range);
     expect(status).toBe(200);
     expect(headers).not.toHaveProperty('content-range');
     expect(body.equals(bytes)).toBe(true);
   });
 
-  test('answers a range only if If-Range has the strong ETag that it has now', async () => {
+  test('answers a range only if If-Range is the current strong ETag', async () => {
     const { etag } = (await ask(app, target)).headers;
     expect((await get('bytes=0-9', { 'If-Range': etag })).status).toBe(206);
     for (const other of [`W/${etag}`, '"other"', 'Fri, 01 Jan 2100 00:00:00 GMT', '*']) {
@@ -106,14 +106,14 @@ describe.each(Object.entries(files))('%s', (target, bytes) => {
     }
   });
 
-  test('ignores a range of HEAD, and of what the client has already', async () => {
+  test('ignores a range of HEAD, and after a matching If-None-Match', async () => {
     const { headers } = await ask(app, target, { method: 'HEAD', headers: { Range: 'bytes=0-9' } });
     expect(headers['content-length']).toBe(String(size));
     expect((await get('bytes=0-9', { 'If-None-Match': headers.etag })).status).toBe(304);
   });
 });
 
-test('a part that changed on disk is 500, logged and never sent; all other parts are still served', async () => {
+test('a changed segment on disk is 500 and logged, never sent; other segments are still served', async () => {
   const app = await serveFiles();
   const path = join(app.root, 'dist/current/public/media/long.mp4');
   const at = 2_000_000;
@@ -121,7 +121,7 @@ test('a part that changed on disk is 500, logged and never sent; all other parts
   expect((await ask(app, '/media/long.mp4', { headers: { Range: 'bytes=0-999999' } })).status).toBe(206);
   const { status, text } = await ask(app, '/media/long.mp4', { headers: { Range: `bytes=${at + 1}-${at + 9}` } });
   expect({ status, text }).toEqual({ status: 500, text: 'something went wrong on our side\n' });
-  // The wrong part is in the middle: the answer has begun, and ends before it.
+  // The damage is in the middle: the answer breaks off before it.
   const received = await app.raw('GET /media/long.mp4 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   const begun = Buffer.from(received.slice(received.indexOf('\r\n\r\n') + 4), 'latin1');
   expect(begun.length).toBeLessThanOrEqual(at);

@@ -13,10 +13,10 @@ import { servedFiles } from '../server/targets.ts';
 
 const endings = { identity: '', gzip: '.gz', br: '.br' } as const;
 
-/** Far less than the size of the valid project, so that little of it is cached. */
+/** Far less than the valid project, to cache little. */
 const onDisk = { RELEASE_CACHE_BYTES: '16384' };
 
-test('a release that is too large for the cache is served correctly, also repeatedly', async () => {
+test('a release larger than the cache is served correctly, also repeatedly', async () => {
   const root = await copyProject();
   const files = servedFiles(root).flatMap(({ file, target }) =>
     Object.entries(endings)

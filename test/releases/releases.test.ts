@@ -12,7 +12,7 @@ import { damages } from './damage.ts';
 import { copyProject, eventually } from '../server/shared.ts';
 import { describeEndpoint, readManifest, requestOf, servedFiles, storedNames } from '../server/targets.ts';
 
-/** Changes the title of an article, which is also in the list. */
+/** Changes the title of an article, in its list too. */
 function change(app: TestApp, title: string): void {
   writeFiles(app.root, {
     'content/blog/news/first.md': article({ title, date: '2026-01-02' }, `## Details\n\nThis is ${title}.\n`),
@@ -58,7 +58,7 @@ describe('a new release', () => {
   test('adds and removes articles, categories and former paths', async () => {
     const app = await createTestApp({ root: await copyProject() });
     const gone = '/v1/kb/article?path=/knowledgebase/dns/records';
-    // One that the fast path answers, and one that it does not.
+    // With and without the fast path.
     const second = ['', '&x=1'].map((more) => `/v1/blog/article?path=/blog/news/second${more}`);
     const added = ['', '&x=1'].map((more) => `/v1/kb/article?path=/knowledgebase/vps/records${more}`);
     const statuses = () => Promise.all([gone, ...second, ...added].map(async (one) => (await ask(app, one)).status));
@@ -90,7 +90,7 @@ describe('a new release', () => {
     expect(unchanged.status).toBe(304);
   });
 
-  test('that a rollback made current is served', async () => {
+  test('made current by a rollback is served', async () => {
     const app = await createTestApp({ root: await copyProject() });
     const first = readManifest(app.root).id;
     change(app, 'Changed');
@@ -109,7 +109,7 @@ describe('a new release', () => {
   });
 });
 
-describe('a release that does not verify', () => {
+describe('a damaged release', () => {
   const some = [
     'public/v1/blog/article/news/first.json has one wrong byte',
     'public/v1/blog/article/news/second.json.gz has one wrong byte',
@@ -120,11 +120,11 @@ describe('a release that does not verify', () => {
     'private/domains.json is {"unknown":{}}, as the manifest has it',
   ];
 
-  test.each(some)('is not served, and the log names the file: %s', async (name) => {
+  test.each(some)('is not served and named in the log: %s', async (name) => {
     const app = await createTestApp({ root: await copyProject() });
     const dist = join(app.root, 'dist');
     change(app, 'Changed');
-    // Built in another folder and damaged there, so that the server never sees it undamaged.
+    // Built and damaged in another folder: the server must never see the intact release.
     const elsewhere = join(app.root, 'elsewhere');
     const { release } = await buildProject(app.root, { out: elsewhere });
     const { file, apply } = damages.find((damage) => damage.name === name)!;
@@ -141,14 +141,14 @@ describe('a release that does not verify', () => {
     expect(await titles(app)).toEqual(['First', 'First']);
     expect((await ask(app, '/ready')).status).toBe(200);
 
-    // Building the same sources again repairs it.
+    // Another build of the same sources repairs the release.
     await buildProject(app.root, { urls: siteUrls });
     await expectServed(app, 'Changed');
     expect(refusals()).toHaveLength(1);
   });
 });
 
-describe('the release that is served', () => {
+describe('the current release', () => {
   test.each<[string, (dist: string) => void]>([
     ['its link is removed', (dist) => unlinkSync(join(dist, 'current'))],
     [
@@ -206,12 +206,12 @@ describe('the release that is served', () => {
     expect((await ask(app, '/v1/plans')).status).toBe(200);
   });
 
-  test('stays complete if releases are pruned before the next one is loaded', async () => {
+  test('stays complete if releases are pruned before the next load', async () => {
     const app = await createTestApp({ root: await copyProject() });
     const files = servedFiles(app.root);
     change(app, 'Changed');
     const { release } = await buildProject(app.root, { urls: siteUrls });
-    // A release that was current within the last hour is kept, since a server may still serve it.
+    // A release that was current within the last hour is kept: a server may still serve it.
     expect(await pruneReleases(join(app.root, 'dist'), 1)).toEqual([]);
     await expectAllServed(app, files);
     await expectServed(app, 'Changed');

@@ -18,7 +18,7 @@ describe.each(['/v1/blog/index', '/v1/kb/index'])('%s', (path) => {
   });
 });
 
-test('without the addresses, the feed and the sitemap are 404, which caches keep for a moment', async () => {
+test('without SITE_URL the feed and the sitemap are 404, cached briefly', async () => {
   const root = createProject();
   await buildProject(root);
   const app = await createTestApp({ root });

@@ -30,7 +30,7 @@ export interface Question {
   readonly body?: string | undefined;
 }
 
-/** Sends a request with an unchanged target. Every test that does so compares the answer with the OpenAPI document. */
+/** Sends a request with an unchanged target, and compares the answer with the OpenAPI document. */
 export async function ask(app: { readonly port: number }, target: string, question: Question = {}): Promise<Answer> {
   const answer = await send(app.port, target, question);
   const { status, headers, body } = answer;
@@ -74,7 +74,7 @@ export function send(
           status: response.statusCode!,
           headers: response.headers,
           body: received,
-          // Only where a test reads it: the videos took half of the time of their tests.
+          // Decoded only when read: videos took half of the time of their tests.
           get text() {
             return received.toString();
           },

@@ -9,11 +9,11 @@ interface Argument {
   readonly json?: { safeParse(value: unknown): { success: boolean } };
 }
 
-/** What the service sent on console streams that is not in the table of the contract. */
+/** Differences between console frames and the table of the contract. */
 const differences: string[] = [];
 let count = 0;
 
-/** Returns how many frames were compared since the last call. Throws if one differs from the table. */
+/** Returns the number of frames compared since the last call; throws if any differs from the table. */
 export function takeFrames(): number {
   const compared = count;
   count = 0;
@@ -29,7 +29,7 @@ export function compareMessage(text: string): void {
   if (problem !== undefined) differences.push(`the stream sent ${text.slice(0, 200)}: ${problem}`);
 }
 
-/** What a message has that the table has not; undefined if it is as the table says. */
+/** Finds the difference of a message from the table, if any. */
 export function findProblem(text: string): string | undefined {
   const message = JSON.parse(text) as { event: string; args: unknown[] };
   if (Object.keys(message).join() !== 'event,args') return 'it has other fields than event and args';
@@ -46,7 +46,7 @@ export function findProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** Those of the table, and those that only repeat what the client closed with. */
+/** The close codes of the table, and codes that echo the client. */
 const codes = new Set<number>([1000, 1001, ...Object.values(closeCodes).map(({ code }) => code)]);
 
 function compareClose(code: number): void {
@@ -54,10 +54,10 @@ function compareClose(code: number): void {
   if (!codes.has(code)) differences.push(`the stream was closed with ${code}: there is no such code`);
 }
 
-/** The messages of a connection that are compared. Tests of load send more, and measure the memory of this process. */
+/** The number of compared messages per connection; load tests send more, and measure memory. */
 const maxCompared = 200;
 
-/** Compares the frames of a stream, up to the maximum. The service sends no fragments, and masks nothing. */
+/** Compares the frames of a stream, up to the maximum; server frames are unfragmented and unmasked. */
 function createFrameReader(): (chunk: Buffer) => void {
   let rest = Buffer.alloc(0);
   let messages = 0;
@@ -80,7 +80,7 @@ function createFrameReader(): (chunk: Buffer) => void {
   };
 }
 
-/** The lengths of the head and of the payload of a frame that is not masked; undefined if the head is incomplete. */
+/** Reads the lengths of head and payload of an unmasked frame; undefined if incomplete. */
 export function readLength(bytes: Buffer): [head: number, length: number | undefined] {
   const short = bytes[1]! & 0x7f;
   if (short < 126) return [2, short];
@@ -88,7 +88,7 @@ export function readLength(bytes: Buffer): [head: number, length: number | undef
   return [10, bytes.length < 10 ? undefined : Number(bytes.readBigUInt64BE(2))];
 }
 
-// Every stream of a server in this process passes here, whichever client reads it. Stand-ins for Wings send no request id.
+// Every stream of a server in this process passes here; simulated Wings send no request id.
 subscribe('net.server.socket', (message) => {
   const { socket } = message as { socket: Socket };
   const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;

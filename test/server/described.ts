@@ -24,14 +24,14 @@ addFormats.default(ajv);
 ajv.addSchema(document, 'api');
 
 const validators = new Map<object, ValidateFunction>();
-/** Bodies with an ETag are the same each time. */
+/** Bodies with an ETag never change. */
 const validated = new Set<string>();
 
-/** What the server under test answered differently than its OpenAPI document says. */
+/** Differences between answers and the OpenAPI document. */
 const differences: string[] = [];
 let count = 0;
 
-/** Returns how many answers were compared since the last call. Throws if one differs from the OpenAPI document. */
+/** Returns the number of answers compared since the last call; throws if any differs from the OpenAPI document. */
 export function takeComparison(): number {
   const compared = count;
   count = 0;
@@ -47,14 +47,14 @@ function assertSame(): void {
 /** The ports of servers in this process, whose answers are compared as they are sent. */
 const ports = new Set<number>();
 
-/** Compares an answer of a server in another process. Throws if it differs from the OpenAPI document. */
+/** Compares an answer of a server in another process; throws if the answer differs. */
 export function compareRemote(port: number, answer: Described): void {
   if (ports.has(port)) return;
   compare(answer);
   assertSame();
 }
 
-// Every answer of the server under test passes here, whichever client asks. Stand-ins for other services have no request id.
+// Every answer of a server in this process passes here; simulated services send no request id.
 subscribe('http.server.request.start', (message) => {
   const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
   const { method = '', url = '', headers, socket } = request;
@@ -62,7 +62,7 @@ subscribe('http.server.request.start', (message) => {
   const target = headers.host === undefined ? '*' : url;
   const isPreflight = method === 'OPTIONS' && 'access-control-request-method' in headers;
   const port = socket.localPort;
-  // A request without a port is one of `keys explain`, which stays in the process.
+  // `keys explain` sends requests without a port, within the process.
   if (isPreflight || port === undefined) return;
   const chunks: Buffer[] = [];
   const keep = (chunk: unknown, encoding: unknown): void => {
@@ -87,7 +87,7 @@ subscribe('http.server.request.start', (message) => {
   };
 });
 
-/** The headers as sent. Those given to `writeHead` as a list are in no other place. */
+/** Reads the headers as sent, also a list given to `writeHead`. */
 function readHead(response: ServerResponse): Record<string, string> {
   const { _header: head } = response as ServerResponse & { readonly _header: string | null };
   const lines = head?.split('\r\n').slice(1).filter(Boolean) ?? [];
@@ -144,7 +144,7 @@ function compareBody(
   try {
     if (!validate(JSON.parse(decode(body, headers['content-encoding'])))) report(ajv.errorsText(validate.errors));
   } catch (error) {
-    // An error must not reach the server, which is about to return from `end`.
+    // Keep the error for later: the server must return from `end`.
     report(`has a broken body: ${String(error)}`);
   }
   validated.add(known);

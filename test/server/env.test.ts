@@ -11,7 +11,7 @@ import { askJson } from './ask.ts';
 import { sharedProject } from './shared.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** The problems that wrong settings cause. */
+/** Reads the problems of wrong settings. */
 function problemsOf(source: Record<string, string>): string[] {
   try {
     readEnv(source);
@@ -22,7 +22,7 @@ function problemsOf(source: Record<string, string>): string[] {
   return [];
 }
 
-/** A file with the value of a setting. */
+/** Writes the value of a setting to a file. */
 function fileWith(content: string): string {
   const folder = temporaryFolder();
   writeFiles(folder, { setting: content });
@@ -59,7 +59,7 @@ describe('the version', () => {
     expect(readServiceVersion(root)).toBe(expected);
   });
 
-  test('is that of git, and /v1/info and the log say it', async () => {
+  test('is the version of git in /v1/info and the log', async () => {
     const here = readServiceVersion(resolve(import.meta.dirname, '../..'));
     const app = await createTestApp({ root: await sharedProject(), settings: { SERVICE_VERSION: '' } });
     expect((await askJson(app, '/v1/info')).json).toEqual({ version: here });
@@ -67,10 +67,10 @@ describe('the version', () => {
   });
 });
 
-/** The values of a setting; a list of networks is compared by its rules. */
+/** The value of a setting; networks are compared by their rules. */
 type Expected<Value> = Value extends BlockList ? readonly string[] : Value;
 
-/** A setting: its default unless optional, and texts with their values, or refused with a message. */
+/** A setting: the default, valid texts with their values, and wrong texts with their message. */
 interface Row<Value> {
   readonly preset?: Expected<Value>;
   readonly valid: Readonly<Record<string, Expected<Value>>>;
@@ -262,7 +262,7 @@ const rows: { readonly [Name in keyof Env]-?: Row<NonNullable<Env[Name]>> } = {
     wrong: [/: the file cannot be read$/, '/nowhere/providers.yaml', '/'],
   },
   UPSTREAM_TIMEOUT_SECONDS: { preset: 20, valid: { '600': 600 }, wrong: [number, '0', '601', '20s'] },
-  // Node.js fires timers of more than 24 days at once.
+  // Node.js fires timers beyond 24 days immediately.
   CONSOLE_TOKEN_TTL_SECONDS: { preset: 600, valid: { '86400': 86_400 }, wrong: [number, '4', '86401', '10m'] },
   AUDIT_RETENTION_DAYS: { valid: { '365': 365 }, wrong: [number, '0', '36501'] },
   LOG_LEVEL: {
@@ -281,7 +281,7 @@ const settings = Object.entries<Row<unknown>>(rows).map(([name, row]) => ({
   ...row,
 }));
 
-/** The settings that a source results in, with the rules of networks. */
+/** Reads settings, with networks as rules. */
 function read(source: Record<string, string>): Record<string, unknown> {
   const env = readEnv(source);
   return { ...env, TRUSTED_PROXIES: env.TRUSTED_PROXIES.rules };
@@ -300,7 +300,7 @@ test('an empty setting counts as unset, and an unknown setting is ignored', () =
 
 test('the program reads every setting', () => {
   const code = globSync('{server,generator}/**/*.ts').map((file) => readFileSync(file, 'utf8'));
-  // Without the declarations, one a line.
+  // Remove the declarations.
   const text = code.join('\n').replaceAll(/^ {2}[A-Z_]+:/gm, '');
   const unread = Object.keys(rows).filter((name) => {
     // As a property, by destructuring, or by name.
@@ -388,7 +388,7 @@ describe('a base URL with', () => {
   });
 });
 
-test('wrong settings are all reported, one line each, without values, and with unreadable files, whose paths are not shown', () => {
+test('all wrong settings are reported, one line each, without values and paths', () => {
   const names = ['PORT', 'CORS_ORIGINS', 'ALLOW_LOCAL_ORIGINS', 'TRUSTED_PROXIES', 'RATELIMIT_RPS'];
   names.push('RATELIMIT_BURST', 'LOG_LEVEL', 'LOG_FORMAT', 'SHUTDOWN_GRACE_SECONDS');
   const wrong = Object.fromEntries(names.map((name) => [name, `hunter2-${name}`]));
@@ -399,6 +399,6 @@ test('wrong settings are all reported, one line each, without values, and with u
   expect(lines.join()).not.toMatch(/hunter2|nowhere/);
 });
 
-test.each(['/dev/zero', '/dev/tty', '/etc'])('%s is no file of a setting', (file) => {
+test.each(['/dev/zero', '/dev/tty', '/etc'])('%s is refused as the file of a setting', (file) => {
   expect(problemsOf({ HOST_FILE: file })).toContain('HOST_FILE: must be a regular file of at most 64 KiB');
 });

@@ -24,7 +24,7 @@ test('a server fetches each source at its start, without a request', async () =>
     .toEqual([]);
 });
 
-test('a search that waits for the list of RDAP servers does not delay a stop', async () => {
+test('a search waiting for the list of RDAP servers does not delay a stop', async () => {
   const upstream = await createUpstream(() => ({ status: 200, body: '{}' }));
   const app = await createTestApp({
     settings: { RDAP_BOOTSTRAP_URL: `${upstream.url}/list-of-rdap-servers`, SHUTDOWN_GRACE_SECONDS: '10' },
@@ -32,7 +32,7 @@ test('a search that waits for the list of RDAP servers does not delay a stop', a
   // Neither the timeout of the search nor the grace period ends.
   stopTimers(6000, 10_000);
   const search = app.request('/v1/domains/search?domain=some-name.com');
-  // This later request is answered, so the search is running.
+  // An answer to a later request proves that the search is running.
   await app.request('/health');
   await app.stop();
   expect((await search).status).toBe(502);

@@ -3,7 +3,7 @@ import { findMisspeltSettings, listSettings } from '../../server/env.ts';
 import { temporaryFolder, writeFiles } from '../helpers/project.ts';
 import { createServable, startProcess } from './process.ts';
 
-test('a name that only looks like a setting is warned of once at start, without its value', async () => {
+test('a misspelt setting is logged once at start, without its value', async () => {
   const { settings } = await createServable();
   const cwd = temporaryFolder();
   writeFiles(cwd, { '.env': 'PUBLICURL=https://hunter2.example.com\n' });
@@ -18,7 +18,7 @@ test('a name that only looks like a setting is warned of once at start, without 
   expect(server.stdout()).not.toContain('hunter2');
 });
 
-test('a setting of an earlier version stops nothing, and is warned of once', async () => {
+test('a removed setting is logged once, and the server starts', async () => {
   const { settings } = await createServable();
   const server = startProcess({ ...settings, RATELIMIT_BLOCK_SECONDS: 'hunter2' }, { cwd: temporaryFolder() });
   await server.logged('RATELIMIT_BLOCK_SECONDS is no longer a setting and has no effect');
@@ -26,7 +26,7 @@ test('a setting of an earlier version stops nothing, and is warned of once', asy
   expect(server.stdout()).not.toContain('hunter2');
 });
 
-test('a name that looks like a setting is also named if a wrong setting stops the start', async () => {
+test('a misspelt setting is also named if a wrong setting stops the start', async () => {
   const server = startProcess({ DOMAIN_PRICES: 'fossbilling', FOSSBILING_URL: 'https://hunter2.example.com' });
   expect(await server.ended()).toBe(1);
   expect(server.stderr()).toBe(
@@ -58,20 +58,20 @@ test.each([
   ['Host', 'HOST'],
   ['SHUTDOWN_GRACE', undefined],
   ['SHUTDOWN_GRACE_SECOND', 'SHUTDOWN_GRACE_SECONDS'],
-])('%s looks like %s', (name, setting) => {
+])('%s resembles %s', (name, setting) => {
   expect(findMisspeltSettings({ [name]: 'x' })).toEqual(setting === undefined ? [] : [{ name, setting }]);
 });
 
-test('no setting, and no file of one, looks like another', () => {
+test('no setting looks like another setting or its _FILE', () => {
   const names = listSettings().flatMap(({ name }) => [name, `${name}_FILE`]);
   expect(findMisspeltSettings(Object.fromEntries(names.map((name) => [name, 'x'])))).toEqual([]);
 });
 
-test('an empty variable is not warned of, as it would have no effect with the right name either', () => {
+test('an empty misspelt variable is not logged', () => {
   expect(findMisspeltSettings({ RATELIMIT_BRUST: '', PUBLICURL: undefined })).toEqual([]);
 });
 
-/** Names that shells, systemd, containers, CI systems and npm set, and that other programs read. */
+/** Variables of shells, systemd, containers, CI systems, npm and other programs. */
 const usual: Readonly<Record<string, string>> = {
   shell: `BASH BASHOPTS BASH_VERSION COLORTERM COLUMNS DBUS_SESSION_BUS_ADDRESS DESKTOP_SESSION DISPLAY EDITOR EUID GDMSESSION
     GPG_AGENT_INFO GROUPS HISTFILE HISTSIZE HOME HOSTFILE HOSTNAME HOSTTYPE IFS LANG LANGUAGE LC_ALL LC_CTYPE LESS LESSOPEN
@@ -106,11 +106,11 @@ const usual: Readonly<Record<string, string>> = {
     VITEST_MODE VITEST_POOL_ID VITEST_WORKER_ID TEST DEV PROD MODE SSR`,
 };
 
-test.each(Object.entries(usual))('no usual name looks like a setting: %s', (_, names) => {
+test.each(Object.entries(usual))('no usual name resembles a setting: %s', (_, names) => {
   const environment = Object.fromEntries(names.split(/\s+/).map((name) => [name, 'x']));
   expect(findMisspeltSettings(environment)).toEqual([]);
 });
 
-test('no name of this machine looks like a setting', () => {
+test('no variable of this machine resembles a setting', () => {
   expect(findMisspeltSettings(process.env)).toEqual([]);
 });

@@ -12,8 +12,8 @@ export type ServerProcess = ReturnType<typeof startProcess>;
 const main = resolve(import.meta.dirname, '../../server/main.js');
 
 /**
- * Starts `node server/main.js` with these settings and arguments only. It ends at the latest when the test ends, or
- * when `onEnd` runs its cleanup.
+ * Starts `node server/main.js` with only these settings and arguments. Stopped at the end of the test, or
+ * by `onEnd`.
  */
 export function startProcess(
   settings: Readonly<Record<string, string>>,
@@ -52,16 +52,16 @@ export function startProcess(
   };
   return {
     child,
-    /** Its output so far. */
+    /** The output so far. */
     stdout: () => stdout,
     stderr: () => stderr,
-    /** The lines of its log so far, parsed. */
+    /** The parsed log so far. */
     log,
-    /** Waits for a log line with this message. Throws if the process ends without it. */
+    /** Waits for a log line with this message; throws if the process ends first. */
     logged,
-    /** Waits until it listens; returns the port. */
+    /** Waits for the port. */
     listening: async () => Number(new URL((await logged('listening')).url as string).port),
-    /** Waits for its end; returns the exit status or signal. */
+    /** Waits for the exit status or signal. */
     ended: async (): Promise<number | string> => {
       const [code, signal] = await closed;
       return code ?? signal!;
@@ -69,13 +69,13 @@ export function startProcess(
   };
 }
 
-/** A folder with a release of the valid project, and the settings to serve it on a free port. */
+/** Creates a release of the valid project, and settings to serve it on a free port. */
 export async function createServable(): Promise<{ root: string; settings: Record<string, string> }> {
   const root = await copyProject();
   return { root, settings: { PORT: '0', DIST_DIR: join(root, 'dist'), DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off' } };
 }
 
-/** Starts the server on a release of its own, with these settings too, and waits until it listens. */
+/** Starts a server with a new release and these settings, and waits for its port. */
 export async function serveProcess(
   changes: Readonly<Record<string, string>> = {},
   options?: Parameters<typeof startProcess>[1],

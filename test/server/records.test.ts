@@ -22,7 +22,7 @@ describe.each(serverNames)('%s', (name) => {
     ['names a provider of the wrong kind', moveTo(kind === 'vps' ? 'panel' : 'cloud')],
     ['is empty', (world) => world.change("UPDATE hosting_servers SET ref = '', provider = ''")],
     ['is missing with its table', (world) => world.change('DROP TABLE hosting_servers')],
-  ])('whose record %s gets the documented error without an upstream request', async (_, harm) => {
+  ])('with a record that %s gets the documented error without an upstream request', async (_, harm) => {
     const { app, world } = await borrowHosting();
     await harm(world);
     const text = renderProblem('json', code, messageOf(describeEndpoint(name), code));
@@ -33,7 +33,7 @@ describe.each(serverNames)('%s', (name) => {
     expect(log).toMatchObject({ level: 'error', status });
   });
 
-  test('answers 500 if the record of the key is damaged or the store is missing', async () => {
+  test('answers 500 if the record of the key is damaged or its table is missing', async () => {
     const { app, world } = await borrowHosting();
     world.change("UPDATE hosting_api_keys SET scopes = 'nonsense'");
     const internal = { status: 500, text: renderProblem('json', 'internal_error') };
@@ -45,7 +45,7 @@ describe.each(serverNames)('%s', (name) => {
   });
 });
 
-test('an action that cannot be audited does not run, and can be retried', async () => {
+test('an action without an audit entry does not run, and can be retried', async () => {
   const { app, world } = await borrowHosting();
   const headers = { 'Idempotency-Key': 'order-4711' };
   world.change('ALTER TABLE hosting_audit RENAME TO elsewhere');
@@ -56,7 +56,7 @@ test('an action that cannot be audited does not run, and can be retried', async 
   expect(world.panel.signals).toEqual(['start']);
 });
 
-test('a server that moves to another provider is used there by the next request', async () => {
+test('the next request after a move to another provider goes there', async () => {
   const { app, world } = await borrowHosting();
   const other = await createHostingWorld(temporaryFolder());
   expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);

@@ -6,7 +6,7 @@ import { describePostgres, withClient } from '../helpers/postgres.ts';
 
 const minute = { name: 'votes', rps: 1 / 60, burst: 50 };
 
-test('an answer of the database that arrived in time counts, also if the process was too busy to read it', async () => {
+test('a timely answer of the database counts, also if the busy process reads it late', async () => {
   const { port1: answers, port2: database } = new MessageChannel();
   onTestFinished(() => answers.close());
   const failures: unknown[] = [];
@@ -26,7 +26,7 @@ test('an answer of the database that arrived in time counts, also if the process
 });
 
 describePostgres((server) => {
-  /** Instances on one database, each with a clock of its own. */
+  /** Creates instances on one database, each with its clock. */
   async function createInstances(count: number) {
     const url = await server().createDatabase();
     const create = async () => {
@@ -42,13 +42,13 @@ describePostgres((server) => {
       onTestFinished(buckets.close);
       // The first call waits for the secret of the hashes.
       await limits.consume('first', 'first', rateOf({ rps: 1000, burst: 1000 }));
-      /** How often the database was asked. */
+      /** The number of queries. */
       const asked = () => consume.mock.calls.length;
       return { ...buckets, limits, failures, asked, advance: (ms: number) => (elapsed += ms) };
     };
     const instances = [];
     for (let at = 0; at < count; at += 1) instances.push(await create());
-    // On a busy machine the database takes longer than a request waits for it.
+    // On a busy machine, the database may exceed the wait of a request.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     return { url, instances };
@@ -72,7 +72,7 @@ describePostgres((server) => {
     expect(instances.flatMap(({ failures }) => failures)).toEqual([]);
   });
 
-  test('a bucket refills by the clock of the database, whatever the clocks of the instances say', async () => {
+  test('a bucket refills by the clock of the database, not of the instances', async () => {
     const { instances, url } = await createInstances(1);
     const [{ limits, advance }] = instances as [(typeof instances)[0]];
     const rate = rateOf({ rps: 1 / 60, burst: 2 });
@@ -84,12 +84,12 @@ describePostgres((server) => {
       withClient(url, (client) => client.query('UPDATE hosting_limits SET full_at = full_at + $1', [us]));
     await shift(-60_000_000);
     expect([await consume(), await consume()]).toEqual([true, false]);
-    // As after the clock of the database was set back by an hour.
+    // Simulates a database clock set back by an hour.
     await shift(3_600_000_000);
     expect([await consume(), await consume(), await consume()]).toEqual([true, true, false]);
   });
 
-  test('a stalled database delays a request by 200 ms, and then none for 10 s', async () => {
+  test('a stalled database delays one request by 200 ms, then no request for 10 s', async () => {
     const { instances, url } = await createInstances(1);
     const [{ create, advance, failures, asked }] = instances as [(typeof instances)[0]];
     const bucket = create({ name: 'votes', rps: 1 / 60, burst: 3 });
@@ -122,7 +122,7 @@ describePostgres((server) => {
     expect(rows.rowCount).toBeGreaterThan(0);
   });
 
-  test('a database that is gone is reported every 30 s, and each instance counts by itself', async () => {
+  test('a lost database is reported every 30 s, and each instance falls back to local limits', async () => {
     const { instances, url } = await createInstances(2);
     const buckets = instances.map(({ create }) => create({ name: 'votes', rps: 1 / 60, burst: 1 }));
     await withClient(url, (client) => client.query('DROP TABLE hosting_limits'));
@@ -140,7 +140,7 @@ describePostgres((server) => {
     expect(instances[1]!.failures).toHaveLength(1);
   });
 
-  test('keys are stored as hashes with a secret, in a table without a log, until they are full again', async () => {
+  test('keys are stored as keyed hashes, in an unlogged table, until their buckets are full', async () => {
     const { instances, url } = await createInstances(2);
     for (const { limits } of instances) await limits.consume('votes', '192.0.2.1', rateOf(minute));
     const read = () =>

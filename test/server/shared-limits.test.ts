@@ -15,7 +15,7 @@ const power = '/v1/hosting/game/power/mine/start';
 const log = '/v1/hosting/game/logs/mine/latest';
 
 describePostgres((server) => {
-  /** Two instances on one database, with a limit of four requests of each kind. */
+  /** Starts two instances on one database, with limits of four requests. */
   async function serveTwice() {
     const databaseUrl = await server().createDatabase();
     const { settings, issueKey, panel } = await createHostingWorld(temporaryFolder(), { databaseUrl });
@@ -29,12 +29,12 @@ describePostgres((server) => {
     const feedback = { FEEDBACK_RATELIMIT_WINDOW_SECONDS: '3600', FEEDBACK_RATELIMIT_BURST: '4' };
     const start = () => createTestApp({ root, settings: { ...settings, ...limits, ...feedback } });
     const world = { databaseUrl, panel, key: await issueKey(), apps: [await start(), await start()] as const };
-    // On a busy machine the database takes longer than a request waits for it.
+    // On a busy machine, the database may exceed the wait of a request.
     stopTimers(waitMs);
     return world;
   }
 
-  /** Sends eight requests, to the two instances in turn. The statuses in order of time. */
+  /** Sends eight requests to both instances in turn; returns the statuses in order of time. */
   async function statuses(apps: readonly TestApp[], target: string, question: Question): Promise<number[]> {
     const answers: number[] = [];
     for (let count = 0; count < 8; count += 1) answers.push((await ask(apps[count % 2]!, target, question)).status);
@@ -61,7 +61,7 @@ describePostgres((server) => {
       const started = performance.now();
       const answers = await statuses(apps, target, question);
       const allowed = answers.filter((status) => status === 200).length;
-      // Four at once, and one more for each second that a slow machine takes.
+      // Four at once, and another for each second of a slow machine.
       expect(allowed).toBeGreaterThanOrEqual(4);
       expect(allowed).toBeLessThanOrEqual(4 + Math.ceil((performance.now() - started) / 1000));
     }

@@ -28,7 +28,7 @@ export interface SharedApp extends TestApp {
   readonly key: string;
 }
 
-/** A server, and the customers and stand-ins that it works with. */
+/** A server with its customers and simulated services. */
 export interface Served {
   readonly app: SharedApp;
   readonly world: HostingWorld;
@@ -40,14 +40,14 @@ const apps = new Map<string, Promise<SharedApp>>();
 const onEnd: OnEnd = (end) => void ends.push(end);
 const forever: OnEnd = () => undefined;
 
-/** The valid project, built once per process, as a build takes longer than most tests; tests only read it. */
+/** Builds the valid project once per process; tests only read it. */
 export function sharedProject(): Promise<string> {
   return (built ??= buildShared());
 }
 
 async function buildShared(): Promise<string> {
   const folder = temporaryFolder((remove) => void process.once('exit', () => void remove()));
-  // Vitest ends its workers so, and a process that a signal ends has no exit event.
+  // Vitest ends workers by this signal, which emits no exit event.
   process.once('SIGTERM', () => process.exit());
   const rdap = await createRdapUpstream({ onEnd: forever });
   rdap.server.unref();
@@ -58,7 +58,7 @@ async function buildShared(): Promise<string> {
   return root;
 }
 
-/** Customers and servers, created once per test file. */
+/** Creates customers and servers once per test file. */
 export function sharedHosting(): Promise<HostingWorld & { key: string }> {
   return (world ??= createSharedHosting());
 }
@@ -83,14 +83,14 @@ async function createSharedHosting(): Promise<HostingWorld & { key: string }> {
   return { ...hosting, settings, key };
 }
 
-/** A copy of the shared project that a test may change. */
+/** Copies the shared project for a test that changes it. */
 export async function copyProject(): Promise<string> {
   const root = join(temporaryFolder(), 'project');
   cpSync(await sharedProject(), root, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
   return root;
 }
 
-/** The server with the shared project and customers, started once per test file and settings; tests only send requests. */
+/** Starts a server with the shared project and customers, once per test file and settings; tests only send requests. */
 export function sharedApp(settings: Record<string, string> = {}): Promise<SharedApp> {
   const name = JSON.stringify(settings);
   const started = apps.get(name) ?? serveShared(settings, onEnd);
@@ -122,8 +122,8 @@ export async function serveHosting(
 let restore: (() => void) | undefined;
 
 /**
- * The shared server with a new key and an empty audit log. The test may change the store and let the stand-ins fail:
- * when it ends, both are as before. That takes 3 ms of CPU, a new server 75.
+ * Returns the shared server with a new key and an empty audit log. Tests may change the store and fail services, which
+ * are restored at the end of the test. Takes 3 ms of CPU, against 75 ms for a new server.
  */
 export async function borrowHosting(settings: Record<string, string> = {}): Promise<Served> {
   const app = await sharedApp(settings);

@@ -11,7 +11,7 @@ import { readManifest, servedFiles } from './targets.ts';
 
 const checkStatus = ({ maintenance }: StatusCatalog) => void toWindows(maintenance);
 
-test('a release is loaded completely, with every requestable file', async () => {
+test('a loaded release has every requestable file', async () => {
   const root = await sharedProject();
   const release = await loadRelease(join(root, 'dist/current'), checkStatus);
   expect(release.id).toBe(readManifest(root).id);
@@ -19,7 +19,7 @@ test('a release is loaded completely, with every requestable file', async () => 
   expect(served.filter((target) => !release.find(target))).toEqual([]);
 });
 
-test.each(damages)('a release is loaded unless $name; the error names the file', async ({ file, apply }) => {
+test.each(damages)('$name: the release is refused, and the error names the file', async ({ file, apply }) => {
   const root = await copyProject();
   const folder = join(root, 'dist/releases', readManifest(root).id);
   const damaged = apply(folder) ?? folder;
@@ -37,7 +37,7 @@ test.each<[string, (dist: string) => void]>([
     'the folder is empty',
     (dist) => ['releases', 'current'].map((name) => rmSync(join(dist, name), { recursive: true })),
   ],
-])('the start fails and names the link if %s', async (_, remove) => {
+])('%s: the start fails and names the link', async (_, remove) => {
   const root = await copyProject();
   const dist = join(root, 'dist');
   remove(dist);

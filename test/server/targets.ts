@@ -13,7 +13,7 @@ const allNames = (Object.keys(endpoints) as EndpointName[]).toSorted(
   (one, other) => Number(isGet(other)) - Number(isGet(one)),
 );
 
-/** Every operation of the OpenAPI document, for test tables. The pages for people have tests of their own. */
+/** Every operation of the OpenAPI document, for test tables; human-facing pages are tested elsewhere. */
 export const endpointNames = allNames.filter((name) => !describeEndpoint(name).isPage);
 
 /** Every endpoint that serves files of the release. */
@@ -25,7 +25,7 @@ export const limitedNames = endpointNames.filter((name) => isLimited(endpoints[n
 /** Every endpoint without a rate limit. */
 export const unlimitedNames = endpointNames.filter((name) => !isLimited(endpoints[name].path));
 
-/** The contract of an endpoint, as its general type. */
+/** The contract of an endpoint. */
 export function describeEndpoint(name: EndpointName): Endpoint {
   return endpoints[name];
 }
@@ -36,14 +36,14 @@ export const keyedNames = endpointNames.filter((name) => describeEndpoint(name).
 /** Every endpoint that needs a key for a server. */
 export const serverNames = keyedNames.filter((name) => describeEndpoint(name).access !== 'any_key');
 
-/** What a key needs for an endpoint of a server. */
+/** The access that an endpoint of a server needs. */
 export function serverAccessOf(name: EndpointName) {
   const { access } = describeEndpoint(name);
   if (typeof access !== 'object') throw new Error(`${name} is for no server`);
   return access;
 }
 
-/** The target of a request of {@link requestOf} with another text in place of the server's ID. */
+/** Replaces the server's ID in the target of {@link requestOf}. */
 export function withServer(target: string, id: string): string {
   return target.replace(/\/mine(?=[/?]|$)/, () => `/${id}`);
 }

@@ -4,7 +4,7 @@ import { createTokenBucket } from '../../server/token-bucket.ts';
 describe('over time, a client', () => {
   const options = { name: 'default', rps: 10, burst: 10 };
 
-  /** A limit with a fake clock, and the number of allowed requests out of several. */
+  /** Creates a limit with a fake clock. */
   function createClockedLimit(changes: Partial<typeof options> = {}) {
     let time = 12_345.678;
     const limit = createTokenBucket({ ...options, ...changes }, () => time);
@@ -27,7 +27,7 @@ describe('over time, a client', () => {
     expect(count(20)).toBe(10);
   });
 
-  test('gets one request per fraction of a second, and none before', () => {
+  test('gets one request per fraction of a second, not earlier', () => {
     const { advance, count } = createClockedLimit();
     expect(count(20)).toBe(10);
     for (let request = 0; request < 1_000; request += 1) {
@@ -90,17 +90,17 @@ describe('over time, a client', () => {
     expect(count(2)).toBe(1);
   });
 
-  test('keeps its limit while the map is full, and new clients share the rest of it', () => {
+  test('keeps its limit while the map is full, and new clients share buckets', () => {
     const { count } = createClockedLimit({ rps: 1, burst: 1 });
     let allowed = count(1);
     for (let other = 0; other < 150_000; other += 1) allowed += count(1, `client ${other}`);
-    // 100,000 buckets of their own, and at most 1,000 that clients beyond these share.
+    // 100,000 own buckets, and at most 1,000 shared buckets.
     expect(allowed).toBeGreaterThanOrEqual(100_000);
     expect(allowed).toBeLessThanOrEqual(101_000);
     expect(count(1)).toBe(0);
   });
 
-  test('gets a bucket of its own again when the buckets of a full map are full again', () => {
+  test('gets an own bucket again after the buckets of a full map refill', () => {
     const { advance, count } = createClockedLimit({ rps: 1, burst: 1 });
     for (let other = 0; other < 110_000; other += 1) count(1, `client ${other}`);
     advance(1000);

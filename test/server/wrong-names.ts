@@ -1,6 +1,6 @@
 const words = (text: string): string[] => text.split(/\s+/);
 
-/** Inputs that are no domain names, by a part of their error message. */
+/** Invalid domain names by a part of their error message. */
 export const wrongNames = {
   'without a protocol, port, path or query': [
     'https://example.com',

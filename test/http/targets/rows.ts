@@ -5,7 +5,7 @@
  */
 export type Line = string;
 
-/** A row: a request, or several of the same client; the last one is recorded. */
+/** A row: requests of one client; the last answer is recorded. */
 export type Row = Line | readonly Line[];
 
 /** Parts of the rows. */
@@ -55,7 +55,7 @@ export const bytes: Readonly<Record<string, string>> = {
   'an empty line before the request': `\r\n${head}\r\n`,
 };
 
-/** Requests to a server with CORS for one origin, from a client that has used up its only request. */
+/** Requests to a server with CORS for one origin, from a client over its limit. */
 export const limitedRows: readonly Line[] = [
   `GET ${first}`,
   `GET ${first} | If-None-Match: *`,
@@ -372,7 +372,7 @@ export const targetRows: Readonly<Record<string, readonly Row[]>> = {
     `OPTIONS /v1/nothing | Origin: https://www.example.com | ${preflight}`,
     `OPTIONS /media/none.svg | Origin: https://www.example.com | ${preflight}`,
   ],
-  'what is not there': [
+  'unknown paths': [
     'GET /',
     'GET /nothing',
     'GET /v1',

@@ -12,10 +12,10 @@ import { startProcess } from '../../server/process.ts';
 import type { Row } from './rows.ts';
 import { exchange } from './wire.ts';
 
-/** A server with its API keys by their placeholders in the rows. */
+/** A server, and its API keys by their placeholders in rows. */
 export type Served = Awaited<ReturnType<typeof serveTargets>>;
 
-/** Builds the project of the rows: the valid one, with a former path and a registry. */
+/** Builds the project of the rows: the valid project with a former path and a registry. */
 export async function buildTargets(onEnd: OnEnd, more: Files = {}, options?: Partial<BuildOptions>): Promise<string> {
   const { base } = await createRdapUpstream({ onEnd });
   const changes = {
@@ -34,7 +34,7 @@ export async function buildTargets(onEnd: OnEnd, more: Files = {}, options?: Par
   return root;
 }
 
-/** One request per second, so that the remaining limit does not depend on the machine's speed. */
+/** One request per second: the remaining limit must not depend on the speed of the machine. */
 export const rowSettings = {
   CORS_ORIGINS: '*,https://www.example.com',
   RATELIMIT_RPS: '1',
@@ -76,7 +76,7 @@ export async function serveTargets({
     },
     { cwd: folder, onEnd },
   );
-  // No row sends an action to these, so that their state is always the same.
+  // No row sends an action to these servers: their state must not change.
   world.hetzner.servers.set(43, 'running');
   const idle = { provider: 'panel', ref: world.panel.wings.uuid.slice(0, 8), logFile: null } as const;
   await world.store.servers.put({ server: 'game:idle', ...idle });
@@ -93,13 +93,13 @@ export async function serveTargets({
 
 let rows = 0;
 
-/** A loopback address that no other row uses, so that each row starts with full limits. */
+/** Picks an unused loopback address: each row starts with full limits. */
 export function nextAddress(): string {
   rows += 1;
   return `127.1.${rows >> 7}.${(rows & 127) + 1}`;
 }
 
-/** Sends the requests of a row in order, records the last answer, and says whether its body is another in each build. */
+/** Sends the requests of a row in order, and records the last answer. */
 export async function exchangeRow({ port, issueKeys }: Served, row: Row, send = exchange) {
   const from = nextAddress();
   const keys = await issueKeys();

@@ -13,9 +13,9 @@ export interface WireAnswer {
 
 /** Everything received on one connection after one request. */
 export interface Recorded {
-  /** Interim answers (1xx) and the final one; empty if the connection was closed without an answer. */
+  /** Interim answers (1xx) and the final answer; empty if the connection closed without an answer. */
   readonly answers: readonly WireAnswer[];
-  /** The state of the connection: it serves another request, is closed, or is open and silent. */
+  /** The state of the connection: usable, closed, or open and silent. */
   readonly connection: 'kept' | 'closed' | 'silent';
 }
 
@@ -57,7 +57,7 @@ async function ask(port: number, bytes: Buffer, from = '127.0.0.1', patienceMs =
   return { answers, socket };
 }
 
-/** Waits in steps: a process that gets no CPU for seconds, with the server in it, has waited for one of them. */
+/** Waits in steps: a process without CPU for seconds must not count as a silent server. */
 async function countDown(ms: number, signal: AbortSignal): Promise<false> {
   for (let left = ms; left > 0; left -= 100) await sleep(100, undefined, { signal });
   return false;
@@ -79,7 +79,7 @@ async function hasMore(socket: Socket, patienceMs = silenceMs): Promise<boolean>
   }
 }
 
-/** Requests `/health` on the same connection unless its close was announced. */
+/** Requests `/health` on the same connection, unless the server announced its close. */
 async function probe(socket: Socket, ends: boolean): Promise<Recorded['connection']> {
   if (!ends && socket.writable) socket.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
   if (!ends && (await hasMore(socket))) return 'kept';
@@ -114,7 +114,7 @@ function readAnswer(bytes: Buffer, isHead: boolean): { answer: WireAnswer; size:
 /** The longest body that is recorded unchanged. */
 const maxText = 200;
 
-/** Header lines that many answers have together, by the name that stands for them in a short record. */
+/** Common groups of header lines, by their name in a short record. */
 const common: Readonly<Record<string, readonly string[]>> = {
   usual: ['connection: keep-alive', 'date: <date>', 'x-content-type-options: nosniff', 'x-request-id: <id>'],
   'any origin': [
@@ -150,7 +150,7 @@ export function toRecord({ answers, connection }: Recorded, isVolatile: boolean)
 }
 
 /**
- * The same with the connection first, and with the names of the `common` header lines in brackets instead of these lines.
+ * Formats a short record: the connection first, and names of the `common` header groups in brackets.
  * `<body>` is a length or a hash that agrees with the body.
  */
 export function toShortRecord({ answers, connection }: Recorded, isVolatile: boolean): string {

@@ -22,7 +22,7 @@ const start = (settings: Readonly<Record<string, string>> = {}) =>
 
 type Client = Awaited<ReturnType<typeof openRaw>>;
 
-/** Waits until the server has read everything sent so far, which it has when it answers later requests. */
+/** Waits until the server has read all earlier bytes, by the answer to a later request. */
 async function settle(port: number): Promise<void> {
   for (let time = 0; time < 3; time += 1) await ask({ port }, '/health');
 }
@@ -32,7 +32,7 @@ async function askOn({ socket }: Client, target: string): Promise<void> {
   await once(socket, 'data');
 }
 
-/** Connections without a running request, by their history. */
+/** Idle connections by their history. */
 const idle: Readonly<Record<string, (client: Client) => Promise<void> | void>> = {
   'that was used and is kept alive': (client) => askOn(client, '/health'),
   'that was never used': () => undefined,
@@ -76,7 +76,7 @@ function holdActions({ panel }: HostingWorld) {
   return finish;
 }
 
-/** A server with a running power action, which ends after `finish`. */
+/** Starts a server with a power action that runs until `finish`. */
 async function beginAction(settings: Readonly<Record<string, string>> = {}) {
   const world = await createHostingWorld(temporaryFolder());
   const finish = holdActions(world);
@@ -98,7 +98,7 @@ function expectAction(received: string): void {
 }
 
 describe('a running action', () => {
-  test('is answered completely, with Connection: close, and the server ends right after it', async () => {
+  test('is answered completely with Connection: close, then the server exits', async () => {
     const { world, server, client, finish } = await beginAction();
     server.child.kill('SIGTERM');
     await server.logged('draining');
@@ -114,7 +114,7 @@ describe('a running action', () => {
     expect((await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome)).toEqual([null, 'ok']);
   });
 
-  test('is awaited while all connections without a request are closed', async () => {
+  test('is awaited while idle connections are closed', async () => {
     const { server, client, finish } = await beginAction();
     const others = await Promise.all(
       Object.values(idle).map(async (prepare) => {
@@ -148,7 +148,7 @@ async function readSlowly(socket: Socket): Promise<number> {
   return bytes - headBytes;
 }
 
-test('a slow reader gets every byte during a running action, and the server ends when both are answered', async () => {
+test('a slow reader gets every byte during a running action, then the server exits', async () => {
   const { root, settings } = await createServable();
   writeFiles(root, { 'content/media/large.mp4': Buffer.alloc(largeBytes, 'media ') });
   await buildProject(root);
@@ -169,7 +169,7 @@ test('a slow reader gets every byte during a running action, and the server ends
   expectAction(client.received());
 });
 
-test('a keep-alive connection is answered until SIGTERM, and its last answer is complete', async () => {
+test('a keep-alive connection is answered until SIGTERM, and the last answer is complete', async () => {
   const server = await start();
   const client = await openRaw(server.port);
   const { text } = await ask(server, '/v1/plans');

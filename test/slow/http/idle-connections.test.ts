@@ -37,7 +37,7 @@ async function ask(client: Socket, path: string): Promise<string> {
 }
 
 describe.concurrent('a connection', () => {
-  test('that is idle is closed after the timeout, not before', async (context) => {
+  test('without traffic is closed after the timeout, not before', async (context) => {
     const client = await open(context);
     expect(await ask(client, '/')).toContain('done');
     const answered = performance.now();
@@ -46,7 +46,7 @@ describe.concurrent('a connection', () => {
     expect(performance.now() - answered).toBeLessThan(soonMs + 1_000);
   });
 
-  test('that never sent anything is closed too', async (context) => {
+  test('without any request is closed, too', async (context) => {
     const client = await open(context);
     await once(client, 'close');
     expect(client.bytesRead).toBe(0);
@@ -61,7 +61,7 @@ describe.concurrent('a connection', () => {
     expect(client.closed).toBe(false);
   });
 
-  test('that waits for a slow answer stays open, and for the full timeout after it', async (context) => {
+  test('waiting for a slow answer stays open, then idle for the full timeout', async (context) => {
     const client = await open(context);
     expect(await ask(client, '/slow')).toContain('done');
     await sleep(idleMs - 1_500);

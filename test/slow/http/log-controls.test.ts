@@ -16,7 +16,7 @@ async function send(port: number, request: string): Promise<void> {
   await closed;
 }
 
-test.each(['json', 'pretty'])('no byte of a request acts on the terminal that shows the %s log', async (format) => {
+test.each(['json', 'pretty'])('no byte of a request reaches a terminal unescaped in the %s log', async (format) => {
   const { settings } = await createServable();
   const server = startProcess({ ...settings, LOG_FORMAT: format });
   await expect.poll(() => server.stdout(), eventually).toMatch(/listening.*\n/);
@@ -31,26 +31,26 @@ test.each(['json', 'pretty'])('no byte of a request acts on the terminal that sh
     `BREW${bytes} /health HTTP/1.1\r\n${head}\r\n`,
   ];
   for (const request of requests) {
-    // One after the other, so that the log shows each.
+    // Sequential: the log must show each.
     await send(port, request);
   }
   await expect.poll(() => server.stdout(), eventually).toContain('agent-');
   await send(port, `GET /last HTTP/1.1\r\n${head}\r\n`);
   await expect.poll(() => server.stdout(), eventually).toContain('/last');
   const log = server.stdout();
-  // The pretty format has colours of its own.
+  // The pretty format adds colours.
   expect(findActing(format === 'json' ? log : withoutColours(log))).toEqual([]);
   expect(log).toMatch(/agent-\\+u009b2Jm\\+u0085x\\+u0080/);
   expect(log.split('\n').filter((line) => line.includes('agent-'))).toHaveLength(1);
 });
 
-test('a JSON log still holds what the client sent', async () => {
+test('a JSON log keeps the text of the client', async () => {
   const server = await serveProcess();
   await send(server.port, `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nUser-Agent: ${bytes}\r\n\r\n`);
   expect((await server.logged('request')).agent).toBe(bytes);
 });
 
-test('the error of a start does not act on the terminal', async () => {
+test('an error at the start has no control characters', async () => {
   const { root, settings } = await createServable();
   writeFiles(root, { 'providers.yaml': 'providers:\n  a: { type: local, servers: {}, "x\u009B2J\u202Ey": 1 }\n' });
   const server = startProcess({

@@ -20,11 +20,11 @@ async function refusalOf(settings: Readonly<Record<string, string>>, cwd = tempo
   return server.stderr();
 }
 
-/** The same with a release. */
+/** Reads the refusal of a server with a release. */
 const refusalWith = async (settings: Readonly<Record<string, string>>): Promise<string> =>
   refusalOf({ ...(await createServable()).settings, ...settings });
 
-test('a port in use is named in one line, and no other port is used', async () => {
+test('a port in use is named in one line, and the server exits', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());
   await once(other, 'listening');
@@ -35,20 +35,19 @@ test('a port in use is named in one line, and no other port is used', async () =
   expect(metrics).toBe(`METRICS_PORT: port ${port} of 127.0.0.1 is in use; choose another\n`);
 });
 
-test.each(['0', '3001'])(
-  'a HOST that is not an address of this machine is said to be that, with port %s',
-  async (port) => {
-    const refusal = await refusalWith({ PORT: port, HOST: '192.0.2.1' });
-    expect(refusal).toBe('HOST: 192.0.2.1 is not an address of this machine; use 127.0.0.1 or the address of an interface\n');
-  },
-);
+test.each(['0', '3001'])('a foreign HOST is named, with port %s', async (port) => {
+  const refusal = await refusalWith({ PORT: port, HOST: '192.0.2.1' });
+  expect(refusal).toBe(
+    'HOST: 192.0.2.1 is not an address of this machine; use 127.0.0.1 or the address of an interface\n',
+  );
+});
 
-test('a HOST whose name has no address is said to be that', async () => {
+test('a HOST that cannot be resolved is named', async () => {
   const refusal = await refusalWith({ HOST: 'nowhere.invalid' });
   expect(refusal).toMatch(/^HOST: the name nowhere\.invalid cannot be resolved \((?:ENOTFOUND|EAI_AGAIN)\)\n$/);
 });
 
-test('a port that browsers block is said to be that, and no other is used', async () => {
+test('a port blocked by browsers is named, and the server exits', async () => {
   const server = startProcess({ ...(await createServable()).settings, PORT: '6000' });
   expect(await server.ended()).toBe(1);
   expect(server.stderr()).toBe('PORT: browsers block port 6000; choose another\n');
@@ -63,17 +62,17 @@ test('the default folder without a release is named', async () => {
 /** Places where no file can be created, also by root. Node's recursive mkdir never returns below /proc. */
 const unusable = ['/proc/x', '/proc/x/y', '/proc', '/dev/null', '/dev/null/x', import.meta.filename];
 
-test.each(unusable)('a DATA_DIR that cannot be used is named in one line: %s', async (folder) => {
+test.each(unusable)('an unusable DATA_DIR is named in one line: %s', async (folder) => {
   const refusal = await refusalWith({ DATA_DIR: folder });
   expect(refusal).toMatch(/^DATA_DIR: [^\n]*\((?:ENOENT|ENOTDIR|EEXIST|EACCES)\)\n$/);
 });
 
-test.each(unusable)('a STATUS_FILE whose folder cannot be used is named in one line: %s', async (folder) => {
+test.each(unusable)('an unusable folder of STATUS_FILE is named in one line: %s', async (folder) => {
   const refusal = await refusalWith({ STATUS_FILE: join(folder, 'status.json') });
   expect(refusal).toMatch(/^STATUS_FILE: [^\n]*\((?:ENOENT|ENOTDIR|EEXIST|EACCES)\)\n$/);
 });
 
-test('a STATUS_FILE in a folder that does not exist is named in one line, and the folder is not created', async () => {
+test('a STATUS_FILE in a missing folder is named in one line, and the folder is not created', async () => {
   const folder = join(temporaryFolder(), 'mistyped');
   expect(await refusalWith({ STATUS_FILE: join(folder, 'status.json') })).toBe(
     'STATUS_FILE: files cannot be created in this folder (ENOENT)\n',
@@ -81,11 +80,11 @@ test('a STATUS_FILE in a folder that does not exist is named in one line, and th
   expect(existsSync(folder)).toBe(false);
 });
 
-test('a STATUS_FILE that is a folder is named in one line', async () => {
+test('a folder as STATUS_FILE is named in one line', async () => {
   expect(await refusalWith({ STATUS_FILE: temporaryFolder() })).toBe('STATUS_FILE: this is not a regular file\n');
 });
 
-test.each(unusable)('a DIST_DIR that cannot be used is named in one line: %s', async (folder) => {
+test.each(unusable)('an unusable DIST_DIR is named in one line: %s', async (folder) => {
   expect(await refusalOf({ PORT: '0', DIST_DIR: folder })).toMatch(/^DIST_DIR: [^\n]*\n$/);
 });
 
@@ -93,7 +92,7 @@ test.each([
   'public/v1/blog/article/news/first.json has one wrong byte',
   'private/domains.json is {"unknown":{}}, as the manifest has it',
   'the manifest is not JSON',
-])('a release that fails verification is refused, and its file is named in one line: %s', async (name) => {
+])('a damaged release is refused, with its file in one line: %s', async (name) => {
   const { root, settings } = await createServable();
   const { file, apply } = damages.find((damage) => damage.name === name)!;
   const folder = join(root, 'dist/releases', readManifest(root).id);
@@ -104,7 +103,7 @@ test.each([
   expect(refusal).toMatch(/^[^\n]+\n$/);
 });
 
-test('an .env file sets what the environment does not', async () => {
+test('.env sets variables that the environment lacks', async () => {
   const { settings } = await createServable();
   const cwd = temporaryFolder();
   writeFiles(cwd, { '.env': `SERVICE_VERSION=from-file\nDIST_DIR=${settings.DIST_DIR}\nPORT=nonsense\n` });

@@ -6,7 +6,7 @@ import { listenOn } from '../../../server/http/listen.ts';
 const stalledMs = 500;
 const size = 30_000_000;
 
-/** A server whose answers exceed the kernel's buffers, and a client with one request. */
+/** Starts a server whose answers exceed the buffers of the kernel, and a client with one request. */
 async function askForMuch() {
   let ended = 0;
   const server = await listenOn(
@@ -24,7 +24,7 @@ async function askForMuch() {
   return { client, ended: () => ended };
 }
 
-test('a client that does not read its answer is disconnected', async () => {
+test('a client that stops reading its answer is disconnected', async () => {
   const { ended } = await askForMuch();
   await expect.poll(ended).toBe(1);
 });

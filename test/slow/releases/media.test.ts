@@ -13,7 +13,7 @@ import { readManifest } from '../../server/targets.ts';
 
 const mebibyte = 1024 * 1024;
 const size = 200 * mebibyte;
-/** What 20 clients may cost: buffers of streams and sockets, and garbage that is not collected yet. */
+/** Memory for 20 clients: buffers of streams and sockets, and garbage. */
 const growthMegabytes = 160;
 
 /** Adds a video to the current release: the generator accepts no file of this size. */
@@ -30,13 +30,13 @@ function open(port: number, range: string): Promise<IncomingMessage> {
   const headers = { Range: range };
   return new Promise((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port, path: '/media/video.mp4', headers, agent: false }, resolve);
-    // Clients break off, as browsers do when a visitor seeks.
+    // Clients disconnect, as browsers do after a seek.
     sent.on('error', reject);
     sent.end();
   });
 }
 
-/** Reads the beginning of a part that reaches to the end of the file, and breaks off. */
+/** Reads the beginning of an open range, and disconnects. */
 async function seek(port: number, at: number, bytes: Buffer): Promise<void> {
   const response = await open(port, `bytes=${at}-`);
   expect(response.statusCode).toBe(206);
@@ -49,7 +49,7 @@ async function seek(port: number, at: number, bytes: Buffer): Promise<void> {
   response.destroy();
 }
 
-/** How often the server has the video open. */
+/** Counts the descriptors of the video. */
 function openVideos({ child }: ServerProcess): number {
   const folder = `/proc/${child.pid}/fd`;
   return readdirSync(folder).filter((name) => {
@@ -79,7 +79,7 @@ test('20 clients that seek in a video of 200 MiB, and some that stop reading, co
       }
     }),
   );
-  // Some break off before the answer begins.
+  // Some disconnect before the answer begins.
   for (let time = 0; time < 50; time += 1) {
     const sent = request({ host: '127.0.0.1', port, path: '/media/video.mp4', agent: false });
     sent.on('error', () => undefined);

@@ -27,11 +27,11 @@ import { serveProcess } from '../../server/process.ts';
 import type { ServerProcess } from '../../server/process.ts';
 import { eventually } from '../../server/shared.ts';
 
-/** The CPU time of the server until any response, also while it reads a release. */
+/** The CPU time of the server until any response, while reading a release too. */
 const promptMs = 1_000;
-/** The longest time until a release is refused, and for any response on a busy machine. */
+/** The longest time until a release is refused, or until a response on a busy machine. */
 const refusalMs = 15_000;
-/** Far more than any file of the valid project, and far less than an endless device gives. */
+/** Far more than any file of the valid project, far less than an endless device. */
 const growthMegabytes = 100;
 
 /** Finds a file of a release by the end of its name, from the manifest, since folders of a release may change. */
@@ -42,7 +42,7 @@ function findFile(release: string, ending: string): string {
   return found[0]!;
 }
 
-/** The lines of the log that are errors. */
+/** Reads the errors of the log. */
 const errors = (server: ServerProcess) => server.log().filter(({ level }) => level === 'error');
 
 /** The CPU time of a process so far, in ms; Linux counts in hundredths of a second. */
@@ -98,7 +98,7 @@ const endings = ['blog/article/news/first.json', 'covers/cover.svg'];
 async function publishDamaged(root: string, round: number, damage: (path: string) => void): Promise<string> {
   const fields = { title: `Changed ${round}`, date: '2026-01-02' };
   writeFiles(root, { 'content/blog/news/first.md': article(fields, `## Details\n\nThis is ${round}.\n`) });
-  // Built in another folder and damaged there, so that the server never sees it undamaged.
+  // Built and damaged in another folder: the server must never see the intact release.
   const elsewhere = join(root, `elsewhere-${round}`);
   const { release } = await buildProject(root, { out: elsewhere });
   const folder = join(elsewhere, 'releases', release!.id);
@@ -106,7 +106,7 @@ async function publishDamaged(root: string, round: number, damage: (path: string
   damage(join(folder, file));
   renameSync(folder, join(root, 'dist/releases', release!.id));
   await makeCurrent(join(root, 'dist'), release!.id);
-  // If a reader wrongly waits for the FIFO, opening it here lets the reader end with the test.
+  // Opening the FIFO releases a reader that wrongly waits.
   const path = join(root, 'dist/releases', release!.id, file);
   onTestFinished(() => {
     if (lstatSync(path, { throwIfNoEntry: false })?.isFIFO()) {
@@ -135,8 +135,8 @@ async function expectRefused(settings: Readonly<Record<string, string>>, damage:
   expect(readMemory(server.child.pid!, 'VmRSS') - before).toBeLessThan(growthMegabytes);
 }
 
-describe('a new release is refused without harm, and the log names the file, if', () => {
-  test.each(Object.entries(kinds))('it has %s in the place of a file', async (_, damage) => {
+describe('a damaged new release is refused, and the log names the file:', () => {
+  test.each(Object.entries(kinds))('%s replaces a file', async (_, damage) => {
     await expectRefused({}, damage);
   });
 
@@ -163,8 +163,8 @@ test.each<[string, damage: (path: string) => void]>([
   ['that was removed', (path) => rmSync(path)],
   ['that was truncated', (path) => truncateSync(path, 10)],
   ['that became a FIFO', replaceBy(makeFifo)],
-])('a file of the served release %s is never sent', async (_, damage) => {
-  // Too small for any file, so that each response is read from the disk.
+])('a damaged file of the served release is never sent: %s', async (_, damage) => {
+  // Too small for any file: each response comes from the disk.
   const server = await serveProcess({ RELEASE_CACHE_BYTES: '1' });
   const release = join(server.root, 'dist/current');
   for (const [ending, target, code, encoding] of served) {
@@ -186,7 +186,7 @@ test.each<[string, damage: (path: string) => void]>([
     }
     const named = () => errors(server).filter((line) => JSON.stringify(line).includes(file));
     await expect.poll(named, eventually).not.toEqual([]);
-    // HEAD reads no bytes, so it may miss the damage.
+    // HEAD reads no bytes, and may miss the damage.
     expect([200, 500]).toContain((await request('HEAD')).status);
     expect((await ask(server, '/v1/kb/list')).status).toBe(200);
 

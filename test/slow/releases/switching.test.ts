@@ -12,13 +12,13 @@ import { ask } from '../../server/ask.ts';
 import type { Answer } from '../../server/ask.ts';
 import { eventually } from '../../server/shared.ts';
 
-/** To each server. */
+/** Requests to each server. */
 const connections = 16;
 const switches = 20;
 const rollbacks = 5;
 const endings = { identity: '', gzip: '.gz', br: '.br' };
 const list = '/v1/blog/list';
-/** Targets and their files. The fast path serves some targets; the one with another parameter goes through h3. */
+/** Targets and their files; the target with another parameter goes through h3. */
 const files: Readonly<Record<string, string>> = {
   [list]: 'public/v1/blog/list.json',
   '/v1/blog/article?path=/blog/news/first': 'public/v1/blog/article/news/first.json',
@@ -26,7 +26,7 @@ const files: Readonly<Record<string, string>> = {
   '/media/kb/map.svg': 'public/media/kb/map.svg',
 };
 
-/** Sources that make the content of each release different. */
+/** Sources with different content for each release. */
 function version(number: number): Record<string, string> {
   const title = `Version ${number}`;
   return {

@@ -17,7 +17,7 @@ import { sharedProject } from '../../server/shared.ts';
 import type { SharedApp } from '../../server/shared.ts';
 
 const article = '/v1/blog/article?path=/blog/news/first';
-/** The store keeps at most 200 tokens of a key. */
+/** The store keeps at most 200 tokens per key. */
 const tokensPerKey = 200;
 
 const agent = new Agent({ keepAlive: true });
@@ -33,7 +33,7 @@ function measure(port: number, path: string): Promise<number> {
   });
 }
 
-/** The 99th percentile of 500 requests, one after the other, in milliseconds. */
+/** Measures the 99th percentile of 500 sequential requests, in milliseconds. */
 async function p99(port: number, path: string): Promise<number> {
   const times: number[] = [];
   for (let count = 0; count < 500; count += 1) times.push(await measure(port, path));
@@ -47,7 +47,7 @@ function openHalf(port: number): Socket {
   return socket;
 }
 
-test('2,000 streams, 1,000 half-open requests, an unread log and a locked store at once delay no other request', async () => {
+test('2,000 streams, 1,000 half-open requests, an unread log and a locked store delay no other request', async () => {
   const world = await createHostingWorld(temporaryFolder());
   world.panel.tokensPerMinute = 1000;
   const { DATA_DIR: dataDir } = world.settings;

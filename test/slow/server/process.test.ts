@@ -11,12 +11,12 @@ import { readManifest } from '../../server/targets.ts';
 
 const vote = '{"helpful":true}';
 
-/** A connection that sent a vote without its last byte, which the server has read. */
+/** Opens a connection with a vote without its last byte. */
 async function beginVote(port: number) {
   const client = await openRaw(port);
   const head = `POST /v1/kb/feedback HTTP/1.1\r\nHost: x\r\nContent-Length: ${vote.length}\r\n\r\n`;
   await new Promise((sent) => client.socket.write(head + vote.slice(0, -1), sent));
-  // A later request is answered, so the server has read the bytes before.
+  // An answer to a later request proves that the server has read the earlier bytes.
   await ask({ port }, '/health');
   await ask({ port }, '/health');
   return client;
@@ -79,7 +79,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
     expect(server.stderr()).toBe('');
   });
 
-  test('finishes a running request, accepts no new connection and ends with status 0', async () => {
+  test('completes a running request, accepts no new connection and exits with 0', async () => {
     const server = await serveProcess();
     const { socket, received } = await beginVote(server.port);
     server.child.kill(signal);
@@ -95,7 +95,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
   });
 });
 
-test('a request beyond SHUTDOWN_GRACE_SECONDS is aborted, and the shutdown completes', async () => {
+test('a request beyond SHUTDOWN_GRACE_SECONDS is aborted, then the server exits', async () => {
   const server = await serveProcess({ SHUTDOWN_GRACE_SECONDS: '1' });
   const { received, closed } = await beginVote(server.port);
   const began = performance.now();
@@ -107,7 +107,7 @@ test('a request beyond SHUTDOWN_GRACE_SECONDS is aborted, and the shutdown compl
   await server.logged('stopped');
 });
 
-test('a signal ends a waiting server at once, if it is not the first one repeated within a second', async () => {
+test('a second signal after more than a second ends a waiting server at once', async () => {
   const server = await serveProcess({ SHUTDOWN_GRACE_SECONDS: '600' });
   await beginVote(server.port);
   server.child.kill('SIGTERM');

@@ -28,7 +28,7 @@ async function askReady(app: { readonly port: number }) {
 const failures = (log: ReturnType<TestApp['log']>) => log.filter(({ level }) => level === 'error' || level === 'warn');
 
 describePostgres((server) => {
-  test('a store that does not answer makes the server unready, and is logged once', async () => {
+  test('with an unreachable store the server is unready, and logs the outage once', async () => {
     const databaseUrl = await server().createDatabase();
     const { app } = await serveHosting({ FEEDBACK_RATELIMIT_BURST: '1000' }, { databaseUrl });
     expect(await askReady(app)).toEqual(ready);
@@ -44,12 +44,12 @@ describePostgres((server) => {
       const { status, headers, text } = await askEndpoint(app, 'startGameServer');
       expect({ status, text }).toMatchObject({ status: 500, text: expect.stringContaining('"internal_error"') });
       expect(headers['retry-after']).toBe('5');
-      // A vote is accepted even if it cannot be counted.
+      // A vote is accepted even if the count fails.
       await ask(app, '/v1/kb/feedback', { method: 'POST', body: '{"helpful":true}' });
     }
     expect((await ask(app, '/v1/plans')).status).toBe(200);
     expect((await ask(app, '/health')).status).toBe(200);
-    // On a busy machine the database may also count limits late, which has a line of its own.
+    // On a busy machine, slow rate limits may be logged, too.
     const log = app.log().filter(({ msg }) => !String(msg).includes('database too slow for rate limits'));
     expect(failures(log)).toEqual([
       expect.objectContaining({ level: 'error', msg: 'the store does not answer', reason: expect.any(String) }),
@@ -81,7 +81,7 @@ describePostgres((server) => {
     ]);
   });
 
-  test('a PostgreSQL that takes no writes makes the server unready, and the doctor says so', async () => {
+  test('with a read-only PostgreSQL the server is unready, and the doctor reports it', async () => {
     const databaseUrl = await server().createDatabase();
     const { app } = await serveHosting({ METRICS_PORT: '0' }, { databaseUrl });
     expect(await askReady(app)).toEqual(ready);
@@ -100,14 +100,14 @@ describePostgres((server) => {
     await setReadOnly(databaseUrl, 'off');
     await expect.poll(() => askReady(app), eventually).toEqual(ready);
     expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
-    // A failed write is followed by a try at once, not 10 s later.
+    // A failed write is retried at once, not after 10 s.
     await setReadOnly(databaseUrl, 'on');
     await expect.poll(async () => (await askEndpoint(app, 'startGameServer')).status, eventually).toBe(500);
     await expect.poll(() => askReady(app), eventually).toEqual(unready);
   });
 });
 
-test('a full disk makes a server with SQLite unready, until there is room', async (context) => {
+test('with a full disk a server with SQLite is unready until there is room', async (context) => {
   const folder = mountSmall(context, 'size=4m');
   const { app } = await serveHosting({}, { world: await createHostingWorld(folder) });
   expect(await askReady(app)).toEqual(ready);
@@ -120,7 +120,7 @@ test('a full disk makes a server with SQLite unready, until there is room', asyn
   expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
 });
 
-test('a deleted database file makes the server unready, and no request is served from it', async () => {
+test('after the database file is deleted the server is unready and serves no request from it', async () => {
   const folder = temporaryFolder();
   const { app, world } = await serveHosting({}, { world: await createHostingWorld(folder) });
   expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
@@ -137,7 +137,7 @@ test('a deleted database file makes the server unready, and no request is served
   expect(existsSync(file)).toBe(false);
 });
 
-test('after SIGTERM the port stays open for SHUTDOWN_DELAY_SECONDS, and streams end at its end', async () => {
+test('after SIGTERM the port and streams stay open for SHUTDOWN_DELAY_SECONDS', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const key = await world.issueKey();
   const server = await serveProcess({ ...world.settings, SHUTDOWN_DELAY_SECONDS: '2' });

@@ -34,7 +34,7 @@ test.each([
   expect(unreachable()).toBe(faults);
 });
 
-test('actions on one server run one after the other, and one that waits too long is refused', async () => {
+test('actions on a server run one after the other, and a long wait is refused', async () => {
   const { app, world } = await serveHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
   world.panel.fail('hang', isPower);
   const first = askEndpoint(app, 'startGameServer');
@@ -53,11 +53,11 @@ test('actions on one server run one after the other, and one that waits too long
   expect(world.panel.seen.filter(isPower)).toHaveLength(5);
 });
 
-test('Ctrl-C in the terminal of npm lets the action under way end, keeps the delay, and exits 0', async () => {
+test('Ctrl-C in the terminal of npm completes the running action, keeps the delay and exits 0', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const { settings } = await createServable();
   const all = { ...settings, ...world.settings, SHUTDOWN_DELAY_SECONDS: '3', LOG_FORMAT: 'json' };
-  // script is a terminal: it sends SIGINT to the whole group for this character, and npm sends it to the server once more.
+  // script is a terminal: it sends SIGINT to the whole group for this character, and npm signals the server again.
   const child = spawn('script', ['-qfec', 'exec npm run --silent serve', '/dev/null'], {
     cwd: resolve(import.meta.dirname, '../../..'),
     env: { PATH: process.env.PATH, HOME: temporaryFolder(), ...all },
@@ -90,7 +90,7 @@ test('SIGTERM during an action ends the server within the grace, and the outcome
   const world = await createHostingWorld(temporaryFolder());
   const key = await world.issueKey();
   const { settings } = await createServable();
-  // The server does not wait for the upstream: that would take longer than this test may.
+  // The server must not wait for the upstream, beyond the timeout of this test.
   const all = { ...settings, ...world.settings, SHUTDOWN_GRACE_SECONDS: '1', UPSTREAM_TIMEOUT_SECONDS: '600' };
   const first = startProcess(all);
   const app = { port: await first.listening(), key } as SharedApp;

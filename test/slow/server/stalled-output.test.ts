@@ -14,16 +14,16 @@ import { createServable } from '../../server/process.ts';
 
 const main = resolve(import.meta.dirname, '../../../server/main.js');
 
-/** More lines than the pipe, the log's buffer and the reader hold. */
+/** More lines than the pipe, the buffer of the log and the reader hold. */
 const requests = 4000;
 const longAgent = 'x'.repeat(256);
 
-/** A server whose output is read only by `drain`. */
+/** Starts a server; only `drain` reads its output. */
 interface Stalled {
   readonly port: number;
   /** The id of the server's own process. */
   pid(): number;
-  /** Waits for its end; returns its exit status. */
+  /** Waits for the exit status. */
   ended(): Promise<unknown[]>;
   /** Reads the output from now on; returns what has been read so far. */
   drain(): () => string;
@@ -60,7 +60,7 @@ const startOnSocket: Start = (env) => {
 const startOnPipe: Start = (env) => {
   const fifo = join(temporaryFolder(), 'fifo');
   execFileSync('mkfifo', [fifo]);
-  // Open for both, so that neither end waits for the other.
+  // Open for reading and writing: neither end must wait.
   const reader = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
   const writer = openSync(fifo, constants.O_WRONLY);
   // Both outputs, as with 2>&1.
@@ -83,7 +83,7 @@ const startOnPipe: Start = (env) => {
   return { port: Number(env['PORT']), pid: () => child.pid!, ended: watch(child), drain };
 };
 
-/** A terminal that is stopped, as by Ctrl-S. */
+/** Opens a terminal stopped as by Ctrl-S. */
 const startOnTerminal: Start = (env) => {
   const args = ['-qec', `exec ${process.execPath} ${main}`, '/dev/null'];
   const child = spawn('script', args, { env: { ...env, SHELL: '/bin/sh' }, stdio: ['ignore', 'pipe', 'ignore'] });
@@ -99,7 +99,7 @@ const startOnTerminal: Start = (env) => {
   return { port: Number(env['PORT']), pid, ended: () => zombieOf(pid()), drain: () => drainStream(child.stdout) };
 };
 
-/** Waits until a process has ended, whose parent is stalled too; returns its exit status. */
+/** Waits for the exit status of a process with a stalled parent. */
 async function zombieOf(pid: number): Promise<unknown[]> {
   for (;;) {
     const [state, ...fields] = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -168,7 +168,7 @@ describe.each([
     expect(endedAfter).toBeLessThan(4000);
   });
 
-  test('logs how many lines it dropped once it is read again', async () => {
+  test('logs the number of dropped lines after the reader resumes', async () => {
     const server = await start(open, { LOG_FORMAT: 'json' });
     await fill(server);
     const read = server.drain();
@@ -189,7 +189,7 @@ describe.each([
   });
 });
 
-test('a server whose log cannot be written serves and ends', async () => {
+test('with an unwritable log a server answers and exits', async () => {
   const server = await start((env) => {
     const full = openSync('/dev/full', 'w');
     const child = spawn(process.execPath, [main], { env, stdio: ['ignore', full, full] });
