@@ -287,9 +287,9 @@ describe('a wrong use of media is reported:', () => {
       '<audio controls></audio>':
         '6:1  warning: <audio> is removed with its content: it plays no file in content/media/ (save the file there)',
       '<video src="/media/films/tour.mp4"><source src="//example.com/a.mp4"></video>':
-        '6:36  warning: "//example.com/a.mp4" is removed: not a file in content/media/ (save the file there)',
+        '6:36  warning: "//example.com/a.mp4" is removed (save the file in content/media/)',
       '<video poster="https://example.com/a.png" src="/media/films/tour.mp4"></video>':
-        '6:1  warning: "https://example.com/a.png" is removed: not a file in content/media/ (save the file there)',
+        '6:1  warning: "https://example.com/a.png" is removed (save the file in content/media/)',
       '<video src="/media/films/tour.mp4">':
         '6:1  warning: <video> is not closed: all following text is hidden (write </video> at the end)',
     },
