@@ -5,7 +5,7 @@ import type { OxlintOverride } from 'oxlint';
 /** Imports of any file that is not for browsers and not in the contract. */
 const common = 'node:* generator/contract/* generator/common/*';
 /** Imports of every folder of the server. */
-const server = `${common} zod lru-cache p-limit server/{events,lifecycle,log,problem,settings,timeout,token-bucket,trace}.ts`;
+const server = `${common} zod lru-cache p-limit server/{events,lifecycle,log,lru,problem,settings,timeout,token-bucket,trace}.ts`;
 /** Imports of an adapter for an outside service. */
 const adapter = `${server} server/upstream/*`;
 const feature = `${adapter} server/http/handle.ts server/http/stored.ts type:server/store/types.ts`;

@@ -1,6 +1,9 @@
 import { createFetch, fetch } from 'ofetch';
 import type { FetchOptions } from 'ofetch';
 import { Agent } from 'undici';
+// undici would load its parser at the first connection: a deploy may have replaced the files by then.
+// oxlint-disable-next-line no-unassigned-import
+import 'undici/lib/llhttp/llhttp_simd-wasm.js';
 import { formatError } from './client.ts';
 import type { Reply, RequestOptions, Upstream } from './client.ts';
 import { collect, connectAttemptMs } from './exchange.ts';

@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openUpstream } from '../../server/upstream/client.ts';
@@ -96,6 +97,21 @@ test('a compressed answer is not unpacked beyond the limit', async () => {
   expect(String(error.cause)).toContain('a body that is too large');
 });
 
+test('a body that cannot be decompressed is a failure with an unknown outcome', async () => {
+  const { upstream, client } = await prepare({ status: 200, headers: { 'content-encoding': 'gzip' }, body: 'no gzip' });
+  expect(await failureOf(client.request('GET', '/x'))).toMatchObject({ outcome: 'unknown' });
+  expect(upstream.seen).toHaveLength(2);
+});
+
+test('a host name is resolved by the given look-up', async () => {
+  const { upstream } = await prepare();
+  const { port } = new URL(upstream.url);
+  const lookup: LookupFunction = (_name, _options, callback) => callback(null, [{ address: '127.0.0.1', family: 4 }]);
+  const { client } = await prepare({ status: 200 }, { baseUrl: `http://rdap.invalid:${port}`, lookup });
+  expect(await client.request('GET', '/x')).toMatchObject({ status: 200 });
+  expect(upstream.seen).toHaveLength(1);
+});
+
 test('a thrown error holds no request and so no credential', async () => {
   const { upstream, client } = await prepare();
   upstream.fail('drop');
@@ -165,7 +181,8 @@ test('an error that the upstream itself answered is not retried', async () => {
 
 test.each<[ms: number, requests: number]>([
   [3999, 2],
-  [4000, 1],
+  // The clock has fractions, so the limit of 4000 ms itself cannot be hit.
+  [4001, 1],
 ])('a failure after %i ms: the upstream gets %i requests', async (ms, requests) => {
   const { upstream, client } = await prepare();
   const advance = stopClock();

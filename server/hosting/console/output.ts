@@ -103,7 +103,7 @@ export function createOutput() {
     clearHistory(): void {
       history.length = historyBytes = 0;
     },
-    /** Answers requests for the history from now on, and waiting ones. */
+    /** Ends the wait for the backlog, so requests for the history are answered. */
     completeHistory: (): void => {
       if (isHistoryComplete) return;
       isHistoryComplete = true;
@@ -131,7 +131,7 @@ const endOfHistory: Chunk = { frames: logsEnd, lines: 0, kept: { logsEnd } };
 
 type Viewer = ReturnType<typeof createViewer>;
 
-/** Creates the queue of a viewer, which replaces its oldest chunks by a gap when it is full. */
+/** Creates the queue of a viewer. When full, a gap replaces its oldest chunks. */
 function createViewer(sink: FrameSink, readHistory: () => readonly Buffer[] | undefined) {
   const queue: Chunk[] = [];
   let queuedBytes = 0;
@@ -152,7 +152,7 @@ function createViewer(sink: FrameSink, readHistory: () => readonly Buffer[] | un
       dropped = { lines: (dropped?.lines ?? 0) + lines, kept: { ...dropped?.kept, ...kept } };
     }
   };
-  /** Queues the history, without the unsent lines at its end, in front of them. */
+  /** Queues the part of the history that precedes the unsent lines. */
   const queueHistory = (history: readonly Buffer[]): void => {
     const unsent = queue.reduce((sum, { lines }) => sum + lines, dropped?.lines ?? 0);
     const sent = history.slice(0, Math.max(0, history.length - unsent));

@@ -19,7 +19,7 @@ export interface RelayDependencies extends StreamServices {
 }
 
 /**
- * The maximum streams of this process, of one client without a valid token, and of one API key. After a restart, all
+ * Limits of streams: of this process, of a client without a valid token, and of an API key. After a restart, all
  * viewers of a customer's site may reconnect within a second, perhaps from one address. A stream needs about 20 KB; the
  * socket buffer of a stalled viewer adds up to 128 KiB. All streams together need at most 750 MB.
  */
@@ -36,7 +36,7 @@ const toCheckKey = ({ server, keyId, secretHash }: StreamGrant): string => `${se
 /** Relays the consoles of game servers to clients. */
 export type Relay = ReturnType<typeof createRelay>;
 
-/** Creates a relay without streams. */
+/** Creates the relay of a process. */
 export function createRelay(dependencies: RelayDependencies) {
   const { openSource, checkAccess, onFailure, clock = systemClock, random = Math.random } = dependencies;
   const limits = { ...defaultLimits, ...dependencies.limits };

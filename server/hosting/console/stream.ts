@@ -362,7 +362,7 @@ export function toClientText(error: unknown): string {
   return error instanceof Problem ? error.message : problems.internal_error.message;
 }
 
-/** Errors that mean: this key may not send commands to this server. */
+/** Errors of a key that may not send commands to the server. */
 const denials = new Set<string>(['unauthorized', 'forbidden', 'insufficient_scope', 'provider_permission_denied']);
 
 function toRefusalCode(error: unknown): CommandRefusal {

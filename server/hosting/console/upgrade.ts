@@ -41,9 +41,6 @@ interface UpgradeOptions {
   readonly pingSeconds?: number;
 }
 
-/** Handles websocket upgrades. */
-export type UpgradeHandler = ReturnType<typeof createUpgradeHandler>;
-
 /** `maxPayload` fits an escaped command. The types of ws lack the last two options; streams limit pings themselves. */
 const serverOptions = {
   noServer: true,

@@ -81,7 +81,7 @@ test('a STATUS_FILE in a missing folder is named in one line, and the folder is 
 });
 
 test('a folder as STATUS_FILE is named in one line', async () => {
-  expect(await refusalWith({ STATUS_FILE: temporaryFolder() })).toBe('STATUS_FILE: this is not a regular file\n');
+  expect(await refusalWith({ STATUS_FILE: temporaryFolder() })).toBe('STATUS_FILE: not a regular file\n');
 });
 
 test.each(unusable)('an unusable DIST_DIR is named in one line: %s', async (folder) => {

@@ -177,8 +177,9 @@ export function createLocalProcess(options: {
       if (!group || isEnding) throw toRefusal('the local server is not running', offline);
       await group.write(line);
     },
-    /** Emits the recent lines, the status, and then all events. One synchronous step: no line is lost. */
+    /** Emits the recent lines and the status, then all events. */
     watch(events: ConsoleEvents): void {
+      // One synchronous step, so no line is lost.
       for (const line of output.recent) events.line(line);
       events.status(status);
       events.loaded();
@@ -255,7 +256,7 @@ sleep "$2"
 kill -s KILL -- "-$1"
 `;
 
-/** Starts a shell that ends a group after this process, even after a SIGKILL. Returns the function that stops it. */
+/** Starts a shell that ends a group if this process dies. Returns the function that stops the shell. */
 function startGuard(group: number, graceSeconds: number, log: Logger): () => void {
   // Detached: signals of the terminal do not reach the shell.
   const shell = spawn('/bin/sh', ['-c', guardScript, 'guard', String(group), String(Math.ceil(graceSeconds))], {
@@ -278,7 +279,7 @@ const maxFileBytes = 4 * 1024 * 1024;
 /** The rate limit of Wings. A faster server is slowed down; no lines are lost. */
 const linesPerMs = 20;
 
-/** Creates the output of a server: emits its lines to watchers, and appends them to a rotated log. */
+/** Creates the output of a server, for its watchers and a rotated log. */
 function createServerOutput(file: string, log: Logger, watchers: ReadonlySet<ConsoleEvents>) {
   const previous = `${file}.1`;
   const recent: string[] = [];
@@ -357,7 +358,7 @@ async function readServerFile(folder: string, path: string): Promise<string | un
   }
 }
 
-/** Reads the last bytes of a file, one more than a log may have: the extra byte shows that it is longer. */
+/** Reads the end of a file, with one extra byte that reveals truncation. */
 async function readEnd(path: string): Promise<Buffer | undefined> {
   // Opening a FIFO without a writer would block.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;

@@ -34,7 +34,7 @@ export const resourcesMs = 20_000;
 interface PanelSessionOptions {
   readonly client: ReadClient;
   readonly path: string;
-  /** Takes from the budget of panel tokens for the server. Not called for renewals. */
+  /** Takes a token request from the server's budget. Renewals are free. */
   readonly consume: () => RateLimitResult | Promise<RateLimitResult>;
   readonly origin: string;
   readonly timings: ConsoleTimings;
@@ -66,7 +66,7 @@ type Timer = 'auth' | 'throttle' | 'renewal' | 'load';
 const staleMs = 10_000;
 /** A connection is trusted for this long without traffic: one ping, and some time for the pong. */
 const silenceMs = 35_000;
-/** Wings truncates lines at 64 KiB (system/utils.go); JSON encodes a byte as at most six. */
+/** Wings truncates lines at 64 KiB (system/utils.go); in JSON, a byte takes at most six. */
 const maxPayload = 1024 * 1024;
 
 const lostGap = 'the connection to the console was lost';
@@ -173,9 +173,10 @@ export function openPanelSession(options: PanelSessionOptions) {
     const first = await requestToken((detail, retryAfterMs) => lose(detail, lostGap, retryAfterMs));
     if (first) connect(first);
   };
-  /** Opens the socket, and pings: proxies close silent connections. Wings requires the Origin of the panel. */
+  /** Opens the socket, and pings it: proxies close silent connections. */
   const connect = (first: SocketToken): void => {
     const limits = { maxPayload, perMessageDeflate: false, handshakeTimeout: 10_000, followRedirects: false };
+    // Wings requires the Origin of the panel.
     const opened = new WebSocket(first.url, { origin, ...limits });
     let isAlive = true;
     let answered: number | undefined;
@@ -215,7 +216,7 @@ export function openPanelSession(options: PanelSessionOptions) {
     setTimer('auth', timings.authMs, () => lose('no answer to auth'));
     send('auth', token.token);
   };
-  /** Repeats `auth` until an answer or a timeout: Wings reports only the first of several that it drops. */
+  /** Repeats `auth` until an answer or a timeout: Wings reports only the first `auth` that it drops. */
   const awaitThrottle = (): void =>
     setTimer('throttle', timings.throttleMs, () => {
       awaitThrottle();
@@ -349,11 +350,12 @@ export function canWrite(permissions: readonly string[]): boolean {
   return permissions.some((permission) => permission === '*' || permission.startsWith('control.'));
 }
 
-/** Computes the remaining lifetime of a new token. An implausible age means that the clocks differ: ignore it. */
+/** Computes the remaining lifetime of a new token. */
 function toLife({ exp, iat }: z.infer<typeof TokenClaims>, now: number): number {
   if (exp === undefined) return defaultLifeMs;
   if (iat === undefined) return exp * 1000 > now ? exp * 1000 - now : defaultLifeMs;
   const age = now - iat * 1000;
+  // An implausible age means that the clocks differ.
   return (exp - iat) * 1000 - (age > 0 && age < 5000 ? age : 0);
 }
 
