@@ -45,7 +45,7 @@ interface StaticFileRow {
   readonly select: (project: Project) => unknown;
   /** Renders a text or, with a schema, a value; several files by path parameter. */
   readonly render: (data: unknown, tools: RenderTools) => unknown;
-  /** Keeps the texts in the memo, because rendering is slow. */
+  /** Keeps the texts in the memo, for builds without a previous release: rendering is slow. */
   readonly isRemembered?: true;
 }
 
@@ -202,7 +202,7 @@ function readArticleStyle(): string {
   return readFileSync(join(import.meta.dirname, 'markdown/article.css'), 'utf8');
 }
 
-/** Writes all static files into a stage, some of them from the memo. */
+/** Writes all static files into a stage, or links those whose data is unchanged. */
 export async function writeStaticFiles(
   project: Project,
   stage: Stage,
@@ -211,12 +211,18 @@ export async function writeStaticFiles(
   for (const [name, { select, render, isRemembered }] of Object.entries(rows) as [StaticFileName, StaticFileRow][]) {
     const data = select(project);
     if (data === undefined) continue;
+    const [hashesOf, textsOf] = [`hashes of ${name}`, `texts of ${name}`];
+    const input = hash('sha256', JSON.stringify(data));
+    if (isRemembered) memo.keep(textsOf);
+    const known = memo.read(hashesOf, input) as Readonly<Record<string, string>> | undefined;
+    if (known && Object.entries(known).every(([file, sha256]) => stage.reuse(file, sha256))) continue;
     const make = async (): Promise<Texts> => toTexts(name, await render(data, tools));
-    const input = isRemembered && hash('sha256', JSON.stringify(data));
     // oxlint-disable-next-line no-await-in-loop -- One by one: few texts are in memory at a time.
-    const texts = await (input ? memo.get(`static file ${name}`, input, make) : make());
+    const texts = await (isRemembered ? memo.get(textsOf, input, make) : make());
+    const hashes: Record<string, string> = {};
     // oxlint-disable-next-line no-await-in-loop
-    for (const [file, text] of Object.entries(texts)) await stage.write(file, text);
+    for (const [file, text] of Object.entries(texts)) hashes[file] = await stage.write(file, text);
+    memo.write(hashesOf, input, hashes);
   }
 }
 

@@ -26,6 +26,8 @@ export function selectFeed(blog: readonly Article[], authors: Authors, { site, s
       categorySlug: folder.slug,
       tags: metadata.fields.tags ?? [],
       file: output,
+      /** The hash of the file: it changes with the text. */
+      text: metadata.encodings!.identity,
     };
   });
   return { site, service, name, updated: lastChanges.toSorted().at(-1), entries };

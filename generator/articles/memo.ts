@@ -105,6 +105,8 @@ export function openMemo(out: string | undefined, readOnly = false) {
       const entry = loaded.get(id) ?? load(id);
       return entry?.input === input ? entry.value : undefined;
     },
+    /** Keeps the value of a name that this build does not read. */
+    keep: (name: string): void => void used.add(toId(name)),
     /** Stores a value in plain JSON, with compressed bytes, under a name. */
     write(name: string, input: string, value: unknown, bytes?: CompressedBytes): void {
       const id = toId(name);

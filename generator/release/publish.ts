@@ -94,15 +94,20 @@ export async function createReleaseStage(options: ReleaseStageOptions) {
   return {
     /** Links an intact file of the previous release with this hash, and its encodings. */
     reuse,
-    /** Writes a text and its compressed encodings, or links an equal file. */
-    async write(file: string, text: string): Promise<void> {
+    /** Writes a text and its compressed encodings, or links an equal file. Returns the hash. */
+    async write(file: string, text: string): Promise<string> {
       const identity = toHashed(Buffer.from(text));
-      if (reuse(file, identity.sha256)) return;
-      if (isPreview) return put(file, identity);
-      const key = `${compressor.name} ${identity.sha256}`;
-      const encodings = compressed.get(key) ?? (await compressor.compress(identity));
-      compressed.set(key, encodings);
-      writeEncodings(file, encodings);
+      const { sha256 } = identity;
+      if (files.get(file)?.sha256 === sha256 || reuse(file, sha256)) return sha256;
+      if (isPreview) {
+        put(file, identity);
+      } else {
+        const key = `${compressor.name} ${sha256}`;
+        const encodings = compressed.get(key) ?? (await compressor.compress(identity));
+        compressed.set(key, encodings);
+        writeEncodings(file, encodings);
+      }
+      return sha256;
     },
     /** Writes a compressed file in all its encodings. */
     writeEncodings,
