@@ -78,7 +78,7 @@ function serve(dist: string, preview: Preview): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       // Event streams of open pages would delay the shutdown of the server.
-      void preview.close();
+      preview.close();
       server.kill(signal);
     });
   }

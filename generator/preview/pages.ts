@@ -93,13 +93,8 @@ function renderDiagnostic({ severity, file, line, column, message, hint }: Diagn
 function readLine(file: string, line: number): string | undefined {
   // Problems of other files concern only their names.
   if (!/\.(?:md|yaml)$/.test(file)) return undefined;
-  try {
-    if (!lstatSync(file).isFile()) return undefined;
-    const text = readFileSync(file, 'utf8').split(/\r\n?|\n/)[line - 1];
-    return text?.slice(0, 500).replaceAll('\t', ' ');
-  } catch {
-    return undefined;
-  }
+  const text = read(file)?.split(/\r\n?|\n/)[line - 1];
+  return text?.slice(0, 500).replaceAll('\t', ' ');
 }
 
 function renderMarks({ state, metadata }: Article, { errors, warnings }: Problems): Markup {
@@ -206,10 +201,10 @@ function renderArticle(article: Article, { articles, diagnostics, directory }: P
   </div>`;
 }
 
-/** Reads a file; undefined if the file is not built yet or was just removed. */
+/** Reads a regular file; undefined if the file is not built yet or was just removed. */
 function read(file: string): string | undefined {
   try {
-    return readFileSync(file, 'utf8');
+    return lstatSync(file).isFile() ? readFileSync(file, 'utf8') : undefined;
   } catch {
     return undefined;
   }

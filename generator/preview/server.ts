@@ -42,7 +42,7 @@ export async function openPreview() {
       return;
     }
     const respond = async (): Promise<void> => {
-      const { status = 200, type, policy, body } = await answer(state, url);
+      const { status, type, policy, body } = await answer(state, url);
       const own = { ...(policy && { 'Content-Security-Policy': policy }), 'Content-Type': `${type}; charset=utf-8` };
       response.writeHead(status, { ...headers, ...own }).end(body);
     };
@@ -59,34 +59,28 @@ export async function openPreview() {
       state = { ...next, build: state.build + 1 };
       for (const listener of listeners) listener.write(toEvent());
     },
-    close: (): Promise<void> =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close(): void {
+      server.close();
+      server.closeAllConnections();
+    },
   };
-}
-
-interface PreviewResponse {
-  readonly status?: number;
-  readonly type: string;
-  /** The Content-Security-Policy, if not the default. */
-  readonly policy?: string;
-  readonly body: string | Buffer;
 }
 
 const folder = join(import.meta.dirname, 'browser');
 let script: Promise<string> | undefined;
 
-async function answer(state: PreviewState, { pathname, searchParams }: URL): Promise<PreviewResponse> {
+/** Makes a response; `policy` replaces the default Content-Security-Policy. */
+async function answer(state: PreviewState, { pathname, searchParams }: URL) {
   const path = pathname.replace(/^\/preview/, '');
-  if (path === '/preview.css') return { type: 'text/css', body: readFileSync(join(folder, 'preview.css')) };
-  if (path === '/preview.js') return { type: 'text/javascript', body: await (script ??= compileScript()) };
+  if (path === '/preview.css')
+    return { status: 200, type: 'text/css', body: readFileSync(join(folder, 'preview.css')) };
+  if (path === '/preview.js') return { status: 200, type: 'text/javascript', body: await (script ??= compileScript()) };
   // Pictures are served here, because the server loads a release shortly after the pages show it.
   if (state.directory !== undefined && MediaPath.safeParse(path).success) {
     const file = join(state.directory, 'public', path);
     const policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
-    if (existsSync(file)) return { type: mediaTypes[extname(path).slice(1)]!, policy, body: readFileSync(file) };
+    const type = mediaTypes[extname(path).slice(1)]!;
+    if (existsSync(file)) return { status: 200, type, policy, body: readFileSync(file) };
   }
   return { type: 'text/html', ...renderPreview(state, path, searchParams) };
 }
