@@ -1,16 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, openSync, readFileSync, readdirSync, statSync, writeSync } from 'node:fs';
-import { lutimes, readlink, rename, symlink } from 'node:fs/promises';
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { lutimes, open, readlink, rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Manifest } from '#contract/release.ts';
 import { tryLock } from '../common/file-lock.ts';
-
-/** The moment when a release became the current one. */
-interface Switch {
-  readonly id: string;
-  readonly at: Date;
-}
 
 /** Creates the temporary name of a folder or link. */
 export function createStageName(): string {
@@ -41,8 +35,8 @@ export function openEarlierRelease(directory: string, manifest: Manifest): Earli
   return { directory, manifest, isIntact };
 }
 
-/** Lists the switches of `current` in the `history` file, oldest first. Skips invalid lines. */
-export function readSwitches(out: string): Switch[] {
+/** Lists when `current` switched to each release, from the `history` file, oldest first. Skips invalid lines. */
+export function readSwitches(out: string) {
   return readHistory(out)
     .split('\n')
     .flatMap((line) => {
@@ -58,7 +52,7 @@ function readHistory(out: string): string {
 }
 
 /** Lists the folders of releases, oldest first. */
-export function readFolders(out: string): Switch[] {
+export function readFolders(out: string) {
   const root = join(out, 'releases');
   const ids = existsSync(root) ? readdirSync(root).filter((name) => /^[0-9a-f]{16}$/.test(name)) : [];
   return ids
@@ -77,17 +71,13 @@ export async function makeCurrent(out: string, id: string, now = new Date()): Pr
     return;
   }
   // Opened first: without a writable history, the current release must not change.
-  const history = openSync(join(out, 'history'), 'a');
+  await using history = await open(join(out, 'history'), 'a');
+  await replaceCurrent(out, id);
   try {
-    await replaceCurrent(out, id);
-    try {
-      // The last line may be incomplete, for example after the disk was full.
-      writeSync(history, `${/[^\n]$/.test(readHistory(out)) ? '\n' : ''}${now.toISOString()} ${id}\n`);
-    } catch {
-      // The release is already current, so the build must not fail.
-    }
-  } finally {
-    closeSync(history);
+    // The last line may be incomplete, for example after the disk was full.
+    await history.write(`${/[^\n]$/.test(readHistory(out)) ? '\n' : ''}${now.toISOString()} ${id}\n`);
+  } catch {
+    // The release is already current, so the build must not fail.
   }
 }
 
@@ -114,14 +104,12 @@ export async function confirmCurrent(out: string): Promise<NodeJS.ErrnoException
   }
 }
 
-const pollMs = 10;
-
 /** Runs `work` under the lock of a folder of releases, or unlocked if the file system has no locks. */
 export async function withLock<Result>(out: string, work: () => Promise<Result>): Promise<Result> {
   let unlock: (() => void) | undefined;
   try {
     // oxlint-disable-next-line no-await-in-loop -- The loop polls for the lock.
-    while (existsSync(out) && !(unlock = tryLock(join(out, '.lock')))) await sleep(pollMs);
+    while (existsSync(out) && !(unlock = tryLock(join(out, '.lock')))) await sleep(10);
   } catch {
     // The file system has no locks.
   }

@@ -1,18 +1,7 @@
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
-import {
-  closeSync,
-  copyFileSync,
-  fdatasyncSync,
-  linkSync,
-  lstatSync,
-  openSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { readFile, realpath, rename, rm } from 'node:fs/promises';
+import { copyFileSync, linkSync, lstatSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { open, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
@@ -149,12 +138,8 @@ async function flush(root: string, files: readonly string[]): Promise<void> {
     await promisify(execFile)('sync', ['-f', root]);
   } catch {
     for (const name of files) {
-      const file = openSync(join(root, name), 'r+');
-      try {
-        fdatasyncSync(file);
-      } finally {
-        closeSync(file);
-      }
+      await using file = await open(join(root, name), 'r+');
+      await file.datasync();
     }
   }
 }
