@@ -9,7 +9,7 @@ import type { Finding } from '../common/finding.ts';
 import { lint } from './lint/index.ts';
 import { parseMarkdown } from './parse.ts';
 import { keepFenceMeta, loadHighlighter } from './plugins/code.ts';
-import { loadHtmlParser, makeAlert, rehypeRawHtml, safeHtml } from './plugins/html.ts';
+import { makeAlert, rehypeRawHtml, safeHtml } from './plugins/html.ts';
 import { addTrusted } from './plugins/trusted.ts';
 import type { Targets } from './plugins/trusted.ts';
 import { walk } from './plugins/walk.ts';
@@ -31,7 +31,6 @@ const maxRenderMs = 5000;
 /** Renders articles; parameter and result can be sent between threads. */
 export function renderAll(articles: readonly ArticleText[]): Rendered[] {
   // Load modules outside of the time limit: after an aborted load, a module can never be loaded again.
-  if (articles.some(({ markdown }) => /<[a-z]/i.test(markdown))) loadHtmlParser();
   if (articles.some(({ markdown }) => /```|~~~|language-/.test(markdown))) loadHighlighter();
   return mapWithTimeLimit(articles, render, maxRenderMs).map((result) => {
     const message = `the article takes more than ${maxRenderMs / 1000} s to render`;
