@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Manifest } from '#contract/release.ts';
 import { openMemo } from './articles/memo.ts';
 import type { BuildOptions, BuildResult } from './compile.ts';
 import { createRenderer } from './markdown/renderer.ts';
-import { confirmCurrent, openEarlierRelease, readCurrent, withLock } from './release/history.ts';
+import { confirmCurrent, readCurrent, withLock } from './release/history.ts';
 import type { EarlierRelease } from './release/history.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
 import { displayPath, loadFolder } from './source/load.ts';
@@ -19,50 +19,45 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     content: loadFolder(options.content, diagnostics),
     catalog: loadFolder(options.catalog, diagnostics),
   };
-  const memo = openMemo(noCache ? undefined : out, checkOnly);
-  const renderer = createRenderer(options.threads);
-  try {
-    const inputs = hashInputs(options, sources);
-    const last = checkOnly ? undefined : (memo.read('last build', compression) as LastBuild | undefined);
-    const previous = last && openLastRelease(out, last);
-    // With --against, all checks run again: the service may have changed.
-    const isSame = against === undefined && last?.inputs === inputs && (await readCurrent(out)) === last.id;
-    const unchanged = previous && isSame && !diagnostics.failed() && recallResult(last, previous, options.now);
-    if (unchanged) return await confirmBuild(out, unchanged);
+  using memo = openMemo(noCache ? undefined : out, checkOnly);
+  await using renderer = createRenderer(options.threads);
+  const inputs = hashInputs(options, sources);
+  const last = checkOnly ? undefined : (memo.read('last build', compression) as LastBuild | undefined);
+  const previous = last && openLastRelease(out, last);
+  // With --against, all checks run again: the service may have changed.
+  const isSame = against === undefined && last?.inputs === inputs && (await readCurrent(out)) === last.id;
+  const unchanged = previous && isSame && !diagnostics.failed() && recallResult(last, previous, options.now);
+  if (unchanged) return await confirmBuild(out, unchanged);
 
-    // Lazy: loading the libraries takes longer than a build without changes.
-    const [{ compile }, { createReleaseStage }, { compressors }, { readOnline }] = await Promise.all([
-      import('./compile.ts'),
-      import('./release/publish.ts'),
-      import('./release/compress.ts'),
-      import('./release/online.ts'),
-    ]);
-    const compressor = compressors[compression];
-    const { result, hasVanished } = await compile({
-      ...options,
-      sources,
-      online: await readOnline(out, against),
-      diagnostics,
-      render: renderer.render,
-      memo,
-      ...(!checkOnly && {
-        compressor,
-        openStage: () => createReleaseStage({ out, compressor, previous, isTemporary }),
-      }),
-    });
-    const { release, ...others } = result;
-    if (release) {
-      const manifestHash = hash('sha256', readFileSync(manifestOf(out, release.id)));
-      const built: LastBuild = { id: release.id, manifestHash, now: options.now, result: others };
-      // After paths have vanished, the next build compares again with the release online.
-      memo.write('last build', compression, hasVanished ? built : { ...built, inputs });
-      memo.prune();
-    }
-    return result;
-  } finally {
-    memo.close();
-    await renderer.close();
+  // Lazy: loading the libraries takes longer than a build without changes.
+  const [{ compile }, { createReleaseStage }, { compressors }, { readOnline }] = await Promise.all([
+    import('./compile.ts'),
+    import('./release/publish.ts'),
+    import('./release/compress.ts'),
+    import('./release/online.ts'),
+  ]);
+  const compressor = compressors[compression];
+  const { result, hasVanished } = await compile({
+    ...options,
+    sources,
+    online: await readOnline(out, against),
+    diagnostics,
+    render: renderer.render,
+    memo,
+    ...(!checkOnly && {
+      compressor,
+      openStage: () => createReleaseStage({ out, compressor, previous, isTemporary }),
+    }),
+  });
+  const { release, ...others } = result;
+  if (release) {
+    const manifestHash = hash('sha256', readFileSync(manifestOf(out, release.id)));
+    const built: LastBuild = { id: release.id, manifestHash, now: options.now, result: others };
+    // After paths have vanished, the next build compares again with the release online.
+    memo.write('last build', compression, hasVanished ? built : { ...built, inputs });
+    memo.prune();
   }
+  return result;
 }
 
 /** The last build of a compression, in the memo. */
@@ -84,12 +79,19 @@ function hashInputs({ lenient, strict, urls = {} }: BuildOptions, { content, cat
 
 const manifestOf = (out: string, id: string): string => join(out, 'releases', id, 'manifest.json');
 
-/** Opens the release of the last build, if its manifest is unchanged. */
+/** Opens the release of the last build, if its manifest is unchanged. `isIntact` does not read the contents again. */
 function openLastRelease(out: string, { id, manifestHash }: LastBuild): EarlierRelease | undefined {
+  const directory = join(out, 'releases', id);
   try {
     const text = readFileSync(manifestOf(out, id), 'utf8');
     if (hash('sha256', text) !== manifestHash) return undefined;
-    return openEarlierRelease(join(out, 'releases', id), JSON.parse(text) as Manifest);
+    const manifest = JSON.parse(text) as Manifest;
+    const writtenMs = statSync(manifestOf(out, id)).mtimeMs;
+    const isIntact = (file: string): boolean => {
+      const stat = statSync(`${directory}/${file}`, { throwIfNoEntry: false });
+      return stat?.isFile() === true && stat.size === manifest.files[file]!.bytes && stat.mtimeMs <= writtenMs;
+    };
+    return { directory, manifest, isIntact };
   } catch {
     // The release was removed.
     return undefined;

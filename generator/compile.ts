@@ -144,13 +144,8 @@ export async function compile(options: CompileOptions): Promise<CompileResult> {
     const widget = JSON.parse(stage.readText(fileOf('statusWidgetIntegrity'))) as StatusWidget;
     return { release: await stage.publish(counts, summary.nextChangeAt), widget };
   };
-  const stage = diagnostics.failed() ? undefined : await options.openStage?.();
-  let written: Awaited<ReturnType<typeof write>>;
-  try {
-    written = stage && (await write(stage));
-  } finally {
-    if (!written) await stage?.discard();
-  }
+  await using stage = diagnostics.failed() ? undefined : await options.openStage?.();
+  const written = stage && (await write(stage));
   const result = { ...summary, ...written, diagnostics: diagnostics.list() };
   return { result, articles, hasVanished: vanished.length > 0 };
 }

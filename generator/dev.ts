@@ -65,7 +65,7 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
   const { content, catalog, out, report, fail } = options;
   const folder = previewFolderOf(out);
   rmSync(folder, { recursive: true, force: true });
-  const { render, close: closeRenderer } = createRenderer(1);
+  const { render } = createRenderer(1);
   const memo = openMemo(out);
   const compressor = compressors.fast;
   const renderSearch = createSearchRenderer();
@@ -113,10 +113,9 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
     if (previews.length > maxPreviews) await removeRelease(previews.shift()!.directory);
   };
 
-  const watcher = await watchFolders([content, catalog], (changes) => build(changes).catch(fail));
+  const stopWatching = await watchFolders([content, catalog], (changes) => build(changes).catch(fail));
   return async () => {
-    await watcher.close();
-    memo.close();
-    await closeRenderer();
+    await stopWatching();
+    memo[Symbol.dispose]();
   };
 }

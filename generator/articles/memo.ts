@@ -9,7 +9,7 @@ import { createFolder } from '../common/files.ts';
 export type Memo = ReturnType<typeof openMemo>;
 
 /** The compressed encodings of an article's file. */
-export type CompressedBytes = Readonly<Record<'gz' | 'br', Uint8Array>>;
+type CompressedBytes = Readonly<Record<'gz' | 'br', Uint8Array>>;
 
 /** A value in plain JSON, and the input it was made from. */
 interface Entry {
@@ -127,8 +127,7 @@ export function openMemo(out: string | undefined, readOnly = false) {
     readBytes(name: string): CompressedBytes | undefined {
       const id = toId(name);
       const row = unsaved.get(id) ?? attempt((store) => store.get`SELECT gz, br FROM encodings WHERE name = ${id}`);
-      const { gz, br } = (row ?? {}) as Partial<CompressedBytes>;
-      return gz && br && { gz, br };
+      return row as CompressedBytes | undefined;
     },
     /** Removes entries that this build did not use, which bounds the size of the file. */
     prune(): void {
@@ -140,7 +139,7 @@ export function openMemo(out: string | undefined, readOnly = false) {
       });
     },
     /** Writes unsaved entries and closes the file. */
-    close(): void {
+    [Symbol.dispose](): void {
       flush();
       sql?.db.close();
       sql = undefined;

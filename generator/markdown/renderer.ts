@@ -31,7 +31,7 @@ export function createRenderer(threads?: number) {
     await setImmediate();
     return renderAll(articles);
   };
-  return { render, close: async () => workers?.close() };
+  return { render, [Symbol.asyncDispose]: async () => workers?.close() };
 }
 
 /** The main thread's stack (984 KiB) plus Node's share in a worker (192 KiB): equal nesting limits. */

@@ -25,16 +25,6 @@ export interface EarlierRelease {
   readonly isIntact: (file: string) => boolean;
 }
 
-/** Opens an earlier release. `isIntact` compares size and mtime only; contents are not re-read. */
-export function openEarlierRelease(directory: string, manifest: Manifest): EarlierRelease {
-  const writtenMs = statSync(join(directory, 'manifest.json')).mtimeMs;
-  const isIntact = (file: string): boolean => {
-    const stat = statSync(`${directory}/${file}`, { throwIfNoEntry: false });
-    return stat?.isFile() === true && stat.size === manifest.files[file]!.bytes && stat.mtimeMs <= writtenMs;
-  };
-  return { directory, manifest, isIntact };
-}
-
 /** Lists when `current` switched to each release, from the `history` file, oldest first. Skips invalid lines. */
 export function readSwitches(out: string) {
   return readHistory(out)

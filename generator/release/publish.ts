@@ -118,8 +118,8 @@ export async function createReleaseStage(options: ReleaseStageOptions) {
       });
       return manifest;
     },
-    /** Removes the stage. */
-    discard: () => rm(root, { recursive: true, force: true }),
+    /** Removes the stage, unless it was published. */
+    [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }),
   };
 }
 

@@ -18,11 +18,14 @@ const kinds: Partial<Record<string, Change>> = { change: 'changed', add: 'added'
 /** Editors save a file in several steps. */
 const debounceMs = 10;
 
-/** Watches folders. Calls `onChange`, which must not throw, now and after each debounced change, one call at a time. */
+/**
+ * Watches folders. Calls `onChange`, which must not throw, now and after each debounced change, one call at a time.
+ * Returns a function that stops watching.
+ */
 export async function watchFolders(
   roots: readonly string[],
   onChange: (changes: Changes) => Promise<void>,
-): Promise<{ close(): Promise<void> }> {
+): Promise<() => Promise<void>> {
   let files = new Map<string, Change>();
   let structure = true;
   let timer: NodeJS.Timeout | undefined;
@@ -55,11 +58,9 @@ export async function watchFolders(
   await once(watcher, 'ready');
   watcher.on('all', onEvent);
   await run();
-  return {
-    async close() {
-      clearTimeout(timer);
-      await watcher.close();
-      await limit(() => undefined);
-    },
+  return async () => {
+    clearTimeout(timer);
+    await watcher.close();
+    await limit(() => undefined);
   };
 }
