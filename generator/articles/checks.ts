@@ -1,4 +1,4 @@
-import { basename, extname } from 'node:path';
+import { basename, dirname, extname } from 'node:path/posix';
 import { distance } from 'fastest-levenshtein';
 import { mediaTypes } from '#contract/articles.ts';
 import type { Aliases, Authors } from '#contract/articles.ts';
@@ -162,7 +162,7 @@ function checkLikelyTypos({ articles, content, now }: BuiltSite, diagnostics: Di
       const when = due < '2000' ? 'before the year 2000' : 'more than two years ahead';
       diagnostics.warning({ ...file, ...places.date }, `"date" is ${when}`, hint);
     }
-    const key = `${folderOf(path)} ${title}`;
+    const key = `${dirname(path)} ${title}`;
     const first = byTitle.get(key);
     byTitle.set(key, first ?? article);
     if (!first || title === '') continue;
@@ -212,13 +212,11 @@ function whyUnpublished({ state, metadata }: Article): string {
   return state === 'draft' ? 'is a draft' : `is not published before ${metadata.due}`;
 }
 
-const baseNameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 const kindOf = (path: string): string => path.split('/', 2)[1]!;
 const keyOf = (path: string, text: string): string => `${kindOf(path)} ${text}`;
-const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'));
 
 const createPathIndex = (paths: readonly string[]) => {
-  return { byName: Map.groupBy(paths, baseNameOf), byFolder: Map.groupBy(paths, folderOf) };
+  return { byName: Map.groupBy(paths, (path) => basename(path)), byFolder: Map.groupBy(paths, dirname) };
 };
 
 /** Suggests a path with the same name, or with a similar name in the same folder. */
@@ -227,11 +225,11 @@ function createSuggester(list: () => readonly string[]): (path: string) => strin
   const hints = new Map<string, string | undefined>();
   const find = (path: string): string | undefined => {
     index ??= createPathIndex(list());
-    const moved = index.byName.get(baseNameOf(path));
+    const moved = index.byName.get(basename(path));
     if (moved?.length === 1) return `did you mean "${moved[0]}"?`;
-    const folder = folderOf(path);
-    const names = (index.byFolder.get(folder) ?? []).map(baseNameOf);
-    return suggest(baseNameOf(path), names)?.replace('"', `"${folder}/`);
+    const folder = dirname(path);
+    const names = (index.byFolder.get(folder) ?? []).map((other) => basename(other));
+    return suggest(basename(path), names)?.replace('"', `"${folder}/`);
   };
   return (path) => {
     if (!hints.has(path)) hints.set(path, find(path.replace(/\/$/, '')));
@@ -327,15 +325,15 @@ function createSuccessorSearch(articles: readonly Article[], online: Online, van
   const published = articles.filter(({ state }) => state === 'published');
   const byPath = new Map(published.map((article) => [article.path, article]));
   const added = published.filter(({ path }) => !online.articles.has(path));
-  const byName = new Map(added.map((article) => [keyOf(article.path, baseNameOf(article.path)), article]));
+  const byName = new Map(added.map((article) => [keyOf(article.path, basename(article.path)), article]));
   const byTitle = new Map(added.map((article) => [keyOf(article.path, article.metadata.fields.title ?? ''), article]));
   return (path: string): Article | undefined => {
-    const name = baseNameOf(path);
+    const name = basename(path);
     const alias = Object.hasOwn(online.aliases, path) ? byPath.get(online.aliases[path]!) : undefined;
     const title = online.articles.get(path) ?? '';
     const same = alias ?? byName.get(keyOf(path, name)) ?? byTitle.get(keyOf(path, title));
     if (same || added.length * vanished > maxComparisons) return same;
-    const names = added.flatMap((article) => (kindOf(article.path) === kindOf(path) ? baseNameOf(article.path) : []));
+    const names = added.flatMap((article) => (kindOf(article.path) === kindOf(path) ? basename(article.path) : []));
     const similar = findSimilar(name, names);
     return similar === undefined ? undefined : byName.get(keyOf(path, similar));
   };
