@@ -57,9 +57,6 @@ const batchCharacters = 20_000;
 /** Two batches for each of four threads. */
 const maxBatches = 8;
 
-/** The size of compiled files kept in memory; the memo has the others. */
-const maxFreshBytes = 32 * 1024 ** 2;
-
 const toName = ({ path }: SourceFile): string => `article ${path}`;
 
 /** Creates a compiler of the articles of one build. */
@@ -149,15 +146,6 @@ export function createArticleCompiler(options: ArticlesOptions) {
     };
   };
 
-  /** Files compiled in this build, by source path. */
-  const fresh = new Map<string, Encodings>();
-  let freshBytes = 0;
-  const keepFresh = ({ path }: SourceFile, encodings: Encodings): void => {
-    const { identity, gz, br } = encodings;
-    freshBytes += identity.bytes.length + gz.bytes.length + br.bytes.length;
-    if (freshBytes <= maxFreshBytes) fresh.set(path, encodings);
-  };
-
   return {
     /** Compiles all articles, in the order of their files. Omits invalid ones. */
     async compile({ categories }: ContentFiles): Promise<Article[]> {
@@ -191,9 +179,8 @@ export function createArticleCompiler(options: ArticlesOptions) {
       const work = Array.from({ length: maxBatches }, async () => {
         for (const batch of batches) {
           // oxlint-disable-next-line no-await-in-loop -- Each loop compiles one batch at a time.
-          for (const { article, encodings } of await compileBatch(batch)) {
+          for (const { article } of await compileBatch(batch)) {
             articles.set(article.file.path, article);
-            if (encodings) keepFresh(article.file, encodings);
             progress?.((done += 1), total);
           }
         }
@@ -211,7 +198,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
       for (const article of articles) {
         const { folder, file, output, isIncluded, metadata } = article;
         if (!isIncluded || stage.reuse(output, metadata.encodings!.identity)) continue;
-        let encodings = fresh.get(file.path) ?? recall(article);
+        let encodings = recall(article);
         const source = encodings ? undefined : read(folder, file);
         if (source) {
           // oxlint-disable-next-line no-await-in-loop -- Rare: the memo was damaged, or another build has changed it.
