@@ -59,7 +59,7 @@ export interface BuildResult {
 }
 
 /** Options of {@link compile}. */
-export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'>, Pick<BuildOptions, 'urls' | 'allowEmpty'> {
+interface CompileOptions extends Omit<ArticlesOptions, 'pictures'>, Pick<BuildOptions, 'urls' | 'allowEmpty'> {
   readonly sources: SourceSet;
   /** The release online: its lists must not become empty, and its paths must not vanish. */
   readonly online?: Online | undefined;
@@ -70,17 +70,8 @@ export interface CompileOptions extends Omit<ArticlesOptions, 'pictures'>, Pick<
   readonly renderSearch?: SearchRenderer;
 }
 
-/** The result of {@link compile}. */
-interface CompileResult {
-  readonly result: BuildResult;
-  /** All articles, published or not. */
-  readonly articles: readonly Article[];
-  /** Paths are online but missing from this build. */
-  readonly hasVanished: boolean;
-}
-
 /** Compiles and checks the sources, and publishes a release if there are no errors. */
-export async function compile(options: CompileOptions): Promise<CompileResult> {
+export async function compile(options: CompileOptions) {
   const { sources, diagnostics, online, now, memo, urls = {} } = options;
   const { renderSearch = createSearchRenderer(), maxSearchTextLength = maxTextLength } = options;
   const content = groupContent(sources.content.files, diagnostics);
@@ -146,7 +137,8 @@ export async function compile(options: CompileOptions): Promise<CompileResult> {
   };
   await using stage = diagnostics.failed() ? undefined : await options.openStage?.();
   const written = stage && (await write(stage));
-  const result = { ...summary, ...written, diagnostics: diagnostics.list() };
+  const result: BuildResult = { ...summary, ...written, diagnostics: diagnostics.list() };
+  /** `hasVanished`: paths that are online are missing from this build. */
   return { result, articles, hasVanished: vanished.length > 0 };
 }
 

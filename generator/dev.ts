@@ -17,7 +17,7 @@ import { watchFolders } from './source/watch.ts';
 import type { Changes } from './source/watch.ts';
 
 /** Options of {@link watchAndBuild}. */
-export interface DevOptions extends Strictness, Pick<BuildOptions, 'content' | 'catalog' | 'out' | 'urls'> {
+interface DevOptions extends Strictness, Pick<BuildOptions, 'content' | 'catalog' | 'out' | 'urls'> {
   /** The day of the builds, YYYY-MM-DD; default: today (UTC). */
   readonly now?: string | undefined;
   /** Previews contain drafts and scheduled articles. */

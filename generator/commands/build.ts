@@ -3,7 +3,6 @@ import { CommandError } from '../common/command-line.ts';
 import { escapeLines } from '../common/terminal.ts';
 import type { BuildResult } from '../compile.ts';
 import { formatDiagnostic, plural } from '../source/diagnostics.ts';
-import type { DiagnosticFormat } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
 import { createOut, readDay, readUrls, resolveFolder } from './settings.ts';
 import type { BuildFlags } from './settings.ts';
@@ -60,25 +59,24 @@ function createProgress() {
   return { show, clear };
 }
 
-function report(result: BuildResult, format: DiagnosticFormat, seconds: number, out: string): void {
-  const { diagnostics, release, widget, counts, drafts, scheduled, nextChangeAt } = result;
-  const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
+function report(result: BuildResult, format: BuildFlags['format'], seconds: number, out: string): void {
+  const { diagnostics, release, widget = null, counts, drafts, scheduled, nextChangeAt } = result;
+  const ok = diagnostics.every(({ severity }) => severity === 'warning');
   const bytes = Object.values(release?.files ?? {}).reduce((sum, file) => sum + file.bytes, 0);
-  if (errors > 0) process.exitCode = 1;
+  if (!ok) process.exitCode = 1;
   if (format === 'json') {
-    const summary = { ok: errors === 0, release: release?.id ?? null, counts, drafts, scheduled, nextChangeAt };
-    const json = { ...summary, widget: widget ?? null, bytes, seconds, diagnostics };
+    const summary = { ok, release: release?.id ?? null, counts, drafts, scheduled, nextChangeAt };
+    const json = { ...summary, widget, bytes, seconds, diagnostics };
     process.stdout.write(`${escapeLines(JSON.stringify(json))}\n`);
     return;
   }
   const stream = format === 'github' ? process.stdout : process.stderr;
   stream.write(diagnostics.map((diagnostic) => `${formatDiagnostic(diagnostic, format)}\n`).join(''));
   const parts = [...summarize(result), ...(release ? [`${(bytes / 1000).toFixed(0)} kB`] : [])];
-  const outcome = release ? `release ${release.id} in ${displayPath(out)}` : errors > 0 ? 'failed' : 'ok';
-  const warnings = diagnostics.length - errors;
-  const later =
-    outcome === 'ok' && warnings > 0 && `; ${plural(warnings, 'warning')} would fail a pull request (--strict)`;
-  process.stderr.write(`${outcome}: ${parts.join(', ')}, ${seconds.toFixed(1)} s${later || ''}\n`);
+  const outcome = release ? `release ${release.id} in ${displayPath(out)}` : ok ? 'ok' : 'failed';
+  const isWarned = outcome === 'ok' && diagnostics.length > 0;
+  const later = isWarned ? `; ${plural(diagnostics.length, 'warning')} would fail a pull request (--strict)` : '';
+  process.stderr.write(`${outcome}: ${parts.join(', ')}, ${seconds.toFixed(1)} s${later}\n`);
   if (widget) process.stderr.write(`status widget: ${widget.path} ${widget.integrity}\n`);
 }
 

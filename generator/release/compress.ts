@@ -17,20 +17,14 @@ export interface HashedBytes {
 /** A file in each encoding: identity, gzip and Brotli. */
 export type Encodings = Readonly<Record<'identity' | 'gz' | 'br', HashedBytes>>;
 
-/** Compresses files deterministically. */
-export interface Compressor {
-  readonly name: Compression;
-  readonly compress: (identity: HashedBytes) => Encodings | Promise<Encodings>;
-}
-
 /** libuv has four threads; more files at a time would only take more memory. */
 const limit = pLimit(4);
 
-/** All compressors, by name. */
-export const compressors: Record<Compression, Compressor> = {
+/** All compressors, by name. The same bytes always give the same encodings. */
+export const compressors = {
   fast: {
     name: 'fast',
-    compress: (identity) => ({
+    compress: (identity: HashedBytes): Encodings => ({
       identity,
       // Synchronous: for a short file, a thread costs more than the compression.
       gz: toHashed(gzipSync(identity.bytes, { level: 6 })),
@@ -39,14 +33,15 @@ export const compressors: Record<Compression, Compressor> = {
   },
   best: {
     name: 'best',
-    compress: (identity) =>
+    compress: (identity: HashedBytes): Promise<Encodings> =>
       limit(async () => ({
         identity,
         gz: toHashed(await promisify(gzip)(identity.bytes, { level: 9 })),
         br: toHashed(await promisify(brotliCompress)(identity.bytes, toBrotliOptions(identity.bytes, 11))),
       })),
   },
-};
+} as const satisfies Record<Compression, unknown>;
+export type Compressor = (typeof compressors)[Compression];
 
 /** Hashes bytes. */
 export function toHashed(bytes: Uint8Array): HashedBytes {

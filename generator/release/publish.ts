@@ -15,7 +15,7 @@ import { createStageName, makeCurrent, withLock } from './history.ts';
 import type { EarlierRelease } from './history.ts';
 
 /** Options of {@link createReleaseStage}. */
-export interface ReleaseStageOptions {
+interface ReleaseStageOptions {
   /** The folder of all releases. */
   readonly out: string;
   readonly compressor: Compressor;

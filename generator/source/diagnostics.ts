@@ -11,9 +11,6 @@ export interface Diagnostic extends Finding {
   readonly file: string;
 }
 
-/** The output format of diagnostics: for people, for programs, or as GitHub workflow annotations. */
-export type DiagnosticFormat = 'text' | 'json' | 'github';
-
 /** The strictness of a build: lenient makes dead references warnings, strict makes warnings errors. */
 export interface Strictness {
   readonly lenient?: boolean;
