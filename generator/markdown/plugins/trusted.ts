@@ -19,17 +19,10 @@ export interface Reference extends Position {
 /** The use of a reference; a player plays a video or sound. */
 export type ReferenceUse = 'link' | 'picture' | 'player';
 
-/** A picture in content/media/, by site path, with the width or height that the author wrote. */
-interface Picture {
-  readonly path: string;
-  readonly width: number | undefined;
-  readonly height: number | undefined;
-}
-
 /** The references of an article, and the IDs that other articles can refer to. */
 export interface Targets {
   /** The pictures without a complete size, in order. */
-  readonly pictures: readonly Picture[];
+  readonly pictures: ReturnType<typeof reservePicture>;
   /** The references to this site. */
   readonly references: readonly Reference[];
   /** The possible targets of links: IDs, and names of `<a name>`. */
@@ -91,7 +84,7 @@ export function addTrusted(tree: Root, sitePath: string): Targets {
   });
 
   const references: Reference[] = [];
-  const pictures: Picture[] = [];
+  const pictures: Targets['pictures'][number][] = [];
   // After the walk, because a link may point to an ID further down.
   for (const { node, at: place } of linked) {
     resolveUrls(node, (written, use) => {
@@ -120,8 +113,11 @@ export function mapSrcset(value: string, map: (url: string) => string): string {
   return value.replace(/([^\s,]\S*[^\s,])([^,]*)/g, (_, url: string, size: string) => map(url) + size);
 }
 
-/** Makes browsers load a picture of content/media/ lazily, and reserves a placeholder for the size. */
-function reservePicture({ properties }: Element): Picture[] {
+/**
+ * Makes browsers load a picture of content/media/ lazily, and reserves a placeholder for the size. Returns the site path
+ * with the width or height that the author wrote.
+ */
+function reservePicture({ properties }: Element) {
   const [path] = /^\/media\/[^?#]+/.exec(String(properties.src)) ?? [];
   if (path === undefined) return [];
   const [width, height] = [toLength(properties.width), toLength(properties.height)];
