@@ -72,9 +72,8 @@ interface LastBuild {
 const listOf = ({ display, files }: SourceFolder) => [display, files.map(({ path, sha256 }) => [path, sha256])];
 
 /** Hashes the sources and the options that the result depends on, except the day. */
-function hashInputs({ lenient, strict, urls = {} }: BuildOptions, { content, catalog }: SourceSet): string {
-  const settings = [lenient, strict, urls.site, urls.service, urls.support, urls.name];
-  return hash('sha256', JSON.stringify([settings, listOf(content), listOf(catalog)]));
+function hashInputs({ lenient, strict, urls }: BuildOptions, { content, catalog }: SourceSet): string {
+  return hash('sha256', JSON.stringify([lenient, strict, urls, listOf(content), listOf(catalog)]));
 }
 
 const manifestOf = (out: string, id: string): string => join(out, 'releases', id, 'manifest.json');

@@ -35,20 +35,12 @@ export interface ArticlesOptions {
   readonly progress?: ((done: number, total: number) => void) | undefined;
 }
 
-type Source = SourceArticle<FrontMatter>;
-
 /** An article to compile. */
 interface Job {
   readonly folder: CategoryFolder;
   readonly category: string;
   readonly file: SourceFile;
-  readonly source: Source;
-}
-
-/** A compiled article; its file is missing if it is broken or only checked. */
-interface CompiledArticle {
-  readonly article: Article;
-  readonly encodings?: Encodings;
+  readonly source: SourceArticle<FrontMatter>;
 }
 
 /** About 50 ms of rendering; a batch shares a timer and a message. */
@@ -63,7 +55,7 @@ const toName = ({ path }: SourceFile): string => `article ${path}`;
 export function createArticleCompiler(options: ArticlesOptions) {
   const { now, withUnpublished = false, diagnostics, render, memo, pictures, compressor, progress } = options;
 
-  const read = ({ collection }: CategoryFolder, file: SourceFile): Source | undefined => {
+  const read = ({ collection }: CategoryFolder, file: SourceFile): Job['source'] | undefined => {
     const text = readText(file, diagnostics);
     const source = text === undefined ? undefined : parseArticle(text, collection.frontMatter);
     if (!source || 'body' in source) return source;
@@ -110,11 +102,12 @@ export function createArticleCompiler(options: ArticlesOptions) {
   };
 
   /** Makes and stores an article and its file; broken and only checked ones have no file. */
-  const finish = async ({ folder, category, file, source }: Job, rendered: Rendered): Promise<CompiledArticle> => {
+  const finish = async ({ folder, category, file, source }: Job, rendered: Rendered) => {
     const { collection } = folder;
     const metadata = toMetadata({ collection, category, path: sitePathOf(file) }, source, rendered, pictures);
     const article = toArticle(folder, file, metadata);
-    if (!source.value || rendered.html === '') return { article: { ...article, state: 'broken', isIncluded: false } };
+    const broken = { state: 'broken', isIncluded: false } as const;
+    if (!source.value || rendered.html === '') return { article: { ...article, ...broken } };
     if (!compressor) return { article };
     const html = fillSizes(rendered, pictures);
     const text = toJsonText(collection.articleFile, { ...metadata.item, body: source.body, html });
@@ -128,7 +121,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
   };
 
   /** Compiles articles; the results have their order. */
-  const compileBatch = async (jobs: readonly Job[]): Promise<CompiledArticle[]> => {
+  const compileBatch = async (jobs: readonly Job[]) => {
     const texts = jobs.map(({ file, source }) => ({ markdown: source.body, sitePath: sitePathOf(file) }));
     const rendered = await render(texts);
     return Promise.all(jobs.map((job, at) => finish(job, rendered[at]!)));
