@@ -165,7 +165,7 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
     .option('--overlap <24h>', 'how long the old secret stays valid: 90s, 15m, 24h, 7d', parseOverlap, 0)
     .option('--json', 'print a JSON object')
     .action(async (id, { overlap, json }) => {
-      const { hash, text } = generateApiKey({ id });
+      const { hash, text } = generateApiKey(id);
       const now = Date.now();
       const end = now + overlap;
       await withStore(async (store) => {

@@ -17,7 +17,7 @@ export async function serveSample() {
   await world.store.servers.put({ server: 'game:demo', ...record });
   await world.store.servers.put({ server: 'vps:demo', ...record, provider: 'cloud', ref: '42' });
   // The cursors in the examples belong to this key.
-  const { id, text: key, hash: secretHash } = generateApiKey({ id: 'AbCdEfGhIj01' });
+  const { id, text: key, hash: secretHash } = generateApiKey('AbCdEfGhIj01');
   const createdAt = Date.parse('2026-03-01T12:00:00Z');
   const label = 'Control panel of Example Ltd';
   await world.issueKey({ id, secretHash, label, createdAt, servers: ['vps:demo', 'game:demo'] });

@@ -71,7 +71,7 @@ export function damageSuite(createTarget: CreateTarget): void {
     const target = await createTarget();
     const store = await target.open();
     const { id, hash, text, secret } = generateApiKey();
-    const next = generateApiKey({ id });
+    const next = generateApiKey(id);
     await store.apiKeys.create(apiKey({ id, secretHash: hash }));
     await store.apiKeys.rotate(id, next.hash, t0);
     const dump = await target.dump();
