@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache';
 import { kindOf } from '#contract/api-keys.ts';
-import type { ServerKind } from '#contract/api-keys.ts';
+import type { ServerKind, ServerName } from '#contract/api-keys.ts';
+import { problems } from '#contract/problem.ts';
 import type { Caller } from '../http/handle.ts';
 import { reauthorize } from '../keys/authorize.ts';
 import type { Authority } from '../keys/authorize.ts';
+import { createLru } from '../lru.ts';
 import { Problem } from '../problem.ts';
 import type { ServerRecord, Store } from '../store/types.ts';
 import { withTimeout } from '../timeout.ts';
 import { ProviderError } from '../upstream/client.ts';
-import { hasNoEffect, toActionProblem, toUnsent } from './outcome.ts';
-import { createPowerHistory } from './power-history.ts';
 import { toLogText } from './providers/game-log.ts';
 import type { GameProvider, PowerAction, Provider, SendOptions, ServerProvider } from './providers/types.ts';
 import type { ServerLookup } from './servers.ts';
@@ -25,7 +25,7 @@ export function createActions(options: {
 }) {
   const { servers, store, timeoutMs, onAuditFailure } = options;
   const { audit, apiKeys } = store;
-  const history = createPowerHistory({ audit });
+  const history = createPowerHistory(audit);
   // Half of the timeout: a waiting action needs time left to run.
   const withLock = createKeyedMutex(timeoutMs / 2);
   const readLatestLog = createReadLatestLog();
@@ -94,6 +94,34 @@ export function createActions(options: {
   };
 }
 
+/** Ignore actions older than this: no provider caches state longer. */
+const recentMs = 10 * 60_000;
+/** The clocks of two instances may differ by this much. */
+const skewMs = 2000;
+
+/** Tracks the last power action per server; actions by other instances get 2 s of clock skew. */
+export function createPowerHistory(audit: Store['audit']) {
+  const own = createLru<ServerName, { readonly endedAt: number; readonly date: number }>(10_000);
+  return {
+    /** Runs a power action and records its end. */
+    async follow(server: ServerName, act: () => Promise<void>): Promise<void> {
+      try {
+        await act();
+      } finally {
+        // A failed action may have taken effect.
+        own.set(server, { endedAt: performance.now(), date: Date.now() });
+      }
+    },
+    /** Returns a lower bound of the time since the last power action; Infinity without a recent action. */
+    async sinceLastAction(server: ServerName): Promise<number> {
+      const loggedAt = await audit.lastPowerAction(server, Date.now() - recentMs);
+      const last = own.get(server);
+      if (last && (loggedAt === undefined || loggedAt <= last.date)) return performance.now() - last.endedAt;
+      return loggedAt === undefined ? Infinity : Math.max(0, Date.now() - loggedAt - skewMs);
+    },
+  };
+}
+
 /** Creates a FIFO mutex for each name. Waiters throw a {@link ProviderError} after the maximum wait. */
 function createKeyedMutex(waitMs: number) {
   const last = new Map<string, Promise<unknown>>();
@@ -110,26 +138,23 @@ function createKeyedMutex(waitMs: number) {
   };
 }
 
-/** Failed reads are cached too: they use the upstream's budget as well. */
-const logCacheMs = 3000;
-
 /** Returns a function that reads the latest log as plain text, cached for 3 s. */
-export function createReadLatestLog(now: () => number = () => performance.now()) {
+export function createReadLatestLog() {
   type Read = { readonly text?: string | undefined; readonly error?: unknown };
   const reads = new LRUCache<string, Read, () => Promise<string | undefined>>({
     max: 1000,
     // Characters.
     maxSize: 32 * 1024 * 1024,
     sizeCalculation: ({ text = '' }) => 1 + text.length,
-    ttl: logCacheMs,
+    ttl: 3000,
     ttlResolution: 0,
-    perf: { now },
     ignoreFetchAbort: true,
     async fetchMethod(_key, _stale, { context: read }) {
       try {
         const log = await read();
         return { text: log && toLogText(log) };
       } catch (error) {
+        // Cached too: a failed read uses the upstream's budget as well.
         return { error };
       }
     },
@@ -140,4 +165,35 @@ export function createReadLatestLog(now: () => number = () => performance.now())
     if ('error' in read) throw read.error;
     return read.text;
   };
+}
+
+/** Creates the failure of an action that was not sent because our store failed. */
+export function toUnsent(detail: string, cause: unknown): ProviderError {
+  const { message } = problems.internal_error;
+  return new ProviderError(message, {
+    code: 'internal_error',
+    outcome: 'refused',
+    cause: new Error(detail, { cause }),
+  });
+}
+
+/** Converts the error of an action to a Problem. */
+export function toActionProblem(error: unknown): Problem {
+  return error instanceof Problem ? error : new Problem('internal_error', undefined, { cause: error });
+}
+
+/** Returns true if the failed action certainly had no effect. */
+export function hasNoEffect(problem: Problem): boolean {
+  // An unexpected error may have come after the request was sent.
+  return problem instanceof ProviderError ? problem.outcome === 'refused' : problem.code !== 'internal_error';
+}
+
+/** Adds Action-Outcome to a 5xx; if the outcome is unknown, a 502 uses the `unknown` message. */
+export function withActionOutcome(problem: Problem, unknown: string): Problem {
+  const { code, cause, reason, headers } = problem;
+  if (problems[code].status < 500) return problem;
+  const isKnown = hasNoEffect(problem);
+  const message = isKnown || code !== 'provider_error' ? problem.message : unknown;
+  const outcome = { 'Action-Outcome': isKnown ? 'not_sent' : 'unknown' };
+  return new Problem(code, message, { cause, reason, headers: { ...headers, ...outcome } });
 }

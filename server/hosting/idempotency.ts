@@ -6,7 +6,7 @@ import { problems, renderProblem } from '#contract/problem.ts';
 import type { Caller, JsonReply } from '../http/handle.ts';
 import { Problem } from '../problem.ts';
 import type { IdempotentAnswer, Store } from '../store/types.ts';
-import { hasNoEffect, toActionProblem, withActionOutcome } from './outcome.ts';
+import { hasNoEffect, toActionProblem, withActionOutcome } from './actions.ts';
 
 /** Returns a function that runs work at most once per Idempotency-Key and replays the first response. */
 export function createRunOnce(options: {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { stopTimeouts } from '../helpers/clock.ts';
 import { isPost } from '../helpers/upstream.ts';
@@ -9,7 +9,7 @@ import { borrowHosting } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
 import { openStream } from './instances.ts';
 import type { AuditEntry } from '../../server/store/types.ts';
-import { createPowerHistory } from '../../server/hosting/power-history.ts';
+import { createPowerHistory } from '../../server/hosting/actions.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { auditEntry } from '../store/samples.ts';
@@ -243,18 +243,18 @@ test('both count as reads of the key, not as actions', async () => {
 });
 
 const server = 'game:mine';
-const start = Date.parse('2026-03-01T12:00:00Z');
 
 /** Creates a history over a real audit log, with a clock that the test sets. */
 async function createHistory() {
   const { store } = await createHostingWorld(temporaryFolder());
-  let time = start;
-  const history = createPowerHistory({ audit: store.audit, now: () => time, monotonic: () => time - start });
+  vi.useFakeTimers({ toFake: ['Date', 'performance'], now: Date.parse('2026-03-01T12:00:00Z') });
+  onTestFinished(() => void vi.useRealTimers());
+  const history = createPowerHistory(store.audit);
   const write = (fields: Partial<AuditEntry>): Promise<void> =>
     store.audit.append(
-      auditEntry({ at: time, phase: 'finished', action: 'stop', server, outcome: 'ok', ms: 1, ...fields }),
+      auditEntry({ at: Date.now(), phase: 'finished', action: 'stop', server, outcome: 'ok', ms: 1, ...fields }),
     );
-  return { history, write, since: () => history.sinceLastAction(server), pass: (ms: number) => (time += ms) };
+  return { history, write, since: () => history.sinceLastAction(server), pass: vi.advanceTimersByTime };
 }
 
 test('an action of this instance is timed exactly, despite its log entry', async () => {

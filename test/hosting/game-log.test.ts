@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { toLogEnd, toLogText } from '../../server/hosting/providers/game-log.ts';
 import { askEndpoint } from '../server/ask.ts';
+import { stopClock } from '../helpers/clock.ts';
 import { borrowHosting } from '../server/shared.ts';
 import { createReadLatestLog } from '../../server/hosting/actions.ts';
 import type { GameProvider } from '../../server/hosting/providers/types.ts';
@@ -118,12 +119,11 @@ function createCounted(answer: () => Promise<string | undefined> = () => Promise
     reads.push(`${ref} ${file ?? ''}`);
     return answer();
   };
-  // To lru-cache, 0 means unset.
-  let time = 1;
-  const read = createReadLatestLog(() => time);
+  const advance = stopClock();
+  const read = createReadLatestLog();
   return {
     reads,
-    advance: (ms: number) => (time += ms),
+    advance,
     read: (changes: Partial<ServerRecord> = {}) =>
       read({ ...record, ...changes }, { latestLog } as unknown as GameProvider),
   };
