@@ -7,6 +7,7 @@ import type { EndpointName } from '#contract/endpoints.ts';
 import { handle } from '../http/handle.ts';
 import type { Caller, Route, RouteRequest } from '../http/handle.ts';
 import { Problem } from '../problem.ts';
+import type { ActionPosition, ActionRecord } from '../store/types.ts';
 import { tokenLength } from './console/stream.ts';
 import { toLogText } from './providers/game-log.ts';
 import type { PowerAction } from './providers/types.ts';
@@ -16,7 +17,7 @@ import type { openHosting } from './service.ts';
 export type HostingRoutesOptions = ReturnType<typeof openHosting>['routes'];
 
 /** Creates the routes of customers' servers. */
-export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: HostingRoutesOptions) {
+export function hostingRoutes({ hosting, audit, maxDurationMs, runOnce, lifecycle }: HostingRoutesOptions) {
   /** Binds an action, which completes even if the client disconnects. */
   const handleAction = <Name extends EndpointName>(
     name: Name,
@@ -39,6 +40,18 @@ export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: Hosting
       const body = { success: true, ...toId(caller), state, checked_at: new Date(checkedAt).toISOString() };
       return { status: 200, body };
     });
+  const toAction = (record: ActionRecord) => {
+    const { requestId, action, server, requestedAt, finishedAt } = record;
+    return {
+      success: true,
+      request_id: requestId,
+      action,
+      server,
+      status: toStatus(record, maxDurationMs),
+      requested_at: new Date(requestedAt).toISOString(),
+      finished_at: finishedAt === null ? null : new Date(finishedAt).toISOString(),
+    };
+  };
   return {
     startVps: handlePower('startVps', 'start'),
     stopVps: handlePower('stopVps', 'stop'),
@@ -74,9 +87,7 @@ export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: Hosting
     listServers: handle('listServers', async ({ caller, query: { after, limit } }) => {
       const { keyId, servers, scopes } = caller;
       const from = after === undefined ? 0 : 1 + servers.findIndex((server) => toServerCursor(keyId, server) === after);
-      if (after !== undefined && from === 0) {
-        throw new Problem('validation_error', 'Query parameter after must be the next of an earlier page of this key');
-      }
+      if (after !== undefined && from === 0) throw invalidCursor();
       const page = servers.slice(from, from + Number(limit ?? 20));
       const open = await hosting.servers.findOpen(page);
       const isLast = from + page.length >= servers.length;
@@ -84,20 +95,51 @@ export function hostingRoutes({ hosting, activity, runOnce, lifecycle }: Hosting
       const listed = page.map((server) => describeServer(server, open.has(server) ? scopes : []));
       return { status: 200, body: { success: true, servers: listed, next } };
     }),
-    getAction: handle('getAction', async ({ caller, rest }) => ({
-      status: 200,
-      body: await activity.find(caller.keyId, rest),
-    })),
-    listActivity: handle('listActivity', async ({ caller, query: { after, limit } }) => ({
-      status: 200,
-      body: await activity.list(caller.keyId, Number(limit ?? 20), after),
-    })),
+    getAction: handle('getAction', async ({ caller, rest }) => {
+      const found = await audit.findAction(caller.keyId, rest);
+      if (!found) throw new Problem('not_found', 'This API key has no action with this request ID');
+      return { status: 200, body: toAction(found) };
+    }),
+    listActivity: handle('listActivity', async ({ caller: { keyId }, query: { after, limit } }) => {
+      const count = Number(limit ?? 20);
+      const position = after === undefined ? undefined : parseActionCursor(keyId, after);
+      const found = await audit.actionsOf(keyId, count + 1, position);
+      const page = found.slice(0, count);
+      const next = found.length > count ? toActionCursor(keyId, page.at(-1)!).toString('base64url') : null;
+      return { status: 200, body: { success: true, activity: page.map(toAction), next } };
+    }),
   };
+}
+
+/** Returns the status of an action. Unfinished actions count as lost after the maximum duration. */
+function toStatus({ requestedAt, outcome }: ActionRecord, maxDurationMs: number) {
+  if (outcome === null) return Date.now() - requestedAt > maxDurationMs ? 'unknown' : 'running';
+  if (outcome === 'ok') return 'accepted';
+  return outcome === 'unknown' ? 'unknown' : 'failed';
+}
+
+function invalidCursor(): Problem {
+  return new Problem('validation_error', 'Query parameter after must be the next of an earlier page of this key');
 }
 
 /** Hashes a server with its key into a cursor, which is invalid for other keys. */
 function toServerCursor(keyId: string, server: ServerName): string {
   return hash('sha256', `${keyId} ${server}`, 'buffer').subarray(0, 30).toString('base64url');
+}
+
+/** Encodes time and ID of an action, and a hash that makes the cursor invalid for other keys. */
+function toActionCursor(keyId: string, { requestedAt, actionId }: ActionPosition): Buffer {
+  const position = Buffer.from(requestedAt.toString(16).padStart(12, '0') + actionId.replaceAll('-', ''), 'hex');
+  const check = hash('sha256', Buffer.concat([Buffer.from(keyId), position]), 'buffer').subarray(0, 8);
+  return Buffer.concat([position, check]);
+}
+
+function parseActionCursor(keyId: string, cursor: string): ActionPosition {
+  const bytes = Buffer.from(cursor, 'base64url');
+  const actionId = bytes.toString('hex', 6, 22).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  const position = { requestedAt: Number.parseInt(bytes.toString('hex', 0, 6), 16), actionId };
+  if (toActionCursor(keyId, position).equals(bytes)) return position;
+  throw invalidCursor();
 }
 
 /** Describes a server: allowed actions, and the paths of all endpoints of its kind. */

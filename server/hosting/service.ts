@@ -9,7 +9,6 @@ import type { Store } from '../store/types.ts';
 import type { CreateBucket, TokenBucket } from '../token-bucket.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { createActions } from './actions.ts';
-import { createActivity } from './activity.ts';
 import { createRelay, openConsoleSource } from './console/relay.ts';
 import { createStreamTokens } from './console/stream.ts';
 import { demoProviders, ensureDemo } from './demo.ts';
@@ -94,7 +93,8 @@ export function openHosting(base: HostingBase) {
     relay,
     routes: {
       hosting: { ...actions, servers, tokens, relay, publicUrl: (): string => env.PUBLIC_URL ?? ownUrl() },
-      activity: createActivity(store.audit, maxDurationMs),
+      audit: store.audit,
+      maxDurationMs,
       runOnce,
       lifecycle,
     },
