@@ -2,35 +2,58 @@ import { kindOf } from '#contract/api-keys.ts';
 import type { ServerKind, ServerName } from '#contract/api-keys.ts';
 import { Problem } from '../problem.ts';
 import type { ServerRecord, Store } from '../store/types.ts';
-import type { Provider } from './providers/types.ts';
+import type { ConsoleEvents, ConsoleSource, Provider } from './providers/types.ts';
+
+/** The interval at which the record of an open console is read again. */
+const recordCheckMs = 5000;
 
 /** The look-up of customers' servers. */
 export type ServerLookup = ReturnType<typeof createServers>;
 
 /** Looks up a customer's server and its provider. */
 export function createServers(records: Store['servers'], providers: ReadonlyMap<string, Provider>) {
+  /** Finds the record and the provider of a server. Throws as {@link findRecord}, also without a provider. */
+  const find = async <Kind extends ServerKind>(kind: Kind, server: ServerName) => {
+    const record = await findRecord(records, server);
+    const name = record.provider;
+    const provider = providers.get(name);
+    if (!provider) throw toUnavailable(server, `PROVIDERS_FILE has no provider ${name} for ${server}`);
+    const controls = provider[kind];
+    if (controls) return { record, provider: controls };
+    throw toUnavailable(server, `the provider ${name} runs no ${kind === 'vps' ? 'VPS' : 'game servers'}`);
+  };
   return {
-    /** Finds the record and the provider of a server. Throws as {@link findRecord}, also without a provider. */
-    async find<Kind extends ServerKind>(kind: Kind, server: ServerName) {
-      const record = await findRecord(records, server);
-      const name = record.provider;
-      const provider = providers.get(name);
-      if (!provider) throw toUnavailable(server, `PROVIDERS_FILE has no provider ${name} for ${server}`);
-      const controls = provider[kind];
-      if (controls) return { record, provider: controls };
-      throw toUnavailable(server, `the provider ${name} runs no ${kind === 'vps' ? 'VPS' : 'game servers'}`);
-    },
+    find,
     /** Reads a record again. Throws as {@link findRecord}, also if the server has moved. */
     async assertUnmoved(record: ServerRecord): Promise<void> {
       if (isSameTarget(await findRecord(records, record.server), record)) return;
       throw toUnavailable(record.server, `${record.server} has moved while an action waited`);
     },
-    /** Returns false if the server has moved; true if its record cannot be read. */
-    async isCurrent(record: ServerRecord): Promise<boolean> {
-      const found = await records.find(record.server).catch(() => record);
-      return found !== undefined && isSameTarget(found, record);
-    },
     findOpen: (names: readonly ServerName[]) => records.findOpen(names),
+    /** Opens a console, and ends it when the record of its server changes. */
+    async openConsole(server: ServerName, events: ConsoleEvents, isResumed = false): Promise<ConsoleSource> {
+      const { record, provider } = await find('game', server);
+      const check = async (): Promise<void> => {
+        // A former customer must not see the console.
+        const found = await records.find(server).catch(() => record);
+        if (found && isSameTarget(found, record)) return;
+        source.close();
+        ended('the server has moved');
+      };
+      const timer = setInterval(() => void check(), recordCheckMs);
+      const ended: ConsoleEvents['ended'] = (...why) => {
+        clearInterval(timer);
+        events.ended(...why);
+      };
+      const source = provider.openConsole(record.ref, { ...events, ended }, isResumed);
+      return {
+        ...source,
+        close() {
+          clearInterval(timer);
+          source.close();
+        },
+      };
+    },
   };
 }
 

@@ -9,7 +9,7 @@ import type { Store } from '../store/types.ts';
 import type { CreateBucket, TokenBucket } from '../token-bucket.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { createActions } from './actions.ts';
-import { createRelay, openConsoleSource } from './console/relay.ts';
+import { createRelay } from './console/relay.ts';
 import { createStreamTokens } from './console/stream.ts';
 import { demoProviders, ensureDemo } from './demo.ts';
 import { createRunOnce } from './idempotency.ts';
@@ -65,7 +65,7 @@ export function openHosting(base: HostingBase) {
   const tokens = createStreamTokens({ store: store.streamTokens, ttlSeconds: env.CONSOLE_TOKEN_TTL_SECONDS });
   const relay = createRelay({
     tokens,
-    openSource: (...args) => openConsoleSource(servers, ...args),
+    openSource: servers.openConsole,
     async sendCommand({ command, ...caller }) {
       if (!(await limits.actions.consume(caller.keyId)).allowed) throw new Problem('rate_limited');
       await lifecycle.finish(() => actions.command(caller, command));

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleEvents, Provider } from '../../server/hosting/providers/types.ts';
-import { openConsoleSource } from '../../server/hosting/console/relay.ts';
 import { createServers } from '../../server/hosting/servers.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -27,7 +26,7 @@ async function follow() {
   const servers = createServers({ ...store.servers, find }, new Map([['panel', provider]]));
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
-  const source = await openConsoleSource(servers, 'game:mine', {
+  const source = await servers.openConsole('game:mine', {
     line: () => undefined,
     status: () => undefined,
     loaded: () => undefined,

@@ -2,8 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
 import { streamLimits } from '#contract/console-stream.ts';
-import type { ServerRecord } from '../../store/types.ts';
-import type { ConsoleEvents, ConsoleSource, GameProvider } from '../providers/types.ts';
+import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
 import { createChannel, systemClock } from './channel.ts';
 import type { Cancel, Channel, Clock } from './channel.ts';
 import { createStream, toClientText } from './stream.ts';
@@ -134,40 +133,6 @@ export function createRelay(dependencies: RelayDependencies) {
       isClosed = true;
       for (const stream of streams) stream.shutDown();
       for (const channel of channels.values()) channel.close();
-    },
-  };
-}
-
-const recordCheckMs = 5000;
-
-/** Opens a console, and ends it when the record of its server changes. */
-export async function openConsoleSource(
-  servers: {
-    find(kind: 'game', server: ServerName): Promise<{ readonly record: ServerRecord; readonly provider: GameProvider }>;
-    isCurrent(record: ServerRecord): Promise<boolean>;
-  },
-  server: ServerName,
-  events: ConsoleEvents,
-  isResumed = false,
-): Promise<ConsoleSource> {
-  const { record, provider } = await servers.find('game', server);
-  const check = async (): Promise<void> => {
-    // A former customer must not see the console.
-    if (await servers.isCurrent(record)) return;
-    source.close();
-    ended('the server has moved');
-  };
-  const timer = setInterval(() => void check(), recordCheckMs);
-  const ended: ConsoleEvents['ended'] = (...why) => {
-    clearInterval(timer);
-    events.ended(...why);
-  };
-  const source = provider.openConsole(record.ref, { ...events, ended }, isResumed);
-  return {
-    stats: () => source.stats(),
-    close() {
-      clearInterval(timer);
-      source.close();
     },
   };
 }
