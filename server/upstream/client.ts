@@ -25,7 +25,7 @@ export interface UpstreamOptions {
   readonly maxBytes?: number;
   /** How to treat a status from 300 to 399: as a failure (default), or as a reply that the caller handles. */
   readonly redirects?: 'fail' | 'reply';
-  readonly quota?: Quota;
+  readonly quota?: Quota | undefined;
   /** Statuses that mean a refused credential; default 401. */
   readonly credentialStatuses?: readonly number[];
   /** Recognises the body of an error that comes from the upstream itself, not a proxy: a retry would not help. */

@@ -3,9 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { RequestOptions } from 'node:https';
 
-type GivenOptions = 'method' | 'path' | 'headers' | 'family' | 'lookup' | 'agent' | 'rejectUnauthorized' | 'signal';
-
-interface ExchangeOptions extends Pick<RequestOptions, GivenOptions> {
+interface ExchangeOptions extends RequestOptions {
   readonly body?: string | undefined;
   /** Called once the connection stands. A rejection fails the exchange, and nothing is sent. */
   readonly confirm?: () => Promise<void>;

@@ -1,4 +1,8 @@
-interface PollerOptions {
+/** The relative jitter of pauses, which keeps instances that start together apart. */
+const jitter = 0.1;
+
+/** Creates a poller, which runs one read at a time and does not keep the process alive. */
+export function createPoller(options: {
   readonly read: () => Promise<void>;
   /** Called with the error of a read, unless the poller is stopped. Without a handler, a read must not throw. */
   readonly onFailure?: (error: unknown) => void;
@@ -6,13 +10,7 @@ interface PollerOptions {
   /** The pause after a failed read; doubles with each further failure, up to `everyMs`. */
   readonly retryMs?: number;
   readonly random?: (() => number) | undefined;
-}
-
-/** The relative jitter of pauses, which keeps instances that start together apart. */
-const jitter = 0.1;
-
-/** Creates a poller, which runs one read at a time and does not keep the process alive. */
-export function createPoller(options: PollerOptions) {
+}) {
   const { read, onFailure, everyMs, retryMs = Infinity, random = Math.random } = options;
   let running: Promise<void> | undefined;
   let first: Promise<void> | undefined;

@@ -30,7 +30,14 @@ export type Channel = ReturnType<typeof createChannel>;
 /** The membership of one viewer in a channel. */
 export type Viewing = ReturnType<Channel['join']>;
 
-interface ChannelOptions {
+/** Keeps the upstream open without viewers, for page reloads. */
+const lingerMs = 30_000;
+/** The maximum wait for the backlog of the upstream. */
+const loadMs = 5000;
+const refusedMs = 60_000;
+
+/** Creates the channel of a server, which opens the upstream and reconnects. */
+export function createChannel(options: {
   /** Opens the upstream; with `isResumed`, without its backlog. */
   readonly open: (events: ConsoleEvents, isResumed: boolean) => Promise<ConsoleSource>;
   /** Reports a failed opening, and returns a text for clients. */
@@ -41,16 +48,7 @@ interface ChannelOptions {
   readonly closed: () => void;
   /** The delay before a retry doubles from the first to the maximum; default 1 and 60 s. */
   readonly backoff?: { readonly firstMs: number; readonly maxMs: number };
-}
-
-/** Keeps the upstream open without viewers, for page reloads. */
-const lingerMs = 30_000;
-/** The maximum wait for the backlog of the upstream. */
-const loadMs = 5000;
-const refusedMs = 60_000;
-
-/** Creates the channel of a server, which opens the upstream and reconnects. */
-export function createChannel(options: ChannelOptions) {
+}) {
   const { open, describe, clock, random, closed, backoff = { firstMs: 1000, maxMs: 60_000 } } = options;
   const output = createOutput();
   const timers = new Map<string, Cancel>();

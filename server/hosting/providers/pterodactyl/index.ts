@@ -78,7 +78,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
       headers: { authorization: `Bearer ${token}` },
       timeoutMs,
       isOwnError: (text) => parseJson(text, Failure) !== undefined,
-      ...(accountQuota && { quota: accountQuota }),
+      quota: accountQuota,
     });
   const quota = createQuota(now);
   const account = openAccount(settings.token, quota);

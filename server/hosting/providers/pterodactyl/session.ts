@@ -31,22 +31,6 @@ export type ConsoleTimings = Readonly<typeof defaultTimings>;
 /** The panel caches a node's answer this long; polling faster returns the same data. */
 export const resourcesMs = 20_000;
 
-interface PanelSessionOptions {
-  readonly client: ReadClient;
-  readonly path: string;
-  /** Takes a token request from the server's budget. Renewals are free. */
-  readonly consume: () => RateLimitResult | Promise<RateLimitResult>;
-  readonly origin: string;
-  readonly timings: ConsoleTimings;
-  readonly events: ConsoleEvents;
-  /** Do not ask for the backlog again: replayed lines look like new ones. */
-  readonly isResumed: boolean;
-  readonly leave: () => void;
-  readonly log: Logger;
-  /** Milliseconds of a monotonic clock. */
-  readonly now: () => number;
-}
-
 /** One connection to the console of a server in a panel. */
 export type PanelSession = ReturnType<typeof openPanelSession>;
 
@@ -78,7 +62,21 @@ const WingsMessage = z.object({ event: z.string(), args: z.array(z.string()).nul
 export const WingsState = z.enum(['running', 'starting', 'stopping', 'offline'] satisfies GameState[]);
 
 /** Opens a console: fetches a token, opens the socket, and renews the token. */
-export function openPanelSession(options: PanelSessionOptions) {
+export function openPanelSession(options: {
+  readonly client: ReadClient;
+  readonly path: string;
+  /** Takes a token request from the server's budget. Renewals are free. */
+  readonly consume: () => RateLimitResult | Promise<RateLimitResult>;
+  readonly origin: string;
+  readonly timings: ConsoleTimings;
+  readonly events: ConsoleEvents;
+  /** Do not ask for the backlog again: replayed lines look like new ones. */
+  readonly isResumed: boolean;
+  readonly leave: () => void;
+  readonly log: Logger;
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
+}) {
   const { client, path, consume, origin, timings, events, isResumed, leave, log, now } = options;
   const timers = new Map<string, NodeJS.Timeout>();
   let nextStats = Promise.withResolvers<void>();
