@@ -315,8 +315,7 @@ export const installationChecks = {
         'add a monitor to catalog/status.yaml and build, or set UPTIME_KUMA_URL and UPTIME_KUMA_STATUS_PAGE';
       return fault('there is no monitor: /v1/status answers 503', advice);
     }
-    // Visitors wait this long, too.
-    const kuma = createUptimeKuma({ url, page }, { timeoutMs: 5000 });
+    const kuma = createUptimeKuma({ url, page });
     try {
       return ok(`Uptime Kuma reports ${(await kuma.read()).status}`);
     } catch (error) {

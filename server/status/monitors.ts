@@ -10,18 +10,13 @@ import type { Part, StatusSource } from './platform.ts';
 
 type MonitorSettings = StatusCatalog['monitors'][number];
 
-/** Checks a target once. */
-export type Probe = typeof probe;
-
 interface MonitorsOptions {
   /** Returns the catalog of the served release, the same object until a change. */
   readonly catalog: () => StatusCatalog;
   readonly ownUrl: () => string;
   /** Called when a monitor goes up or down; only the latter has a reason. */
   readonly onChange?: (name: string, up: boolean, reason: string | undefined) => void;
-  readonly probe?: Probe;
-  readonly now?: () => number;
-  readonly random?: () => number;
+  readonly probe?: typeof probe;
 }
 
 /** Bounds the sockets of hundreds of hanging monitors. */
@@ -35,7 +30,7 @@ const maxRecoveryMs = 30 * 60_000;
  * or 30 minutes of passes, which hides flapping.
  */
 export function createMonitors(options: MonitorsOptions): StatusSource {
-  const { catalog: currentCatalog, ownUrl, onChange, probe: check = probe, now = Date.now, random } = options;
+  const { catalog: currentCatalog, ownUrl, onChange, probe: check = probe } = options;
   const limitChecks = pLimit(maxConcurrentChecks);
   let catalog: StatusCatalog | undefined;
   let windows: ReturnType<typeof toWindows> = [];
@@ -46,7 +41,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
   let closed = false;
 
   const isInMaintenance = (name: string): boolean =>
-    windows.some((window) => window.start <= now() && now() < window.end && window.monitors.has(name));
+    windows.some(({ start, end, monitors: names }) => start <= Date.now() && Date.now() < end && names.has(name));
 
   const createMonitor = (settings: MonitorSettings, isUp: boolean | undefined, initialStreak: number) => {
     const { name, url, tcp, interval_seconds: interval = 60, timeout_seconds: timeout = 5, failures = 2 } = settings;
@@ -75,7 +70,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
         if (!signal.aborted) count(reason);
       });
     };
-    const poller = createPoller({ read: run, everyMs: () => interval * 1000, random });
+    const poller = createPoller({ read: run, everyMs: () => interval * 1000 });
     const monitor = {
       settings,
       /** The state that visitors see; undefined before the first check. */

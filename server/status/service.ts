@@ -10,6 +10,7 @@ import { withTimeout } from '../timeout.ts';
 import { UpstreamUrl } from '../upstream/address.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { createMonitors } from './monitors.ts';
+import { waitMs } from './platform.ts';
 import type { PlatformStatus, StatusSource } from './platform.ts';
 import { createUptimeKuma } from './uptime-kuma.ts';
 
@@ -19,9 +20,7 @@ export interface StatusOptions {
   readonly file?: string | undefined;
   /** Called at the first of several failures in a row to write the file. */
   readonly onFileFailure: (error: unknown) => void;
-  readonly onSourceFailure?: (error: unknown) => void;
-  readonly now?: () => number;
-  readonly random?: () => number;
+  readonly onSourceFailure: (error: unknown) => void;
   readonly cacheMs?: number;
 }
 
@@ -32,8 +31,6 @@ export type Status = ReturnType<typeof createStatus>;
 const watchMs = 15_000;
 /** An unchanged snapshot is rewritten this often, to show that a server maintains the file. */
 const rewriteMs = 10_000;
-/** The maximum wait of a request for a read, and the time limit of Uptime Kuma. */
-const waitMs = 5000;
 /** The maximum age of a status that visitors see. */
 const maxAgeMs = 10 * 60_000;
 /** How long the last status is shown while reads fail. */
@@ -69,7 +66,7 @@ export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): 
     log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down');
   const status = createStatus({
     ...(url !== undefined && page !== undefined
-      ? { source: createUptimeKuma({ url, page }, { timeoutMs: waitMs }) }
+      ? { source: createUptimeKuma({ url, page }) }
       : { source: createMonitors({ catalog, ownUrl, onChange }), cacheMs: 1000 }),
     file: env.STATUS_FILE,
     onFileFailure: (error) => log.error({ err: error }, 'the status cannot be written to STATUS_FILE'),
@@ -81,8 +78,8 @@ export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): 
 
 /** Creates the status service. With a file it polls, to keep the snapshot fresh without requests. */
 export function createStatus(options: StatusOptions) {
-  const { source, file, onSourceFailure, random, now = Date.now, cacheMs = 15_000 } = options;
-  const snapshot = file === undefined ? undefined : createSnapshot(file, options.onFileFailure, now);
+  const { source, file, onFileFailure, onSourceFailure, cacheMs = 15_000 } = options;
+  const snapshot = file === undefined ? undefined : createSnapshot(file, onFileFailure);
   let last = snapshot?.restored();
   // `starting` until the first read of this process ends.
   let phase: 'starting' | 'known' | 'failing' = 'starting';
@@ -93,25 +90,25 @@ export function createStatus(options: StatusOptions) {
   const refresh = async (): Promise<void> => {
     try {
       const status = await source.read();
-      last = { status, at: now() };
+      last = { status, at: Date.now() };
       phase = 'known';
       // After the stop the source is closed; keep the last snapshot.
       if (!stopped) snapshot?.write(JSON.stringify(status));
     } catch (error) {
       if (phase !== 'failing') {
         phase = 'failing';
-        failingSince = now();
-        if (!stopped) onSourceFailure?.(error);
+        failingSince = Date.now();
+        if (!stopped) onSourceFailure(error);
       }
     }
-    checkedAt = now();
+    checkedAt = Date.now();
   };
   const pauseMs = (): number => (phase === 'failing' ? failedMs : cacheMs);
-  const poller = createPoller({ read: refresh, everyMs: () => Math.min(pauseMs(), watchMs), random });
+  const poller = createPoller({ read: refresh, everyMs: () => Math.min(pauseMs(), watchMs) });
 
   const known = (): PlatformStatus | undefined => {
-    if (!last || now() - last.at > maxAgeMs) return undefined;
-    return phase === 'failing' && now() - failingSince >= graceMs ? undefined : last.status;
+    if (!last || Date.now() - last.at > maxAgeMs) return undefined;
+    return phase === 'failing' && Date.now() - failingSince >= graceMs ? undefined : last.status;
   };
   return {
     start(): void {
@@ -121,7 +118,7 @@ export function createStatus(options: StatusOptions) {
     /** Reads the state; undefined if unknown. Waits at most 5 s, shares one read, never rejects. */
     async read(): Promise<PlatformStatus | undefined> {
       const before = known();
-      const age = now() - checkedAt;
+      const age = Date.now() - checkedAt;
       // The age is negative after the clock was set back.
       const refreshed = age < 0 || age >= pauseMs() ? poller.poll() : Promise.resolve();
       // During failures, and after a restart, the last known status is returned without waiting.
@@ -140,7 +137,7 @@ export function createStatus(options: StatusOptions) {
   };
 }
 
-function createSnapshot(file: string, onFailure: (error: unknown) => void, now: () => number) {
+function createSnapshot(file: string, onFailure: (error: unknown) => void) {
   let latest: { readonly text: string; readonly at: number } | undefined;
   let writing = Promise.resolve();
   let isReported = false;
@@ -162,7 +159,7 @@ function createSnapshot(file: string, onFailure: (error: unknown) => void, now: 
     for (const name of readdirSync(dirname(file))) {
       const path = join(dirname(file), name);
       const isOwn = name.startsWith(`${basename(file)}.`) && name.endsWith('.tmp');
-      if (isOwn && now() - statSync(path).mtimeMs > 60_000) rmSync(path);
+      if (isOwn && Date.now() - statSync(path).mtimeMs > 60_000) rmSync(path);
     }
   } catch {
     // The folder may be missing, or another instance may have removed it.
@@ -179,8 +176,8 @@ function createSnapshot(file: string, onFailure: (error: unknown) => void, now: 
     },
     /** Writes a changed text, or an old one again, in the background; the latest text wins. */
     write(text: string): void {
-      if (latest?.text === text && Math.abs(now() - latest.at) < rewriteMs) return;
-      const current = (latest = { text, at: now() });
+      if (latest?.text === text && Math.abs(Date.now() - latest.at) < rewriteMs) return;
+      const current = (latest = { text, at: Date.now() });
       // Skip outdated texts: the latest must be written last.
       writing = writing.then(() => (latest === current ? replace(text) : undefined));
     },

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { openUpstream, parseJson, toRefusal } from '../upstream/client.ts';
 import type { Reply } from '../upstream/client.ts';
 import { createReadClient } from '../upstream/reads.ts';
-import { toPlatformStatus } from './platform.ts';
+import { toPlatformStatus, waitMs } from './platform.ts';
 import type { Part, StatusSource } from './platform.ts';
 
 /** Older beats are ignored: a paused monitor keeps the last beat, and the public API does not show the pause. */
@@ -32,18 +32,15 @@ const Heartbeats = z.object({
  * They share the time limit, as 1.23 never responds for an unknown page. A read throws a ProviderError if a request fails
  * or no beat is newer than an hour.
  */
-export function createUptimeKuma(
-  settings: Readonly<Record<'url' | 'page', string>>,
-  { timeoutMs, now = Date.now }: { readonly timeoutMs: number; readonly now?: () => number },
-): StatusSource {
+export function createUptimeKuma({ url, page }: Readonly<Record<'url' | 'page', string>>): StatusSource {
   // Uptime Kuma caches responses for minutes, even after new beats; this header bypasses the cache.
   const headers = { 'x-apicache-bypass': '1' };
-  const upstream = openUpstream({ name: 'uptime-kuma', baseUrl: settings.url, headers, timeoutMs, maxBytes });
+  const upstream = openUpstream({ name: 'uptime-kuma', baseUrl: url, headers, timeoutMs: waitMs, maxBytes });
   const client = createReadClient(upstream);
-  const slug = encodeURIComponent(settings.page);
+  const slug = encodeURIComponent(page);
   return {
     async read() {
-      const signal = AbortSignal.timeout(timeoutMs);
+      const signal = AbortSignal.timeout(waitMs);
       // The page is read first: the beats of an unknown page are 200 with an empty list.
       const pageReply = await client.request('GET', `/api/status-page/${slug}`, { signal });
       const names = new Map(
@@ -54,7 +51,7 @@ export function createUptimeKuma(
       if (names.size === 0) throw refuse(pageReply, 'no monitor is on the page');
       const beatsReply = await client.request('GET', `/api/status-page/heartbeat/${slug}`, { signal });
       const { heartbeatList } = parse(beatsReply, Heartbeats);
-      const oldest = now() - staleMs;
+      const oldest = Date.now() - staleMs;
       const parts = [...names].flatMap(([id, name]) => {
         // The last beat is the newest. A new monitor has no beats or no list.
         const beat = heartbeatList[id]?.at(-1);

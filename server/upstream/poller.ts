@@ -9,9 +9,8 @@ export function createPoller(options: {
   readonly everyMs: () => number;
   /** The pause after a failed read; doubles with each further failure, up to `everyMs`. */
   readonly retryMs?: number;
-  readonly random?: (() => number) | undefined;
 }) {
-  const { read, onFailure, everyMs, retryMs = Infinity, random = Math.random } = options;
+  const { read, onFailure, everyMs, retryMs = Infinity } = options;
   let running: Promise<void> | undefined;
   let first: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -31,7 +30,7 @@ export function createPoller(options: {
     }
     if (isStopped || !first) return;
     const pause = failures === 0 ? everyMs() : Math.min(everyMs(), retryMs * 2 ** (failures - 1));
-    timer = setTimeout(() => void poll(), pause * (1 - jitter + 2 * jitter * random())).unref();
+    timer = setTimeout(() => void poll(), pause * (1 - jitter + 2 * jitter * Math.random())).unref();
   };
   const poll = (): Promise<void> => {
     if (isStopped) return Promise.resolve();

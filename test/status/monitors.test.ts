@@ -10,7 +10,9 @@ const a = 'https://a.example/';
 
 // Fakes only the service's timers: sockets and the timeout of a check stay real.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: start }));
+beforeEach(() => void vi.spyOn(Math, 'random').mockReturnValue(0.5));
 afterEach(() => void vi.useRealTimers());
+afterEach(() => void vi.restoreAllMocks());
 
 /** A monitor of the catalog. */
 const monitor = (name: string, changes: Partial<StatusCatalog['monitors'][number]> = {}) => ({
@@ -51,7 +53,6 @@ function createWorld(
       return world.down.has(address) ? 'status 500' : undefined;
     },
     onChange: (name, up, reason) => world.changes.push(`${name} ${up ? 'up' : `down: ${reason}`}`),
-    random: () => 0.5,
     ...options,
   });
   onTestFinished(() => source.close());
@@ -224,9 +225,10 @@ describe('planned maintenance', () => {
 test('jitter spreads monitors with the same interval', async () => {
   const times: number[] = [];
   let seed = 0;
+  vi.spyOn(Math, 'random').mockImplementation(() => (seed = (seed + 0.45) % 1));
   createWorld(
     { monitors: ['A', 'B', 'C'].map((name) => monitor(name)) },
-    { probe: async () => void times.push(Date.now() - start), random: () => (seed = (seed + 0.45) % 1) },
+    { probe: async () => void times.push(Date.now() - start) },
   );
   await advance(70 * second);
   expect(times.slice(0, 3)).toEqual([0, 0, 0]);

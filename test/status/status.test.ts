@@ -13,7 +13,9 @@ const second = 1000;
 
 // Fakes only the service's timers: files and sockets stay real.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }));
+beforeEach(() => void vi.spyOn(Math, 'random').mockReturnValue(0.5));
 afterEach(() => void vi.useRealTimers());
+afterEach(() => void vi.restoreAllMocks());
 
 /** Creates the service with a fake source, whose next read returns `answer`. */
 function createWorld(options: Partial<StatusOptions> = {}, answer = () => Promise.resolve(up)) {
@@ -34,7 +36,6 @@ function createWorld(options: Partial<StatusOptions> = {}, answer = () => Promis
     },
     onFileFailure: record('file'),
     onSourceFailure: record('source'),
-    random: () => 0.5,
     ...options,
   });
   onTestFinished(() => status.stop());
