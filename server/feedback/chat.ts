@@ -82,22 +82,18 @@ const mattermost: ChatKind = {
 };
 
 /** The supported chats. */
-export const chatKinds = { discord, slack, mattermost } as const satisfies Record<string, ChatKind>;
+export const chatKinds = { discord, slack, mattermost };
 
-/** Options of the chat. */
-export interface ChatOptions {
-  readonly kind: keyof typeof chatKinds;
-  readonly url: string;
-  readonly version: string;
-  /** For both attempts together; default 4.5 s, as readers get an answer within 5 s. */
-  readonly timeoutMs?: number;
-}
+export type ChatName = keyof typeof chatKinds;
+
+/** The time limit of both attempts together: readers get an answer within 5 s. */
+const timeoutMs = 4500;
 
 const Limited = z.object({ retry_after: z.number().nonnegative() });
 
 /** Creates a client of the team's chat, which retries once after a 429 with a Retry-After of at most 2 s. */
-export function createChat({ kind, url, version, timeoutMs = 4500 }: ChatOptions) {
-  const chat: ChatKind = chatKinds[kind];
+export function createChat(kind: ChatName, url: string, version: string) {
+  const chat = chatKinds[kind];
   const { origin, pathname, search } = new URL(chat.toUrl?.(url) ?? url);
   const parts = [pathname, search, ...pathname.split('/'), ...new URLSearchParams(search).values()];
   const upstream = openUpstream({

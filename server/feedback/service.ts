@@ -9,9 +9,9 @@ import type { Trace } from '../trace.ts';
 import { WebhookUrl } from '../upstream/address.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { chatKinds, createChat } from './chat.ts';
-import type { ChatOptions } from './chat.ts';
+import type { ChatName } from './chat.ts';
 
-const kinds = Object.keys(chatKinds) as ChatOptions['kind'][];
+const kinds = Object.keys(chatKinds) as ChatName[];
 
 /** The settings of feedback. */
 export const FeedbackSettings = z.object({
@@ -36,7 +36,7 @@ export type Feedback = ReturnType<typeof openFeedback>;
 /** Opens the feedback service, which forwards votes to a chat if configured. */
 export function openFeedback({ env, opened, lifecycle, releases, store, report }: FeedbackBase) {
   const { CHAT_FEEDBACK_WEBHOOK_URL: url, CHAT_FEEDBACK_WEBHOOK_KIND: kind, SERVICE_VERSION: version } = env;
-  const chat = url === undefined ? undefined : createChat({ kind, url, version });
+  const chat = url === undefined ? undefined : createChat(kind, url, version);
   opened.defer(async () => await chat?.close());
   // Logged only: the reader cannot fix a failing store.
   const onCountFailure = report('a vote could not be counted');

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readEnv } from '../../server/env.ts';
 import { chatKinds, createChat } from '../../server/feedback/chat.ts';
-import type { ChatOptions, FeedbackMessage } from '../../server/feedback/chat.ts';
+import type { ChatName, FeedbackMessage } from '../../server/feedback/chat.ts';
 import { stopClock, stopTimeouts } from '../helpers/clock.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import type { Answer, Fault } from '../helpers/upstream.ts';
@@ -16,9 +16,9 @@ const message: FeedbackMessage = {
   at: new Date('2026-11-20T12:34:56.789Z'),
 };
 
-async function prepare(options: Partial<ChatOptions> = {}, answer: Answer = { status: 200, body: '{"id":"1"}' }) {
+async function prepare(kind: ChatName = 'discord', answer: Answer = { status: 200, body: '{"id":"1"}' }) {
   const upstream = await createUpstream(() => answer);
-  const chat = createChat({ kind: 'discord', url: upstream.url + path, version: '1.2.3', ...options });
+  const chat = createChat(kind, upstream.url + path, '1.2.3');
   onTestFinished(() => chat.close());
   const body = (at = 0) => JSON.parse(upstream.seen[at]!.body) as Record<string, unknown>;
   return { upstream, chat, body };
@@ -108,7 +108,7 @@ describe('a Discord webhook', () => {
 });
 
 test('a Slack webhook gets plain text without mentions', async () => {
-  const { upstream, chat, body } = await prepare({ kind: 'slack' }, { status: 200, body: 'ok' });
+  const { upstream, chat, body } = await prepare('slack', { status: 200, body: 'ok' });
   await chat.send({ ...message, article: '<!channel> & <https://evil.example|free>', path: undefined });
   expect(upstream.seen[0]!.path).toBe(path);
   const text = JSON.stringify(body());
@@ -119,7 +119,7 @@ test('a Slack webhook gets plain text without mentions', async () => {
 });
 
 test('a Mattermost webhook gets an attachment without mentions', async () => {
-  const { chat, body } = await prepare({ kind: 'mattermost' }, { status: 200, body: 'ok' });
+  const { chat, body } = await prepare('mattermost', { status: 200, body: 'ok' });
   await chat.send({ ...message, article: '@all [free](https://evil.example) `x`' });
   const text = JSON.stringify(body());
   expect(text).not.toMatch(/@all/);
@@ -166,30 +166,35 @@ describe('a message', () => {
   });
 
   test('is not sent again if the time limit is shorter than the wait', async () => {
-    const { upstream, chat } = await prepare({ timeoutMs: 1000 });
-    stopClock();
+    const { upstream, chat } = await prepare();
+    const advance = stopClock();
     stopTimeouts();
-    upstream.fail(limited(1.5));
-    await failureOf(chat.send(message));
+    upstream.fail(limited(1.6));
+    const arrived = upstream.hold();
+    const failure = failureOf(chat.send(message));
+    const release = await arrived;
+    advance(3000);
+    release();
+    await failure;
     expect(upstream.seen).toHaveLength(1);
   });
 
   test('leaks no credential in the query of a webhook URL', async () => {
     const { upstream } = await prepare();
     const url = `${upstream.url}/hook?key=SUPERSECRETVALUE1234`;
-    const chat = createChat({ kind: 'slack', url, version: '1.2.3' });
+    const chat = createChat('slack', url, '1.2.3');
     onTestFinished(() => chat.close());
     upstream.fail({ status: 500 });
     expect(String((await failureOf(chat.send(message))).cause)).not.toContain('SUPERSECRET');
   });
 
   test('without an answer times out', async () => {
-    const { upstream, chat } = await prepare({ timeoutMs: 300 });
+    const { upstream, chat } = await prepare();
     const arrived = upstream.hold();
     const advance = stopTimeouts();
     const failure = failureOf(chat.send(message));
     await arrived;
-    advance(300);
+    advance(4500);
     expect(String((await failure).cause)).not.toContain(token);
     expect(upstream.seen).toHaveLength(1);
   });
