@@ -67,7 +67,7 @@ export async function openMetrics({ env, log, opened }: Base<Settings>) {
     server.closeAllConnections();
     await closed;
   });
-  opened.defer(countEvents(registry));
+  countEvents(registry, opened);
   const { address, family, port: used } = server.address() as AddressInfo;
   const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${used}/metrics`;
   log.info({ url }, 'metrics');

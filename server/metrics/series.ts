@@ -33,13 +33,12 @@ const unmatched = 'unmatched';
 /** Statuses without a route: refused by Node.js, unknown path, over the limit, or disconnected. */
 const unmatchedStatuses = [400, 404, 408, 429, 431, 499];
 
-/** Counts events, with labels from this program only; returns a function that stops counting. */
-export function countEvents(registry: Registry): () => void {
+/** Counts events, with labels from this program only. */
+export function countEvents(registry: Registry, opened: AsyncDisposableStack): void {
   const { counter, gauge, histogram } = createMetrics(registry);
-  const stops: (() => void)[] = [];
   const on = <Message>(event: EventChannel<Message>, listener: (message: Message) => void): void => {
     event.subscribe(listener);
-    stops.push(() => event.unsubscribe(listener));
+    opened.defer(() => event.unsubscribe(listener));
   };
 
   const requests = counter(
@@ -116,9 +115,6 @@ export function countEvents(registry: Registry): () => void {
     ['limit'],
   );
   on(limitRefusals, ({ limit, count }) => limited.inc({ limit }, count));
-  return () => {
-    for (const stop of stops) stop();
-  };
 }
 
 /** Reads the operation and the table of a statement. */

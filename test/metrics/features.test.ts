@@ -108,7 +108,8 @@ describe('calls of a provider are counted', () => {
   test('a key refused with 403 counts after the account is read', async () => {
     const { world } = await serveWorld();
     const registry = new Registry();
-    onTestFinished(countEvents(registry));
+    await using opened = new AsyncDisposableStack();
+    countEvents(registry, opened);
     const settings = { type: 'pterodactyl', url: world.panel.url, token: panelKeys.write } as const;
     const providers = createProviders({ chat: settings }, { dataDir: '', log: createTestLog().log, timeoutMs: 20_000 });
     world.panel.fail({ status: 403 });
