@@ -71,7 +71,7 @@ export function openInstallation(
     for (const provider of created.values()) opened.defer(() => provider.close());
     return await askProviders(created, config);
   });
-  return { env, environment, installed, now: () => Date.now(), release, store, server, providers };
+  return { env, environment, installed, release, store, server, providers };
 }
 
 /** Reads a fact once; an expected error becomes a fault with `advice`. */

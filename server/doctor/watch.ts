@@ -22,12 +22,10 @@ export interface Watched {
   readonly providers: ReadonlyMap<string, Provider>;
   /** In `npm run dev`, check only the settings, and once: the release changes at each save. */
   readonly isPreview: boolean;
-  /** Reads the time of day and a monotonic time in ms; by default from the machine. */
-  readonly readClocks?: () => { readonly wall: number; readonly monotonic: number };
-  /** The pause between rounds of checks. */
-  readonly pauseMs?: number;
 }
 
+/** The pause between rounds of checks. */
+const pauseMs = 5 * 60_000;
 /** Log a lasting fault again after this time. */
 const repeatMs = 24 * 3_600_000;
 
@@ -44,8 +42,7 @@ const watchedChecks = [
 
 /** Logs each fault at its start, once a day and at its end; returns a function that stops watching. */
 export function watchInstallation(watched: Watched): () => void {
-  const { env, environment, log, store, releases, providers, isPreview, pauseMs = 5 * 60_000 } = watched;
-  const { readClocks = () => ({ wall: Date.now(), monotonic: performance.now() }) } = watched;
+  const { env, environment, log, store, releases, providers, isPreview } = watched;
   const faults = new Map<string, { readonly fault: NamedResult; readonly since: number; readonly loggedAt: number }>();
   let isFirstRound = true;
   let isStopped = false;
@@ -54,7 +51,6 @@ export function watchInstallation(watched: Watched): () => void {
     env,
     environment,
     installed: installedSettings,
-    now: () => readClocks().wall,
     release: async () => ({ value: releases.current(), results: [] }),
     store: async () => ({ value: { servers: await store.servers.list(), apiKeys: [] }, results: [] }),
     server: async () => ({ value: true, results: [] }),
@@ -75,7 +71,7 @@ export function watchInstallation(watched: Watched): () => void {
   const logChanges = (results: readonly NamedResult[]): void => {
     // While the server closes its resources, checks fail.
     if (isStopped) return;
-    const now = readClocks().monotonic;
+    const now = performance.now();
     const toSeconds = (since: number): number => Math.round((now - since) / 1000);
     const current = new Set<string>();
     for (const fault of results.filter(({ state }) => state === 'fault')) {

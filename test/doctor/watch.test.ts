@@ -1,9 +1,10 @@
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { watchInstallation } from '../../server/doctor/watch.ts';
 import type { Watched } from '../../server/doctor/watch.ts';
 import { readEnv } from '../../server/env.ts';
+import { shortenTimers, stopClock } from '../helpers/clock.ts';
 import { openProvider } from '../helpers/provider.ts';
 import { createTestApp } from '../helpers/app.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
@@ -18,6 +19,7 @@ import { sharedProject } from '../server/shared.ts';
 async function watch(changes: Partial<Watched>) {
   const settings = { DIST_DIR: join(await sharedProject(), 'dist'), DATA_DIR: temporaryFolder() };
   const { log, lines, written } = createTestLog();
+  shortenTimers(4 * 60_000);
   const stop = watchInstallation({
     env: readEnv(settings),
     environment: {},
@@ -25,7 +27,6 @@ async function watch(changes: Partial<Watched>) {
     releases: { current: () => ({ nextChangeAt: null }) } as unknown as Watched['releases'],
     providers: new Map(),
     isPreview: false,
-    pauseMs: 10,
     log,
     ...changes,
   });
@@ -161,30 +162,32 @@ test('a stop during a check logs nothing', async () => {
   expect(written()).toBe(before);
 });
 
-/** Creates settable clocks, for an installation without a release: a clock before its build would be a fault. */
-function createClocks(at: string) {
-  const now = { wall: Date.parse(at), monotonic: 0 };
+/** Watches a release at a time. A release without files has no build, whose time would be later. */
+async function watchRelease(at: string) {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(at) });
+  onTestFinished(() => void vi.useRealTimers());
+  const release = { nextChangeAt: '2026-11-20' as string | null };
   let reads = 0;
-  const readClocks = () => {
+  const current = () => {
     reads += 1;
-    return { ...now };
+    return release;
   };
-  return {
-    now,
-    changes: { readClocks, env: readEnv({ DIST_DIR: temporaryFolder(), DATA_DIR: temporaryFolder() }) },
-    /** Waits until rounds of checks that start after this call have ended. */
-    checked: async () => {
-      const before = reads;
-      await expect.poll(() => reads).toBeGreaterThan(before + 20);
-    },
+  const watched = await watch({
+    env: readEnv({ DIST_DIR: temporaryFolder(), DATA_DIR: temporaryFolder() }),
+    releases: { current } as unknown as Watched['releases'],
+  });
+  /** Waits until a round of checks that starts after this call has ended. */
+  const checked = async (): Promise<void> => {
+    const before = reads;
+    await expect.poll(() => reads).toBeGreaterThan(before + 4);
   };
+  return { ...watched, release, checked };
 }
 
 test('a fault is logged at its start, once a day, at its end, and when the fault returns', async () => {
-  const release = { nextChangeAt: '2026-11-20' as string | null };
-  const releases = { current: () => release } as unknown as Watched['releases'];
-  const clock = createClocks('2026-11-21T00:00:00Z');
-  const { lines } = await watch({ releases, ...clock.changes });
+  const advance = stopClock();
+  const { lines, release, checked } = await watchRelease('2026-11-21T00:00:00Z');
+  let last = 0;
   const expected: unknown[] = [];
   for (const [hours, nextChangeAt, line] of [
     [0, '2026-11-20', ['warn', 'an article dated 2026-', undefined]],
@@ -195,23 +198,22 @@ test('a fault is logged at its start, once a day, at its end, and when the fault
     [49, null, ['info', 'over: an article dated', 49 * 3600]],
     [49, '2026-11-20', ['warn', 'an article dated 2026-', undefined]],
   ] as const) {
-    clock.now.monotonic = hours * 3_600_000;
+    // The sum of fractions may be too small.
+    advance((hours - last) * 3_600_000 + 1);
+    last = hours;
     release.nextChangeAt = nextChangeAt;
-    await clock.checked();
+    await checked();
     if (line) expected.push(line);
     expect(lines().map(({ level, msg, seconds }) => [level, String(msg).slice(0, 22), seconds])).toEqual(expected);
   }
 });
 
 test('a missing build of a scheduled article is logged, and its end when a new release is served', async () => {
-  const release = { nextChangeAt: '2026-11-20' as string | null };
-  const releases = { current: () => release } as unknown as Watched['releases'];
-  const { now, changes, checked } = createClocks('2026-11-19T23:59:00Z');
-  const { faults } = await watch({ releases, ...changes });
-  now.wall = Date.parse('2026-11-20T00:30:00Z');
+  const { faults, release, checked } = await watchRelease('2026-11-19T23:59:00Z');
+  vi.setSystemTime('2026-11-20T00:30:00Z');
   await checked();
   expect(faults()).toEqual([]);
-  now.wall = Date.parse('2026-11-20T01:01:00Z');
+  vi.setSystemTime('2026-11-20T01:01:00Z');
   const late = 'release age: an article dated 2026-11-20 is not online: no release was built since then';
   await expect.poll(faults).toEqual([`warn ${late}`]);
   release.nextChangeAt = null;

@@ -33,11 +33,18 @@ export function stopTimeouts(): (ms: number) => void {
 
 /** Stops timers with these durations until the test ends. */
 export function stopTimers(...stoppedMs: readonly number[]): void {
+  changeTimers((ms) => (stoppedMs.includes(ms) ? 2 ** 31 - 1 : ms));
+}
+
+/** Shortens timers of at least this duration to 10 ms until the test ends. */
+export function shortenTimers(longMs: number): void {
+  changeTimers((ms) => (ms >= longMs ? 10 : ms));
+}
+
+function changeTimers(change: (ms: number) => number): void {
   const start = globalThis.setTimeout;
-  const longest = 2 ** 31 - 1;
   globalThis.setTimeout = Object.assign(
-    (...[run, ms, ...args]: Parameters<typeof start>) =>
-      start(run, stoppedMs.includes(ms ?? 0) ? longest : ms, ...args),
+    (...[run, ms, ...args]: Parameters<typeof start>) => start(run, change(ms ?? 0), ...args),
     start,
   );
   onTestFinished(() => void (globalThis.setTimeout = start));
