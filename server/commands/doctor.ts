@@ -54,9 +54,7 @@ export function addDoctorCommands(program: Command, { settings, installed, show 
     .action(async ({ url, keyFile, json, ...expected }) => {
       if (url === undefined && keyFile !== undefined) throw new CommandError('--key-file needs --url');
       const key = keyFile === undefined ? undefined : await readKeyFile(keyFile);
-      const results = url
-        ? await examine(url, { key })
-        : await examineInstallation(settings(), { installed, ...expected });
+      const results = url ? await examine(url, key) : await examineInstallation(settings(), { installed, ...expected });
       await show(json, results, formatResults(results));
       const faults = results.filter(({ state }) => state === 'fault').length;
       if (faults > 0) throw new CommandError(`${faults} of ${results.length} checks found a fault`);

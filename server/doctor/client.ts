@@ -1,5 +1,4 @@
 import type { IncomingMessage, RequestOptions } from 'node:http';
-import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
@@ -28,13 +27,13 @@ const maxOutputLength = 16 * 1024 * 1024;
  * Creates the client of a check, whose visits share a time limit of 30 s. It follows no redirects and keeps repeated
  * headers apart: the checks look for changes by proxies.
  */
-export function createVisit(base: URL, lookup?: LookupFunction, rejectUnauthorized = true) {
+export function createVisit(base: URL, rejectUnauthorized = true) {
   let deadline = performance.now() + timeoutMs;
   const send = async (target: string, options: VisitOptions): Promise<Seen> => {
     const signal = AbortSignal.timeout(Math.max(0, Math.ceil(deadline - performance.now())));
     try {
       const path = pathOf(base, target);
-      return await readAnswer(await exchange(base, { ...options, path, lookup, rejectUnauthorized, signal }));
+      return await readAnswer(await exchange(base, { ...options, path, rejectUnauthorized, signal }));
     } catch (error) {
       if (signal.aborted) throw new Error(`no complete response within ${timeoutMs / 1000} s`, { cause: error });
       throw error;
@@ -100,8 +99,8 @@ function parseJson(text: string): unknown {
  * Reads how far the clock of a service is ahead of ours, in ms; NaN without an answer. Accepts any certificate, because a
  * wrong clock makes valid ones look invalid; sends no credential.
  */
-export async function askTime(base: URL, target: string, lookup?: LookupFunction): Promise<number> {
-  return await readSkew(createVisit(base, lookup, false), target).catch(() => Number.NaN);
+export async function askTime(base: URL, target: string): Promise<number> {
+  return await readSkew(createVisit(base, false), target).catch(() => Number.NaN);
 }
 
 /** Reads how far the clock of a service is ahead of ours, in ms; NaN without a Date header. */
@@ -118,7 +117,7 @@ export const maxSkewMs = 30_000;
 export const setClock = 'set the clock by NTP (timedatectl set-ntp true), and start NTP at boot';
 
 /** Judges a clock by how far it is ahead of ours. */
-export function judgeSkew(whose: string, skewMs: number, maximumMs: number): DoctorResult {
+export function judgeSkew(whose: string, skewMs: number, maximumMs = maxSkewMs): DoctorResult {
   if (Math.abs(skewMs) <= maximumMs) return ok(`agrees with ${whose} within ${Math.ceil(maximumMs / 1000)} s`);
   const seconds = Math.round(Math.abs(skewMs) / 1000);
   return fault(`${whose} is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} this machine`, setClock);

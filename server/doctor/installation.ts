@@ -258,12 +258,6 @@ async function isWal(file: string): Promise<boolean> {
   return buffer[0] === 2;
 }
 
-/** Compares the database clock with ours, corrected for half the round trip. */
-export function compareClocks(whose: string, asked: number, answered: number, theirs: number): DoctorResult {
-  // Clocks may differ by 2 s (docs/reference.md).
-  return judgeSkew(whose, theirs - (asked + answered) / 2, 2000 + (answered - asked) / 2);
-}
-
 async function examinePostgres(query: Query): Promise<DoctorResult[]> {
   const asked = Date.now();
   // Our own session is read-only, so ask for the default instead.
@@ -272,7 +266,9 @@ async function examinePostgres(query: Query): Promise<DoctorResult[]> {
       (SELECT reset_val FROM pg_settings WHERE name = 'default_transaction_read_only') AS read_only,
       CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now`,
   );
-  const clock = compareClocks('the database', asked, Date.now(), Number(facts.now));
+  const halfTripMs = (Date.now() - asked) / 2;
+  // Clocks may differ by 2 s (docs/reference.md).
+  const clock = judgeSkew('the database', Number(facts.now) - asked - halfTripMs, 2000 + halfTripMs);
   const times = await Array.fromAsync({ length: 5 }, async () => {
     const since = performance.now();
     await query('SELECT 1');

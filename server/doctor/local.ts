@@ -148,7 +148,7 @@ export const installationChecks = {
     const skewMs = await readUpstreamSkew(installation);
     if (skewMs === undefined) return skipped('no upstream is configured');
     if (Number.isNaN(skewMs)) return skipped('no upstream sends the time');
-    return judgeSkew('an upstream', skewMs, maxSkewMs);
+    return judgeSkew('an upstream', skewMs);
   },
   disk: ({ env }) => checkDisks(env),
   async rights({ env: { DATA_DIR, PROVIDERS_FILE: providers }, environment, installed }) {

@@ -1,5 +1,4 @@
 import { isIP } from 'node:net';
-import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
@@ -31,19 +30,16 @@ interface VisitedService extends Readonly<Awaited<ReturnType<typeof readLists>>>
 }
 
 /** Checks a running service as its clients see it, without sending an action, command or vote. */
-export async function examine(
-  base: URL,
-  { key, lookup }: { readonly key?: string | undefined; readonly lookup?: LookupFunction } = {},
-): Promise<readonly NamedResult[]> {
+export async function examine(base: URL, key?: string): Promise<readonly NamedResult[]> {
   // Never send the key in plain text.
   const isSafe = base.protocol === 'https:' || isLoopback(base.hostname);
   const keyed = isSafe && key !== undefined ? { Authorization: `Bearer ${key}` } : undefined;
   /** Creates a client for each check: its time limit covers all visits of the check. */
-  const connect = (): Visit => createVisit(base, lookup);
+  const connect = (): Visit => createVisit(base);
   const onNoAnswer = async (error: unknown): Promise<DoctorResult> => {
     // A wrong clock rejects every certificate: report only the clock.
-    const skewMs = isDateError(codeOf(error)) ? await askTime(base, '/health', lookup) : 0;
-    return Math.abs(skewMs) > maxSkewMs ? { check: 'clock', ...judgeClock(skewMs) } : toFault(error);
+    const skewMs = isDateError(codeOf(error)) ? await askTime(base, '/health') : 0;
+    return Math.abs(skewMs) > maxSkewMs ? { check: 'clock', ...judgeSkew('the service', skewMs) } : toFault(error);
   };
   const first = await runChecks({ answers: checkAnswers }, connect, onNoAnswer);
   if (first.some(({ state }) => state === 'fault')) return first;
@@ -62,8 +58,6 @@ function toFault(error: unknown): DoctorResult {
     advice = 'install a certificate that is valid now and for this host name, with its intermediate certificates';
   return fault(`the request failed: ${code}`, advice);
 }
-
-const judgeClock = (skewMs: number): DoctorResult => judgeSkew('the service', skewMs, maxSkewMs);
 
 async function readLists(visit: Visit) {
   const read = async (kind: string): Promise<{ path: string; cover?: string }[]> => {
@@ -148,7 +142,9 @@ const serviceChecks: Checks<VisitedService> = {
   // Expiry of keys, scheduled articles and maintenance depend on the clock.
   async clock({ visit }) {
     const skewMs = await readSkew(visit, '/health');
-    return Number.isNaN(skewMs) ? fault('responses have no Date header', keepHeaders) : judgeClock(skewMs);
+    return Number.isNaN(skewMs)
+      ? fault('responses have no Date header', keepHeaders)
+      : judgeSkew('the service', skewMs);
   },
   // Each public operation must match the OpenAPI document.
   async 'bodies as described'({ visit, articles }) {

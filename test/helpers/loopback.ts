@@ -1,7 +1,8 @@
+import dns from 'node:dns';
 import type { LookupFunction } from 'node:net';
+import { onTestFinished, vi } from 'vitest';
 
-/** Resolves the name of this machine to both loopback addresses, whatever the hosts file says. */
-export const lookupLoopback: LookupFunction = (_name, { family, all }, done) => {
+const lookup: LookupFunction = (_name, { family, all }, done) => {
   const both = [
     { address: '127.0.0.1', family: 4 },
     { address: '::1', family: 6 },
@@ -10,3 +11,9 @@ export const lookupLoopback: LookupFunction = (_name, { family, all }, done) => 
   if (all) done(null, found);
   else done(null, found[0]!.address, found[0]!.family);
 };
+
+/** Resolves every name to both loopback addresses until the test ends, whatever the hosts file says. */
+export function resolveToLoopback(): void {
+  const resolver = vi.spyOn(dns, 'lookup').mockImplementation(lookup as never);
+  onTestFinished(() => resolver.mockRestore());
+}

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { examine } from '../../../server/doctor/visit.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
-import { lookupLoopback } from '../../helpers/loopback.ts';
+import { resolveToLoopback } from '../../helpers/loopback.ts';
 import { describeNginx } from '../../helpers/nginx.ts';
 import type { RunNginx } from '../../helpers/nginx.ts';
 import { buildProject, writeFiles } from '../../helpers/project.ts';
@@ -107,7 +107,8 @@ const faults: Readonly<Record<string, Fault>> = {
 describeNginx((run) => {
   test('a good proxy has no fault', async () => {
     const { url, key } = await startProxy(run(), { found: [] });
-    const findings = await examine(new URL(url), { key, lookup: lookupLoopback });
+    resolveToLoopback();
+    const findings = await examine(new URL(url), key);
     expect(findings.filter(({ state }) => state === 'fault')).toEqual([]);
     // A loopback address needs no TLS; nothing else is skipped.
     expect(findings.filter(({ state }) => state === 'skipped').map(({ check }) => check)).toEqual(['TLS']);
@@ -115,7 +116,8 @@ describeNginx((run) => {
 
   test.each(Object.entries(faults))('%s: found, with a remedy', async (_, fault) => {
     const { url, key } = await startProxy(run(), fault);
-    const findings = await examine(new URL(url), { key, lookup: lookupLoopback });
+    resolveToLoopback();
+    const findings = await examine(new URL(url), key);
     const found = findings.filter(({ state }) => state === 'fault');
     expect(found.map(({ check }) => check)).toEqual(fault.found);
     for (const { advice } of found) expect(advice).toMatch(/\w{3}/);

@@ -5,7 +5,7 @@ import { messageOf } from '#contract/endpoint.ts';
 import { errorMediaTypes, renderProblem } from '#contract/problem.ts';
 import { examine } from '../../../../server/doctor/visit.ts';
 import { findFreePort } from '../../../helpers/free-port.ts';
-import { lookupLoopback } from '../../../helpers/loopback.ts';
+import { resolveToLoopback } from '../../../helpers/loopback.ts';
 import { describeNginx, runExample } from '../../../helpers/nginx.ts';
 import type { Places } from '../../../helpers/nginx.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../../../helpers/project.ts';
@@ -60,7 +60,8 @@ describeNginx((run) => {
     const url = `http://localhost:${port}`;
     const limits = { RATELIMIT_RPS: '5', RATELIMIT_BURST: '500' };
     const { app } = await start({ port }, { ...limits, PUBLIC_URL: url });
-    const findings = await examine(new URL(url), { key: app.key, lookup: lookupLoopback });
+    resolveToLoopback();
+    const findings = await examine(new URL(url), app.key);
     expect(findings.filter(({ state }) => state === 'fault')).toEqual([]);
     expect(findings.filter(({ state }) => state === 'skipped').map(({ check }) => check)).toEqual(['TLS']);
   });
