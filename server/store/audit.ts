@@ -61,8 +61,6 @@ interface AuditFilter {
   readonly key?: string;
   readonly since?: number;
   readonly until?: number;
-  /** The time at which the age of unfinished actions is measured; default now. */
-  readonly asOf?: number;
 }
 
 /** After this time, which exceeds the maximum of UPSTREAM_TIMEOUT_SECONDS, an unfinished action was lost in a crash. */
@@ -122,7 +120,7 @@ export function createAuditRecords(query: Query) {
       return Time.nullish().parse(row?.['last']) ?? undefined;
     },
     /** Streams the entries that match a filter, newest last, with one page in memory. */
-    async *entries({ server, key, since = 0, until = maxTime, asOf = Date.now() }: AuditFilter) {
+    async *entries({ server, key, since = 0, until = maxTime }: AuditFilter) {
       const filters = Object.entries({ server, key_id: key }).filter(([, value]) => value !== undefined);
       const conditions = filters.map(([column], index) => `AND ${column} = $${index + 6}`).join(' ');
       const values = filters.map(([, value]) => value!);
@@ -132,7 +130,7 @@ export function createAuditRecords(query: Query) {
         page = await query(
           `SELECT entry.*, (${isLostSql}) AS lost FROM hosting_audit AS entry
             WHERE (logged_at, id) > ($1, $2) AND logged_at < $4 ${conditions} ORDER BY logged_at, id LIMIT $3`,
-          [lastAt, lastId, pageSize, until, asOf - lostAfterMs, ...values],
+          [lastAt, lastId, pageSize, until, Date.now() - lostAfterMs, ...values],
         );
         for (const row of page) {
           const { id, loggedAt: at, outcome, ...entry } = log.parse(row);

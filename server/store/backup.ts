@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
+import { escapeIdentifier } from 'pg';
 import type { Environment } from '#common/environment.ts';
 import { createFolder } from '#common/files.ts';
 import { StoreError, reasonOf } from './database.ts';
@@ -183,7 +184,7 @@ async function createDatabase(url: string): Promise<void> {
   const owner = decodeURIComponent(username);
   const server = Object.assign(new URL(url), { pathname: '/postgres' });
   try {
-    await withConnection(server.href, (query) => query(`CREATE DATABASE ${quoteIdentifier(name)}`));
+    await withConnection(server.href, (query) => query(`CREATE DATABASE ${escapeIdentifier(name)}`));
   } catch {
     const words = [`--host=${host}`, `--port=${port || 5432}`, '--username=postgres', `--owner=${owner}`, name];
     const quoted = words.map((word) => (/^[\w.:=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`));
@@ -245,9 +246,9 @@ async function copyTables(source: Query, target: Query) {
   const tables = (await source(find)).map(({ name }) => String(name)).filter((name) => !notImported.includes(name));
   return await inTransaction(target, postgresDialect, async () => {
     // A running server must not write between the check and the commit.
-    await target(`LOCK TABLE ${tables.map(quoteIdentifier).join(', ')} IN EXCLUSIVE MODE`);
+    await target(`LOCK TABLE ${tables.map(escapeIdentifier).join(', ')} IN EXCLUSIVE MODE`);
     for (const table of tables) {
-      if ((await target(`SELECT 1 FROM ${quoteIdentifier(table)} LIMIT 1`)).length === 0) continue;
+      if ((await target(`SELECT 1 FROM ${escapeIdentifier(table)} LIMIT 1`)).length === 0) continue;
       throw new StoreError(`the PostgreSQL database has records (in ${table}): choose an empty database`);
     }
     const imported = await Array.fromAsync(tables, async (table) => {
@@ -267,21 +268,17 @@ async function copyTable(source: Query, target: Query, table: string): Promise<n
   let last = Number.MIN_SAFE_INTEGER;
   for (;;) {
     // Small enough for the timeout of a statement.
-    const page = `SELECT rowid AS last, * FROM ${quoteIdentifier(table)} WHERE rowid > $1 ORDER BY rowid LIMIT 1000`;
+    const page = `SELECT rowid AS last, * FROM ${escapeIdentifier(table)} WHERE rowid > $1 ORDER BY rowid LIMIT 1000`;
     const rows = await source(page, [last]);
     if (rows.length === 0) return records;
-    const columns = Object.keys(rows[0]!).slice(1).map(quoteIdentifier).join(', ');
+    const columns = Object.keys(rows[0]!).slice(1).map(escapeIdentifier).join(', ');
     // Keep the ids: the cursors of customers contain them.
     await target(
-      `INSERT INTO ${quoteIdentifier(table)} (${columns}) OVERRIDING SYSTEM VALUE
-        SELECT ${columns} FROM json_populate_recordset(NULL::${quoteIdentifier(table)}, $1)`,
+      `INSERT INTO ${escapeIdentifier(table)} (${columns}) OVERRIDING SYSTEM VALUE
+        SELECT ${columns} FROM json_populate_recordset(NULL::${escapeIdentifier(table)}, $1)`,
       [JSON.stringify(rows)],
     );
     records += rows.length;
     last = Number(rows.at(-1)!['last']);
   }
-}
-
-function quoteIdentifier(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }

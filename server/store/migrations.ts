@@ -131,12 +131,7 @@ export const migrations: readonly Migration[] = [
 ];
 
 /** Migrates the tables over an exclusive connection, safely in several processes at once. Throws a {@link StoreError}. */
-export async function migrate(
-  query: Query,
-  dialect: Dialect,
-  list: readonly Migration[] = migrations,
-  now: () => number = Date.now,
-): Promise<Database['versions']> {
+export async function migrate(query: Query, dialect: Dialect, list = migrations): Promise<Database['versions']> {
   // Check without a lock first: an up-to-date database needs neither a write lock nor the CREATE privilege.
   const exists = (await query(dialect.findMigrations)).length > 0;
   const from = exists ? await readSchemaVersion(query, list.length) : 0;
@@ -154,7 +149,7 @@ export async function migrate(
       // Another process has migrated the tables in the meantime.
       if (!next) return before;
       for (const statement of next(dialect)) await query(statement);
-      await query('INSERT INTO hosting_migrations (version, applied_at) VALUES ($1, $2)', [before + 1, now()]);
+      await query('INSERT INTO hosting_migrations (version, applied_at) VALUES ($1, $2)', [before + 1, Date.now()]);
       if (next.minVersion !== undefined) {
         await query('UPDATE hosting_migrations SET min_version = $2 WHERE version = $1', [before + 1, next.minVersion]);
       }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ActionRecord, AuditEntry, Store } from '../../server/store/types.ts';
 import { auditEntry } from './samples.ts';
 import type { CreateTarget } from './target.ts';
@@ -114,10 +114,13 @@ export function auditSuite(createTarget: CreateTarget): void {
       const end = auditEntry({ actionId: 'done', at: t0 + 1, phase: 'finished', outcome: 'ok', ms: 1 });
       const old = auditEntry({ actionId: null });
       for (const entry of [lost, young, done, end, old]) await audit.append(entry);
-      const asOf = t0 + 15 * 60_000 + 1;
+      const lostAt = t0 + 15 * 60_000 + 1;
       const ended = [{ ...lost, outcome: 'unknown' }, done, old, end, young];
-      expect(await Array.fromAsync(audit.entries({ asOf }))).toEqual(ended);
-      expect(await Array.fromAsync(audit.entries({ asOf: asOf - 1 }))).toEqual([lost, done, old, end, young]);
+      const clock = vi.spyOn(Date, 'now').mockReturnValue(lostAt);
+      onTestFinished(() => clock.mockRestore());
+      expect(await Array.fromAsync(audit.entries({}))).toEqual(ended);
+      clock.mockReturnValue(lostAt - 1);
+      expect(await Array.fromAsync(audit.entries({}))).toEqual([lost, done, old, end, young]);
     });
 
     test('a duration with a fraction of a millisecond is rounded', async () => {

@@ -122,8 +122,8 @@ export function sharingSuite(createTarget: CreateTarget): void {
       ],
     ];
     const connections = await Promise.all(Array.from({ length: 4 }, () => target.connect()));
-    await migrate(connections[0]!, target.dialect, list.slice(0, 1), () => t0);
-    await Promise.all(connections.map((query) => migrate(query, target.dialect, list, () => t0)));
+    await migrate(connections[0]!, target.dialect, list.slice(0, 1));
+    await Promise.all(connections.map((query) => migrate(query, target.dialect, list)));
     const rows = await connections[0]!('SELECT name, size FROM hosting_test');
     expect(rows.map(({ name, size }) => [name, Number(size)])).toEqual([['second', 1]]);
     const versions = await connections[0]!('SELECT version FROM hosting_migrations ORDER BY version');
