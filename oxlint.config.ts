@@ -61,7 +61,7 @@ const imports = {
   'server/hosting/console/upgrade.ts': `${feature} ws server/http/request.ts server/hosting/console/*
     server/hosting/routes.ts`,
   'server/hosting/demo': 'node:*',
-  'server/store': `${server} pg`,
+  'server/store': `${server} pg server/upstream/poller.ts`,
   'server/doctor': `${server} server/{env,limits}.ts server/domains/{lookup,prices}/*
     server/{domains,hosting,keys,releases,status,store,upstream}/* type:server/hosting/providers/types.ts`,
   'server/doctor/{client,run,visit}.ts': `${common} ws p-limit server/upstream/* server/doctor/{client,run}.ts`,

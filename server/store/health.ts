@@ -1,5 +1,6 @@
 import type { Logger } from '../log.ts';
 import { withTimeout } from '../timeout.ts';
+import { createPoller } from '../upstream/poller.ts';
 import { StoreUnreachableError } from './database.ts';
 import type { StoreSettings } from './database.ts';
 import { openStore } from './index.ts';
@@ -17,7 +18,7 @@ const secondsSince = (since: number): number => Math.round((Date.now() - since) 
 export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
   let answers = true;
   let outage: { since: number; failures: number; lastFailureAt: number; loggedAt: number } | undefined;
-  let timer: NodeJS.Timeout | undefined;
+  let poller: ReturnType<typeof createPoller> | undefined;
   const onFailure = (error: Error): void => {
     const at = Date.now();
     outage ??= { since: at, failures: 0, lastFailureAt: at, loggedAt: -Infinity };
@@ -46,21 +47,15 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
     });
     await pending.catch(() => undefined);
   };
-  const watch = (check: () => Promise<void>): void => {
-    const checkAgain = async (): Promise<void> => {
-      await checkOnce(check);
-      if (timer) watch(check);
-    };
-    timer = setTimeout(() => void checkAgain(), everyMs).unref();
-  };
   return {
     answers: () => answers,
     onFailure,
-    watch,
-    stop(): void {
-      clearTimeout(timer);
-      timer = undefined;
+    watch(check: () => Promise<void>): void {
+      poller = createPoller({ read: () => checkOnce(check), everyMs: () => everyMs });
+      void poller.start();
     },
+    // Not awaited: a check of a hanging store must not delay the stop.
+    stop: () => void poller?.stop(),
   };
 }
 

@@ -8,6 +8,8 @@ type Events = readonly (readonly [seconds: number, type: 'check failed' | 'call 
 async function run(until: number, events: Events) {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
+  const random = vi.spyOn(Math, 'random').mockReturnValue(0.5);
+  onTestFinished(() => random.mockRestore());
   const begin = Date.now();
   const seconds = () => Math.round((Date.now() - begin) / 1000);
   const lines: string[] = [];
