@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import type { StatusCatalog } from '#contract/status.ts';
+import type { Logger } from '../log.ts';
 import { exchange } from '../upstream/exchange.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { toPlatformStatus, toWindows } from './platform.ts';
@@ -14,8 +15,7 @@ interface MonitorsOptions {
   /** Returns the catalog of the served release, the same object until a change. */
   readonly catalog: () => StatusCatalog;
   readonly ownUrl: () => string;
-  /** Called when a monitor goes up or down; only the latter has a reason. */
-  readonly onChange?: (name: string, up: boolean, reason: string | undefined) => void;
+  readonly log: Pick<Logger, 'info'>;
   readonly probe?: typeof probe;
 }
 
@@ -30,7 +30,7 @@ const maxRecoveryMs = 30 * 60_000;
  * or 30 minutes of passes, which hides flapping.
  */
 export function createMonitors(options: MonitorsOptions): StatusSource {
-  const { catalog: currentCatalog, ownUrl, onChange, probe: check = probe } = options;
+  const { catalog: currentCatalog, ownUrl, log, probe: check = probe } = options;
   const limitChecks = pLimit(maxConcurrentChecks);
   let catalog: StatusCatalog | undefined;
   let windows: ReturnType<typeof toWindows> = [];
@@ -58,7 +58,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
       if (last !== 0) up = before ? -streak < failures : isUpAgain;
       monitor.up = up;
       monitor.streak = streak;
-      if (up !== before) onChange?.(name, up, reason);
+      if (up !== before) log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down');
       updateRound();
     };
     const run = async (): Promise<void> => {

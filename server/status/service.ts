@@ -5,6 +5,7 @@ import { createFolder, replaceFile } from '#common/files.ts';
 import { StatusResponse } from '#contract/status.ts';
 import type { StatusCatalog } from '#contract/status.ts';
 import type { Base } from '../lifecycle.ts';
+import type { Logger } from '../log.ts';
 import { checkStatusFile } from '../settings.ts';
 import { withTimeout } from '../timeout.ts';
 import { UpstreamUrl } from '../upstream/address.ts';
@@ -18,9 +19,7 @@ import { createUptimeKuma } from './uptime-kuma.ts';
 export interface StatusOptions {
   readonly source: StatusSource;
   readonly file?: string | undefined;
-  /** Called at the first of several failures in a row to write the file. */
-  readonly onFileFailure: (error: unknown) => void;
-  readonly onSourceFailure: (error: unknown) => void;
+  readonly log: Pick<Logger, 'error' | 'warn'>;
   readonly cacheMs?: number;
 }
 
@@ -62,15 +61,12 @@ export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): 
   const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
   checkStatusFile(env.STATUS_FILE);
   const catalog = (): StatusCatalog => releases.current().status;
-  const onChange = (name: string, up: boolean, reason: string | undefined): void =>
-    log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down');
   const status = createStatus({
     ...(url !== undefined && page !== undefined
       ? { source: createUptimeKuma({ url, page }) }
-      : { source: createMonitors({ catalog, ownUrl, onChange }), cacheMs: 1000 }),
+      : { source: createMonitors({ catalog, ownUrl, log }), cacheMs: 1000 }),
     file: env.STATUS_FILE,
-    onFileFailure: (error) => log.error({ err: error }, 'the status cannot be written to STATUS_FILE'),
-    onSourceFailure: (error) => log.warn({ err: error }, 'the status of the platform cannot be determined'),
+    log,
   });
   opened.defer(() => status.stop());
   return status;
@@ -78,8 +74,8 @@ export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): 
 
 /** Creates the status service. With a file it polls, to keep the snapshot fresh without requests. */
 export function createStatus(options: StatusOptions) {
-  const { source, file, onFileFailure, onSourceFailure, cacheMs = 15_000 } = options;
-  const snapshot = file === undefined ? undefined : createSnapshot(file, onFileFailure);
+  const { source, file, log, cacheMs = 15_000 } = options;
+  const snapshot = file === undefined ? undefined : createSnapshot(file, log);
   let last = snapshot?.restored();
   // `starting` until the first read of this process ends.
   let phase: 'starting' | 'known' | 'failing' = 'starting';
@@ -98,7 +94,7 @@ export function createStatus(options: StatusOptions) {
       if (phase !== 'failing') {
         phase = 'failing';
         failingSince = Date.now();
-        if (!stopped) onSourceFailure(error);
+        if (!stopped) log.warn({ err: error }, 'the status of the platform cannot be determined');
       }
     }
     checkedAt = Date.now();
@@ -137,7 +133,7 @@ export function createStatus(options: StatusOptions) {
   };
 }
 
-function createSnapshot(file: string, onFailure: (error: unknown) => void) {
+function createSnapshot(file: string, log: StatusOptions['log']) {
   let latest: { readonly text: string; readonly at: number } | undefined;
   let writing = Promise.resolve();
   let isReported = false;
@@ -148,7 +144,8 @@ function createSnapshot(file: string, onFailure: (error: unknown) => void) {
       await replaceFile(file, text, { flush: true });
       isReported = false;
     } catch (error) {
-      if (!isReported) onFailure(error);
+      // Only the first of several failures in a row.
+      if (!isReported) log.error({ err: error }, 'the status cannot be written to STATUS_FILE');
       isReported = true;
       // The next read retries.
       latest = undefined;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { StatusCatalog } from '#contract/status.ts';
+import type { Logger } from '../../server/log.ts';
 import { createMonitors } from '../../server/status/monitors.ts';
 
 const start = Date.parse('2026-11-20T12:00:00Z');
@@ -52,7 +53,11 @@ function createWorld(
       await hold;
       return world.down.has(address) ? 'status 500' : undefined;
     },
-    onChange: (name, up, reason) => world.changes.push(`${name} ${up ? 'up' : `down: ${reason}`}`),
+    log: {
+      info({ name, reason }: { name: string; reason?: string }) {
+        world.changes.push(`${name} ${reason === undefined ? 'up' : `down: ${reason}`}`);
+      },
+    } as Logger,
     ...options,
   });
   onTestFinished(() => source.close());

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, wri
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { PlatformStatus } from '../../server/status/platform.ts';
+import type { Logger } from '../../server/log.ts';
 import { createStatus } from '../../server/status/service.ts';
 import type { StatusOptions } from '../../server/status/service.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -20,8 +21,10 @@ afterEach(() => void vi.restoreAllMocks());
 /** Creates the service with a fake source, whose next read returns `answer`. */
 function createWorld(options: Partial<StatusOptions> = {}, answer = () => Promise.resolve(up)) {
   const failures: string[] = [];
-  const record = (what: string) => (error: unknown) =>
-    void failures.push(`${what}: ${error instanceof Error && 'code' in error ? String(error.code) : String(error)}`);
+  const record =
+    (subject: string) =>
+    ({ err }: { err: NodeJS.ErrnoException }) =>
+      void failures.push(`${subject}: ${err.code ?? String(err)}`);
   const world = { answer, reads: 0, closed: false, failures };
   const status = createStatus({
     source: {
@@ -34,8 +37,7 @@ function createWorld(options: Partial<StatusOptions> = {}, answer = () => Promis
         return Promise.resolve();
       },
     },
-    onFileFailure: record('file'),
-    onSourceFailure: record('source'),
+    log: { error: record('file'), warn: record('source') } as unknown as Logger,
     ...options,
   });
   onTestFinished(() => status.stop());
