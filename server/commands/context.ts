@@ -8,7 +8,6 @@ import type { Environment } from '#common/environment.ts';
 import { didYouMean } from '#common/suggest.ts';
 import { escapeControls, escapeLines } from '#common/terminal.ts';
 import { createAuditedChange } from '../hosting/audit.ts';
-import type { AuditedChange } from '../hosting/audit.ts';
 import { EnvError, installedSettings, readSettings } from '../settings.ts';
 import { StoreSettings } from '../store/database.ts';
 import { openStore, sqliteFileIn } from '../store/index.ts';
@@ -29,11 +28,6 @@ export type Context = ReturnType<typeof createContext>;
 /** The result cannot be written, for instance to a closed pipe or a full disk. */
 export class OutputError extends Error {
   override readonly name = 'OutputError';
-  readonly code: string | undefined;
-  constructor({ code, message }: NodeJS.ErrnoException) {
-    super(`the output cannot be written: ${code ?? message}`);
-    this.code = code;
-  }
 }
 
 /** Creates the context of a command. */
@@ -57,7 +51,10 @@ export function createContext(command: string, processContext: ProcessContext) {
   const print = (text: string): Promise<void> =>
     new Promise((done, fail) => {
       // Names and labels may come from outside; JSON may contain control characters of terminals.
-      out.write(`${toText(text)}\n`, (error) => (error ? fail(new OutputError(error)) : done()));
+      out.write(`${toText(text)}\n`, (cause: NodeJS.ErrnoException | null | undefined) => {
+        if (!cause) return done();
+        fail(new OutputError(`the output cannot be written: ${cause.code ?? cause.message}`, { cause }));
+      });
     });
   const onFailure = (error: unknown): void =>
     printNote(`warning: the outcome of this change is missing in the audit log: ${(error as Error).message}`);
@@ -71,11 +68,8 @@ export function createContext(command: string, processContext: ProcessContext) {
     /** Prints a result as JSON or as text. */
     show: (json: boolean | undefined, result: unknown, text: string) => print(json ? JSON.stringify(result) : text),
     /** Makes an audited change of a key or server; returns false if nothing changed. */
-    change: (
-      { audit }: Store,
-      change: AuditedChange,
-      apply: () => Promise<boolean | void | 'exists'>,
-    ): Promise<boolean> => createAuditedChange({ audit, actor: 'command line', onFailure })(change, apply),
+    change: ({ audit }: Store, ...change: Parameters<ReturnType<typeof createAuditedChange>>) =>
+      createAuditedChange({ audit, actor: 'command line', onFailure })(...change),
     /** Runs work on the configured store; `mayCreate` allows creating a store. */
     withStore: async <Result>(work: (store: Store) => Promise<Result>, mayCreate = false): Promise<Result> => {
       const where = readSettings(StoreSettings, settings());

@@ -28,7 +28,7 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
     return await runProgram(program, args);
   } catch (error) {
     // A closed pipe is not a failure: its reader may have read enough.
-    if (error instanceof OutputError && error.code === 'EPIPE') return 0;
+    if (error instanceof OutputError && (error.cause as NodeJS.ErrnoException).code === 'EPIPE') return 0;
     const expected = [OutputError, StoreError, EnvError, ReleaseError, ProviderError];
     if (!expected.some((kind) => error instanceof kind)) throw error;
     context.printNote((error as Error).message);
