@@ -208,14 +208,14 @@ export async function findExisting(folder: string): Promise<{ folder: string; de
 
 /** Checks the store without writing to it or migrating it. Throws a StoreError. */
 export async function checkStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings): Promise<Fact<Records>> {
-  await using opened = new AsyncDisposableStack();
   if (url !== undefined) {
     const { postgresDialect, readPostgres } = await import('../store/postgres.ts');
-    const { query } = opened.adopt(await readPostgres(url), ({ close }) => close());
-    const results = await examinePostgres(query);
-    const value = await readRecords(query, postgresDialect, results);
-    results.push({ check: 'rights in the store', ...(await checkPrivileges(query)) });
-    return { value, results };
+    return await readPostgres(url, async (query) => {
+      const results = await examinePostgres(query);
+      const value = await readRecords(query, postgresDialect, results);
+      results.push({ check: 'rights in the store', ...(await checkPrivileges(query)) });
+      return { value, results };
+    });
   }
   const file = sqliteFileIn(DATA_DIR);
   if (!existsSync(file)) {
@@ -225,6 +225,7 @@ export async function checkStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings)
       : fault(`this user can neither open nor create the database in ${folder}`, ownerAdvice(folder));
     return toFact(noRecords, result);
   }
+  await using opened = new AsyncDisposableStack();
   const { query } = opened.adopt(readSqlite(file), ({ close }) => close());
   const results = await examineSqlite(query, file);
   // Records of a damaged file may be wrong.

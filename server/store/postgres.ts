@@ -2,7 +2,7 @@ import { createHmac, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
 import { Client, Pool, types } from 'pg';
 import type { ClientConfig } from 'pg';
-import type { Connection, Database, Dialect, Query } from './database.ts';
+import type { Database, Dialect, Query } from './database.ts';
 import { StoreError, StoreUnreachableError, toSafeNumber } from './database.ts';
 import { migrate } from './migrations.ts';
 
@@ -12,6 +12,9 @@ const statementMs = 5000;
 const migrationMs = 60_000;
 /** After this time beyond the timeout of a statement, the connection counts as lost. */
 const networkMs = 2000;
+
+// Otherwise `pg` returns BIGINT as text.
+types.setTypeParser(types.builtins.INT8, toSafeNumber);
 
 export const postgresDialect: Dialect = {
   integer: 'BIGINT',
@@ -36,22 +39,22 @@ export async function openPostgres(url: string): Promise<Database> {
   return { query: createPostgresQuery(pool), versions, close: () => (closed ??= pool.end()) };
 }
 
-/** Opens a read-only connection to a database. Throws a {@link StoreError}. */
-export async function readPostgres(url: string): Promise<Connection> {
-  const client = await connect(url, statementMs);
-  const query = createPostgresQuery(client);
-  try {
+/** Runs work on a read-only connection to a database. Throws a {@link StoreError}. */
+export async function readPostgres<Result>(url: string, work: (query: Query) => Promise<Result>): Promise<Result> {
+  const read = async (query: Query): Promise<Result> => {
     await query('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY');
-  } catch (error) {
-    await client.end().catch(() => undefined);
-    throw error;
-  }
-  return { query, close: () => client.end() };
+    return await work(query);
+  };
+  return await withConnection(url, read, statementMs);
 }
 
-/** Runs long work on a dedicated connection, which transactions need. */
-export async function withConnection<Result>(url: string, work: (query: Query) => Promise<Result>): Promise<Result> {
-  const client = await connect(url, migrationMs);
+/** Runs work, by default long work, on a dedicated connection, which transactions need. */
+export async function withConnection<Result>(
+  url: string,
+  work: (query: Query) => Promise<Result>,
+  timeoutMs = migrationMs,
+): Promise<Result> {
+  const client = await connect(url, timeoutMs);
   try {
     return await work(createPostgresQuery(client));
   } finally {
@@ -78,13 +81,8 @@ function settings(url: string, timeoutMs: number): ClientConfig {
     statement_timeout: timeoutMs,
     query_timeout: timeoutMs + networkMs,
     keepAlive: true,
-    types: { getTypeParser },
   };
 }
-
-/** Parses BIGINT as a number, which `pg` returns as text. */
-const getTypeParser: typeof types.getTypeParser = (...[id, format]: Parameters<typeof types.getTypeParser>) =>
-  id === types.builtins.INT8 ? toSafeNumber : types.getTypeParser(id, format);
 
 function createPostgresQuery(connection: Pick<Client, 'query'>): Query {
   return async (sql, values = []) => {

@@ -444,8 +444,8 @@ describePostgres((server) => {
     await store.audit.append(auditEntry({ requestId: 'next' }));
     await store.streamTokens.add(streamToken({ tokenHash: 'f'.repeat(64) }));
     // 2501 was the id of a removed entry.
-    expect(await query(`SELECT id FROM hosting_audit WHERE request_id = 'next'`)).toEqual([{ id: '2502' }]);
-    expect(await query('SELECT id FROM hosting_stream_tokens ORDER BY id')).toEqual([{ id: '1' }, { id: '2' }]);
+    expect(await query(`SELECT id FROM hosting_audit WHERE request_id = 'next'`)).toEqual([{ id: 2502 }]);
+    expect(await query('SELECT id FROM hosting_stream_tokens ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
   });
 
   test('restore refuses a database with records, and changes nothing', async () => {
@@ -472,7 +472,7 @@ describePostgres((server) => {
     );
     expect(
       await query('SELECT (SELECT COUNT(*) FROM hosting_api_keys) + (SELECT COUNT(*) FROM hosting_audit) AS n'),
-    ).toEqual([{ n: '0' }]);
+    ).toEqual([{ n: 0 }]);
   });
 
   test('restore migrates a backup of an older version without changing the file', async () => {
