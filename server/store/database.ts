@@ -42,15 +42,7 @@ export class StoreError extends Error {
 }
 
 /** The database is unreachable or refuses a statement. The health of the store logs this error, not each caller. */
-export class StoreUnreachableError extends StoreError {
-  constructor(message: string) {
-    // The message is enough: a stack for each failed call would fill the log.
-    const { stackTraceLimit } = Error;
-    Error.stackTraceLimit = 0;
-    super(message);
-    Error.stackTraceLimit = stackTraceLimit;
-  }
-}
+export class StoreUnreachableError extends StoreError {}
 
 /** Converts an integer of a database to a number, if exact. */
 export const toSafeNumber = (integer: bigint | string): bigint | string | number =>
@@ -81,6 +73,8 @@ export type StoreSettings = z.infer<typeof StoreSettings>;
 /** Milliseconds since 1970. */
 export const Time = z.int().nonnegative();
 
+type Field = Value | readonly Value[];
+
 /** Opens a table: columns in snake case, lists as JSON. An invalid record is a {@link StoreError} with its `key`. */
 export function openTable<Schema extends z.ZodType>(
   query: Query,
@@ -96,15 +90,14 @@ export function openTable<Schema extends z.ZodType>(
       throw new StoreError(`the record ${JSON.stringify(id)} of ${name} is corrupted`);
     }
   };
-  const change = async (sql: string, values: readonly Value[]): Promise<boolean> =>
-    (await query(`${sql} RETURNING ${key[0]}`, values)).length > 0;
-  const insert = (fields: Readonly<Record<string, Value | readonly Value[]>>, onConflict = ''): Promise<boolean> => {
-    const columns = Object.keys(fields).map(toColumn);
-    const values = Object.values(fields).map((value) =>
-      value !== null && typeof value === 'object' ? JSON.stringify(value) : value,
-    );
-    const marks = values.map((_, at) => `$${at + 1}`);
-    return change(`INSERT INTO ${name} (${columns.join(', ')}) VALUES (${marks.join(', ')}) ${onConflict}`, values);
+  const change = async (sql: string, values: readonly Field[]): Promise<boolean> => {
+    const stored = values.map((value) => (value !== null && typeof value === 'object' ? JSON.stringify(value) : value));
+    return (await query(`${sql} RETURNING ${key[0]}`, stored)).length > 0;
+  };
+  const insert = (fields: Readonly<Record<string, Field>>, onConflict = ''): Promise<boolean> => {
+    const columns = Object.keys(fields).map(toColumn).join(', ');
+    const marks = Object.keys(fields).map((_, at) => `$${at + 1}`);
+    return change(`INSERT INTO ${name} (${columns}) VALUES (${marks.join(', ')}) ${onConflict}`, Object.values(fields));
   };
   return {
     parse,
@@ -129,4 +122,5 @@ export function openTable<Schema extends z.ZodType>(
 }
 
 const toField = (column: string): string => column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-const toColumn = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+/** Converts the name of a field to the name of its column. */
+export const toColumn = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -1,3 +1,4 @@
+import type { Base } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { withTimeout } from '../timeout.ts';
 import { createPoller } from '../upstream/poller.ts';
@@ -60,8 +61,7 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
 }
 
 /** Opens the store of a server and its health, without watching yet; both close with the server. */
-export async function openWatchedStore(base: { env: StoreSettings; log: Logger; opened: AsyncDisposableStack }) {
-  const { env, log, opened } = base;
+export async function openWatchedStore({ env, log, opened }: Base<StoreSettings>) {
   const health = createStoreHealth(log);
   const store = await openStore(env, health.onFailure);
   opened.defer(() => store.close());

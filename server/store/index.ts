@@ -6,7 +6,7 @@ import { createLru } from '../lru.ts';
 import { prepareFolder } from '../settings.ts';
 import { withTimeout } from '../timeout.ts';
 import { createAuditRecords } from './audit.ts';
-import { StoreError, StoreUnreachableError, Time, openTable } from './database.ts';
+import { StoreError, StoreUnreachableError, Time, openTable, toColumn } from './database.ts';
 import type { Query, Row, StoreSettings, Value } from './database.ts';
 import { openSqlite } from './sqlite.ts';
 
@@ -147,17 +147,13 @@ export function createApiKeyRecords(query: Query) {
       throw new StoreError('could not claim the label after 10 attempts: it keeps being created and revoked');
     },
     /** Changes a key; returns false if the key is missing or revoked. */
-    async update(id: string, { label, servers, scopes, expiresAt }: ApiKeyChange): Promise<boolean> {
-      const columns = {
-        label,
-        servers: servers && JSON.stringify(servers),
-        scopes: scopes && JSON.stringify(scopes),
-        expires_at: expiresAt,
-      };
-      const changed = Object.entries(columns).filter(([, value]) => value !== undefined);
-      const set = changed.map(([column], index) => `${column} = $${index + 2}`).join(', ');
+    update(id: string, changes: ApiKeyChange): Promise<boolean> {
+      const changed = Object.entries(changes).flatMap(([field, value]) =>
+        value === undefined ? [] : [{ field, value }],
+      );
+      const set = changed.map(({ field }, at) => `${toColumn(field)} = $${at + 2}`).join(', ');
       const sql = `UPDATE hosting_api_keys SET ${set} WHERE id = $1 AND revoked_at IS NULL`;
-      return await keys.change(sql, [id, ...changed.map(([, value]) => value!)]);
+      return keys.change(sql, [id, ...changed.map(({ value }) => value)]);
     },
     /** Gives a key a new secret and keeps the old secret until `previousUntil`; returns false if the key is missing. */
     rotate: (id: string, secretHash: string, previousUntil: number) =>
