@@ -15,13 +15,7 @@ import { waitMs } from './platform.ts';
 import type { PlatformStatus, StatusSource } from './platform.ts';
 import { createUptimeKuma } from './uptime-kuma.ts';
 
-/** Dependencies of the status service. */
-export interface StatusOptions {
-  readonly source: StatusSource;
-  readonly file?: string | undefined;
-  readonly log: Pick<Logger, 'error' | 'warn'>;
-  readonly cacheMs?: number;
-}
+type StatusLog = Pick<Logger, 'error' | 'warn'>;
 
 /** The status service. */
 export type Status = ReturnType<typeof createStatus>;
@@ -61,20 +55,16 @@ export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): 
   const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
   checkStatusFile(env.STATUS_FILE);
   const catalog = (): StatusCatalog => releases.current().status;
-  const status = createStatus({
-    ...(url !== undefined && page !== undefined
-      ? { source: createUptimeKuma({ url, page }) }
-      : { source: createMonitors({ catalog, ownUrl, log }), cacheMs: 1000 }),
-    file: env.STATUS_FILE,
-    log,
-  });
+  const status =
+    url !== undefined && page !== undefined
+      ? createStatus(createUptimeKuma({ url, page }), log, 15_000, env.STATUS_FILE)
+      : createStatus(createMonitors({ catalog, ownUrl, log }), log, 1000, env.STATUS_FILE);
   opened.defer(() => status.stop());
   return status;
 }
 
 /** Creates the status service. With a file it polls, to keep the snapshot fresh without requests. */
-export function createStatus(options: StatusOptions) {
-  const { source, file, log, cacheMs = 15_000 } = options;
+export function createStatus(source: StatusSource, log: StatusLog, cacheMs: number, file?: string) {
   const snapshot = file === undefined ? undefined : createSnapshot(file, log);
   let last = snapshot?.restored();
   // `starting` until the first read of this process ends.
@@ -133,7 +123,7 @@ export function createStatus(options: StatusOptions) {
   };
 }
 
-function createSnapshot(file: string, log: StatusOptions['log']) {
+function createSnapshot(file: string, log: StatusLog) {
   let latest: { readonly text: string; readonly at: number } | undefined;
   let writing = Promise.resolve();
   let isReported = false;

@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import type { PlatformStatus } from '../../server/status/platform.ts';
 import type { Logger } from '../../server/log.ts';
 import { createStatus } from '../../server/status/service.ts';
-import type { StatusOptions } from '../../server/status/service.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { until } from '../helpers/upstream.ts';
 
@@ -19,27 +18,28 @@ afterEach(() => void vi.useRealTimers());
 afterEach(() => void vi.restoreAllMocks());
 
 /** Creates the service with a fake source, whose next read returns `answer`. */
-function createWorld(options: Partial<StatusOptions> = {}, answer = () => Promise.resolve(up)) {
+function createWorld(
+  { file, cacheMs = 15 * second }: { file?: string; cacheMs?: number } = {},
+  answer = () => Promise.resolve(up),
+) {
   const failures: string[] = [];
   const record =
     (subject: string) =>
     ({ err }: { err: NodeJS.ErrnoException }) =>
       void failures.push(`${subject}: ${err.code ?? String(err)}`);
   const world = { answer, reads: 0, closed: false, failures };
-  const status = createStatus({
-    source: {
-      read() {
-        world.reads += 1;
-        return world.answer();
-      },
-      close() {
-        world.closed = true;
-        return Promise.resolve();
-      },
+  const source = {
+    read() {
+      world.reads += 1;
+      return world.answer();
     },
-    log: { error: record('file'), warn: record('source') } as unknown as Logger,
-    ...options,
-  });
+    close() {
+      world.closed = true;
+      return Promise.resolve();
+    },
+  };
+  const log = { error: record('file'), warn: record('source') } as unknown as Logger;
+  const status = createStatus(source, log, cacheMs, file);
   onTestFinished(() => status.stop());
   status.start();
   return Object.assign(world, { status });
