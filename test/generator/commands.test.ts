@@ -12,8 +12,7 @@ import {
   writeFiles,
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { foldersOf, refusal, runCommand, runIn } from './run-command.ts';
-import { readReleased, readTree } from './tree.ts';
+import { foldersOf, readReleased, readTree, refusal, runCommand, runIn } from './releases.ts';
 
 test('a build prints what it published, as text and as JSON', async () => {
   const first = createProject();

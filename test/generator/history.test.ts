@@ -17,9 +17,7 @@ import { makeCurrent, readCurrent } from '../../generator/release/history.ts';
 import { verifyRelease } from '../../generator/release/publish.ts';
 import { listReleases, pruneReleases, rollback } from '../../generator/release/releases.ts';
 import { buildProject, createProject, writeFiles } from '../helpers/project.ts';
-import { at, createReleases, sourcesOf, writeHistory } from './releases.ts';
-import { runIn } from './run-command.ts';
-import { readTree } from './tree.ts';
+import { at, createReleases, readTree, runIn, sourcesOf, writeHistory } from './releases.ts';
 
 const historyModule = new URL('../../generator/release/history.ts', import.meta.url).href;
 

@@ -30,7 +30,7 @@ import {
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { matchFile } from '#contract/endpoints.ts';
-import { buildAndRead, changedPaths, currentOf, flipBit, flipInMemo, gzipStart, readTree } from './tree.ts';
+import { buildAndRead, changedPaths, currentOf, flipBit, flipInMemo, gzipStart, readTree } from './releases.ts';
 
 type Options = Parameters<typeof buildProject>[1];
 

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { article, createProject, temporaryFolder } from '../helpers/project.ts';
 import type { CommandResult, Files } from '../helpers/project.ts';
-import { runIn } from './run-command.ts';
-import { readTree } from './tree.ts';
+import { readTree, runIn } from './releases.ts';
 
 const today = new Date().toISOString().slice(0, 10);
 

@@ -17,7 +17,7 @@ import {
   validProject,
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { buildAndRead, currentOf, readTree } from './tree.ts';
+import { buildAndRead, currentOf, readTree } from './releases.ts';
 
 /** The release of the valid project, built once for tests that only read it. */
 let sound: Awaited<ReturnType<typeof buildAndRead>>;

@@ -3,9 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { readCurrent } from '../../generator/release/history.ts';
 import { article, buildProject, createProject, validProject, writeFiles } from '../helpers/project.ts';
-import { createReleases as createDatedReleases } from './releases.ts';
-import { refusal, runIn } from './run-command.ts';
-import { flipBit, readReleased, readTree } from './tree.ts';
+import { createReleases as createDatedReleases, flipBit, readReleased, readTree, refusal, runIn } from './releases.ts';
 
 /** Creates a project with old releases, each with its number in an article. IDs are latest first. */
 async function createReleases(count: number): Promise<{ root: string; ids: string[] }> {

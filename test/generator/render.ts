@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { article, buildProject, createProject } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { readReleased } from './tree.ts';
+import { readReleased } from './releases.ts';
 
 /** The fields of a published article in tests. */
 export interface Published {

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { article, buildProject, createProject, guide } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { runIn } from './run-command.ts';
-import { readReleased } from './tree.ts';
+import { readReleased, runIn } from './releases.ts';
 
 interface Item {
   readonly title: string;

@@ -10,7 +10,7 @@ import type { TestApp } from '../helpers/app.ts';
 import { ends } from '../helpers/ends.ts';
 import { buildProject, createProject, guide, sharedFolder, validProject, writeFiles } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
-import { flipInMemo, gzipStart, readReleased } from './tree.ts';
+import { flipInMemo, gzipStart, readReleased } from './releases.ts';
 
 /** The `processTerm` of the documentation. */
 const processTerm = (term: string) => term.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase();

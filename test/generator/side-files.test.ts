@@ -8,7 +8,7 @@ import type { KnowledgeBaseIndexItem as IndexItem } from '#contract/articles.ts'
 import { article, buildProject, createProject, guide, siteUrls } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { describeFeedparser, describeXmllint, lintXml, parseFeed } from '../helpers/xml.ts';
-import { readReleased } from './tree.ts';
+import { readReleased } from './releases.ts';
 
 type KnowledgeBaseIndexItem = z.infer<typeof IndexItem>;
 type Options = Parameters<typeof buildProject>[1];

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { StatusWidget } from '#contract/status.ts';
 import { compileStatusWidget } from '../../generator/static-files.ts';
 import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
-import { readReleased } from './tree.ts';
+import { readReleased } from './releases.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createProject, guide } from '../helpers/project.ts';
-import { buildAndRead } from './tree.ts';
+import { buildAndRead } from './releases.ts';
 
 test('rendering in two threads gives the same release to the byte', async () => {
   const rows = Array.from({ length: 40 }, (_, index) => [

@@ -14,8 +14,7 @@ import {
 import type { Files } from '../helpers/project.ts';
 import { serve } from '../helpers/upstream.ts';
 import { problemsOf, testProblems, testProjects } from './problems.ts';
-import { runIn } from './run-command.ts';
-import { readReleased } from './tree.ts';
+import { readReleased, runIn } from './releases.ts';
 
 const day = ['--now', '2026-11-20'];
 

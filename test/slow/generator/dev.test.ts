@@ -21,7 +21,7 @@ import { matchFile } from '#contract/endpoints.ts';
 import type { KnowledgeBaseSearch } from '#contract/search.ts';
 import type { BuildResult } from '../../../generator/compile.ts';
 import { previewFolderOf } from '../../../generator/dev.ts';
-import { readTree } from '../../generator/tree.ts';
+import { readTree } from '../../generator/releases.ts';
 import { startDev, watchProject } from '../../helpers/dev.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
 import { article, buildProject, createProject, guide, validProject, writeFiles } from '../../helpers/project.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { verifyRelease } from '../../../generator/release/publish.ts';
 import { findDifferences } from '../../generator/parse-reference.ts';
-import { buildAndRead, currentOf } from '../../generator/tree.ts';
+import { buildAndRead, currentOf } from '../../generator/releases.ts';
 import {
   article,
   buildProject,

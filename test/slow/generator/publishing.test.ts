@@ -17,8 +17,7 @@ import { CommandError } from '../../../generator/common/command-line.ts';
 import { readCurrent } from '../../../generator/release/history.ts';
 import { moveIntoPlace, verifyRelease } from '../../../generator/release/publish.ts';
 import { listReleases, pruneReleases, rollback } from '../../../generator/release/releases.ts';
-import { runIn } from '../../generator/run-command.ts';
-import { readTree } from '../../generator/tree.ts';
+import { readTree, runIn } from '../../generator/releases.ts';
 import { article, buildProject, createProject, runGenerator, runProgram, writeFiles } from '../../helpers/project.ts';
 import type { CommandResult } from '../../helpers/project.ts';
 
