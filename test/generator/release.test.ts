@@ -10,6 +10,7 @@ import {
   article,
   buildProject,
   createProject,
+  guide,
   runGenerator,
   sharedFolder,
   siteUrls,
@@ -216,12 +217,23 @@ describe('the same sources give the same release to the byte', () => {
     expect(readTree(currentOf(root))).toEqual(tree);
   });
 
-  test('with a draft and without it', async () => {
-    const changes: Files = { 'content/blog/news/first.md': article({ draft: 'true' }, 'Text.\n') };
-    const without: Files = { 'content/blog/news/first.md': undefined };
-    const other: Files = { 'content/blog/news/second.md': article({ title: 'Second', date: '2026-03-04' }, 'Text.\n') };
-    const drafted = await buildAndRead(createProject({ ...changes, ...other }));
-    expect(await buildAndRead(createProject({ ...without, ...other }))).toEqual(drafted);
+  test('with drafts and without them', async () => {
+    const [blog, kb] = ['content/blog/news/draft.md', 'content/knowledgebase/vps/draft.md'];
+    const root = createProject({
+      [blog]: article({ draft: 'true', aliases: '[/blog/old]' }, 'Text.\n'),
+      [kb]: guide('Draft', 'Text.\n').replace('---\n', '---\ndraft: true\n'),
+    });
+    expect(await buildAndRead(root)).toEqual(sound);
+  });
+
+  test('with two render threads', async () => {
+    const pages = Array.from({ length: 40 }, (_, index): [string, string] => [
+      `content/knowledgebase/dns/page-${index}.md`,
+      guide(`Page ${index}`, `## One\n\n${'Text with `code` and [a link](records.md). '.repeat(index * 5)}\n`),
+    ]);
+    const files = Object.fromEntries(pages);
+    const inOne = await buildAndRead(createProject(files), { noCache: true });
+    expect(await buildAndRead(createProject(files), { noCache: true, threads: 2 })).toEqual(inOne);
   });
 });
 

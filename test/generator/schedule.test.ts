@@ -22,7 +22,7 @@ const valid = ['/blog/news/second', '/blog/news/first'];
 describe('a scheduled article', () => {
   test('is left out until the day of --now', async () => {
     const root = createProject({
-      [file]: article({ date: '2026-11-21' }, 'Text.\n'),
+      [file]: article({ date: '2026-11-21', draft: 'false' }, 'Text.\n'),
       'content/blog/news/draft.md': article({ draft: 'true' }, 'Text.\n'),
     });
     const before = await runIn(root, 'build', '--now', '2026-11-20', '--no-cache');
@@ -70,25 +70,6 @@ describe('a scheduled article', () => {
     expect((await buildProject(root, { now: '2027-02-01' })).release!.nextChangeAt).toBe('2027-03-01');
     expect((await buildProject(root, { now: '2027-03-01' })).release!.nextChangeAt).toBeNull();
   });
-});
-
-test('a draft is never in a list or a file', async () => {
-  const root = createProject({
-    [file]: article({ draft: 'true', aliases: '[/blog/old]' }, 'Text.\n'),
-    'content/knowledgebase/vps/draft.md': guide('Draft', 'Text.\n').replace('---\n', '---\ndraft: true\n'),
-  });
-  const { release, drafts, counts } = await buildProject(root, { now: '2030-01-01' });
-  expect(drafts).toBe(2);
-  expect(counts).toMatchObject({ blogArticles: 2, knowledgeBaseArticles: 2 });
-  expect(Object.keys(release!.files).filter((path) => /later|draft/.test(path))).toEqual([]);
-  expect(pathsIn(root)).toEqual(valid);
-  expect(JSON.parse(readReleased(root, 'private/aliases.json'))).toEqual({});
-});
-
-test('a draft is published with draft: false', async () => {
-  const root = createProject({ [file]: article({ draft: 'false', date: '2026-06-01' }, 'Text.\n') });
-  await buildProject(root);
-  expect(pathsIn(root)).toEqual(['/blog/news/later', ...valid]);
 });
 
 describe('lists', () => {

@@ -182,13 +182,6 @@ const files = Object.fromEntries(
   ]),
 );
 
-test('rendering in 1 and 5 threads gives the same release', async () => {
-  const plain = await buildAndRead(createProject(files), { noCache: true });
-  for (const threads of [1, 5]) {
-    expect(await buildAndRead(createProject(files), { noCache: true, threads })).toEqual(plain);
-  }
-});
-
 test.each([
   ['200 quotes', `fine\n\n${'> '.repeat(200)}deep\n`, { line: 11, hint: 'flatten them' }],
   // By default, a worker thread has four times the stack of the main thread.
