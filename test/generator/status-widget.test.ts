@@ -4,28 +4,15 @@ import { join, resolve } from 'node:path';
 import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { StatusWidget } from '#contract/status.ts';
 import { compileStatusWidget } from '../../generator/static-files.ts';
-import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
-import { readReleased } from './releases.ts';
+import { temporaryFolder } from '../helpers/project.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 
-test('a release has the widget under a plain and a versioned name, with the data for embedding', async () => {
-  const root = createProject();
-  const { release } = await buildProject(root);
-  const script = readReleased(root, 'public/v1/service-status.js');
-  const embed = StatusWidget.parse(JSON.parse(readReleased(root, 'public/v1/service-status.json')));
+test('the widget is one classic ASCII script of at most 3 KB gzipped that declares no globals', async () => {
+  const { script, embed } = await compileStatusWidget();
   expect(embed.integrity).toBe(`sha384-${hash('sha384', script, 'base64')}`);
   expect(embed.path).toBe(`/v1/service-status.${hash('sha256', script).slice(0, 16)}.js`);
-  expect(readReleased(root, `public${embed.path}`)).toBe(script);
-  for (const file of ['public/v1/service-status.js', 'public/v1/service-status.json', `public${embed.path}`]) {
-    expect(Object.keys(release!.files)).toEqual(expect.arrayContaining([file, `${file}.gz`, `${file}.br`]));
-  }
-});
-
-test('the widget is one classic ASCII script of at most 3 KB gzipped that declares no globals', async () => {
-  const { script } = await compileStatusWidget();
   expect(script).toMatch(/^[\t\n -~]+$/);
   expect(gzipSync(script, { level: 6 }).length).toBeLessThanOrEqual(3 * 1024);
   const context = createContext({});
