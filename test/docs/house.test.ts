@@ -1,48 +1,31 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import GithubSlugger from 'github-slugger';
 import { parseSync } from 'oxc-parser';
 import { expect, test } from 'vitest';
+import { listSettings } from '../../server/env.ts';
 
 const root = resolve(import.meta.dirname, '../..');
+const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
   cwd: root,
   encoding: 'utf8',
 }).split('\n');
 const sources = tracked.filter((file) => /^(?:server|generator)\/.*(?<!\.d)\.[tj]s$/.test(file));
 
-interface Import {
-  readonly from: string;
-  readonly to: string;
-  readonly isType: boolean;
-}
-
-const modules = sources.map((file) => {
-  const text = readFileSync(join(root, file), 'utf8');
-  return { file, text, ...parseSync(file, text).module };
-});
-
-/** Imports and re-exports between source files, static and dynamic. */
-const imports = modules.flatMap(({ file, text, staticImports, staticExports, dynamicImports }): Import[] => {
-  const reexports = staticExports.flatMap(({ entries }) => entries);
-  const all = [
-    ...staticImports.map(({ moduleRequest, entries }) => ({
-      name: moduleRequest.value,
-      isType: entries.length > 0 && entries.every(({ isType }) => isType),
-    })),
-    ...reexports.flatMap(({ moduleRequest, isType }) => (moduleRequest ? [{ name: moduleRequest.value, isType }] : [])),
-    ...dynamicImports.map(({ moduleRequest: { start, end } }) => ({
-      name: text.slice(start + 1, end - 1),
-      isType: false,
-    })),
+/** Imports and re-exports between source files, static and dynamic, as pairs of files. */
+const imports = sources.flatMap((file) => {
+  const text = read(file);
+  const { staticImports, staticExports, dynamicImports } = parseSync(file, text).module;
+  const names = [
+    ...staticImports.map(({ moduleRequest }) => moduleRequest.value),
+    ...staticExports.flatMap(({ entries }) => entries.flatMap(({ moduleRequest }) => moduleRequest?.value ?? [])),
+    ...dynamicImports.map(({ moduleRequest: { start, end } }) => text.slice(start + 1, end - 1)),
   ];
-  return all
-    .map(({ name, isType }) => ({
-      from: file,
-      to: name.startsWith('#') ? name.replace('#', 'generator/') : join(dirname(file), name),
-      isType,
-    }))
-    .filter(({ to }) => sources.includes(to));
+  return names
+    .map((name) => [file, name.startsWith('#') ? name.replace('#', 'generator/') : join(dirname(file), name)] as const)
+    .filter(([, to]) => sources.includes(to));
 });
 
 /** Finds a cycle of imports, if any. */
@@ -66,9 +49,9 @@ function findCycle(arrows: ReadonlyMap<string, ReadonlySet<string>>): string[] |
 }
 
 /** Groups imports, without those inside a group. */
-function groupBy(groupOf: (file: string) => string, all: readonly Import[] = imports) {
+function groupBy(groupOf: (file: string) => string) {
   const groups = new Map<string, Set<string>>();
-  for (const { from, to } of all) {
+  for (const [from, to] of imports) {
     const [group, other] = [groupOf(from), groupOf(to)];
     if (group !== other) groups.set(group, (groups.get(group) ?? new Set()).add(other));
   }
@@ -85,7 +68,7 @@ test('no circular imports, including type imports', () => {
 });
 
 test('the folder table in docs/architecture.md is complete and current', () => {
-  const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+  const page = read('docs/architecture.md');
   const named = Array.from(page.matchAll(/^\| `([\w/]+)\/` /gm), ([, folder]) => folder!);
   const folders = new Set(tracked.map((file) => file.split('/').slice(0, -1).join('/')));
   expect(named.filter((folder) => !folders.has(folder))).toEqual([]);
@@ -99,11 +82,8 @@ const pages = tracked.filter(
 
 test.each(pages)('%s mentions only existing files', (page) => {
   if (page === 'CHANGELOG.md') return;
-  const text = readFileSync(join(root, page), 'utf8');
-  const names = Array.from(
-    text.matchAll(/`((?:[\w-]+\/)*[\w-]+(?:\.test)?\.(?:ts|py|conf|yml))`/g),
-    ([, name]) => name!,
-  );
+  const text = read(page);
+  const names = [...text.matchAll(/`((?:[\w-]+\/)*[\w-]+(?:\.test)?\.(?:ts|py|conf|yml))`/g)].map(([, name]) => name!);
   const missing = names.filter((name) => !tracked.some((file) => file === name || file.endsWith(`/${name}`)));
   expect(missing).toEqual([]);
 });
@@ -113,6 +93,41 @@ test.each(pages)('%s has lines of at most 130 characters, and rows of at most 20
   if (page === 'docs/settings.md') return;
   const isTooLong = (line: string): boolean =>
     line.length > (line.startsWith('|') ? 200 : 130) && !/https?:\/\/\S{60}|^\S+$/.test(line);
-  const lines = readFileSync(join(root, page), 'utf8').split('\n');
+  const lines = read(page).split('\n');
   expect(lines.filter(isTooLong)).toEqual([]);
+});
+
+const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+
+const examples = globSync('examples/**/*.{ts,py}', { cwd: root }).map(read).join('\n');
+/** Environment variables of the examples. */
+const exampleSettings = [...examples.matchAll(/(?:process\.env\.|environ\.get\(")([A-Z_]+)/g)].map(([, name]) => name!);
+
+/** Lists the anchors of a page's headings. */
+function anchorsOf(file: string): string[] {
+  const slugger = new GithubSlugger();
+  return [...read(file).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading]) => slugger.slug(heading!.replaceAll('`', '')));
+}
+
+test.each(pages)('%s links only to existing files and headings', (page) => {
+  const text = read(page).replaceAll(/```[^]*?```|`[^`\n]*`/g, '');
+  const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!);
+  const dead = links.filter((link) => {
+    if (/^[a-z]+:/.test(link)) return false;
+    const [path = '', anchor] = link.split('#');
+    const file = path === '' ? page : join(dirname(page), path);
+    return !existsSync(join(root, file)) || (anchor !== undefined && !anchorsOf(file).includes(anchor));
+  });
+  expect(dead).toEqual([]);
+});
+
+test.each(pages)('%s mentions only existing scripts and settings', (page) => {
+  const text = read(page);
+  const named = [...text.matchAll(/\bnpm run (?:--silent )?([a-z][a-z:]*)/g)].map(([, name]) => name!);
+  expect(named.filter((name) => !(name in scripts))).toEqual([]);
+  if (page === 'CHANGELOG.md') return;
+  const settings = new Set([...listSettings().map(({ name }) => name), ...exampleSettings]);
+  const words = [...text.matchAll(/`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g)].map(([, name]) => name!);
+  const unknown = words.filter((word) => !settings.has(word.replace(/_FILE$/, '')) && !settings.has(word));
+  expect(unknown).toEqual([]);
 });

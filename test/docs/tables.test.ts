@@ -1,13 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { providerTypes } from '../../server/hosting/providers.ts';
 import { ask } from '../server/ask.ts';
 import { staticFiles, targetOf } from '#contract/endpoints.ts';
 import type { StaticFileName } from '#contract/endpoints.ts';
 import { sharedApp } from '../server/shared.ts';
 import { servedFiles } from '../server/targets.ts';
 
-const pageFile = resolve(import.meta.dirname, '../../docs/cdn.md');
+const [pageFile, referenceFile] = ['cdn.md', 'reference.md'].map((name) =>
+  resolve(import.meta.dirname, '../../docs', name),
+) as [string, string];
 const page = readFileSync(pageFile, 'utf8');
 const [begin, end] = ['## URL to file mapping', '## What to purge'].map((heading) => page.indexOf(heading));
 const section = page.slice(begin, end);
@@ -52,19 +55,10 @@ test('each file has a URL, which the server answers with the bytes of the file',
 });
 
 /** Renders a table with aligned columns, like the formatter. */
-function toTable(...lines: readonly (readonly string[])[]): string {
-  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((row) => row[column]!.length)));
-  const toLine = (row: readonly string[], fill = ' '): string =>
-    `| ${row.map((cell, column) => cell.padEnd(widths[column]!, fill)).join(' | ')} |\n`;
-  const [head = [], ...body] = lines;
-  return [
-    toLine(head),
-    toLine(
-      widths.map(() => ''),
-      '-',
-    ),
-    ...body.map((row) => toLine(row)),
-  ].join('');
+function toTable(head: readonly string[], ...body: readonly (readonly string[])[]): string {
+  const widths = head.map((_, column) => Math.max(...[head, ...body].map((row) => row[column]!.length)));
+  const lines = [head, widths.map((width) => '-'.repeat(width)), ...body];
+  return lines.map((row) => `| ${row.map((cell, at) => cell.padEnd(widths[at]!)).join(' | ')} |\n`).join('');
 }
 
 test('the page lists the URL of each kind of file', async () => {
@@ -74,4 +68,17 @@ test('the page lists the URL of each kind of file', async () => {
   });
   const written = toTable(['URL', 'file below `public/`'], ...entries);
   await expect(page.replace(table, () => written)).toMatchFileSnapshot(pageFile);
+});
+
+test('docs/reference.md lists every type of provider with its refs and credentials', async () => {
+  const types = Object.entries(providerTypes).map(([type, { refs, secrets }]) => {
+    const servers = 'kind' in refs ? { game: 'game servers', vps: 'VPS' }[refs.kind] : 'both';
+    return [`\`${type}\``, servers, refs.meaning, secrets.map((name) => `\`${name}\``).join(', ')];
+  });
+  const text = readFileSync(referenceFile, 'utf8');
+  const expected = text.replace(
+    /^\| type +\| servers +\|.*\n(?:\|.*\n)+/m,
+    toTable(['type', 'servers', '`--ref`', 'credentials'], ...types),
+  );
+  await expect(expected).toMatchFileSnapshot(referenceFile);
 });
