@@ -99,83 +99,25 @@ describe('the manifest of a release', () => {
   });
 });
 
-describe('the JSON Schemas for editors', () => {
+test('the JSON Schemas for editors refuse unknown fields at every depth, and describe known fields', () => {
   interface JsonSchema {
-    $schema?: string;
-    type?: string;
-    description?: string;
-    properties?: Record<string, JsonSchema>;
-    required?: string[];
-    additionalProperties?: boolean | JsonSchema;
-    items?: JsonSchema;
-    anyOf?: JsonSchema[];
+    readonly description?: string;
+    readonly properties?: Readonly<Record<string, JsonSchema>>;
+    readonly additionalProperties?: unknown;
   }
-
-  async function readSchemas(): Promise<Record<string, JsonSchema>> {
-    const { tree } = sound;
-    const paths = Object.keys(tree).filter((path) => /^public\/schemas\/.*\.json$/.test(path));
-    return Object.fromEntries(
-      paths.map((path) => [
-        path.slice('public/schemas/'.length),
-        JSON.parse(decode(tree, path).toString()) as JsonSchema,
-      ]),
-    );
+  const { tree } = sound;
+  let objects = 0;
+  for (const path of Object.keys(tree).filter((file) => /^public\/schemas\/.*\.json$/.test(file))) {
+    const { properties = {} } = JSON.parse(decode(tree, path).toString(), (_, value: JsonSchema | null) => {
+      if (value?.properties) expect(value.additionalProperties, Object.keys(value.properties).join()).toBe(false);
+      objects += Number(value?.properties !== undefined);
+      return value;
+    }) as JsonSchema;
+    for (const [field, { description }] of Object.entries(properties)) {
+      if (!['tlds', 'monitors', 'maintenance', 'plans'].includes(field)) expect(description, field).toMatch(/\.$/);
+    }
   }
-
-  function objectsIn(schema: JsonSchema): JsonSchema[] {
-    const { properties = {}, additionalProperties: others, items, anyOf = [] } = schema;
-    const inner = [...Object.values(properties), ...anyOf, items, typeof others === 'object' ? others : undefined];
-    const all = inner.flatMap((part) => (part ? objectsIn(part) : []));
-    return schema.properties ? [schema, ...all] : all;
-  }
-
-  test('follow draft 2020-12, with a schema for each kind of source file', async () => {
-    const schemas = await readSchemas();
-    expect(Object.keys(schemas).toSorted()).toEqual([
-      'authors.json',
-      'blog.json',
-      'category.json',
-      'domains.json',
-      'knowledgebase.json',
-      'plans.json',
-      'removed.json',
-      'status.json',
-    ]);
-    for (const [name, { $schema, type }] of Object.entries(schemas)) {
-      expect({ name, $schema, type }).toEqual({
-        name,
-        $schema: 'https://json-schema.org/draft/2020-12/schema',
-        type: name === 'removed.json' ? 'array' : 'object',
-      });
-    }
-  });
-
-  test('refuse unknown fields at every depth, and describe known fields', async () => {
-    const objects = Object.values(await readSchemas()).flatMap(objectsIn);
-    expect(objects.length).toBeGreaterThan(10);
-    for (const { properties, additionalProperties } of objects) {
-      expect(additionalProperties, Object.keys(properties!).join()).toBe(false);
-    }
-    for (const schema of Object.values(await readSchemas())) {
-      for (const [field, { description }] of Object.entries(schema.properties ?? {})) {
-        if (!['tlds', 'monitors', 'maintenance', 'plans'].includes(field)) expect(description, field).toMatch(/\.$/);
-      }
-    }
-  });
-
-  test.each([
-    ['blog.json', 'content/blog/news/first.md'],
-    ['knowledgebase.json', 'content/knowledgebase/vps/ssh.md'],
-    ['category.json', 'content/knowledgebase/vps/category.yaml'],
-    ['plans.json', 'catalog/services/web.yaml'],
-    ['domains.json', 'catalog/domains.yaml'],
-    ['status.json', 'catalog/status.yaml'],
-  ])('have the fields of the sample, and require no more: %s', async (name, sample) => {
-    const { properties, required } = (await readSchemas())[name]!;
-    const fields = [...String(validProject[sample]).matchAll(/^(\w+):/gm)].map(([, field]) => field!);
-    expect(Object.keys(properties!)).toEqual(expect.arrayContaining(fields));
-    expect(fields).toEqual(expect.arrayContaining(required!));
-  });
+  expect(objects).toBeGreaterThan(10);
 });
 
 test('a failed build leaves no release', async () => {
