@@ -41,12 +41,9 @@ test('a build prints what it published, as text and as JSON', async () => {
 describe('a command refuses', () => {
   test.each([
     ['build --contnet x', "unknown option '--contnet' (Did you mean --content?)"],
-    ['build --no-cahce', "unknown option '--no-cahce' (Did you mean --no-cache?)"],
     ['check --lenient --strict', "option '--lenient' cannot be used with option '--strict'"],
-    ['build --lenint', "unknown option '--lenint' (Did you mean --lenient?)"],
     ['build -x', "unknown option '-x'"],
     ['build --no-out', "unknown option '--no-out' (Did you mean --out?)"],
-    ['check --no-content', "unknown option '--no-content' (Did you mean --content?)"],
     ['check --compress best', "unknown option '--compress'"],
     ['releases list --jsno', "unknown option '--jsno' (Did you mean --json?)"],
     ['releases prune --keep 1 --kep 1', "unknown option '--kep' (Did you mean --keep?)"],
@@ -65,7 +62,6 @@ describe('a command refuses', () => {
       'build --compress most',
       "option '--compress <LEVEL>' argument 'most' is invalid. Allowed choices are fast, best.",
     ],
-    ['releases prune --kep 1', "unknown option '--kep' (Did you mean --keep?)"],
     ['releases prune', '--keep is missing'],
     ['biuld', "unknown command 'biuld' (Did you mean build?)"],
     ['releases lsit', "unknown command 'lsit' (Did you mean list?)"],

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { article, createProject, temporaryFolder } from '../helpers/project.ts';
@@ -143,36 +143,25 @@ test.each(
   expect(readTree(root)).toEqual(before);
 });
 
-test('the first article of a blog gets any cover', async () => {
+test('the first article of a blog gets any cover, and is refused without any', async () => {
   const root = createProject({
     'content/blog/news/first.md': undefined,
     'content/blog/news/second.md': undefined,
     'content/blog/news/category.yaml': 'name: News\n',
   });
-  expect((await runNew(root, ['blog', 'A title', '--category', 'news'])).stderr).toContain(
-    'the cover is /media/covers/cover.svg for now',
-  );
-});
-
-test('a blog without any cover is refused', async () => {
-  const root = createProject({
-    'content/blog/news/first.md': undefined,
-    'content/blog/news/second.md': undefined,
-    'content/blog/news/category.yaml': 'name: News\n',
-    'content/media/covers/cover.svg': undefined,
-  });
-  expect((await runNew(root, ['blog', 'A title', '--category', 'news'])).stderr).toBe(
+  const create = (title: string) => runNew(root, ['blog', title, '--category', 'news']);
+  expect((await create('A title')).stderr).toContain('the cover is /media/covers/cover.svg for now');
+  for (const file of ['blog/news/a-title.md', 'media/covers/cover.svg']) rmSync(join(root, 'content', file));
+  expect((await create('A title')).stderr).toBe(
     'there is no cover picture yet; save a picture in content/media/covers first\n',
   );
 });
 
-test('a title needs no quotes', async () => {
-  const { stdout } = await runNew(createSite(), ['blog', 'A', 'new  title', '--category', 'news']);
-  expect(stdout).toBe('content/blog/news/a-new-title.md\n');
-});
-
-test('the address from a long title ends with a whole word', async () => {
-  const { stdout } = await runNew(createSite(), ['blog', 'Many words '.repeat(30), '--category', 'news']);
-  expect(stdout).toMatch(/^content\/blog\/news\/many-words(?:-many-words)+(?:-many)?\.md\n$/);
-  expect(stdout.length).toBeLessThan(110);
+test('a title needs no quotes, and the address from a long title ends with a whole word', async () => {
+  const root = createSite();
+  const create = async (...title: string[]) => (await runNew(root, ['blog', ...title, '--category', 'news'])).stdout;
+  expect(await create('A', 'new  title')).toBe('content/blog/news/a-new-title.md\n');
+  const long = await create('Many words '.repeat(30));
+  expect(long).toMatch(/^content\/blog\/news\/many-words(?:-many-words)+(?:-many)?\.md\n$/);
+  expect(long.length).toBeLessThan(110);
 });
