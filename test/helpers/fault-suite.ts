@@ -21,14 +21,11 @@ interface FaultCall {
 }
 
 /** An upstream and the settings of its provider. */
-interface FaultHarness {
+interface FaultHarness extends Harness {
   readonly upstream: Upstream & { readonly settings: ProviderSettings };
-  /** Values that must not appear in errors. */
-  readonly secrets: readonly string[];
 }
 
 const words = 'secret words of the upstream';
-const timeoutMs = 20_000;
 
 /** Tests every action against every upstream fault. */
 export function testFaults(name: string, calls: readonly FaultCall[], setUp: () => Promise<FaultHarness>): void {
@@ -77,39 +74,57 @@ export function testFaults(name: string, calls: readonly FaultCall[], setUp: () 
     test.each(table)(
       '%s: the request is sent once, and the error has no text from upstream',
       async (_, fault, outcome) => {
-        const { upstream, provider, secrets } = await prepare();
-        const advance = stopTimeouts();
-        upstream.fail(
-          typeof fault === 'object' && fault.status >= 400
-            ? { ...fault, body: `${words} ${secrets.join(' ')}` }
-            : fault,
-          isAction,
-        );
-        const arrived = upstream.hold(isAction);
-        const failure = failureOf(call.run(provider));
-        const release = await arrived;
-        if (fault !== 'hang') release();
-        if (fault === 'hang' || fault === 'stall') advance(timeoutMs);
-        const error = await failure;
+        const { provider, ...harness } = await prepare();
+        const error = await meetFault(fault, harness, isAction, () => call.run(provider));
         expect(error).toMatchObject({ code: 'provider_error', outcome, message: 'The request could not be completed' });
-        expect(upstream.seen.filter(isAction)).toHaveLength(1);
-        expect(upstream.seen.map(({ path }) => path)).not.toContain('/elsewhere');
-        const detail = String(error.cause);
-        expect(detail).toContain(call.path);
-        for (const secret of secrets) expect(detail).not.toContain(secret);
-        await until('the rest of a huge answer was left', () => upstream.wasLeft() === (fault === 'huge'));
+        expect(harness.upstream.seen.filter(isAction)).toHaveLength(1);
+        expect(String(error.cause)).toContain(call.path);
       },
     );
 
     test('an unreachable upstream: the outcome is `refused`', async () => {
-      const { upstream, provider, secrets } = await prepare();
-      await upstream.stop();
-      const error = await failureOf(call.run(provider));
+      const { provider, ...harness } = await prepare();
+      const error = await meetNobody(harness, () => call.run(provider));
       expect(error).toMatchObject({ outcome: 'refused', message: 'The request could not be completed' });
-      expect(String(error.cause)).toContain('ECONNREFUSED');
-      for (const secret of secrets) expect(String(error.cause)).not.toContain(secret);
     });
   });
+}
+
+/** An upstream, and values that must not appear in errors. */
+interface Harness {
+  readonly upstream: Upstream;
+  readonly secrets: readonly string[];
+}
+
+/** Runs a call while the upstream answers with a fault; returns the error, which must have no text from upstream. */
+export async function meetFault(
+  fault: Fault,
+  { upstream, secrets }: Harness,
+  matches: (seen: Seen) => boolean,
+  run: () => Promise<unknown>,
+): Promise<ProviderError> {
+  const advance = stopTimeouts();
+  const isText = typeof fault === 'object' && !(fault.status === 200 && fault.body?.startsWith('{'));
+  upstream.fail(isText ? { ...fault, body: [fault.body, ...secrets].join(' ') } : fault, matches);
+  const arrived = upstream.hold(matches);
+  const failure = failureOf(run());
+  const release = await arrived;
+  if (fault !== 'hang') release();
+  if (fault === 'hang' || fault === 'stall') advance(20_000);
+  const error = await failure;
+  expect(upstream.seen.map(({ path }) => path)).not.toContain('/elsewhere');
+  for (const secret of secrets) expect(String(error.cause)).not.toContain(secret);
+  await until('the rest of a huge answer was left', () => upstream.wasLeft() === (fault === 'huge'));
+  return error;
+}
+
+/** Runs a call while the upstream is unreachable; returns the error. */
+export async function meetNobody({ upstream, secrets }: Harness, run: () => Promise<unknown>): Promise<ProviderError> {
+  await upstream.stop();
+  const error = await failureOf(run());
+  expect(String(error.cause)).toContain('ECONNREFUSED');
+  for (const secret of secrets) expect(String(error.cause)).not.toContain(secret);
+  return error;
 }
 
 /** Returns the error of a call, and throws if the call succeeds. */

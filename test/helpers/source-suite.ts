@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestListener } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { stopTimeouts } from './clock.ts';
-import { failureOf } from './fault-suite.ts';
-import { until } from './upstream.ts';
+import { failureOf, meetFault, meetNobody } from './fault-suite.ts';
 import type { Answer, Fault, Seen, Upstream } from './upstream.ts';
 
 /** A source with a timeout of 20 s, and its upstream. */
@@ -34,11 +32,7 @@ export function testSource(
   { value, secrets = [], messages = ['The request could not be completed'] }: Expected,
 ): void {
   describe.each(Object.entries(requests))(`${name}: %s`, (_request, matches) => {
-    const answer = (status: number, body = words, headers: Record<string, string> = {}): Answer => ({
-      status,
-      body,
-      headers,
-    });
+    const answer = (status: number, body = words, headers = {}): Answer => ({ status, body, headers });
     test.each<[string, Fault]>([
       ['a 400', answer(400)],
       ['a 401', answer(401)],
@@ -68,24 +62,10 @@ export function testSource(
       ['an answer that never ends', 'stall'],
     ])('%s is an error without text from upstream, and the next read succeeds', async (_, fault) => {
       const { upstream, source } = await setUp();
-      const advance = stopTimeouts();
-      upstream.fail(
-        typeof fault === 'object' ? { ...fault, body: `${fault.body}${secrets.join(' ')}` } : fault,
-        matches,
-      );
-      const arrived = upstream.hold(matches);
-      const failure = failureOf(source.read());
-      const release = await arrived;
-      if (fault !== 'hang') release();
-      if (fault === 'hang' || fault === 'stall') advance(20_000);
-      const error = await failure;
+      const error = await meetFault(fault, { upstream, secrets }, matches, () => source.read());
       expect(error.code).toBe('provider_error');
       expect(messages).toContain(error.message);
-      expect(upstream.seen.map(({ path }) => path)).not.toContain('/elsewhere');
-      const detail = String(error.cause);
-      expect(detail).toContain(upstream.url);
-      for (const secret of secrets) expect(detail).not.toContain(secret);
-      await until('the rest of a huge answer was left', () => upstream.wasLeft() === (fault === 'huge'));
+      expect(String(error.cause)).toContain(upstream.url);
       upstream.fail(undefined);
       expect(await source.read()).toEqual(value);
     });
@@ -101,10 +81,7 @@ export function testSource(
 
   test(`${name}: an unreachable upstream is an error`, async () => {
     const { upstream, source } = await setUp();
-    await upstream.stop();
-    const error = await failureOf(source.read());
-    expect(String(error.cause)).toContain('ECONNREFUSED');
-    for (const secret of secrets) expect(String(error.cause)).not.toContain(secret);
+    expect(await meetNobody({ upstream, secrets }, () => source.read())).toMatchObject({ code: 'provider_error' });
   });
 
   test(`${name}: closing the source aborts a running read`, async () => {
