@@ -12,10 +12,7 @@ const services = ['hosting-api@.service', 'hosting-api-build.service'];
 const nightly = ['hosting-api-build.timer', 'hosting-api-backup.service', 'hosting-api-backup.timer'];
 const settings = parseVariables(readUnitFile('settings.env'));
 
-const program = { name: 'systemd', package: 'systemd', commands: ['systemd-analyze'] };
-const start = (folder: string) => Promise.resolve(join(folder, 'systemd-analyze'));
-
-describeInstalled({ ...program, start }, (analyze) => {
+describeInstalled({ name: 'systemd', package: 'systemd', commands: ['systemd-analyze'] }, (folder) => {
   /** Runs systemd-analyze on all units, as if they were installed here. Returns only messages about these units. */
   async function run(...args: string[]): Promise<{ status: unknown; output: string; messages: string[] }> {
     const cwd = temporaryFolder();
@@ -24,7 +21,7 @@ describeInstalled({ ...program, start }, (analyze) => {
       writeFileSync(join(cwd, name), text.replaceAll('/usr/local/sbin', join(repository, 'examples/systemd')));
     }
     const env = { ...process.env, SYSTEMD_LOG_LEVEL: 'notice', NO_COLOR: '1', TZ: 'UTC' };
-    const { status, stdout, stderr } = await runProgram(analyze(), args, { cwd, env });
+    const { status, stdout, stderr } = await runProgram(join(folder(), 'systemd-analyze'), args, { cwd, env });
     const messages = stderr.split('\n').filter((line) => line.includes('hosting-api'));
     return { status, output: stdout + stderr, messages };
   }
@@ -93,8 +90,7 @@ test('the command runs the doctor for each enabled instance, and a stopped insta
   expect((await run('--before-start')).stdout).toContain('not running (port is free)');
 });
 
-const age = { name: 'age', package: 'age', commands: ['age', 'age-keygen'], start: () => Promise.resolve() };
-describeInstalled(age, () => {
+describeInstalled({ name: 'age', package: 'age', commands: ['age', 'age-keygen'] }, () => {
   test('settings and credentials are encrypted for the keys of backup.age, and omitted without that file', async () => {
     const [etc, backups, key] = [temporaryFolder(), temporaryFolder(), join(temporaryFolder(), 'key')];
     mkdirSync(join(etc, 'credentials'));

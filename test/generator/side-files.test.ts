@@ -1,13 +1,14 @@
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseFragment } from 'parse5';
 import type { DefaultTreeAdapterTypes } from 'parse5';
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { KnowledgeBaseIndexItem as IndexItem } from '#contract/articles.ts';
+import { describeInstalled } from '../helpers/installed.ts';
 import { article, buildProject, createProject, guide, siteUrls } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { describeFeedparser, describeXmllint, lintXml, parseFeed } from '../helpers/xml.ts';
 import { readReleased } from './releases.ts';
 
 type KnowledgeBaseIndexItem = z.infer<typeof IndexItem>;
@@ -21,6 +22,49 @@ async function publish(files: Files, options: Options = {}): Promise<(file: stri
   const { diagnostics } = await buildProject(root, { lenient: true, urls: siteUrls, ...options });
   expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([]);
   return (file) => readReleased(root, `public/v1/${file}`);
+}
+
+const xmllint = { name: 'xmllint', package: 'libxml2-utils', commands: ['xmllint'] };
+const feedparser = {
+  name: 'feedparser',
+  package: 'python3-feedparser',
+  commands: ['python3'],
+  files: ['/usr/lib/python3/dist-packages/feedparser'],
+};
+
+// Debian's package works only with Debian's Python.
+const python = '/usr/bin/python3';
+
+const sitemapSchema = resolve(import.meta.dirname, '../fixtures/sitemap/0.9.xsd');
+
+/** Returns xmllint's messages; empty if the document is well-formed and, for a sitemap, valid. */
+function lintXml(xml: string, { isSitemap = false } = {}): string {
+  const schema = isSitemap ? ['--schema', sitemapSchema] : [];
+  const { status, stderr } = spawnSync('xmllint', ['--noout', '--nonet', ...schema, '-'], { input: xml });
+  return status === 0 ? '' : stderr.toString();
+}
+
+/** A feed parsed by Python's feedparser; `bozo` is set if it is not well-formed. */
+interface ParsedFeed {
+  readonly bozo: boolean;
+  readonly version: string;
+  readonly feed: object;
+  readonly links: object;
+  readonly entries: readonly { readonly title: string; readonly tags: object; readonly content: { value: string }[] }[];
+}
+
+const program = `
+import feedparser, json, sys
+# By default, feedparser would sanitise the HTML and resolve URLs.
+feed = feedparser.parse(sys.stdin.buffer.read(), sanitize_html=False, resolve_relative_uris=False)
+links = {link['rel']: link['href'] for link in feed.feed.links}
+result = {'bozo': bool(feed.bozo), 'version': feed.version, 'feed': feed.feed, 'links': links, 'entries': feed.entries}
+print(json.dumps(result))
+`;
+
+/** Parses a feed with feedparser. */
+function parseFeed(xml: string): ParsedFeed {
+  return JSON.parse(execFileSync(python, ['-c', program], { input: xml }).toString()) as ParsedFeed;
 }
 
 const later = article({ date: '2027-01-01', author: 'Zoe' }, 'Text.\n');
@@ -174,7 +218,7 @@ test('the sitemap has all published articles, with the day of the last change if
   });
 });
 
-describeXmllint(() => {
+describeInstalled(xmllint, () => {
   test('finds the sitemap valid by the schema of sitemaps.org', async () => {
     const sitemap = (await publish({}, { urls: { site: 'https://www.example.com/a&b' } }))('sitemap.xml');
     expect(lintXml(sitemap, { isSitemap: true })).toBe('');
@@ -200,7 +244,7 @@ const feedOf = async (files: Files, options: Options = {}) => (await publish(fil
 
 const firstFile = 'content/blog/news/first.md';
 
-describeFeedparser(() => {
+describeInstalled(feedparser, () => {
   test('reads a complete entry of the feed without warnings', async () => {
     const xml = await feedOf({
       'content/blog/news/category.yaml': 'name: News & more\n',
@@ -275,7 +319,7 @@ describeFeedparser(() => {
   });
 });
 
-describeXmllint(() => {
+describeInstalled(xmllint, () => {
   test('finds the feed well formed with any text', async () => {
     const hostile = '"<b> & ]]> \\u0007 \\uFFFE \\uD800"';
     const body = '## Details\n\n`]]>` &amp;lt; \u0007 <b title="\uFFFF">x</b>\n';

@@ -19,8 +19,8 @@ export interface Installed<T> {
   readonly files?: readonly string[];
   /** More folders to search, as a pattern. The newest version wins. */
   readonly folders?: string;
-  /** Starts the program; `folder` holds its commands. */
-  readonly start: (folder: string) => Promise<T>;
+  /** Starts the program; `folder` holds its commands. Default: returns the folder. */
+  readonly start?: (folder: string) => Promise<T>;
   readonly stop?: (started: T) => unknown;
 }
 
@@ -28,7 +28,7 @@ export interface Installed<T> {
  * Groups tests that share a running program. Without the program the tests are skipped with a note at the end of the
  * run, and fail on CI.
  */
-export function describeInstalled<T>(program: Installed<T>, body: (started: () => T) => void): void {
+export function describeInstalled<T = string>(program: Installed<T>, body: (started: () => T) => void): void {
   const folder = findFolder(program);
   test(`${program.name} is installed on CI`, ({ task }) => {
     if (folder === undefined) task.meta.missing = `${program.name}: apt-get install ${program.package}`;
@@ -37,7 +37,7 @@ export function describeInstalled<T>(program: Installed<T>, body: (started: () =
   describe.skipIf(folder === undefined)(`in ${program.name}`, () => {
     let started: T | undefined;
     beforeAll(async () => {
-      started = await program.start(folder!);
+      started = program.start ? await program.start(folder!) : (folder as T);
     });
     afterAll(() => started && program.stop?.(started));
     body(() => started!);

@@ -22,12 +22,7 @@ export function metricNames(text: string): string[] {
 }
 
 /** Debian's package of Prometheus and promtool. */
-export const prometheusProgram = {
-  name: 'Prometheus',
-  package: 'prometheus',
-  commands: ['prometheus', 'promtool'],
-  start: (folder: string) => Promise.resolve(folder),
-};
+export const prometheusProgram = { name: 'Prometheus', package: 'prometheus', commands: ['prometheus', 'promtool'] };
 
 /** Runs promtool; throws its output if it reports a fault. */
 export function promtool(folder: string, args: readonly string[], input = ''): string {

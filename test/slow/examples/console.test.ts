@@ -154,6 +154,5 @@ const python = {
   files: ['/usr/lib/python3/dist-packages/websockets/__init__.py'],
   // The first Python in the PATH may not be Debian's.
   folders: '/usr/bin',
-  start: (commands: string) => Promise.resolve(join(commands, 'python3')),
 };
-describeInstalled(python, (program) => testClient(() => [program(), 'console.py']));
+describeInstalled(python, (commands) => testClient(() => [join(commands(), 'python3'), 'console.py']));
