@@ -46,14 +46,6 @@ test('an expired token is a jwt error that says so', async () => {
   expect(await client.auth(token)).toEqual(['jwt error', 'The token has expired']);
 });
 
-test('a token of another server opens no stream', async () => {
-  const relay = await createTestRelay();
-  const client = await relay.connect('mc');
-  const other = await relay.token({ server: 'mc2' });
-  expect(await client.auth(other)).toEqual(['jwt error', 'The token is for another server']);
-  expect(relay.sources).toEqual([]);
-});
-
 test('a valid token resets the count of bad tokens', async () => {
   const relay = await createTestRelay();
   const client = await relay.connect();
