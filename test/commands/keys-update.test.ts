@@ -104,18 +104,6 @@ describe('keys create --if-absent', () => {
     expect(stderr).toContain(`warning: ${warning} ${first.id}\n`);
   });
 
-  test('creates a new key after the old key is revoked or has expired', async () => {
-    const line = await createCommandLine();
-    const ids = [];
-    ids.push((await createKey(line, ...args)).id);
-    await line.run('keys', 'revoke', ids[0]!);
-    ids.push((await createKey(line, ...args)).id);
-    await line.store.apiKeys.update(ids[1]!, { ...unchanged, expiresAt: 1000 });
-    ids.push((await createKey(line, ...args)).id);
-    expect(new Set(ids).size).toBe(3);
-    expect(await createKey(line, ...args)).toMatchObject({ id: ids[2], created: false });
-  });
-
   test('creates a single key in concurrent commands', async () => {
     const line = await createCommandLine();
     const shown = await Promise.all(Array.from({ length: 8 }, () => createKey(line, ...args)));
