@@ -2,14 +2,11 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { makeCurrent } from '../../../generator/release/history.ts';
 import { temporaryFolder, writeFiles } from '../../helpers/project.ts';
 import { askJson } from '../../server/ask.ts';
-import { damages } from '../../releases/damage.ts';
 import { createServable, startProcess } from '../../server/process.ts';
-import { readManifest } from '../../server/targets.ts';
 
 /** The error output of a server that refuses to start with status 1; standard output must be empty. */
 async function refusalOf(settings: Readonly<Record<string, string>>, cwd = temporaryFolder()): Promise<string> {
@@ -47,12 +44,6 @@ test('a HOST that cannot be resolved is named', async () => {
   expect(refusal).toMatch(/^HOST: the name nowhere\.invalid cannot be resolved \((?:ENOTFOUND|EAI_AGAIN)\)\n$/);
 });
 
-test('a port blocked by browsers is named, and the server exits', async () => {
-  const server = startProcess({ ...(await createServable()).settings, PORT: '6000' });
-  expect(await server.ended()).toBe(1);
-  expect(server.stderr()).toBe('PORT: browsers block port 6000; choose another\n');
-});
-
 test('the default folder without a release is named', async () => {
   expect(await refusalOf({ PORT: '0' })).toMatch(
     /^DIST_DIR: there is no release at \/.*\/dist\/current; build one first\n$/,
@@ -86,21 +77,6 @@ test('a folder as STATUS_FILE is named in one line', async () => {
 
 test.each(unusable)('an unusable DIST_DIR is named in one line: %s', async (folder) => {
   expect(await refusalOf({ PORT: '0', DIST_DIR: folder })).toMatch(/^DIST_DIR: [^\n]*\n$/);
-});
-
-test.each([
-  'public/v1/blog/article/news/first.json has one wrong byte',
-  'private/domains.json is {"unknown":{}}, as the manifest has it',
-  'the manifest is not JSON',
-])('a damaged release is refused, with its file in one line: %s', async (name) => {
-  const { root, settings } = await createServable();
-  const { file, apply } = damages.find((damage) => damage.name === name)!;
-  const folder = join(root, 'dist/releases', readManifest(root).id);
-  const damaged = apply(folder) ?? folder;
-  await makeCurrent(join(root, 'dist'), basename(damaged));
-  const refusal = await refusalOf(settings);
-  expect(refusal).toContain(join('releases', basename(damaged), file));
-  expect(refusal).toMatch(/^[^\n]+\n$/);
 });
 
 test('.env sets variables that the environment lacks', async () => {
