@@ -100,7 +100,7 @@ function renderResult({ domain, available, pricing, order_url: orderUrl }, unico
     ];
   }
   return [
-    h('p', { class: 'free' }, name, ' is free.'),
+    h('p', { class: 'free' }, name, ' is available.'),
     h('p', {}, `${formatPrice(register)} for the first year, then ${formatPrice(renew)}.`),
     ...(orderUrl ? [h('a', { class: 'button', href: orderUrl, 'aria-label': `Order ${unicode}` }, 'Order')] : []),
   ];

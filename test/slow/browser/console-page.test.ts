@@ -93,7 +93,7 @@ describeChromium((browser) => {
     const demo = await startPage({ CORS_ORIGINS: 'https://other.example' });
     const page = await open(demo, { expected: /CORS|ERR_FAILED/ });
     await connect(page, demo.key);
-    const text = `No answer that this page may read from ${demo.url}. Does its CORS_ORIGINS have ${demo.origin}?`;
+    const text = `This page cannot read responses from ${demo.url}. Does CORS_ORIGINS there contain ${demo.origin}?`;
     await expect.poll(() => page.getByRole('alert').innerText()).toBe(text);
   });
 

@@ -343,16 +343,16 @@ describeChromium((browser) => {
       await expect
         .poll(async () => (await rows()).map((row) => row.replaceAll(/\s+/g, ' ').trim()))
         .toEqual([
-          'quiet-harbour.com is taken. Is it yours? The transfer to us is €11.49.',
-          'quiet-harbour.eu is free. €7.49 for the first year, then €8.49. Order',
-          'quiet-harbour.net is free. €13.49 for the first year, then €15.49. Order',
+          'quiet-harbour.com is taken. Is it yours? A transfer to us costs €11.49.',
+          'quiet-harbour.eu is available. €7.49 for the first year, then €8.49. Order',
+          'quiet-harbour.net is available. €13.49 for the first year, then €15.49. Order',
         ]);
       expect(await page.getByRole('link', { name: 'Order quiet-harbour.eu' }).getAttribute('href')).toBe(
         'https://clients.example.com/domain?name=quiet-harbour.eu',
       );
       await page.getByRole('textbox').fill('bücher.eu');
       await page.getByRole('textbox').press('Enter');
-      await expect.poll(rows).toEqual([expect.stringContaining('bücher.eu is free.')]);
+      await expect.poll(rows).toEqual([expect.stringContaining('bücher.eu is available.')]);
       await page.goBack();
       await expect.poll(rows).toHaveLength(3);
     });
@@ -371,7 +371,7 @@ describeChromium((browser) => {
       await expectResult('some-name.com', 'The registry did not answer for some-name.com.');
       site.registry.fail(undefined);
       await page.getByRole('button', { name: 'Try again' }).click();
-      await page.getByText('some-name.com is free.').waitFor();
+      await page.getByText('some-name.com is available.').waitFor();
     });
 
     test('waits after too many searches, and then searches by itself', async () => {
@@ -387,7 +387,7 @@ describeChromium((browser) => {
           return waits.count();
         })
         .toBeGreaterThan(0);
-      await expect.poll(() => page.locator('.results').getByText('is free.').count()).toBe(3);
+      await expect.poll(() => page.locator('.results').getByText('is available.').count()).toBe(3);
     });
   });
 
