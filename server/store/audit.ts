@@ -82,10 +82,10 @@ const newestFirstSql = 'ORDER BY entry.logged_at DESC, entry.action_id DESC';
 export function createAuditRecords(query: Query) {
   const log = openTable(query, 'hosting_audit', ['id'], StoredEntry);
   const actions = openTable(query, 'hosting_audit', ['action_id'], Action);
-  const append = async ({ at, ms, ...entry }: AuditEntry): Promise<void> => {
+  const append = async ({ at, ...entry }: AuditEntry): Promise<void> => {
     const { keyId, server, requestId, ip } = entry;
     const texts = { keyId: keyId ?? '', server: server ?? '', requestId: requestId ?? '', ip: ip ?? '' };
-    await log.insert({ ...entry, ...texts, loggedAt: at, ms: ms === null ? null : Math.round(ms) });
+    await log.insert({ ...entry, ...texts, loggedAt: at });
   };
   return {
     append,

@@ -122,12 +122,6 @@ export function auditSuite(createTarget: CreateTarget): void {
       clock.mockReturnValue(lostAt - 1);
       expect(await Array.fromAsync(audit.entries({}))).toEqual([lost, done, old, end, young]);
     });
-
-    test('a duration with a fraction of a millisecond is rounded', async () => {
-      const { audit } = await open();
-      await audit.append(auditEntry({ ms: 12.6 }));
-      expect(await Array.fromAsync(audit.entries({}))).toEqual([auditEntry({ ms: 13 })]);
-    });
   });
 
   describe('the actions of a key', () => {
