@@ -5,25 +5,6 @@ import type { ConsoleEvents, ConsoleSource, GameState } from '../providers/types
 import { createOutput, toFrame } from './output.ts';
 import type { FrameSink } from './output.ts';
 
-/** Cancels a timer. */
-export type Cancel = () => void;
-
-/** The time and timers, which tests replace. */
-export interface Clock {
-  /** Milliseconds since 1970. */
-  now(): number;
-  after(ms: number, run: () => void): Cancel;
-}
-
-/** The clock of this machine. Its timers do not keep the process alive. */
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  after(ms, run) {
-    const timer = setTimeout(run, ms).unref();
-    return () => clearTimeout(timer);
-  },
-};
-
 /** The console of one server: one upstream for all its viewers. */
 export type Channel = ReturnType<typeof createChannel>;
 
@@ -42,16 +23,14 @@ export function createChannel(options: {
   readonly open: (events: ConsoleEvents, isResumed: boolean) => Promise<ConsoleSource>;
   /** Reports a failed opening, and returns a text for clients. */
   readonly describe: (error: unknown) => string;
-  readonly clock: Clock;
-  readonly random: () => number;
   /** Called when the channel closes, by itself or by `close`. */
   readonly closed: () => void;
   /** The delay before a retry doubles from the first to the maximum; default 1 and 60 s. */
   readonly backoff?: { readonly firstMs: number; readonly maxMs: number };
 }) {
-  const { open, describe, clock, random, closed, backoff = { firstMs: 1000, maxMs: 60_000 } } = options;
+  const { open, describe, closed, backoff = { firstMs: 1000, maxMs: 60_000 } } = options;
   const output = createOutput();
-  const timers = new Map<string, Cancel>();
+  const timers = new Map<string, NodeJS.Timeout>();
   let phase: 'idle' | 'opening' | 'open' | 'backoff' = 'idle';
   let source: ConsoleSource | undefined;
   let opening: Promise<void> | undefined;
@@ -70,8 +49,8 @@ export function createChannel(options: {
   let lastStats: { readonly at: number; readonly stats: Promise<ConsoleStats> } | undefined;
 
   const setTimer = (timer: 'retry' | 'linger' | 'load', ms: number, run: () => void): void => {
-    timers.get(timer)?.();
-    timers.set(timer, clock.after(ms, run));
+    clearTimeout(timers.get(timer));
+    timers.set(timer, setTimeout(run, ms).unref());
   };
   const startViewers = (): void => {
     output.follow([
@@ -112,7 +91,7 @@ export function createChannel(options: {
   const toDelay = (): number => {
     const ms = Math.min(backoff.maxMs, backoff.firstMs * 2 ** failures);
     failures += 1;
-    return ms * (0.5 + random() / 2);
+    return ms * (0.5 + Math.random() / 2);
   };
   const reportError = (reason: string): void => {
     if (reason !== lastError) output.append('daemon error', reason);
@@ -172,7 +151,7 @@ export function createChannel(options: {
   const close = (): void => {
     connection += 1;
     source?.close();
-    for (const cancel of timers.values()) cancel();
+    for (const timer of timers.values()) clearTimeout(timer);
     output.close();
     closed();
   };
@@ -190,7 +169,7 @@ export function createChannel(options: {
         async stats(): Promise<ConsoleStats> {
           await opening;
           if (!source) return unknownStats;
-          const now = clock.now();
+          const now = Date.now();
           if (!lastStats || now - lastStats.at >= streamLimits.statsSeconds * 1000) {
             lastStats = { at: now, stats: source.stats() };
           }

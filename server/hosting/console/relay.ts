@@ -3,18 +3,16 @@ import type { WebSocket } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
 import { streamLimits } from '#contract/console-stream.ts';
 import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
-import { createChannel, systemClock } from './channel.ts';
-import type { Cancel, Channel, Clock } from './channel.ts';
+import { createChannel } from './channel.ts';
+import type { Channel } from './channel.ts';
 import { createStream, toClientText } from './stream.ts';
-import type { ConsoleStream, StreamGrant, StreamRequest, StreamServices } from './stream.ts';
+import type { ConsoleStream, StreamRequest, StreamServices } from './stream.ts';
 
 /** Dependencies of the relay. */
 export interface RelayDependencies extends StreamServices {
   /** Opens the console of a server. Viewers see the message of a thrown Problem. */
   readonly openSource: (server: ServerName, events: ConsoleEvents, isResumed: boolean) => Promise<ConsoleSource>;
   readonly limits?: Partial<typeof defaultLimits>;
-  readonly clock?: Clock;
-  readonly random?: () => number;
 }
 
 /**
@@ -29,22 +27,19 @@ const checkMs = 2000;
 /** Streams stay open this long while the store is unreachable: enough for its restart. */
 const graceMs = 30_000;
 
-/** The key of a shared access check. */
-const toCheckKey = ({ server, keyId, secretHash }: StreamGrant): string => `${server} ${keyId} ${secretHash}`;
-
 /** Relays the consoles of game servers to clients. */
 export type Relay = ReturnType<typeof createRelay>;
 
 /** Creates the relay of a process. */
 export function createRelay(dependencies: RelayDependencies) {
-  const { openSource, checkAccess, onFailure, clock = systemClock, random = Math.random } = dependencies;
+  const { openSource, checkAccess, onFailure } = dependencies;
   const limits = { ...defaultLimits, ...dependencies.limits };
   const channels = new Map<ServerName, Channel>();
   const streams = new Set<ConsoleStream>();
   /** When the oldest unanswered check of a stream started. */
   const uncheckedSince = new WeakMap<ConsoleStream, number>();
   const checking = new Set<ConsoleStream>();
-  let cancelSweep: Cancel | undefined;
+  let sweepTimer: NodeJS.Timeout | undefined;
   /** A failing store is logged once a sweep, not once a key. */
   let isReported = false;
   let isClosed = false;
@@ -57,8 +52,6 @@ export function createRelay(dependencies: RelayDependencies) {
         onFailure('a console could not be opened', error);
         return toClientText(error);
       },
-      clock,
-      random,
       closed: () => channels.delete(server),
     });
     channels.set(server, channel);
@@ -84,16 +77,20 @@ export function createRelay(dependencies: RelayDependencies) {
     }
   };
   const sweep = (): void => {
-    cancelSweep = clock.after(checkMs, sweep);
+    sweepTimer = setTimeout(sweep, checkMs).unref();
     isReported = false;
     const due: ConsoleStream[] = [];
     for (const stream of [...streams].filter(({ grant }) => grant())) {
-      const since = uncheckedSince.get(stream) ?? clock.now();
+      const since = uncheckedSince.get(stream) ?? Date.now();
       uncheckedSince.set(stream, since);
-      if (clock.now() - since >= graceMs) stream.onAccess('unknown');
+      if (Date.now() - since >= graceMs) stream.onAccess('unknown');
       else if (!checking.has(stream)) due.push(stream);
     }
-    for (const group of Map.groupBy(due, ({ grant }) => toCheckKey(grant()!)).values()) void check(group);
+    const groups = Map.groupBy(due, ({ grant }) => {
+      const { server, keyId, secretHash } = grant()!;
+      return `${server} ${keyId} ${secretHash}`;
+    });
+    for (const group of groups.values()) void check(group);
   };
   return {
     admits: ({ client: { key } }: StreamRequest): boolean =>
@@ -106,18 +103,17 @@ export function createRelay(dependencies: RelayDependencies) {
         socket,
         server,
         request,
-        clock,
         hasRoom: (keyId) => count(({ grant }) => grant()?.keyId === keyId) < limits.viewersPerKey,
         join: (sink) => (channels.get(server) ?? openChannel(server)).join(sink),
         ended() {
           streams.delete(stream);
           if (streams.size > 0) return;
-          cancelSweep?.();
-          cancelSweep = undefined;
+          clearTimeout(sweepTimer);
+          sweepTimer = undefined;
         },
       });
       streams.add(stream);
-      cancelSweep ??= clock.after(checkMs, sweep);
+      sweepTimer ??= setTimeout(sweep, checkMs).unref();
       if (isClosed) stream.shutDown();
       return stream;
     },

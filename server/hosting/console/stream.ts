@@ -14,7 +14,7 @@ import { Problem } from '../../problem.ts';
 import type { Store, StreamTokenRecord } from '../../store/types.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
 import { offline, parseJson } from '../../upstream/client.ts';
-import type { Cancel, Clock, Viewing } from './channel.ts';
+import type { Viewing } from './channel.ts';
 import { toFrame } from './output.ts';
 import type { FrameSink } from './output.ts';
 
@@ -31,16 +31,12 @@ const isWellFormed = (token: unknown): token is string =>
 export type StreamTokens = ReturnType<typeof createStreamTokens>;
 
 /** Creates {@link StreamTokens}: random texts whose hashes are in the store. */
-export function createStreamTokens(options: {
-  readonly store: Store['streamTokens'];
-  readonly ttlSeconds: number;
-  readonly clock?: Pick<Clock, 'now'>;
-}) {
-  const { store, ttlSeconds, clock = Date } = options;
+export function createStreamTokens(options: { readonly store: Store['streamTokens']; readonly ttlSeconds: number }) {
+  const { store, ttlSeconds } = options;
   return {
     async issue(claim: ConsoleClaim): Promise<string> {
       const token = randomBytes(32).toString('base64url');
-      const issuedAt = clock.now();
+      const issuedAt = Date.now();
       const expiresAt = issuedAt + ttlSeconds * 1000;
       await store.add({ ...claim, tokenHash: hash('sha256', token), issuedAt, expiresAt });
       return token;
@@ -49,7 +45,7 @@ export function createStreamTokens(options: {
       // Malformed tokens cost no query.
       const found = isWellFormed(token) ? await store.find(hash('sha256', token)) : undefined;
       if (!found) return 'invalid';
-      return clock.now() < found.expiresAt ? found : 'expired';
+      return Date.now() < found.expiresAt ? found : 'expired';
     },
   };
 }
@@ -80,7 +76,6 @@ interface StreamOptions extends StreamServices {
   readonly socket: Duplex;
   readonly server: ServerName;
   readonly request: StreamRequest;
-  readonly clock: Clock;
   readonly hasRoom: (keyId: string) => boolean;
   readonly join: (sink: FrameSink) => Viewing;
   readonly ended: () => void;
@@ -110,7 +105,7 @@ const noCommand =
 
 /** Creates the stream of a new connection. */
 export function createStream(options: StreamOptions) {
-  const { websocket, socket, server, request, clock, tokens, checkAccess } = options;
+  const { websocket, socket, server, request, tokens, checkAccess } = options;
   let phase: 'unauthenticated' | 'live' | 'expired' | 'ended' = 'unauthenticated';
   /** The last accepted token. Kept after the end, for the log. */
   let grant: StreamGrant | undefined;
@@ -122,8 +117,8 @@ export function createStream(options: StreamOptions) {
   let historyAt = -Infinity;
   let statsAt = -Infinity;
   let isStatsWanted = false;
-  let cancelPhase: Cancel | undefined;
-  let cancelStats: Cancel | undefined;
+  let phaseTimer: NodeJS.Timeout | undefined;
+  let statsTimer: NodeJS.Timeout | undefined;
 
   const isEnded = (): boolean => phase === 'ended';
   const hasOutput = (): boolean => phase === 'live';
@@ -139,16 +134,16 @@ export function createStream(options: StreamOptions) {
   const end = (close?: CloseName, reason?: string): void => {
     if (isEnded()) return;
     phase = 'ended';
-    cancelPhase?.();
-    cancelStats?.();
+    clearTimeout(phaseTimer);
+    clearTimeout(statsTimer);
     viewing?.leave();
     options.ended();
     if (close) websocket.close(closeCodes[close].code, reason);
   };
   const revoke = ({ message }: Problem): void => end('revoked', message);
   const waitUntil = (at: number, run: () => void): void => {
-    cancelPhase?.();
-    cancelPhase = clock.after(Math.max(0, at - clock.now()), run);
+    clearTimeout(phaseTimer);
+    phaseTimer = setTimeout(run, Math.max(0, at - Date.now())).unref();
   };
   const warn = (): void => {
     reply('token expiring');
@@ -157,7 +152,7 @@ export function createStream(options: StreamOptions) {
   const expire = (): void => {
     phase = 'expired';
     reply('token expired');
-    waitUntil(clock.now() + streamLimits.expiredSeconds * 1000, () => end('expired', 'the token expired'));
+    waitUntil(Date.now() + streamLimits.expiredSeconds * 1000, () => end('expired', 'the token expired'));
   };
 
   const authenticate = async (token: unknown): Promise<void> => {
@@ -215,14 +210,14 @@ export function createStream(options: StreamOptions) {
     isStatsWanted = true;
     const early = statsAt + streamLimits.statsSeconds * 1000 - now;
     // Not awaited: a slow provider must not delay the renewal of a token.
-    if (early > 0) cancelStats = clock.after(early, () => void sendStats());
+    if (early > 0) statsTimer = setTimeout(() => void sendStats(), early).unref();
     else void sendStats();
   };
   const sendStats = async (): Promise<void> => {
     const stats = await viewing!.stats();
     isStatsWanted = false;
     if (!hasOutput()) return;
-    statsAt = clock.now();
+    statsAt = Date.now();
     reply('stats', JSON.stringify(stats));
   };
 
@@ -282,7 +277,7 @@ export function createStream(options: StreamOptions) {
   const drop = (message: ClientMessage | undefined, words?: string): void => {
     refuseCommand(message?.type === 'send command' ? message.reference : undefined, 'rate_limited', words);
   };
-  const bucket = createTokenBucket(messageRate, () => clock.now());
+  const bucket = createTokenBucket(messageRate, () => Date.now());
   /** Frames dropped since the bucket was last full. */
   let refused = 0;
   const isWithinRate = (message?: ClientMessage): boolean => {
@@ -299,7 +294,7 @@ export function createStream(options: StreamOptions) {
     return false;
   };
   websocket.on('message', (data, isBinary) => {
-    const message = isBinary ? undefined : parseMessage((data as Buffer).toString(), clock.now());
+    const message = isBinary ? undefined : parseMessage((data as Buffer).toString(), Date.now());
     if (!isWithinRate(message) || isEnded()) return;
     if (!message) reply('daemon error', malformed);
     else if (countWaiting() < maxWaiting) void messages(() => handle(message)).catch(onError);
@@ -311,7 +306,7 @@ export function createStream(options: StreamOptions) {
   });
   websocket.on('close', () => end());
   socket.on('drain', () => viewing?.pump());
-  waitUntil(clock.now() + streamLimits.authSeconds * 1000, () => end('unauthenticated', 'no token came in time'));
+  waitUntil(Date.now() + streamLimits.authSeconds * 1000, () => end('unauthenticated', 'no token came in time'));
   return {
     request,
     /** Returns the last accepted token. */

@@ -33,13 +33,8 @@ export const streamRoute: Route = {
   },
 };
 
-interface UpgradeOptions {
-  readonly relay: Relay;
-  readonly requests: Requests;
-  readonly log: Logger;
-  /** The interval of pings. A connection without traffic between two pings is closed. */
-  readonly pingSeconds?: number;
-}
+/** The interval of pings. A connection without traffic between two pings is closed. */
+const pingMs = 30_000;
 
 /** `maxPayload` fits an escaped command. The types of ws lack the last two options; streams limit pings themselves. */
 const serverOptions = {
@@ -55,7 +50,12 @@ const serverOptions = {
 const streamTarget = /^(?:[A-Za-z]+:\/\/[^/?#]*)?\/v1\/hosting\/game\/console\/([^/?#]+)\/stream(?:\?|$)/;
 
 /** Creates the websocket endpoint. */
-export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }: UpgradeOptions) {
+export function createUpgradeHandler(options: {
+  readonly relay: Relay;
+  readonly requests: Requests;
+  readonly log: Logger;
+}) {
+  const { relay, requests, log } = options;
   // Any Origin is allowed: the only credential is the token in the first message, not a cookie of a visitor's browser.
   const websockets = new WebSocketServer(serverOptions);
   websockets.on('headers', (headers, request) => {
@@ -80,7 +80,7 @@ export function createUpgradeHandler({ relay, requests, log, pingSeconds = 30 }:
       if (!isAlive) return websocket.terminate();
       isAlive = false;
       websocket.ping(pingData);
-    }, pingSeconds * 1000).unref();
+    }, pingMs).unref();
     for (const event of ['message', 'ping', 'pong']) websocket.on(event, () => (isAlive = true));
     // ws closes connections that violate the protocol.
     websocket.on('error', () => undefined);

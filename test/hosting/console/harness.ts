@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { BlockList } from 'node:net';
-import { expect, onTestFinished } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import type { ClientOptions } from 'ws';
 import type { ServerName } from '#contract/api-keys.ts';
 import { unknownStats } from '#contract/console-stream.ts';
@@ -46,17 +46,16 @@ export type StreamOptions = Partial<Omit<ConsoleClaim, 'server'>> & { readonly s
 /** A relay with its websocket endpoint on a real port. */
 export type TestRelay = Awaited<ReturnType<typeof createTestRelay>>;
 
-export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limits' | 'random'> {
+export interface TestRelayOptions extends Pick<Partial<RelayDependencies>, 'limits'> {
   readonly ttlSeconds?: number;
-  readonly pingSeconds?: number;
   /** The burst limit of upgrades per client. */
   readonly upgrades?: number;
 }
 
-/** Starts a relay with fake consoles, which allows all access and commands. Its clock stands still. */
+/** Starts a relay with fake consoles, which allows all access and commands. Its clock stands still, and its jitter is 0. */
 export async function createTestRelay(options: TestRelayOptions = {}) {
-  const { pingSeconds = 30, upgrades = 100_000, ttlSeconds = 600, ...rest } = options;
-  const clock = createTestClock();
+  const { upgrades = 100_000, ttlSeconds = 600, limits = {} } = options;
+  const clock = stopTime();
   const sources: FakeSource[] = [];
   const commands: StreamCommand[] = [];
   const accessChecks: string[] = [];
@@ -70,11 +69,9 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
     isLoaded: true,
   };
   const store = await openTestStore({ DATA_DIR: temporaryFolder() });
-  const tokens = createStreamTokens({ store: store.streamTokens, ttlSeconds, clock });
+  const tokens = createStreamTokens({ store: store.streamTokens, ttlSeconds });
   const relay = createRelay({
-    random: () => 1,
-    ...rest,
-    clock,
+    limits,
     tokens,
     async openSource(server, events, isResumed) {
       const source: FakeSource = { server, isResumed, closed: false, ...events };
@@ -96,7 +93,6 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
   const { log, lines } = createTestLog('info');
   const upgrade = createUpgradeHandler({
     relay,
-    pingSeconds,
     requests: createRequests({
       trustedProxies: new BlockList(),
       limit: createTokenBucket({ name: 'default', rps: upgrades, burst: upgrades }),
@@ -168,6 +164,37 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
 export async function openTestStream(stream: StreamOptions = {}, options: TestRelayOptions = {}) {
   const { clock, ...relay } = await createTestRelay(options);
   return { clock, relay, client: await relay.open(stream) };
+}
+
+/**
+ * Stops the time, the jitter and the timers of consoles until the test ends. Timers of less than 50 ms stay real, as they
+ * send output, and so do the timers of ws, which call no `unref`.
+ */
+function stopTime() {
+  const clock = createTestClock();
+  const { setTimeout: start, clearTimeout: stop } = globalThis;
+  const cancels = new Map<unknown, () => void>();
+  const startStopped = (...[run, ms = 0, ...args]: Parameters<typeof start>) => {
+    const timer = start(run, ms, ...args);
+    if (ms < 50) return timer;
+    timer.unref = () => {
+      stop(timer);
+      cancels.set(
+        timer,
+        clock.after(ms, () => run(...args)),
+      );
+      return timer;
+    };
+    return timer;
+  };
+  globalThis.setTimeout = Object.assign(startStopped, start);
+  globalThis.clearTimeout = (timer) => (cancels.get(timer) ?? (() => stop(timer)))();
+  const mocks = [vi.spyOn(Date, 'now').mockImplementation(clock.now), vi.spyOn(Math, 'random').mockReturnValue(1)];
+  onTestFinished(() => {
+    Object.assign(globalThis, { setTimeout: start, clearTimeout: stop });
+    for (const mock of mocks) mock.mockRestore();
+  });
+  return clock;
 }
 
 /** Creates a clock that only `advance` moves. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { openRaw } from '../../helpers/app.ts';
 import { openClient } from '../../helpers/console-client.ts';
 import { createTestRelay } from './harness.ts';
@@ -179,14 +179,21 @@ test('the log has a line for each stream and refusal, without tokens', async () 
 });
 
 test('only clients that answer pings stay connected', async () => {
-  const relay = await createTestRelay({ pingSeconds: 1 });
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const relay = await createTestRelay();
   const alive = await relay.open();
   const [dead] = await shake(relay);
   expect(relay.relay.stats().connections).toBe(2);
-  await once(dead, 'close');
+  const closed = once(dead, 'close');
+  for (let pings = 0; pings < 4; pings += 1) {
+    const ping = once(alive.socket, 'ping');
+    vi.advanceTimersByTime(30_000);
+    await ping;
+    await alive.roundTrip();
+  }
+  await closed;
   await expect.poll(() => relay.relay.stats().connections).toBe(1);
-  await once(alive.socket, 'ping');
-  await once(alive.socket, 'ping');
   relay.sources[0]!.line('still here');
   expect(await alive.next()).toEqual(['console output', 'still here']);
 });

@@ -1,15 +1,14 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { unknownStats } from '#contract/console-stream.ts';
 import { ProviderError } from '../../../server/upstream/client.ts';
 import { openTestStream } from './harness.ts';
-import type { TestRelayOptions } from './harness.ts';
 
 const lost = 'the connection to the console was lost';
 const opened = 'The console was opened again: lines may be missing here';
 
 /** Opens a console with a line and a viewer. */
-async function follow(options: TestRelayOptions = {}) {
-  const { relay, clock, client } = await openTestStream({}, options);
+async function follow() {
+  const { relay, clock, client } = await openTestStream();
   const last = () => relay.sources.at(-1)!;
   last().status('running');
   last().line('before');
@@ -55,7 +54,8 @@ test('a lost upstream is not reopened before its retry time', async () => {
 });
 
 test('half of the delay is jitter', async () => {
-  const { last, tries } = await follow({ random: () => 0 });
+  const { last, tries } = await follow();
+  vi.mocked(Math.random).mockReturnValue(0);
   last().ended(lost, 0);
   expect(await tries(0.4)).toBe(1);
   expect(await tries(0.2)).toBe(2);

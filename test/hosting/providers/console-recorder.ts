@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { createChannel, systemClock } from '../../../server/hosting/console/channel.ts';
+import { createChannel } from '../../../server/hosting/console/channel.ts';
 import type { ConsoleEvents, ConsoleSource, GameProvider } from '../../../server/hosting/providers/types.ts';
 import { readFrames } from '../../helpers/console-client.ts';
 import { until } from '../../helpers/upstream.ts';
@@ -44,8 +44,6 @@ export function recordViewer(game: GameProvider, ref: string, backoff: { firstMs
     const channel = createChannel({
       open: async (events, isResumed) => (source = game.openConsole(ref, watch(events), isResumed)),
       describe: String,
-      clock: systemClock,
-      random: Math.random,
       closed: () => undefined,
       backoff,
     });
