@@ -31,7 +31,7 @@ export function createServers(records: Store['servers'], providers: ReadonlyMap<
     },
     findOpen: (names: readonly ServerName[]) => records.findOpen(names),
     /** Opens a console, and ends it when the record of its server changes. */
-    async openConsole(server: ServerName, events: ConsoleEvents, isResumed = false): Promise<ConsoleSource> {
+    openConsole: async (server: ServerName, events: ConsoleEvents, isResumed = false): Promise<ConsoleSource> => {
       const { record, provider } = await find('game', server);
       const check = async (): Promise<void> => {
         // A former customer must not see the console.
