@@ -36,9 +36,6 @@ export interface ServerProvider<Action extends PowerAction = PowerAction> {
   readonly state: (ref: string, maxAgeMs: number) => Promise<StateReport>;
 }
 
-/** Controls VPS. */
-export type VpsProvider = ServerProvider<VpsAction>;
-
 /** The events of a console source. Reasons are safe for clients. */
 export interface ConsoleEvents {
   /** A line of output, with ANSI codes. */
@@ -76,7 +73,7 @@ export interface GameProvider extends ServerProvider<GameAction> {
 
 /** A system that runs servers of one or both kinds. */
 export interface Provider {
-  readonly vps?: VpsProvider;
+  readonly vps?: ServerProvider<VpsAction>;
   readonly game?: GameProvider;
   check(): Promise<CheckResult[]>;
   /** Lists the refs of all servers visible to the credential; undefined if the upstream cannot list them. */

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { ProviderSettings } from '../../../server/hosting/providers.ts';
-import type { GameProvider, VpsProvider } from '../../../server/hosting/providers/types.ts';
 import { openProvider } from '../../helpers/provider.ts';
 import { hetznerToken } from '../../helpers/upstream-hetzner.ts';
 import { panelKeys } from '../../helpers/upstream-panel.ts';
@@ -47,7 +46,7 @@ async function createCounting(
 async function run(clock: TestClock, settings: ProviderSettings) {
   const sleep = (ms: number) => new Promise<void>((wake) => void clock.after(ms, wake));
   const { provider } = openProvider(settings, { clock: { now: clock.now, sleep } });
-  const target: VpsProvider | GameProvider = provider.vps ?? provider.game!;
+  const target = provider.vps ?? provider.game!;
   const actedAt = new Map<string, number>();
   const outcomes = { states: 0, unknown: 0, failed: 0, powers: 0, failedPowers: 0 };
   const running = new Set<Promise<void>>();
