@@ -78,6 +78,12 @@ test('only one of two instances runs servers, until its last server has ended', 
   expect(await one.start('b')).toMatch(refused);
 });
 
+test('of two concurrent starts by two instances one succeeds', async () => {
+  const { one, other } = prepare();
+  const answers = await Promise.all([one.start('a'), other.start('a')]);
+  expect(answers.filter((answer) => answer === 'none')).toHaveLength(1);
+});
+
 test('only the states of servers that another instance runs are unknown', async () => {
   const { one, other } = prepare();
   expect(await other.state('a')).toBe('offline');
