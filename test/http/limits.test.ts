@@ -99,14 +99,3 @@ test('each client has one limit for all endpoints, refusals, preflights and upgr
     expect(await statuses(app, '/nothing', 1, { from })).toEqual([404]);
   }
 });
-
-test('a client is allowed again after the seconds of Retry-After', async () => {
-  const advance = stopClock();
-  const app = await sharedApp({ RATELIMIT_BURST: '2', RATELIMIT_RPS: '2' });
-  const answers = await Promise.all(Array.from({ length: 10 }, () => ask(app, '/v1/plans')));
-  const refused = answers.filter(({ status }) => status === 429);
-  expect(refused).toHaveLength(8);
-  for (const { headers } of refused) expect(headers['retry-after']).toBe('1');
-  advance(1000);
-  expect((await ask(app, '/v1/plans')).status).toBe(200);
-});
