@@ -81,15 +81,6 @@ async function createWorldWithStoredPrices(prices: ReadonlyMap<string, TldPrices
   return world;
 }
 
-test('the first read starts at once, without delaying the start', async () => {
-  const { start, failures } = createWorld();
-  const source = createSource(() => new Promise(() => {}));
-  const prices = start(source);
-  expect(source.reads).toBe(1);
-  expect(prices.current()).toBeUndefined();
-  expect(failures).toEqual([]);
-});
-
 test('prices are served and stored in a file that only the owner can read', async () => {
   const { start, file, failures } = createWorld();
   const prices = start(createSource(() => Promise.resolve(sold())));

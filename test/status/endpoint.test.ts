@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createTestApp } from '../helpers/app.ts';
@@ -108,13 +108,4 @@ test('a start removes only the leftovers of a killed process next to STATUS_FILE
   await serve({ STATUS_FILE: file });
   const kept = ['other.json.1.tmp', 'status.json', 'status.json.2.tmp', 'status.json.bak'];
   await expect.poll(() => readdirSync(folder).toSorted()).toEqual(kept);
-});
-
-test('STATUS_FILE holds the response, for use while the API is down', async () => {
-  const file = join(temporaryFolder(), 'status.json');
-  const { app } = await serve({ STATUS_FILE: file });
-  await expect.poll(() => existsSync(file)).toBe(true);
-  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ status: 'up' });
-  await app.stop();
-  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ status: 'up' });
 });

@@ -217,15 +217,6 @@ describe('the snapshot', () => {
     expect(await status.read()).toBeUndefined();
   });
 
-  test('changes together with the response', async () => {
-    const file = place();
-    const world = createWorld({ file, cacheMs: 0 });
-    await expectFile(file, up);
-    world.answer = () => Promise.resolve(broken);
-    expect(await world.status.read()).toEqual(broken);
-    await expectFile(file, broken);
-  });
-
   test.each([15, 60])('is written every 30 seconds without changes, with a cache of %i s', async (cache) => {
     const file = place();
     createWorld({ file, cacheMs: cache * second });
