@@ -68,15 +68,6 @@ describe('the same Idempotency-Key', () => {
     expect(powerCalls(world)).toBe(1);
   });
 
-  test('with another body of a command is refused with 422', async () => {
-    const { app, world } = await borrowHosting();
-    const headers = { 'Idempotency-Key': 'order-4711' };
-    await askEndpoint(app, 'sendGameCommand', { headers, body: '{"command":"say a"}' });
-    const { status } = await askEndpoint(app, 'sendGameCommand', { headers, body: '{"command":"say b"}' });
-    expect(status).toBe(422);
-    expect(world.panel.commands).toEqual(['say a']);
-  });
-
   test('of another API key is independent', async () => {
     const { app, world } = await borrowHosting();
     await start(app, 'order-4711');
