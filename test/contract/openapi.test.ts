@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { messagesOf } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
@@ -24,7 +24,6 @@ test('the document has all endpoints of the contract except human-facing pages',
   const served = programs.map(([name, { method, path }]) => [name, method, path.replace('*}', '}')]);
   expect(new Set(described.map(String))).toEqual(new Set(served.map(String)));
   expect(described).toHaveLength(served.length);
-  expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
 });
 
 test('every object refuses unknown fields and lists required fields', () => {
@@ -58,9 +57,8 @@ test('every component and every property has a description', () => {
   expect(bare).toEqual([]);
 });
 
-test('the document has a contact, a server and the tags in use', () => {
-  expect(document.info.contact).toEqual({ name: expect.any(String), url: expect.stringMatching(/^https:/) });
-  expect(document.servers).toEqual([{ url: '/', description: expect.stringMatching(/\.$/) }]);
+// The linters check contact, server, unique names, and the examples of parameters and bodies.
+test('all tags are in use and described', () => {
   for (const { description } of document.tags) expect(description).toMatch(/^[A-Z].+\.$/);
   const used = operations.flatMap(({ tags }) => tags);
   expect(new Set(used)).toEqual(new Set(document.tags.map(({ name }) => name)));
@@ -80,27 +78,20 @@ describe.each(operations)('$operationId', (operation) => {
   const { operationId, summary, security, parameters, requestBody, responses } = operation;
   const endpoint: Endpoint = endpoints[operationId as keyof typeof endpoints];
 
-  test('has a summary, a description and the required key', () => {
+  test('has a summary, descriptions and the required key', () => {
     expect(summary).toMatch(/^[A-Z].+[^.]$/);
     expect(security).toEqual(endpoint.access ? [{ apiKey: [] }] : []);
     expect(operation.tags).toHaveLength(1);
     expect(operation.description).toMatch(/^[A-Z].+\.$/);
     const { access } = endpoint;
     if (access) expect(operation.description).toContain(access === 'any_key' ? 'any valid key' : access.scope);
+    for (const { description } of parameters) expect(description).toMatch(/\.$/);
   });
 
   test('describes the body with a component', () => {
     expect(requestBody?.required).toBe(endpoint.body?.required);
     const content = requestBody?.content['application/json'];
     expect(content?.schema).toEqual(endpoint.body && { $ref: expect.stringMatching(/^#\/components\/schemas\/\w+$/) });
-    if (endpoint.body) expect(endpoint.body.schema.parse(content?.example)).toEqual(content?.example);
-  });
-
-  test('describes each parameter with a valid example', () => {
-    for (const { description, example, schema } of parameters) {
-      expect(description).toMatch(/\.$/);
-      expect(z.fromJSONSchema(schema).parse(example)).toEqual(example);
-    }
   });
 
   test('shows each error as sent', () => {
