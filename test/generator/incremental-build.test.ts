@@ -17,7 +17,6 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { verifyRelease } from '../../generator/release/publish.ts';
-import { rollback } from '../../generator/release/releases.ts';
 import {
   article,
   buildProject,
@@ -76,16 +75,6 @@ describe('a build without changes', () => {
     const states = readStates(join(root, 'dist'));
     expect(await buildAndReport(root, { lenient: true })).toEqual(before);
     expect(readStates(join(root, 'dist'))).toEqual(states);
-  });
-
-  test('makes its release current again after a rollback', async () => {
-    const root = createProject();
-    await buildAndReport(root);
-    writeFiles(root, edited);
-    await buildAndReport(root);
-    await rollback(join(root, 'dist'));
-    expect(readTree(currentOf(root))).toEqual(first.tree);
-    expect(await buildAndReport(root)).toEqual(firstEdited);
   });
 
   test('publishes a scheduled article on its day, and removes it on an earlier day', async () => {
