@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createProject } from '../helpers/project.ts';
-import { problemsOf, testPaths, testProblems, testProjects, toFields, toGame } from './problems.ts';
-import type { Problems } from './problems.ts';
+import { problemsOf, testPaths, testProblems, testProjects, toFields, toGame } from './tables.ts';
+import type { Problems } from './tables.ts';
 
 const gameFile = 'catalog/games/broken-#.yaml';
 

@@ -1,8 +1,8 @@
 import { describe } from 'vitest';
 import { article } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { testFields, testProblems, testProjects } from './problems.ts';
-import type { Problems } from './problems.ts';
+import { testFields, testProblems, testProjects } from './tables.ts';
+import type { Problems } from './tables.ts';
 
 const file = 'content/blog/news/broken.md';
 const guide = 'content/knowledgebase/vps/broken.md';

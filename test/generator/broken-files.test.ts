@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { mediaSamples } from '../helpers/media.ts';
 import { article, createProject, guide } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { problemsOf, testPaths, testProjects } from './problems.ts';
+import { problemsOf, testPaths, testProjects } from './tables.ts';
 
 const valid = article({}, 'Text.\n');
 

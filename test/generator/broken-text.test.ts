@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { article, createProject, guide, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { problemsOf, testTexts, testProjects } from './problems.ts';
+import { problemsOf, testProjects, testTexts } from './tables.ts';
 
 const conflict =
   'unresolved merge conflict (keep one of the two texts, and delete the lines with <<<<<<<, ======= and >>>>>>>)';

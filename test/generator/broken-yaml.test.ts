@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import matter from 'gray-matter';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { article, createProject, runGenerator, temporaryFolder } from '../helpers/project.ts';
-import { problemsOf, testFields, testFrontMatter, testProblems, testTexts, testProjects, toGame } from './problems.ts';
-import type { Problems } from './problems.ts';
+import { problemsOf, testFields, testFrontMatter, testProblems, testProjects, testTexts, toGame } from './tables.ts';
+import type { Problems } from './tables.ts';
 
 const file = 'content/blog/news/broken.md';
 const noAlias =

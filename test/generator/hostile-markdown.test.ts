@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parseMarkdown } from '../../generator/markdown/parse.ts';
 import { hostileMarkdown } from './hostile-markdown.ts';
 import { findDifferences, reference, texts } from './parse-reference.ts';
-import { publish, publishTable } from './render.ts';
+import { publish, publishTable } from './tables.ts';
 
 type Node = DefaultTreeAdapterTypes.Node;
 type Element = DefaultTreeAdapterTypes.Element;

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { article, guide } from '../helpers/project.ts';
-import { testProblems } from './problems.ts';
-import type { Problems } from './problems.ts';
-import { publish, publishTable, testHtml } from './render.ts';
+import { publish, publishTable, testHtml, testProblems } from './tables.ts';
+import type { Problems } from './tables.ts';
 
 describe('GitHub-flavoured Markdown', () => {
   testHtml({

@@ -4,8 +4,7 @@ import { readMediaFacts } from '../../generator/source/media.ts';
 import { jpeg, mediaSamples, png } from '../helpers/media.ts';
 import { article, buildProject, createProject, guide, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
-import { problemsOf, testProblems, testProjects } from './problems.ts';
-import { publish, readPublished, testHtml } from './render.ts';
+import { problemsOf, publish, readPublished, testHtml, testProblems, testProjects } from './tables.ts';
 
 /** Checks a project with an article that uses a media file; returns the file's problems. */
 async function problemsOfMedia(name: string, bytes: Buffer | string): Promise<string[]> {

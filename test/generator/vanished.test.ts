@@ -13,7 +13,7 @@ import {
 } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { serve } from '../helpers/upstream.ts';
-import { problemsOf, testProblems, testProjects } from './problems.ts';
+import { problemsOf, testProblems, testProjects } from './tables.ts';
 import { readReleased, runIn } from './releases.ts';
 
 const day = ['--now', '2026-11-20'];
