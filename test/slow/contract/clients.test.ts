@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { operationsOf } from '../../contract/document.ts';
 import { serveSample } from '../../contract/sample-app.ts';
 import type { SampleApp } from '../../contract/sample-app.ts';
-import { generateFunctions, generateTypes } from './clients/generate.ts';
+import { createClientFolder, generateFunctions, generateTypes } from './clients/generate.ts';
 
 const run = promisify(execFile);
 const repository = resolve(import.meta.dirname, '../../..');
@@ -88,12 +88,7 @@ function writeProgram(folder: string, client: Client, { document, url, key }: Sa
 
 test.each(clients)('$name compiles in strict mode and calls every operation', async (client) => {
   const app = await serveSample();
-  // Inside the project, where imports resolve; ignored by TypeScript, the linter and git.
-  const generated = join(import.meta.dirname, 'clients/.generated');
-  mkdirSync(generated, { recursive: true });
-  const folder = mkdtempSync(join(generated, 'client-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  writeFileSync(join(folder, 'openapi.json'), JSON.stringify(app.document));
+  const folder = createClientFolder(JSON.stringify(app.document));
   await client.generate(folder);
   writeProgram(folder, client, app);
   await run(join(repository, 'node_modules/.bin/tsc'), ['-p', folder]).catch((error: { stdout: string }) => {

@@ -1,22 +1,16 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startDemo } from '../../helpers/demo.ts';
 import { runProgram } from '../../helpers/project.ts';
-import { generateTypes } from '../contract/clients/generate.ts';
+import { createClientFolder, generateTypes } from '../contract/clients/generate.ts';
 
 const repository = resolve(import.meta.dirname, '../../..');
 const source = readFileSync(join(repository, 'examples/clients/typed/power.ts'), 'utf8');
 
 /** Writes the client and the service's types into a folder. */
 async function writeClient(url: string, text = source) {
-  // Inside the project, to find the types of Node.js; ignored by TypeScript, the linter and git.
-  const generated = join(repository, 'test/slow/contract/clients/.generated');
-  mkdirSync(generated, { recursive: true });
-  const folder = mkdtempSync(join(generated, 'power-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const description = await fetch(`${url}/v1/openapi.json`);
-  writeFileSync(join(folder, 'openapi.json'), await description.text());
+  const folder = createClientFolder(await (await fetch(`${url}/v1/openapi.json`)).text());
   await generateTypes(folder);
   writeFileSync(join(folder, 'power.ts'), text);
   const extend = { extends: join(repository, 'tsconfig.json'), include: ['power.ts'], exclude: [] };
