@@ -1,6 +1,9 @@
 import { cpSync, readFileSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import MiniSearch from 'minisearch';
+import type { AsPlainObject } from 'minisearch';
 import { expect, vi } from 'vitest';
+import { KnowledgeBaseSearch } from '#contract/search.ts';
 import { runGenerator } from '../../generator/commands/index.ts';
 import { makeCurrent } from '../../generator/release/history.ts';
 import { compareText } from '../../generator/source/diagnostics.ts';
@@ -69,6 +72,19 @@ export async function buildAndRead(root: string, options: Parameters<typeof buil
   const { release, diagnostics } = await buildProject(root, options);
   expect(diagnostics).toEqual([]);
   return { manifest: release!, tree: readTree(currentOf(root)) };
+}
+
+/** The `processTerm` of the documentation. */
+const processTerm = (term: string) => term.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase();
+
+/** Parses a search index, and loads it as a website does. */
+export function loadSearch(text: string) {
+  const file = KnowledgeBaseSearch.parse(JSON.parse(text));
+  const index = MiniSearch.loadJS(file.index as unknown as AsPlainObject, { ...file.options, processTerm });
+  /** Finds articles by an exact word, in all or the given fields. */
+  const find = (word: string, fields: string[] = file.options.fields): string[] =>
+    index.search(word, { prefix: false, fuzzy: false, fields }).map(({ id }) => String(id));
+  return { ...file, index, find };
 }
 
 /** The first bytes of gzip data. */

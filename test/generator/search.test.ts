@@ -1,18 +1,12 @@
 import { cpSync } from 'node:fs';
 import { resolve } from 'node:path';
-import MiniSearch from 'minisearch';
-import type { AsPlainObject } from 'minisearch';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { KnowledgeBaseSearch } from '#contract/search.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { ends } from '../helpers/ends.ts';
 import { buildProject, createProject, guide, sharedFolder, validProject, writeFiles } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
-import { flipInMemo, gzipStart, readReleased } from './releases.ts';
-
-/** The `processTerm` of the documentation. */
-const processTerm = (term: string) => term.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase();
+import { flipInMemo, gzipStart, loadSearch, readReleased } from './releases.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -25,24 +19,19 @@ beforeAll(async () => {
   app = await createTestApp({ root, onEnd: (end) => void ends.push(end) });
 });
 
-const toIndex = ({ index, options }: KnowledgeBaseSearch) =>
-  MiniSearch.loadJS(index as unknown as AsPlainObject, { ...options, processTerm });
-const parse = (text: string): KnowledgeBaseSearch => KnowledgeBaseSearch.parse(JSON.parse(text));
-
 /** Loads the served index as a website does. */
 async function loadServed() {
-  const { text } = await ask(app, '/v1/kb/search.json');
-  expect(parse(text)).toMatchObject({ minisearch: expect.stringMatching(/^7\.\d+\.\d+$/), hasText: true });
-  return toIndex(parse(text));
+  const search = loadSearch((await ask(app, '/v1/kb/search.json')).text);
+  expect(search).toMatchObject({ minisearch: expect.stringMatching(/^7\.\d+\.\d+$/), hasText: true });
+  return search.index;
 }
-
-const read = (root: string): KnowledgeBaseSearch => parse(readReleased(root, 'public/v1/kb/search.json'));
 
 /** Finds articles by an exact word, in all or the given fields. */
-function find(root: string, word: string, fields?: string[]): string[] {
-  const results = toIndex(read(root)).search(word, { prefix: false, fuzzy: false, ...(fields && { fields }) });
-  return results.map(({ id }) => String(id).replace('/knowledgebase/', '')).toSorted();
-}
+const find = (root: string, word: string, fields?: string[]): string[] =>
+  loadSearch(readReleased(root, 'public/v1/kb/search.json'))
+    .find(word, fields)
+    .map((path) => path.replace('/knowledgebase/', ''))
+    .toSorted();
 
 test.each([
   ['nameservr', 'domains/change-nameservers'],
