@@ -73,15 +73,10 @@ describe('releases list', () => {
 describe('releases rollback', () => {
   test('goes to a release by ID or unique prefix, backwards or forwards', async () => {
     const { root, ids } = await createReleases(3);
+    const before = readTree(join(root, 'dist/releases'));
     expect(await releases(root, 'rollback', ids[2]!)).toEqual(out(`release ${ids[2]} is current`));
     expect(await releases(root, 'rollback', ids[0]!.slice(0, 8))).toEqual(out(`release ${ids[0]} is current`));
     expect(readReleased(root, 'public/v1/blog/article/news/second.json')).toContain('Number 3.');
-  });
-
-  test('does not change any release', async () => {
-    const { root } = await createReleases(2);
-    const before = readTree(join(root, 'dist/releases'));
-    await releases(root, 'rollback');
     expect(readTree(join(root, 'dist/releases'))).toEqual(before);
   });
 
