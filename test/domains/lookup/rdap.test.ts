@@ -59,12 +59,6 @@ test.each([
   expect(upstream.seen).toHaveLength(times);
 });
 
-test('a retry can succeed', async () => {
-  let attempts = 0;
-  const { check } = await serveShop(() => ((attempts += 1) === 1 ? { status: 503 } : missing));
-  expect(await check()).toBe('free');
-});
-
 test.each([301, 302, 303, 307, 308])('%i is followed on the same host, where a 404 counts', async (status) => {
   const { check } = await serveShop(({ path }) =>
     path.startsWith('/new/') ? missing : { status, headers: { location: `/new${path}` } },
