@@ -74,15 +74,11 @@ test('--since accepts a duration before now', async () => {
   expect(await readAudit(line, '--since', '999999d')).toHaveLength(2);
 });
 
+const noTime = 'must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or a duration such as 24h\n';
+
 test.each([
-  [
-    ['--since', 'yesterday'],
-    '--since must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or a duration such as 24h\n',
-  ],
-  [
-    ['--until', 'now'],
-    '--until must be a date (YYYY-MM-DD), an ISO time such as 2030-01-31T12:00Z, or a duration such as 24h\n',
-  ],
+  [['--since', 'yesterday'], `--since ${noTime}`],
+  [['--until', 'now'], `--until ${noTime}`],
   [['--key', 'one'], 'ID must be the 12 letters and digits that keys list shows\n'],
   [['--server', 'survival'], 'malformed server survival: it must be game:<id> or vps:<id>\n'],
   [['--sinec', '24h'], "unknown option '--sinec' (Did you mean --since?)\n"],

@@ -146,9 +146,7 @@ describe('an existing server', () => {
   });
 });
 
-describe('a missing server', () => {
-  test('can be added with --replace', async () => {
-    const { add } = await createWithProviders();
-    expect((await add('vps:a', 'fsn', '4711', '--replace')).stdout).toBe('vps:a is added\n');
-  });
+test('a missing server can be added with --replace', async () => {
+  const { add } = await createWithProviders();
+  expect((await add('vps:a', 'fsn', '4711', '--replace')).stdout).toBe('vps:a is added\n');
 });

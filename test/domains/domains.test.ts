@@ -264,6 +264,8 @@ test('the cache is bounded', async () => {
   expect(await service.check({ name: 'n50000.com', tld: 'com' }, undefined)).toBe('taken');
 });
 
+const isUrl = 'The domain must be without a protocol, port, path or query';
+
 /** Messages for invalid names. Suggestions are valid names, also checked. */
 const messages: readonly (readonly [name: string, message: string])[] = [
   ['ex ample.com', 'The domain must not contain a space'],
@@ -279,18 +281,15 @@ const messages: readonly (readonly [name: string, message: string])[] = [
   ['a.b.free.co.uk', 'Only a whole domain can be searched for, without a subdomain; search for free.co.uk'],
   ['www.Bücher.com', 'Only a whole domain can be searched for, without a subdomain; search for bücher.com'],
   ['www.xn--bcher-kva.com.', 'Only a whole domain can be searched for, without a subdomain; search for bücher.com'],
-  ['https://free.com', 'The domain must be without a protocol, port, path or query; search for free.com'],
-  [
-    'HTTPS://info@www.free.com:443/a?b#c',
-    'The domain must be without a protocol, port, path or query; search for free.com',
-  ],
-  ['free.com/', 'The domain must be without a protocol, port, path or query; search for free.com'],
-  ['free.com:80', 'The domain must be without a protocol, port, path or query; search for free.com'],
-  ['free.com?x', 'The domain must be without a protocol, port, path or query; search for free.com'],
-  ['mailto:info@free.com', 'The domain must be without a protocol, port, path or query; search for free.com'],
-  ['//free.com', 'The domain must be without a protocol, port, path or query; search for free.com'],
-  ['https://free.example', 'The domain must be without a protocol, port, path or query'],
-  ['https://<b>.com', 'The domain must be without a protocol, port, path or query'],
+  ['https://free.com', `${isUrl}; search for free.com`],
+  ['HTTPS://info@www.free.com:443/a?b#c', `${isUrl}; search for free.com`],
+  ['free.com/', `${isUrl}; search for free.com`],
+  ['free.com:80', `${isUrl}; search for free.com`],
+  ['free.com?x', `${isUrl}; search for free.com`],
+  ['mailto:info@free.com', `${isUrl}; search for free.com`],
+  ['//free.com', `${isUrl}; search for free.com`],
+  ['https://free.example', isUrl],
+  ['https://<b>.com', isUrl],
   ['free.com..', 'The domain has an empty part; search for free.com'],
   ['.free.com', 'The domain has an empty part; search for free.com'],
   ['a..free.com', 'The domain has an empty part'],
