@@ -141,7 +141,6 @@ test('the assets of the pages are served, and new event streams start with the c
   const { text } = await get('/preview');
   const number = /data-build="(\d+)"/.exec(text)![1]!;
   const stop = new AbortController();
-  // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
   const events = await fetch(`${origin}/preview/events`, { signal: stop.signal });
   const { value } = await events.body!.getReader().read();
   expect(new TextDecoder().decode(value)).toBe(`retry: 500\nevent: build\ndata: ${number}\n\n`);
@@ -180,7 +179,6 @@ test('after each change, dev reports the same problems as a first build', async 
   for (const [change, files, found] of changes) {
     writeFiles(root, files);
     const now = new Date().toISOString().slice(0, 10);
-    // oxlint-disable-next-line no-await-in-loop -- One change after the other.
     const fresh = await buildProject(root, {
       out: join(root, 'fresh'),
       checkOnly: true,
@@ -189,7 +187,6 @@ test('after each change, dev reports the same problems as a first build', async 
       noCache: true,
     });
     expect(fresh.diagnostics, change).toHaveLength(found);
-    // oxlint-disable-next-line no-await-in-loop
     await expect.poll(() => results.at(-1)!.diagnostics, { message: change }).toEqual(fresh.diagnostics);
   }
   expect(failures).toEqual([]);

@@ -245,9 +245,7 @@ describe('a file of the previous release', () => {
       for (const path of Object.keys(readTree(currentOf(root)))) utimesSync(join(currentOf(root), path), past, past);
       for (const file of files) damage(join(currentOf(root), file));
       writeFiles(root, changes);
-      // oxlint-disable-next-line no-await-in-loop -- One build after the other.
       const { id } = await buildAndReport(root);
-      // oxlint-disable-next-line no-await-in-loop
       expect((await verifyRelease(currentOf(root))).id, files.join()).toBe(id);
     }
   });
@@ -262,7 +260,6 @@ test('with a damaged memory of the last build, the next build is correct', async
   ] as const) {
     flipInMemo(root, Buffer.from('"manifestHash":"'));
     writeFiles(root, files);
-    // oxlint-disable-next-line no-await-in-loop -- One build after the other.
     expect(await buildAndReport(root)).toEqual(expected);
   }
 });
@@ -400,7 +397,6 @@ test.each<[string, (file: string) => void]>([
   damage(join(root, memoFile));
   for (const attempt of ['damage detected', 'filled again']) {
     rmSync(join(root, 'dist/releases'), { recursive: true, force: true });
-    // oxlint-disable-next-line no-await-in-loop -- One build after the other.
     expect(await buildAndRead(root), attempt).toEqual(plain);
   }
   expect(readMemo(join(root, memoFile))).toEqual(sound);
