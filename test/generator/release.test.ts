@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readdirSync, realpathSync, rmSync, utimesSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, realpathSync, rmSync, symlinkSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { createContext, runInContext } from 'node:vm';
+import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { renderOpenApi } from '#contract/openapi.ts';
 import { Manifest } from '#contract/release.ts';
@@ -244,4 +245,29 @@ test('a build with an empty content folder succeeds with empty lists', async () 
   mkdirSync(join(root, 'content'));
   const { tree } = await buildAndRead(root);
   for (const kind of ['blog', 'kb']) expect(decode(tree, `public/v1/${kind}/list.json`).toString()).toBe('[]\n');
+});
+
+test('the widget is one classic ASCII script of at most 3 KB gzipped that declares no globals', async () => {
+  const { script, embed } = await compileStatusWidget();
+  expect(embed.integrity).toBe(`sha384-${hash('sha384', script, 'base64')}`);
+  expect(embed.path).toBe(`/v1/service-status.${hash('sha256', script).slice(0, 16)}.js`);
+  expect(script).toMatch(/^[\t\n -~]+$/);
+  expect(gzipSync(script, { level: 6 }).length).toBeLessThanOrEqual(3 * 1024);
+  const context = createContext({});
+  // Without a page, the script fails immediately, but its declarations exist already.
+  expect(() => runInContext(script, context) as unknown).toThrow('window is not defined');
+  expect(Object.getOwnPropertyNames(context)).toEqual([]);
+});
+
+test('the widget has the same bytes in another folder', async () => {
+  const folder = join(temporaryFolder(), 'élan');
+  for (const name of ['generator', 'package.json']) {
+    cpSync(join(import.meta.dirname, '../..', name), join(folder, name), { recursive: true });
+  }
+  symlinkSync(join(import.meta.dirname, '../..', 'node_modules'), join(folder, 'node_modules'));
+  const copy = (await import(join(folder, 'generator/static-files.ts'))) as {
+    compileStatusWidget: typeof compileStatusWidget;
+  };
+  const { embed } = await compileStatusWidget();
+  expect((await copy.compileStatusWidget()).embed).toEqual(embed);
 });
