@@ -188,6 +188,18 @@ export function sharingSuite(createTarget: CreateTarget): void {
     await migrate(query, target.dialect, [...migrations, adds, removes, Object.assign(() => [], { minVersion: own })]);
     await expect(target.open()).rejects.toThrow(`version ${own + 3}, supported up to ${own}`);
   });
+
+  test('a database of a newer version is refused without a change', async () => {
+    const target = await createTarget();
+    await (await target.open()).apiKeys.create(apiKey());
+    const query = await target.connect();
+    await query('INSERT INTO hosting_migrations (version, applied_at) VALUES (99, 0)');
+    await expect(target.open()).rejects.toThrow(
+      'a newer version of this program wrote the database (tables of version 99, supported up to ' +
+        `${migrations.length}): update the program, or restore the backup from before the update`,
+    );
+    expect(await query('SELECT id FROM hosting_api_keys')).toHaveLength(1);
+  });
 }
 
 /** Opens a store with a key and locks its record, or the database without row locks, until `free`. */

@@ -81,6 +81,14 @@ test('an action whose confirmation takes longer than its time limit is not sent'
   expect(upstream.seen.map(({ path }) => path)).toEqual(['/next']);
 });
 
+test('a rejected confirmation is the error of the action, which is not sent', async () => {
+  const { upstream, client } = await prepare();
+  const reason = new Error('the key was revoked');
+  await expect(client.post('/action', { confirm: () => Promise.reject(reason) })).rejects.toBe(reason);
+  await client.post('/next');
+  expect(upstream.seen.map(({ path }) => path)).toEqual(['/next']);
+});
+
 test.each([307, 408, 421, 425, 429, 500, 502, 503, 504])(
   'an action with the answer %i is sent once',
   async (status) => {
@@ -154,6 +162,13 @@ test('closing the client ends running actions, and sends none that waits for a c
   expect(await late).toMatchObject({ outcome: 'refused' });
   expect(await failureOf(client.post('/late'))).toMatchObject({ outcome: 'refused' });
   expect(upstream.seen.map(({ path }) => path)).not.toContain('/late');
+});
+
+test('the detail of an unknown host name is for the log only', async () => {
+  const { client } = await prepare({ status: 200 }, { baseUrl: 'http://panel.invalid' });
+  const error = await failureOf(client.post('/x'));
+  expect(error).toMatchObject({ outcome: 'refused', message: 'The request could not be completed' });
+  expect(String(error.cause)).toContain('panel.invalid');
 });
 
 test('a thrown error holds no request and so no credential', async () => {

@@ -98,6 +98,22 @@ function expectAction(received: string): void {
 }
 
 describe('a running action', () => {
+  test('is answered completely with Connection: close, then the server exits', async () => {
+    const { world, server, client, finish } = await beginAction();
+    server.child.kill('SIGTERM');
+    await server.logged('draining');
+    await sleep(500);
+    expect(server.child.exitCode).toBeNull();
+    finish();
+    expect(await server.ended()).toBe(0);
+    const ended = performance.now();
+    expectAction(client.received());
+    expect(client.received()).toMatch(/^Connection: close\r$/im);
+    expect(ended - (await client.closed)).toBeLessThan(soonMs);
+    expect(world.panel.signals).toEqual(['start']);
+    expect((await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome)).toEqual([null, 'ok']);
+  });
+
   test('is awaited while idle connections are closed', async () => {
     const { server, client, finish } = await beginAction();
     const others = await Promise.all(
