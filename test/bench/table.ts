@@ -91,13 +91,20 @@ function valuesOf(rows: readonly Row[], name: string, figure: Figure): number[] 
 }
 
 /**
- * Returns the median of a figure, or of its ratios to another row per round, so a slow round does not matter. Undefined
- * if not measured.
+ * Returns the median of a figure, or of its ratios to another row per round, so a slow round does not matter; with
+ * `byLeast` the ratio of the least figures. Undefined if not measured.
  */
-export function readFigure(rows: readonly Row[], name: string, figure: Figure, base?: string): number | undefined {
+export function readFigure(
+  rows: readonly Row[],
+  name: string,
+  figure: Figure,
+  base?: string,
+  byLeast = false,
+): number | undefined {
   const own = valuesOf(rows, name, figure);
   if (own === undefined || base === undefined) return own && median(own);
   const other = valuesOf(rows, base, figure);
+  if (other && byLeast) return Math.min(...own) / Math.min(...other);
   return other && median(own.map((value, round) => value / other[round]!));
 }
 
