@@ -3,7 +3,7 @@ import { toInstant } from '#common/local-time.ts';
 import type { StatusCatalog, StatusResponse } from '#contract/status.ts';
 
 /** The maximum wait of a request for a read, and the time limit of Uptime Kuma. */
-export const waitMs = 5000;
+export const statusWaitMs = 5000;
 
 /** The state of the platform, as in the response. */
 export type PlatformStatus = z.infer<typeof StatusResponse>;

@@ -11,7 +11,7 @@ import { withTimeout } from '../timeout.ts';
 import { UpstreamUrl } from '../upstream/address.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { createMonitors } from './monitors.ts';
-import { waitMs } from './platform.ts';
+import { statusWaitMs } from './platform.ts';
 import type { PlatformStatus, StatusSource } from './platform.ts';
 import { createUptimeKuma } from './uptime-kuma.ts';
 
@@ -109,7 +109,7 @@ export function createStatus(source: StatusSource, log: StatusLog, cacheMs: numb
       const refreshed = age < 0 || age >= pauseMs() ? poller.poll() : Promise.resolve();
       // During failures, and after a restart, the last known status is returned without waiting.
       if (before && phase !== 'known') return before;
-      await withTimeout(refreshed, waitMs, () => undefined);
+      await withTimeout(refreshed, statusWaitMs, () => undefined);
       return known();
     },
     /** Closes the source and waits for a running write; keeps the last snapshot. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { openUpstream, parseJson, toRefusal } from '../upstream/client.ts';
 import type { Reply } from '../upstream/client.ts';
 import { createReadClient } from '../upstream/reads.ts';
-import { toPlatformStatus, waitMs } from './platform.ts';
+import { toPlatformStatus, statusWaitMs } from './platform.ts';
 import type { Part, StatusSource } from './platform.ts';
 
 /** Older beats are ignored: a paused monitor keeps the last beat, and the public API does not show the pause. */
@@ -35,12 +35,12 @@ const Heartbeats = z.object({
 export function createUptimeKuma({ url, page }: Readonly<Record<'url' | 'page', string>>): StatusSource {
   // Uptime Kuma caches responses for minutes, even after new beats; this header bypasses the cache.
   const headers = { 'x-apicache-bypass': '1' };
-  const upstream = openUpstream({ name: 'uptime-kuma', baseUrl: url, headers, timeoutMs: waitMs, maxBytes });
+  const upstream = openUpstream({ name: 'uptime-kuma', baseUrl: url, headers, timeoutMs: statusWaitMs, maxBytes });
   const client = createReadClient(upstream);
   const slug = encodeURIComponent(page);
   return {
     async read() {
-      const signal = AbortSignal.timeout(waitMs);
+      const signal = AbortSignal.timeout(statusWaitMs);
       // The page is read first: the beats of an unknown page are 200 with an empty list.
       const pageReply = await client.request('GET', `/api/status-page/${slug}`, { signal });
       const names = new Map(
