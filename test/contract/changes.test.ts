@@ -104,8 +104,8 @@ test.each<[change: string, Edit]>([
     (d) => delete shape(d, 'KBFeedbackRequest')['properties'].title,
   ],
   [
-    'added field page to KBFeedbackRequest: compatible',
-    (d) => (shape(d, 'KBFeedbackRequest')['properties'].page = { type: 'string' }),
+    'added field example to KBFeedbackRequest: compatible',
+    (d) => (shape(d, 'KBFeedbackRequest')['properties'].example = { type: 'string' }),
   ],
   [
     'request KBFeedbackRequest.slug: required changed from false to true: breaking',

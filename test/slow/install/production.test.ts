@@ -117,7 +117,7 @@ describe('without development packages', () => {
       expect(result).toEqual({
         status: 1,
         stdout: '',
-        stderr: expect.stringMatching(/^hosting-api needs Node\.js 24, and this is Node\.js \d+\.\d+\.\d+; .*\n$/),
+        stderr: expect.stringMatching(/^hosting-api requires Node\.js 24, but this is Node\.js \d+\.\d+\.\d+; .*\n$/),
       });
     },
   );
