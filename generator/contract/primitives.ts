@@ -64,7 +64,7 @@ export const MediaPath = z.string().regex(/^\/media(?:\/[A-Za-z0-9_-][A-Za-z0-9.
 /** The field `success` of a successful response. */
 export const success = z.boolean().describe('Always true.');
 
-/** Describes the first forbidden character of a URL in a source file; undefined if there is none. */
+/** Describes the first forbidden character of a URL in a source file; undefined if all are allowed. */
 export function describeUnsafe(url: unknown): string | undefined {
   // URL parsers silently encode or drop these characters, or they end a URL in HTML.
   // oxlint-disable-next-line no-control-regex

@@ -76,7 +76,7 @@ export function openHosting(base: HostingBase) {
   const retention = createPoller({
     async read() {
       await store.idempotency.purge(Date.now() - dayMs);
-      // Kept for an hour after expiry: a client is told that its token has expired.
+      // Kept for an hour after expiry: a client gets `token expired`, not an unknown token.
       await store.streamTokens.purge(Date.now() - hourMs);
       if (auditDays !== undefined) await store.audit.purge(Date.now() - auditDays * dayMs);
     },

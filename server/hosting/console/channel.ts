@@ -41,7 +41,7 @@ export function createChannel(options: {
   let status: GameState | undefined;
   /** Last error, cleared by the next output. */
   let lastError: string | undefined;
-  /** Viewers were told of a gap, and got no output since. */
+  /** Set from a `gap` for the viewers until the next output. */
   let isGapReported = false;
   /** The upstream has replayed its backlog; do not ask for it again, replayed lines look like new ones. */
   let hasBacklog = false;

@@ -90,7 +90,7 @@ test.for<[string, () => Promise<never>, number]>([
   expect(await client.next()).toEqual(['console output', 'still here']);
   await clock.advance(4);
   expect(await client.ended).toEqual({ code: 1013, reason: 'access could not be checked' });
-  // The first check is that of the token. A pending check delays the next periodic check.
+  // The first check is for the token. A pending check delays the next periodic check.
   expect(relay.accessChecks).toHaveLength(checks + 1);
 });
 
