@@ -7,7 +7,7 @@ import { listen } from 'listhen';
 import { z } from 'zod';
 import { Problem, renderRawError } from '../problem.ts';
 import { integer } from '../settings.ts';
-import { answeredRequests } from './request.ts';
+import { answeredRequests, linger } from './request.ts';
 
 /** The settings of the port and of the shutdown. */
 export const ListenSettings = z.object({
@@ -113,13 +113,23 @@ export function describeListenError(
 function answerRequests(server: Server, listener: RequestListener) {
   const answersOf = new Map<Socket, Set<ServerResponse>>();
   let isDraining = false;
+  const latest = new WeakMap<Socket, IncomingMessage>();
+  const lingering = new WeakSet<Socket>();
+  const lingerOnce = (socket: Socket): void => {
+    if (!lingering.has(socket)) linger(socket);
+    lingering.add(socket);
+  };
   server.on('connection', (socket: Socket) => {
     answersOf.set(socket, new Set());
     socket.once('close', () => answersOf.delete(socket));
+    const destroySoon = socket.destroySoon.bind(socket);
+    // Node.js calls this after the last response of a connection.
+    socket.destroySoon = () => (latest.get(socket)?.complete === false ? lingerOnce(socket) : destroySoon());
   });
   server.on('request', (request, response) => {
     const { socket } = request;
     const answers = answersOf.get(socket);
+    latest.set(socket, request);
     if (isDraining) response.setHeader('Connection', 'close');
     answers?.add(response);
     response.on('close', () => {
@@ -132,13 +142,14 @@ function answerRequests(server: Server, listener: RequestListener) {
   server.on('upgrade', (_request, socket: Socket) => answersOf.delete(socket));
   // An unparsable request ends its connection.
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (lingering.has(socket)) return;
     const answers = [...(answersOf.get(socket) ?? [])];
     const last = answers.findLast(({ req }) => req.complete);
     if (last) {
       // Complete requests get their responses first. After the last one, Node.js closes the connection by this header,
       // or we do if the header is too late.
       if (!last.headersSent) last.setHeader('Connection', 'close');
-      last.once('close', () => socket.destroySoon());
+      last.once('close', () => lingerOnce(socket));
       return;
     }
     // At most one request is incomplete: refuse it, unless its response has begun. The access log counts it.
@@ -148,7 +159,7 @@ function answerRequests(server: Server, listener: RequestListener) {
       socket.write(text);
       if (!incomplete) answeredRequests.publish({ route: undefined, method: undefined, status });
     }
-    socket.destroySoon();
+    lingerOnce(socket);
   });
   const announce = (): void => {
     isDraining = true;
@@ -162,7 +173,7 @@ function answerRequests(server: Server, listener: RequestListener) {
     await new Promise<void>((resolve) => {
       // http.Server#close would call closeIdleConnections.
       NetServer.prototype.close.call(server, () => resolve());
-      for (const [socket, answers] of answersOf) if (answers.size === 0) socket.destroy();
+      for (const [socket, answers] of answersOf) if (answers.size === 0 && !lingering.has(socket)) socket.destroy();
     });
     clearTimeout(end);
   };

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BlockList, isIP, isIPv4 } from 'node:net';
+import type { Duplex } from 'node:stream';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { createEvent } from '../events.ts';
@@ -261,6 +262,30 @@ export function preflightHeaders({ method, headers }: IncomingMessage, methods: 
   const allowed = isKeyed ? `${requestHeaders}, Authorization, Idempotency-Key` : requestHeaders;
   const named = { 'Access-Control-Allow-Methods': methods, 'Access-Control-Allow-Headers': allowed };
   return { ...named, 'Access-Control-Max-Age': '86400' };
+}
+
+const lingerLimits = { bytes: 1_048_576, ms: 5000 };
+
+/**
+ * Closes a connection after the written response, and drops the bytes that still arrive, within limits: if the system
+ * closes a connection with unread bytes, it resets the connection, and the client loses the response.
+ */
+export function linger(socket: Duplex): void {
+  let left = lingerLimits.bytes;
+  let end: NodeJS.Timeout | undefined;
+  // Without the HTTP parser.
+  socket.removeAllListeners('data');
+  socket.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) socket.destroy();
+  });
+  socket.once('close', () => clearTimeout(end));
+  socket.end(() => {
+    if (socket.destroyed || socket.readableEnded) return socket.destroy();
+    socket.once('end', () => socket.destroy());
+    end = setTimeout(() => socket.destroy(), lingerLimits.ms);
+  });
+  socket.resume();
 }
 
 /** The maximum length of a client's text in a log line. */

@@ -8,7 +8,7 @@ import type { Relay } from './relay.ts';
 import { pingData } from './stream.ts';
 import type { Route } from '../../http/handle.ts';
 import type { Logger } from '../../log.ts';
-import { answeredRequests, assertAllowed } from '../../http/request.ts';
+import { answeredRequests, assertAllowed, linger } from '../../http/request.ts';
 import type { RequestContext, Requests } from '../../http/request.ts';
 import { Problem, renderRawError } from '../../problem.ts';
 
@@ -109,8 +109,8 @@ export function createUpgradeHandler(options: {
     const { id, trace, client, request, target, limits } = context;
     const { method } = request;
     const { status, text } = renderRawError(error, id, limits);
-    socket.once('finish', () => socket.destroy());
-    socket.end(text);
+    socket.write(text);
+    linger(socket);
     // The query may hold a misplaced token.
     const url = target.split('?', 1)[0]!.slice(0, 256);
     const line = { id, trace_id: trace?.id, ip: client.address, method, url, status };
