@@ -287,7 +287,7 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
   const requests = createRequests({
     trustedProxies: env.TRUSTED_PROXIES,
     onUntrusted: (address) => log.warn({ address }, untrustedMessage),
-    cors: { origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS },
+    cors: { origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS, isPrivate: preview !== undefined },
     isOwnHost: preview === undefined ? undefined : createHostCheck(env),
     limit: limits.client,
     log: preview === undefined ? log : log.child({}, { level: 'error' }),

@@ -11,7 +11,7 @@ const droppedMessage = 'log lines were dropped: the reader of the log is too slo
 const demoPresets = { POWER_RATELIMIT_BURST: '20' };
 
 /** A preview has drafts, which other websites in an editor's browser must not read. */
-const devPresets = { CORS_ORIGINS: '', ALLOW_LOCAL_ORIGINS: 'true' };
+const devPresets = { ALLOW_LOCAL_ORIGINS: 'true' };
 
 /** Errors that operators can fix, printed without a stack. */
 const expected = ['EnvError', 'ReleaseError', 'ListenError', 'StoreError', 'ProvidersError'];

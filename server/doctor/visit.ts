@@ -280,16 +280,13 @@ const serviceChecks: Checks<VisitedService> = {
     const allowed = all('access-control-allow-origin');
     if (allowed.length > 1 || allowed[0]?.includes(','))
       return fault('Access-Control-Allow-Origin is sent twice: browsers reject the response', advice);
-    // Without `*` in CORS_ORIGINS, the service sends `Vary: Origin`.
-    const isRestricted = allowed.length === 0 && /\borigin\b/i.test(header('vary'));
-    if (allowed.length === 0 && !isRestricted)
-      return fault('/v1/plans has no Access-Control-Allow-Origin', keepHeaders);
+    if (allowed.length === 0) return fault('/v1/plans has no Access-Control-Allow-Origin', keepHeaders);
     if (allowed[0] === origin || header('access-control-allow-credentials') !== '')
       return fault('every origin is allowed as if listed in CORS_ORIGINS', advice);
     const keyed = await visit('/v1/hosting/game/logs/doctor/latest', { headers: { Origin: origin } });
     if (keyed.all('access-control-allow-origin').length > 0)
       return fault('every website may call endpoints that need an API key', advice);
-    return ok(isRestricted ? 'only the origins of CORS_ORIGINS' : `${allowed[0]}, but not for endpoints with a key`);
+    return ok(`${allowed[0]}, but not for endpoints with a key`);
   },
   async 'CORS preflight'({ visit }) {
     const headers = { Origin: origin, 'Access-Control-Request-Method': 'GET' };

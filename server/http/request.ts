@@ -38,8 +38,8 @@ const Networks = List.transform((networks, context) => {
 
 /** The settings of origins and proxies. */
 export const RequestSettings = z.object({
-  CORS_ORIGINS: Origins.default(['*']).describe(
-    'Origins allowed to read, separated by commas; `*` does not apply to endpoints that need a key. The default of `npm run dev` is this machine only.',
+  CORS_ORIGINS: Origins.default([]).describe(
+    'Origins whose pages may use endpoints that need a key, separated by commas. Every origin may use the other endpoints; `npm run dev` limits them to this machine and these origins, too.',
   ),
   ALLOW_LOCAL_ORIGINS: z
     .stringbool('must be true or false')
@@ -88,8 +88,8 @@ interface RequestsOptions {
   readonly trustedProxies: BlockList;
   /** Called once, for the first untrusted socket that sends X-Forwarded-For. */
   readonly onUntrusted?: (address: string) => void;
-  /** The origins allowed to read, `*` for all; `allowLocal` adds every port of loopback. */
-  readonly cors?: { readonly origins: readonly string[]; readonly allowLocal: boolean };
+  /** The origins that may use keyed endpoints, and all others if `isPrivate`; `allowLocal` adds every port of loopback. */
+  readonly cors?: { readonly origins: readonly string[]; readonly allowLocal: boolean; readonly isPrivate: boolean };
   /** Accepts the Host of a request; default: any Host. */
   readonly isOwnHost?: ((request: IncomingMessage) => boolean) | undefined;
   readonly limit: LocalBucket;
@@ -118,7 +118,13 @@ type Begun = IncomingMessage & { [contextKey]?: RequestContext };
 
 /** Creates {@link Requests}. */
 export function createRequests(options: RequestsOptions) {
-  const { trustedProxies, onUntrusted, cors = { origins: [], allowLocal: false }, limit, log } = options;
+  const {
+    trustedProxies,
+    onUntrusted,
+    cors = { origins: [], allowLocal: false, isPrivate: false },
+    limit,
+    log,
+  } = options;
   const { isOwnHost = () => true } = options;
   const findAddress = createFindAddress(trustedProxies, onUntrusted);
   const corsOf = createCors(cors);
@@ -240,26 +246,30 @@ const exposed =
   'RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
 const local = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
-/** Returns a function from an Origin to CORS headers. Endpoints with an API key ignore `*`. */
-function createCors({ origins, allowLocal }: NonNullable<RequestsOptions['cors']>) {
+/** Returns a function from an Origin to CORS headers. Earlier versions used `*` in the list; it has no effect. */
+function createCors({ origins, allowLocal, isPrivate }: NonNullable<RequestsOptions['cors']>) {
   const forAnyone = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': exposed };
   const varies = { Vary: 'Origin' };
-  const open = origins.includes('*');
   const listed = new Set(origins.filter((origin) => origin !== '*'));
   return (origin: string | undefined, isKeyed: boolean): HeaderFields => {
-    if (open && !isKeyed) return forAnyone;
+    if (!isKeyed && !isPrivate) return forAnyone;
     if (origin === undefined || !(listed.has(origin) || (allowLocal && local.test(origin)))) return varies;
     return { ...forAnyone, 'Access-Control-Allow-Origin': origin, ...varies };
   };
 }
 
-const requestHeaders = 'Accept, Content-Type, If-None-Match, If-Range, Range, Traceparent, Tracestate, X-Request-Id';
+const keyedHeaders =
+  'Accept, Authorization, Baggage, Content-Type, Idempotency-Key, If-None-Match, If-Range, Range, Sentry-Trace, ' +
+  'Traceparent, Tracestate, X-Request-Id';
 
-/** The headers that answer a CORS preflight; undefined for other requests. */
+/**
+ * The headers that answer a CORS preflight; undefined for other requests. Endpoints without a key allow any header:
+ * monitoring scripts add their own to each request of a page.
+ */
 export function preflightHeaders({ method, headers }: IncomingMessage, methods: string, isKeyed: boolean) {
   const { origin, 'access-control-request-method': requested } = headers;
   if (method !== 'OPTIONS' || origin === undefined || requested === undefined) return undefined;
-  const allowed = isKeyed ? `${requestHeaders}, Authorization, Idempotency-Key` : requestHeaders;
+  const allowed = (isKeyed ? undefined : headers['access-control-request-headers']) ?? keyedHeaders;
   const named = { 'Access-Control-Allow-Methods': methods, 'Access-Control-Allow-Headers': allowed };
   return { ...named, 'Access-Control-Max-Age': '86400' };
 }

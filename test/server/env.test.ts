@@ -115,7 +115,7 @@ const rows: { readonly [Name in keyof Env]-?: Row<NonNullable<Env[Name]>> } = {
     valid: { '2.0.0+build.7': '2.0.0+build.7' },
   },
   CORS_ORIGINS: {
-    preset: ['*'],
+    preset: [],
     valid: {
       '*': ['*'],
       ' https://a.example , http://b.example:8080,': ['https://a.example', 'http://b.example:8080'],

@@ -393,7 +393,10 @@ test('only local pages may read drafts of dev, unless CORS_ORIGINS allows others
       expect([status, headers['access-control-allow-origin']]).toEqual([200, isOpen ? Origin : undefined]);
     }
   }
-  const open = await serveDraft({ CORS_ORIGINS: 'https://next.example.com' });
+  const open = await serveDraft({ CORS_ORIGINS: '*, https://next.example.com' });
+  expect((await open.get(lists[0]!, { Origin: 'https://evil.example' })).headers).not.toHaveProperty(
+    'access-control-allow-origin',
+  );
   for (const Origin of ['https://next.example.com', 'http://localhost:5173']) {
     expect((await open.get(lists[0]!, { Origin })).headers['access-control-allow-origin']).toBe(Origin);
   }

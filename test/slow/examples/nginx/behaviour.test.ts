@@ -237,22 +237,13 @@ describeNginx((run) => {
     expect(cacheFiles(cache)).toHaveLength(kept);
   });
 
-  test('caches a response per origin', async () => {
-    const settings = { CORS_ORIGINS: 'https://one.example,https://two.example' };
-    const { proxied } = await start({}, settings);
-    const origins = ['https://one.example', 'https://two.example', 'https://other.example', undefined];
-    for (const round of [1, 2]) {
-      for (const origin of origins) {
-        const { headers } = await ask(proxied, first, { headers: origin === undefined ? {} : { Origin: origin } });
-        const allowed = origin === 'https://other.example' ? undefined : origin;
-        expect({ round, allowed: headers['access-control-allow-origin'] }).toEqual({ round, allowed });
-      }
+  test('answers every origin from one cached response', async () => {
+    const { app, proxied } = await start({}, { CORS_ORIGINS: 'https://one.example' });
+    for (const origin of ['https://one.example', 'https://other.example', undefined]) {
+      const { headers } = await ask(proxied, first, { headers: origin === undefined ? {} : { Origin: origin } });
+      expect(headers['access-control-allow-origin']).toBe('*');
     }
-    // The cache key has the first header, so the server must use that header too.
-    for (const _ of [1, 2]) {
-      const { headers } = await ask(proxied, '/v1/plans', { headers: { Origin: origins.slice(0, 2) as never } });
-      expect(headers['access-control-allow-origin']).toBe('https://one.example');
-    }
+    expect(requestsTo(app, first)).toHaveLength(1);
   });
 
   test('serves cached responses of any age while all instances are down', async () => {
