@@ -207,6 +207,36 @@ describeInstalled(prometheusProgram, (commands) => {
     }
   });
 
+  test('a single failure, or a few at once, is no alert at any time', () => {
+    const file = join(temporaryFolder(), 'single.yml');
+    const requests = (route: string, status: number) =>
+      `hosting_api_http_requests_total{job="hosting-api", route="${route}", status="${status}"}`;
+    const calls = (upstream: string, outcome: string) =>
+      `hosting_api_upstream_calls_total{job="hosting-api", upstream="${upstream}", outcome="${outcome}"}`;
+    const [single, few, steady] = ['0x20 1x200', '0x20 1 2 3x200', '5x220'];
+    const worlds = [
+      { [calls('whois', 'timeout')]: single, [calls('whois', 'ok')]: steady },
+      { [calls('chat', 'server_error')]: single },
+      { [calls('rdap', 'broken')]: few },
+      { [requests('/v1/plans', 500)]: single, [requests('/v1/plans', 200)]: '0x8 1x8 2x8 3x8 4x200' },
+      { [requests('/v1/domains/search', 502)]: few },
+      { [requests('/v1/status', 503)]: few },
+    ];
+    const times = Array.from({ length: 180 }, (_, at) => `${at * 15}s`);
+    const tests = worlds.map((series) => ({
+      interval: '15s',
+      input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+      promql_expr_test: times.map((at) => ({
+        expr: 'count(ALERTS{alertstate="firing"}) or vector(0)',
+        eval_time: at,
+        exp_samples: [{ labels: '{}', value: 0 }],
+      })),
+    }));
+    const rulesFile = join(example, 'alerts.yml');
+    writeFileSync(file, JSON.stringify({ rule_files: [rulesFile], evaluation_interval: '15s', tests }));
+    expect(promtool(commands(), ['test', 'rules', file])).toContain('SUCCESS');
+  });
+
   test('the dashboard has data in all panels', async () => {
     const watched = await watchInstances(commands());
     const { ports, prometheus } = watched;
