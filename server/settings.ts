@@ -85,12 +85,12 @@ function readText(file: string): string {
 /** Settings that several parts of the server read. */
 export const SharedSettings = z.object({
   DATA_DIR: z.string().default('.data').describe('The folder of SQLite and of the logs of local servers.'),
-  // Listhen would listen on localhost instead.
+  // For other texts, also an address with a zone, listhen would listen on localhost or on every address.
   HOST: z
     .string()
     .refine(
-      (host) => isIP(host) !== 0 || /^(?!-)[\dA-Za-z.-]{1,63}(?<!-)$/.test(host),
-      'must be an IP address or a host name',
+      (host) => (isIP(host) !== 0 && !host.includes('%')) || /^(?!-)[\dA-Za-z.-]{1,63}(?<!-)$/.test(host),
+      'must be an IP address without a zone, or a host name',
     )
     .default('127.0.0.1')
     .describe('The address to listen on.'),

@@ -57,7 +57,10 @@ export interface RequestContext {
   /** The path and query; {@link unreadable} without a valid target. */
   readonly target: string;
   readonly id: string;
-  /** Rate limits count by `key`: the address, or the /64 network of an IPv6 address, which belongs to one customer. */
+  /**
+   * Rate limits count by `key`: the address, or the /64 network of an IPv6 address, which belongs to one customer; behind
+   * a NAT64 translator, the IPv4 address.
+   */
   readonly client: { readonly address: string; readonly key: string };
   readonly trace: Trace | undefined;
   /** By performance.now(). */
@@ -161,7 +164,7 @@ export function createRequests(options: RequestsOptions) {
         request,
         target: isOwnHost(request) ? readTarget(request) : unreadable,
         id: typeof id === 'string' && /^[A-Za-z0-9._-]{8,64}$/.test(id) ? id : randomUUID(),
-        client: { address, key: isIPv4(address) ? address : toNetwork(address) },
+        client: { address, key: isIPv4(address) ? address : toKey(address) },
         trace: headers.traceparent === undefined ? undefined : readTrace(headers),
         startedAt: performance.now(),
         route: undefined,
@@ -236,8 +239,16 @@ function normalizeAddress(text: string): string | undefined {
   return address.kind() === 'ipv4' ? address.toString() : bare;
 }
 
-function toNetwork(address: string): string {
-  const network = ipaddr.IPv6.parse(address).parts.slice(0, 4);
+const nat64 = ipaddr.parseCIDR('64:ff9b::/96');
+
+function toKey(text: string): string {
+  const address = ipaddr.IPv6.parse(text);
+  if (address.match(nat64)) {
+    const inner = new ipaddr.IPv4(address.toByteArray().slice(12));
+    // A client must not share the limit of this machine.
+    if (inner.range() !== 'loopback') return inner.toString();
+  }
+  const network = address.parts.slice(0, 4);
   return `${network.map((part) => part.toString(16)).join(':')}::/64`;
 }
 

@@ -115,7 +115,7 @@ test('each wrong setting is a fault, and the other checks are skipped', async ()
   const { status, findings } = await installation.examine({ RATELIMIT_RPS: 'hunter2', HOST: 'a b', PUBLICURL: 'x' });
   expect(status).toBe(1);
   expect(findings.map(({ check, state, seen }) => `${check}: ${state}: ${seen}`)).toEqual([
-    'settings: fault: HOST: must be an IP address or a host name',
+    'settings: fault: HOST: must be an IP address without a zone, or a host name',
     'settings: fault: RATELIMIT_RPS: must be a whole number',
     'settings: fault: PUBLICURL is not a setting and has no effect: did you mean PUBLIC_URL?',
     'other checks: skipped: the server cannot start with these settings',

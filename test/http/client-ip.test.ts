@@ -43,6 +43,13 @@ test.each<[string, string, string | undefined, string | string[] | undefined, st
   ['just outside of an IPv6 network', '2001:db8:1::/48', '2001:db8:2::1', '203.0.113.9', '2001:db8:2::1'],
   ['behind one of several proxies', '10.0.0.1, ::1,192.168.0.0/16', '::1', '203.0.113.9', '203.0.113.9'],
   ['read from several lines', '10.0.0.1', '10.0.0.1', ['198.51.100.7', '203.0.113.9'], '203.0.113.9'],
+  [
+    'a hop of a NAT64 translator, which is not trusted as its IPv4 address',
+    '10.0.0.1',
+    '10.0.0.1',
+    '203.0.113.9, 64:ff9b::10.0.0.1',
+    '64:ff9b::10.0.0.1',
+  ],
   ['unspecified, if the socket is closed', '10.0.0.1', undefined, '203.0.113.9', '0.0.0.0'],
 ])('the client of a request is %s', (_, trusted, socket, forwardedFor, address) => {
   expect(findClient(trusted, socket, forwardedFor).address).toBe(address);
@@ -61,7 +68,11 @@ test.each([
   ['::1', '0:0:0:0::/64'],
   ['::', '0:0:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-  ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
+  ['64:ff9b::192.0.2.1', '192.0.2.1'],
+  ['64:ff9b::c000:0201', '192.0.2.1'],
+  ['64:ff9b::127.0.0.1', '64:ff9b:0:0::/64'],
+  ['64:ff9b:0:0:1::192.0.2.1', '64:ff9b:0:0::/64'],
+  ['64:ff9b:1::192.0.2.1', '64:ff9b:1:0::/64'],
   ['1:2:3:4:5:6:192.0.2.1', '1:2:3:4::/64'],
 ])('the key of a limit is for %s %s', (address, key) => {
   expect(findClient('', address).key).toBe(key);

@@ -95,7 +95,17 @@ const rows: { readonly [Name in keyof Env]-?: Row<NonNullable<Env[Name]>> } = {
   HOST: {
     preset: '127.0.0.1',
     valid: { '::': '::', localhost: 'localhost' },
-    wrong: [/: must be an IP/, 'my host', 'my_host', 'http://localhost', '127.0.0.1:80', '-x', 'a,b'],
+    wrong: [
+      /: must be an IP/,
+      'my host',
+      'my_host',
+      'http://localhost',
+      '127.0.0.1:80',
+      '-x',
+      'a,b',
+      '::1%lo',
+      '::%lo',
+    ],
   },
   METRICS_PORT: {
     valid: { '0': 0, '9464': 9464 },

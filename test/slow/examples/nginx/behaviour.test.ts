@@ -127,6 +127,11 @@ describeNginx((run) => {
     expect([await send('2001:db8:0:a::3'), await send('2001:db8:0:b::1')]).toEqual([429, 200]);
     expect([await send('198.51.100.1'), await send('198.51.100.1')]).toEqual([200, 200]);
     expect([await send('198.51.100.1'), await send('198.51.100.2')]).toEqual([429, 200]);
+    // The same IPv4 client, mapped into IPv6 and behind a NAT64 translator.
+    expect([await send('::ffff:198.51.100.1'), await send('64:ff9b::198.51.100.1')]).toEqual([429, 429]);
+    expect([await send('::ffff:198.51.100.2'), await send('64:ff9b::198.51.100.2')]).toEqual([200, 429]);
+    expect([await send('::ffff:198.51.100.3'), await send('64:ff9b::198.51.100.4')]).toEqual([200, 200]);
+    expect([await send('::1:2:3'), await send('64:ff9b:1::1')]).toEqual([200, 200]);
   });
 
   test('answers the status from the snapshot while all instances are down, and other requests with 502', async () => {
