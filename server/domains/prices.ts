@@ -95,7 +95,10 @@ export interface LivePricesOptions {
   readonly file: string;
   /** Reports a failure to the operator. */
   readonly onFailure: (message: string, error?: unknown) => void;
+  /** Wall clock in milliseconds since 1970, as in the file. */
   readonly now?: () => number;
+  /** Monotonic clock in milliseconds. */
+  readonly monotonic?: () => number;
   readonly refreshMs?: number;
   /** The pause after a failure, which doubles up to `refreshMs`. */
   readonly retryMs?: number;
@@ -112,11 +115,14 @@ const CopyFile = z.strictObject({
 /** Creates live prices, with a copy on disk to serve right after a restart. Never throws. */
 export function createLivePrices(options: LivePricesOptions) {
   const { source, file, onFailure, now = Date.now, refreshMs = 600_000, retryMs = 60_000 } = options;
-  let copy: { readonly readAt: number; readonly prices: ReadonlyMap<string, TldPrices> } | undefined;
+  const { monotonic = () => performance.now() } = options;
+  let copy: { readonly since: number; readonly prices: ReadonlyMap<string, TldPrices> } | undefined;
   try {
-    if (existsSync(file)) copy = CopyFile.parse(JSON.parse(readFileSync(file, 'utf8')));
-    // If the clock was set back, a copy from the future would stay in use for too long.
-    if (copy) copy = { ...copy, readAt: Math.min(copy.readAt, now()) };
+    if (existsSync(file)) {
+      const { readAt, prices } = CopyFile.parse(JSON.parse(readFileSync(file, 'utf8')));
+      // If the clock was set back, a copy from the future would stay in use for too long.
+      copy = { since: monotonic() - Math.max(0, now() - readAt), prices };
+    }
   } catch (error) {
     onFailure('the stored domain prices cannot be read and are ignored', error);
   }
@@ -128,10 +134,10 @@ export function createLivePrices(options: LivePricesOptions) {
   };
   const poller = createPoller({
     async read() {
-      const readAt = now();
+      const [readAt, since] = [now(), monotonic()];
       const prices = await source.read();
       // Replace all prices, even by an empty map: the billing system may no longer sell a TLD.
-      copy = { readAt, prices: copy && isDeepStrictEqual(copy.prices, prices) ? copy.prices : prices };
+      copy = { since, prices: copy && isDeepStrictEqual(copy.prices, prices) ? copy.prices : prices };
       if (prices.size === 0) onFailure('no TLD of the billing system has complete prices for one year in EUR');
       await save(readAt, prices).catch((error: unknown) => onFailure('the domain prices cannot be stored', error));
     },
@@ -144,7 +150,7 @@ export function createLivePrices(options: LivePricesOptions) {
     /** Starts the first read unless started, and waits for its end; never rejects. */
     firstRead: () => poller.start(),
     /** The latest prices by TLD, the same object until they change; undefined if missing or too old. */
-    current: () => (copy && now() - copy.readAt <= keepMs ? copy.prices : undefined),
+    current: () => (copy && monotonic() - copy.since <= keepMs ? copy.prices : undefined),
     async stop(): Promise<void> {
       const stopped = poller.stop();
       await source.close();

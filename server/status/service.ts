@@ -76,25 +76,25 @@ export function createStatus(source: StatusSource, log: StatusLog, cacheMs: numb
   const refresh = async (): Promise<void> => {
     try {
       const status = await source.read();
-      last = { status, at: Date.now() };
+      last = { status, at: performance.now() };
       phase = 'known';
       // After the stop the source is closed; keep the last snapshot.
       if (!stopped) snapshot?.write(JSON.stringify(status));
     } catch (error) {
       if (phase !== 'failing') {
         phase = 'failing';
-        failingSince = Date.now();
+        failingSince = performance.now();
         if (!stopped) log.warn({ err: error }, 'the status of the platform cannot be determined');
       }
     }
-    checkedAt = Date.now();
+    checkedAt = performance.now();
   };
   const pauseMs = (): number => (phase === 'failing' ? failedMs : cacheMs);
   const poller = createPoller({ read: refresh, everyMs: () => Math.min(pauseMs(), watchMs) });
 
   const known = (): PlatformStatus | undefined => {
-    if (!last || Date.now() - last.at > maxAgeMs) return undefined;
-    return phase === 'failing' && Date.now() - failingSince >= graceMs ? undefined : last.status;
+    if (!last || performance.now() - last.at > maxAgeMs) return undefined;
+    return phase === 'failing' && performance.now() - failingSince >= graceMs ? undefined : last.status;
   };
   return {
     start(): void {
@@ -104,9 +104,7 @@ export function createStatus(source: StatusSource, log: StatusLog, cacheMs: numb
     /** Reads the state; undefined if unknown. Waits at most 5 s, shares one read, never rejects. */
     async read(): Promise<PlatformStatus | undefined> {
       const before = known();
-      const age = Date.now() - checkedAt;
-      // The age is negative after the clock was set back.
-      const refreshed = age < 0 || age >= pauseMs() ? poller.poll() : Promise.resolve();
+      const refreshed = performance.now() - checkedAt >= pauseMs() ? poller.poll() : Promise.resolve();
       // During failures, and after a restart, the last known status is returned without waiting.
       if (before && phase !== 'known') return before;
       await withTimeout(refreshed, statusWaitMs, () => undefined);
@@ -122,6 +120,9 @@ export function createStatus(source: StatusSource, log: StatusLog, cacheMs: numb
     },
   };
 }
+
+/** A time in the future, after the clock was set back, counts as now. */
+const ageOf = (file: string): number => Math.max(0, Date.now() - statSync(file).mtimeMs);
 
 function createSnapshot(file: string, log: StatusLog) {
   let latest: { readonly text: string; readonly at: number } | undefined;
@@ -146,7 +147,7 @@ function createSnapshot(file: string, log: StatusLog) {
     for (const name of readdirSync(dirname(file))) {
       const path = join(dirname(file), name);
       const isOwn = name.startsWith(`${basename(file)}.`) && name.endsWith('.tmp');
-      if (isOwn && Date.now() - statSync(path).mtimeMs > 60_000) rmSync(path);
+      if (isOwn && ageOf(path) > 60_000) rmSync(path);
     }
   } catch {
     // The folder may be missing, or another instance may have removed it.
@@ -156,15 +157,15 @@ function createSnapshot(file: string, log: StatusLog) {
     restored() {
       try {
         const status = StatusResponse.parse(JSON.parse(readFileSync(file, 'utf8')));
-        return { status, at: statSync(file).mtimeMs };
+        return { status, at: performance.now() - ageOf(file) };
       } catch {
         return undefined;
       }
     },
     /** Writes a changed text, or an old one again, in the background; the latest text wins. */
     write(text: string): void {
-      if (latest?.text === text && Math.abs(Date.now() - latest.at) < rewriteMs) return;
-      const current = (latest = { text, at: Date.now() });
+      if (latest?.text === text && performance.now() - latest.at < rewriteMs) return;
+      const current = (latest = { text, at: performance.now() });
       // Skip outdated texts: the latest must be written last.
       writing = writing.then(() => (latest === current ? replace(text) : undefined));
     },

@@ -95,11 +95,11 @@ export function createAuditRecords(query: Query) {
       onFailure: (error: unknown) => void,
     ): Promise<(outcome: string) => Promise<void>> {
       const entry = { ...fields, actionId: randomUUID() };
-      const started = Date.now();
-      await append({ ...entry, at: started, phase: 'requested', outcome: null, ms: null });
+      const started = performance.now();
+      await append({ ...entry, at: Date.now(), phase: 'requested', outcome: null, ms: null });
       return async (outcome) => {
-        const now = Date.now();
-        const write = () => append({ ...entry, at: now, phase: 'finished', outcome, ms: now - started });
+        const end = { at: Date.now(), ms: Math.round(performance.now() - started) };
+        const write = () => append({ ...entry, ...end, phase: 'finished', outcome });
         const writeAgain = async (): Promise<void> => {
           // A restart of PostgreSQL takes about a second.
           await sleep(retryMs);

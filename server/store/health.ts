@@ -13,7 +13,7 @@ const repeatMs = 30_000;
 /** An outage ends after this time without a failure: most checks only read and may pass while writes fail. */
 const quietMs = 5000;
 
-const secondsSince = (since: number): number => Math.round((Date.now() - since) / 1000);
+const secondsSince = (since: number): number => Math.round((performance.now() - since) / 1000);
 
 /** Tracks the health of a store; logs an outage at its start, every 30 s and at its end. */
 export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
@@ -21,7 +21,7 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
   let outage: { since: number; failures: number; lastFailureAt: number; loggedAt: number } | undefined;
   let poller: ReturnType<typeof createPoller> | undefined;
   const onFailure = (error: Error): void => {
-    const at = Date.now();
+    const at = performance.now();
     outage ??= { since: at, failures: 0, lastFailureAt: at, loggedAt: -Infinity };
     outage.failures += 1;
     outage.lastFailureAt = at;
@@ -34,7 +34,7 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
   };
   const onAnswer = (): void => {
     answers = true;
-    if (!outage || Date.now() - outage.lastFailureAt < quietMs) return;
+    if (!outage || performance.now() - outage.lastFailureAt < quietMs) return;
     log.info({ failures: outage.failures, seconds: secondsSince(outage.since) }, 'the store answers again');
     outage = undefined;
   };

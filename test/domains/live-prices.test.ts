@@ -50,6 +50,8 @@ function createWorld() {
   const world = {
     file: join(temporaryFolder(), 'data', 'domain-prices-test.json'),
     hours: 0,
+    /** Hours by which the wall clock was set. */
+    setBy: 0,
     /** The reported failures, with the messages of their errors. */
     failures: [] as string[],
     /** Starts a run of the service. */
@@ -57,7 +59,8 @@ function createWorld() {
       const prices = createLivePrices({
         source,
         file: world.file,
-        now: () => Date.parse('2026-11-20T00:00:00Z') + world.hours * hourMs,
+        now: () => Date.parse('2026-11-20T00:00:00Z') + (world.hours + world.setBy) * hourMs,
+        monotonic: () => world.hours * hourMs,
         refreshMs: 5,
         onFailure: (message, error) =>
           world.failures.push(error instanceof Error ? `${message}: ${error.message}` : message),
@@ -120,6 +123,20 @@ test('the last good prices are served while the billing system is down, for a da
   source.answer = () => Promise.resolve(sold({ de: com }));
   await until('prices are served again', () => prices.current() !== undefined);
   expect(prices.current()).toEqual(sold({ de: com }));
+});
+
+test.each([-48, 48])('the age of the prices does not depend on the wall clock, which is set by %s h', async (hours) => {
+  const world = createWorld();
+  const source = createSource(() => Promise.resolve(sold()));
+  const prices = world.start(source);
+  await until('prices are served', () => prices.current() !== undefined);
+  source.answer = down;
+  await until('a read failed', () => world.failures.length > 0);
+  world.setBy = hours;
+  world.hours = 24;
+  expect(prices.current()).toEqual(sold());
+  world.hours = 24.001;
+  expect(prices.current()).toBeUndefined();
 });
 
 test('the age of a copy counts from the start of its read', async () => {

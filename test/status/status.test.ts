@@ -12,7 +12,7 @@ const broken: PlatformStatus = { status: 'disrupted', disrupted: ['Panel'] };
 const second = 1000;
 
 // Fakes only the service's timers: files and sockets stay real.
-beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }));
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] }));
 beforeEach(() => void vi.spyOn(Math, 'random').mockReturnValue(0.5));
 afterEach(() => void vi.useRealTimers());
 afterEach(() => void vi.restoreAllMocks());
@@ -141,12 +141,17 @@ describe('the state', () => {
     expect(world.failures).toEqual(['source: Error: away', 'source: Error: away again']);
   });
 
-  test('is read again after the clock was set back', async () => {
+  test.each([-3600, 3600])('does not depend on the wall clock, which is set by %s s', async (seconds) => {
     const world = createWorld();
     await world.status.read();
-    vi.setSystemTime(Date.now() - 3600 * second);
-    await world.status.read();
-    expect(world.reads).toBe(2);
+    world.answer = () => Promise.reject(new Error('away'));
+    await vi.advanceTimersByTimeAsync(15 * second);
+    expect(await world.status.read()).toEqual(up);
+    vi.setSystemTime(Date.now() + seconds * second);
+    await vi.advanceTimersByTimeAsync(59 * second);
+    expect(await world.status.read()).toEqual(up);
+    await vi.advanceTimersByTimeAsync(second);
+    expect(await world.status.read()).toBeUndefined();
   });
 });
 

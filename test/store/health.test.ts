@@ -5,13 +5,13 @@ import { createStoreHealth } from '../../server/store/health.ts';
 type Events = readonly (readonly [seconds: number, type: 'check failed' | 'call failed'])[];
 
 /** Simulates a store with failures at times in seconds; returns its health and the log. */
-async function run(until: number, events: Events) {
+async function run(until: number, events: Events, clockBy = 0) {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const random = vi.spyOn(Math, 'random').mockReturnValue(0.5);
   onTestFinished(() => random.mockRestore());
-  const begin = Date.now();
-  const seconds = () => Math.round((Date.now() - begin) / 1000);
+  const begin = performance.now();
+  const seconds = () => Math.round((performance.now() - begin) / 1000);
   const lines: string[] = [];
   const write = (fields: unknown, message?: string): void => {
     const { failures, seconds: lasted } = fields as { failures: number; seconds: number };
@@ -23,6 +23,7 @@ async function run(until: number, events: Events) {
   health.watch(() => (happens('check failed') ? Promise.reject(new Error('no answer')) : Promise.resolve()));
   while (seconds() < until) {
     await vi.advanceTimersByTimeAsync(1000);
+    if (seconds() === 2) vi.setSystemTime(Date.now() + clockBy);
     if (happens('call failed')) health.onFailure(new StoreUnreachableError('no answer'));
   }
   return { answers: health.answers(), lines };
@@ -52,4 +53,8 @@ test.each<[string, number, Events, boolean, string[]]>([
   ],
 ])('a store that %s', async (_name, until, events, answers, lines) => {
   expect(await run(until, events)).toEqual({ answers, lines });
+});
+
+test.each([-3_600_000, 3_600_000])('an outage is logged on time while the clock is set by %s ms', async (clockBy) => {
+  expect(await run(71, longOutage, clockBy)).toEqual(await run(71, longOutage));
 });
