@@ -47,12 +47,14 @@ interface HostingBase extends Base<Settings> {
 
 /** The maximum wait for the store, on top of the timeout of the action. */
 const storeMs = 30_000;
+const aheadMessage =
+  'the clock is more than 30 days ahead of the last hourly check of the audit log: check the clock; no entries are removed for a day';
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
 /** Opens the hosting controls, closed with the server. Throws a ProvidersError if PROVIDERS_FILE is invalid. */
 export function openHosting(base: HostingBase) {
-  const { env, opened, lifecycle, store, limits, report, reportLoss, ownUrl } = base;
+  const { env, log, opened, lifecycle, store, limits, report, reportLoss, ownUrl } = base;
   const auditDays = env.AUDIT_RETENTION_DAYS;
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
   const maxDurationMs = timeoutMs + storeMs;
@@ -78,7 +80,11 @@ export function openHosting(base: HostingBase) {
       await store.idempotency.purge(Date.now() - dayMs);
       // Kept for an hour after expiry: a client gets `token expired`, not an unknown token.
       await store.streamTokens.purge(Date.now() - hourMs);
-      if (auditDays !== undefined) await store.audit.purge(Date.now() - auditDays * dayMs);
+      const isTrusted = await store.audit.noteLook(Date.now());
+      if (auditDays === undefined) return;
+      if (!isTrusted) return log.warn(aheadMessage);
+      const removed = await store.audit.purge(Date.now() - auditDays * dayMs);
+      if (removed > 0) log.info({ removed, days: auditDays }, 'removed old entries of the audit log');
     },
     onFailure: report('old records of the store could not be removed'),
     everyMs: () => hourMs,

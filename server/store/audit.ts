@@ -79,6 +79,11 @@ const actionsOfKeySql = `SELECT entry.action_id, entry.request_id, entry.action,
 
 const newestFirstSql = 'ORDER BY entry.logged_at DESC, entry.action_id DESC';
 
+const dayMs = 86_400_000;
+
+/** Rows of hosting_health: the last look at the log, and since when the clock is too far ahead of it. */
+const [lookId, aheadId] = [2, 3];
+
 export function createAuditRecords(query: Query) {
   const log = openTable(query, 'hosting_audit', ['id'], StoredEntry);
   const actions = openTable(query, 'hosting_audit', ['action_id'], Action);
@@ -154,8 +159,25 @@ export function createAuditRecords(query: Query) {
       const sql = `${actionsOfKeySql} AND (entry.logged_at, entry.action_id) < ($2, $3) ${newestFirstSql} LIMIT $4`;
       return (await query(sql, [keyId, requestedAt, actionId, limit])).map(actions.parse);
     },
-    /** Removes the entries before a time in pages, to keep other writes from waiting. */
-    async purge(before: number): Promise<void> {
+    /**
+     * Stores the time of this look at the log; false for a day after the clock is more than 30 days ahead of the last
+     * look: it may be wrong.
+     */
+    async noteLook(now: number): Promise<boolean> {
+      const rows = await query('SELECT id, written_at FROM hosting_health WHERE id IN ($1, $2)', [lookId, aheadId]);
+      const times = new Map(rows.map((row) => [Number(row['id']), Number(row['written_at'])]));
+      const isAhead = now - (times.get(lookId) ?? now) > 30 * dayMs;
+      const aheadSince = times.get(aheadId) ?? now;
+      const isTrusted = !isAhead || now - aheadSince >= dayMs;
+      const set = `INSERT INTO hosting_health (id, written_at) VALUES ($1, $2)
+        ON CONFLICT (id) DO UPDATE SET written_at = excluded.written_at`;
+      await query(set, isTrusted ? [lookId, now] : [aheadId, aheadSince]);
+      if (isTrusted) await query('DELETE FROM hosting_health WHERE id = $1', [aheadId]);
+      return isTrusted;
+    },
+    /** Removes the entries before a time in pages, to keep other writes from waiting; returns their number. */
+    async purge(before: number): Promise<number> {
+      let count = 0;
       let removed;
       do {
         removed = await query(
@@ -163,9 +185,11 @@ export function createAuditRecords(query: Query) {
             SELECT id FROM hosting_audit WHERE logged_at < $1 ORDER BY logged_at, id LIMIT ${pageSize}) RETURNING id`,
           [before],
         );
+        count += removed.length;
         // With SQLite, a page blocks the event loop for milliseconds.
         await nextTurn();
       } while (removed.length === pageSize);
+      return count;
     },
   };
 }

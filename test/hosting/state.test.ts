@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { askEndpoint } from '../server/ask.ts';
 import { serveHosting } from '../server/shared.ts';
@@ -149,3 +149,33 @@ test.each<[Record<string, string>, string[]]>([
     await expect.poll(entries).toEqual(kept);
   },
 );
+
+test('a clock that is far ahead removes nothing from the audit log for a day', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const world = await createHostingWorld(temporaryFolder());
+  const start = Date.now();
+  await world.store.audit.append(auditEntry({ at: start - hourMs }));
+  /** Starts the server at a time; returns the line of its log about the audit log, and the number of entries. */
+  const startAt = async (ms: number): Promise<[string, number]> => {
+    vi.setSystemTime(ms);
+    const { app } = await serveHosting({ AUDIT_RETENTION_DAYS: '365', LOG_LEVEL: 'info' }, { world });
+    // A stop waits for the check of the log.
+    await app.stop();
+    const line = app.log().find(({ msg }) => /audit log/.test(String(msg)));
+    const entries = await Array.fromAsync(world.store.audit.entries({}));
+    return [
+      line?.['removed'] === undefined ? String(line?.['msg']).slice(0, 34) : `removed ${line['removed']}`,
+      entries.length,
+    ];
+  };
+  expect(await startAt(start)).toEqual(['undefined', 1]);
+  const ahead = start + 800 * dayMs;
+  const held = ['the clock is more than 30 days ahe', 1];
+  expect(await startAt(ahead)).toEqual(held);
+  expect(await startAt(ahead + dayMs - hourMs)).toEqual(held);
+  // The clock is corrected, and wrong again.
+  expect(await startAt(start)).toEqual(['undefined', 1]);
+  expect(await startAt(ahead + dayMs)).toEqual(held);
+  expect(await startAt(ahead + 2 * dayMs)).toEqual(['removed 1', 0]);
+});

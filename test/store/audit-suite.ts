@@ -106,6 +106,15 @@ export function auditSuite(createTarget: CreateTarget): void {
       expect(new Set(kept.map(({ at }) => at))).toEqual(new Set([t0 + 2]));
     });
 
+    test('a clock that is 30 days ahead of the last look is not trusted for a day', async () => {
+      const { audit } = await open();
+      const [hour, day] = [3_600_000, 86_400_000];
+      const looks = [0, 30 * day, 61 * day, 62 * day - hour, 31 * day, 62 * day, 63 * day].map((after) => t0 + after);
+      const trusted: boolean[] = [];
+      for (const look of looks) trusted.push(await audit.noteLook(look));
+      expect(trusted).toEqual([true, true, false, false, true, false, true]);
+    });
+
     test('an action without an end reads as unknown after 15 minutes, and other actions as written', async () => {
       const { audit } = await open();
       const lost = auditEntry({ actionId: 'lost' });
