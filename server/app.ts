@@ -313,7 +313,8 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
     void handleByApp(request, response);
   };
   const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
-  const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs });
+  const idleMs = env.KEEP_ALIVE_SECONDS * 1000;
+  const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs, idleMs });
   const upgrades = createUpgradeHandler({ relay, requests, log });
   upgrades.attach(server.http);
   opened.defer(async () => {

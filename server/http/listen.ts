@@ -12,6 +12,11 @@ import { answeredRequests, linger } from './request.ts';
 /** The settings of the port and of the shutdown. */
 export const ListenSettings = z.object({
   PORT: integer(0, 65_535).default(3000).describe('The port to listen on; 0 picks a free port.'),
+  KEEP_ALIVE_SECONDS: integer(1, 86_400)
+    .default(65)
+    .describe(
+      'How long an idle connection stays open; longer than in the balancer in front, which must close it first (`docs/cdn.md`).',
+    ),
   SHUTDOWN_DELAY_SECONDS: integer(0, 3600)
     .default(0)
     .describe('How long the port stays open after SIGTERM, for a load balancer to see `draining` in `/ready`.'),
@@ -30,12 +35,12 @@ export interface ListenOptions {
   readonly port: number;
   /** Closes a connection after this long without traffic during a request. */
   readonly stalledMs: number;
-  /** Closes an idle connection after this long; the default lets nginx, with its 60 s, close first. */
-  readonly idleMs?: number;
+  /** Closes an idle connection after this long. */
+  readonly idleMs: number;
 }
 
 /** Opens the port with listhen, without its development features. Throws a {@link ListenError}. */
-export async function listenOn(listener: RequestListener, { host, port, stalledMs, idleMs = 65_000 }: ListenOptions) {
+export async function listenOn(listener: RequestListener, { host, port, stalledMs, idleMs }: ListenOptions) {
   const { server, url } = await listen(listener, {
     port: port === 0 ? { port, random: true } : port,
     hostname: host,

@@ -15,7 +15,7 @@ async function send(port: number, bytes: string): Promise<string> {
 }
 
 async function listen(listener: RequestListener, port = 0): Promise<number> {
-  const server = await listenOn(listener, { host: '127.0.0.1', port, stalledMs: 60_000 });
+  const server = await listenOn(listener, { host: '127.0.0.1', port, stalledMs: 60_000, idleMs: 60_000 });
   onTestFinished(() => server.drain(0));
   return Number(new URL(server.url).port);
 }

@@ -288,6 +288,7 @@ const rows: { readonly [Name in keyof Env]-?: Row<NonNullable<Env[Name]>> } = {
     wrong: [/: must be trace, debug, info, warn, error or silent$/, 'loud', 'INFO', 'information'],
   },
   LOG_FORMAT: { valid: { pretty: 'pretty' }, wrong: [/: must be pretty or json$/, 'xml', 'JSON'] },
+  KEEP_ALIVE_SECONDS: { preset: 65, valid: { '1': 1, '620': 620 }, wrong: [number, '0', '86401'] },
   SHUTDOWN_DELAY_SECONDS: { preset: 0, valid: { '0': 0 }, wrong: [number, '-1', '3601'] },
   SHUTDOWN_GRACE_SECONDS: { preset: 10, valid: { '0': 0 }, wrong: [number, '-1', '3601', 'long', '1.5'] },
 };

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { TestContext } from 'vitest';
+import { createTestApp } from '../../helpers/app.ts';
 import { listenOn } from '../../../server/http/listen.ts';
 
 const idleMs = 4_000;
@@ -76,4 +77,12 @@ describe.concurrent('a connection', () => {
     await sleep(soonMs);
     expect(client.closed).toBe(false);
   });
+});
+
+test('KEEP_ALIVE_SECONDS closes idle connections', async ({ onTestFinished }) => {
+  const { port } = await createTestApp({ settings: { KEEP_ALIVE_SECONDS: '1' } });
+  const client = connect(port, '127.0.0.1');
+  onTestFinished(() => void client.destroy());
+  expect(await ask(client, '/health')).toMatch(/^Keep-Alive: timeout=1\r$/m);
+  await once(client, 'close');
 });

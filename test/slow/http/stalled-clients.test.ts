@@ -14,7 +14,7 @@ async function askForMuch() {
       response.end(Buffer.alloc(size));
       response.on('close', () => (ended += 1));
     },
-    { host: '127.0.0.1', port: 0, stalledMs },
+    { host: '127.0.0.1', port: 0, stalledMs, idleMs: 60_000 },
   );
   onTestFinished(() => server.drain(0));
   const client = connect(Number(new URL(server.url).port), '127.0.0.1').pause();
