@@ -35,7 +35,11 @@ export const DomainSearchResponse = object(
     success,
     domain: text('The searched domain in lower case; an internationalised domain in xn-- form.'),
     tld,
-    available: z.boolean().describe('Whether the domain can be registered; true only if the registry confirms it.'),
+    available: z
+      .boolean()
+      .describe(
+        'Whether the domain can be registered; true only if the registry confirms it. Premium names cannot be recognised: their price may differ from the list price.',
+      ),
     pricing: DomainPricing,
     order_url: z.url().optional().describe('URL to order the domain.'),
   },

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { domainToUnicode } from 'node:url';
 import pLimit from 'p-limit';
 import type { LimitFunction } from 'p-limit';
 import { createTokenBucket } from '../../token-bucket.ts';
@@ -13,6 +14,21 @@ export interface DomainName {
 
 /** The availability of a domain. `free` and `taken` are proven; everything else is `unknown`. */
 export type Availability = 'taken' | 'free' | 'unknown';
+
+/** Words for a name that is not on sale. */
+const withheld =
+  /\b(?:blocked|(?<!rights? )reserved|restricted|prohibited|unavailable|not\s+(?:\w+\s+)?(?:available|allowed)|can\s?not\s+be\s+registered)\b/;
+/** Words for a name that has another price, now or always. */
+const otherOffer =
+  /\b(?:access\s+period|sunrise|landrush|early\s+access|premium|platinum|auction|available\s+for\s+purchase|for\s+sale)\b/;
+
+/** Judges a denial by its texts: only the words of a name that anyone can register at the list price mean `free`. */
+export function judgeDenial(texts: readonly string[], name: string): Availability {
+  // The name may contain such a word.
+  const words = texts.join('\n').toLowerCase().replaceAll(name, '').replaceAll(domainToUnicode(name), '');
+  if (withheld.test(words)) return 'taken';
+  return otherOffer.test(words) ? 'unknown' : 'free';
+}
 
 export interface Deadline {
   readonly signal: AbortSignal;

@@ -7,18 +7,23 @@ import { createPoller } from '../../upstream/poller.ts';
 import { createReadClient } from '../../upstream/reads.ts';
 import type { ReadClient } from '../../upstream/reads.ts';
 import { isAllowedUrl } from '../../upstream/address.ts';
-import { retry } from './query.ts';
+import { judgeDenial, retry } from './query.ts';
 import type { Availability, Deadline, QueryContext } from './query.ts';
 import snapshot from './rdap-snapshot.json' with { type: 'json' };
 
-/** An availability; `denied` is a 404 without an RDAP body, which may also mean a moved base URL. */
-type RdapAnswer = Availability | 'denied';
+/** A result and its proof: the domain, or a 404; one without an RDAP body (`page`) may also mean a moved base URL. */
+interface RdapAnswer {
+  readonly availability: Availability;
+  readonly proof?: 'domain' | 'error' | 'page';
+}
+
+const unknown: RdapAnswer = { availability: 'unknown' };
 
 const maxRedirects = 3;
 const redirects = [301, 302, 303, 307, 308];
 const transient = [502, 503, 504];
 
-const Name = z.string().optional().catch('');
+const Name = z.string().optional().catch(undefined);
 const Answer = z.object({
   objectClassName: z.unknown().optional(),
   ldhName: Name,
@@ -27,9 +32,23 @@ const Answer = z.object({
   rdapConformance: z.unknown().optional(),
 });
 
+/** Members without words about the name. */
+const wordless = new Set(['links', 'rdapConformance', 'lang']);
+
+/** The texts of a 404 under any key. The descriptions of notices are left out: they are terms of use. */
+const Texts = z.unknown().transform((answer) => {
+  const texts: string[] = [];
+  JSON.stringify(answer, (key, value: unknown) => {
+    if (wordless.has(key)) return undefined;
+    if (typeof value === 'string') texts.push(value);
+    return key === 'notices' ? [value].flat().map((notice) => ({ ...(notice as object), description: '' })) : value;
+  });
+  return texts;
+});
+
 /**
- * Creates RDAP queries (RFC 9082 §3.1.3) to a base URL with a slash at the end. `taken` needs an object of exactly the
- * domain, `free` and `denied` need a 404 of the queried host. The client must return redirects. Never rejects.
+ * Creates RDAP queries (RFC 9082 §3.1.3) to a base URL with a slash at the end. The proof `domain` is an object of exactly
+ * the domain, the others a 404 of the queried host. The client must return redirects. Never rejects.
  */
 export function createRdap(client: ReadClient, { limiter, limits, onAnomaly }: QueryContext) {
   /** Sends a request; a retry is allowed if nothing was sent or the server is unavailable, never after a 429. */
@@ -52,37 +71,46 @@ export function createRdap(client: ReadClient, { limiter, limits, onAnomaly }: Q
 
   return async (base: string, name: string, deadline: Deadline): Promise<RdapAnswer> => {
     let url = URL.parse(`domain/${name}`, base);
-    if (!url || !isAllowedUrl(url)) return 'unknown';
+    if (!url || !isAllowedUrl(url)) return unknown;
     const { host } = url;
     let isRedirected = false;
     for (let hop = 0; hop <= maxRedirects; hop += 1) {
       const at: URL = url;
       const reply = await limiter.run(at.host, deadline, () => exchange(at, deadline.signal));
-      if (!reply) return 'unknown';
-      if (!redirects.includes(reply.status)) return parseRdapReply(reply, name, isRedirected);
+      if (!reply) return unknown;
+      if (!redirects.includes(reply.status)) {
+        const answer = parseRdapReply(reply, name);
+        if (!answer) onAnomaly(at.host, 'answered 404 with a body that contradicts it');
+        return !answer || (isRedirected && answer.proof !== 'domain') ? unknown : answer;
+      }
       const next = URL.parse(reply.headers.get('location') ?? '', at);
       if (!next || !isAllowedUrl(next, at)) {
         onAnomaly(at.host, 'redirects to a forbidden address');
-        return 'unknown';
+        return unknown;
       }
       isRedirected ||= next.host !== host;
       url = next;
     }
     onAnomaly(host, 'redirects too often');
-    return 'unknown';
+    return unknown;
   };
 }
 
-function parseRdapReply({ status, text }: Reply, name: string, isRedirected: boolean): RdapAnswer {
+/** Parses a 200 or 404; undefined if the body of a 404, which may be missing or HTML (RFC 7480 §5.3), contradicts it. */
+function parseRdapReply({ status, text }: Reply, name: string): RdapAnswer | undefined {
   const answer = parseJson(text, Answer);
   const isDomain = answer?.objectClassName === 'domain';
   // Verisign uses upper case; some servers add a trailing dot.
-  const found = (answer?.ldhName ?? domainToASCII(answer?.unicodeName ?? '')).toLowerCase().replace(/\.$/, '');
-  if (status === 200) return isDomain && answer.errorCode === undefined && found === name ? 'taken' : 'unknown';
-  // The body of a 404 may be missing or HTML (RFC 7480 §5.3), but must not contradict the status.
-  const contradicts = isDomain || (answer?.errorCode ?? 404) !== 404;
-  if (status !== 404 || isRedirected || contradicts) return 'unknown';
-  return answer?.errorCode === 404 || Array.isArray(answer?.rdapConformance) ? 'free' : 'denied';
+  const found = domainToASCII(answer?.ldhName ?? answer?.unicodeName ?? '').replace(/\.$/, '');
+  // Some servers send a text, or their own numbers.
+  const code = Number(answer?.errorCode ?? 0);
+  if (status === 200)
+    return isDomain && code === 0 && found === name ? { availability: 'taken', proof: 'domain' } : unknown;
+  if (status !== 404) return unknown;
+  if (isDomain || (code >= 100 && code < 600 && code !== 404)) return undefined;
+  const isRdap = code === 404 || Array.isArray(answer?.rdapConformance);
+  const availability = judgeDenial(parseJson(text, Texts) ?? [text], name);
+  return { availability, proof: isRdap ? 'error' : 'page' };
 }
 
 /** Reads the back-off from Retry-After (seconds or a date, RFC 9110 §10.2.3), from 1 to 300 s. */

@@ -151,10 +151,11 @@ export function createRegistries(options: RegistriesOptions) {
     async fetchMethod(server, _stale, { context: { base, tld } }) {
       const name = toExistingName(tld, { rdap: base });
       const answer = await within(lookupMs, (deadline) => askRdap(base, name, deadline));
-      if (answer === 'free' || answer === 'denied') {
+      if (answer === 'unknown' || answer.proof === undefined) return undefined;
+      if (answer.proof !== 'domain') {
         log.error({ server, name }, 'an RDAP server denies a name that exists; its 404s do not count');
       }
-      return answer === 'unknown' ? undefined : answer === 'taken';
+      return answer.proof === 'domain';
     },
   });
 
@@ -164,13 +165,13 @@ export function createRegistries(options: RegistriesOptions) {
     // Only IANA's current list counts, not the built-in list: servers move.
     const isListed = bootstrap.isCurrent() && listed?.base === base && listed.entry === toRegistryTld(tld);
     if (!isListed && canaries.get(server) === false) return 'unknown';
-    const answer = await askRdap(base, name, deadline);
+    const { availability, proof } = await askRdap(base, name, deadline);
     // Any name confirms the server of the registry. A registrar's server, for instance, has only its own names.
-    if (answer === 'taken' && isListed) canaries.set(server, true);
-    if (answer === 'taken' || answer === 'unknown' || (answer === 'free' && isListed)) return answer;
+    if (proof === 'domain' && isListed) canaries.set(server, true);
+    if (proof === 'domain' || availability === 'unknown' || (proof === 'error' && isListed)) return availability;
     // If another search confirms the server first, the fetch rejects or its result is outdated.
     await canaries.fetch(server, { context: { base, tld } }).catch(() => undefined);
-    return canaries.get(server) ? 'free' : 'unknown';
+    return canaries.get(server) ? availability : 'unknown';
   };
 
   const findSources = async (tld: string, lookup: DomainLookup | undefined): Promise<readonly Source[]> => {

@@ -4,7 +4,7 @@ import { domainToASCII } from 'node:url';
 import { announceUpstream } from '../../upstream/client.ts';
 import { collect } from '../../upstream/exchange.ts';
 import { isAllowedHost, lookupPublic } from '../../upstream/address.ts';
-import { retry } from './query.ts';
+import { judgeDenial, retry } from './query.ts';
 import type { Availability, Deadline, DomainName, QueryContext, RegistryLimits } from './query.ts';
 
 const ports = { whois: 43, das: 4343 };
@@ -78,6 +78,15 @@ async function ask(
 /** Refusals common to several servers. The refusal of .fr also contains "No entries found". */
 const refusal = /too many (?:requests|queries)|(?:limit|quota) (?:has been )?exceeded|temporarily unavailable/i;
 
+/** The first words of terms of use. */
+const terms = /^(?:terms|notice|disclaimer|please note|access to|by submitting|copyright)\b/im;
+
+/** Tests whether a paragraph is terms of use, by its first words or because it is running text. */
+function isTerms(paragraph: string): boolean {
+  const lines = paragraph.split('\n');
+  return terms.test(paragraph) || (lines.length > 2 && lines.some((line) => line.length >= 60));
+}
+
 /** Lines that name the subject of a response. */
 const subjects = /^domain(?: ?name|-ace)?:\s*(\S+)$|^no match for (?:domain )?"([^"\s]+)"/gim;
 
@@ -100,7 +109,13 @@ function parseWhoisReply(
   if (!free) return 'unknown';
   // The last line may be truncated: the marker must cover all of it.
   const rest = text.slice(free.index + free[0].length);
-  return rest === '' || rest.includes('\n') ? 'free' : 'unknown';
+  if (rest !== '' && !rest.includes('\n')) return 'unknown';
+  const paragraphs = text
+    .replaceAll(/^[%#>].*/gm, '')
+    .replaceAll(subjects, '')
+    .split(/\n{2,}/);
+  const words = paragraphs.filter((paragraph) => paragraph.includes(free[0]) || !isTerms(paragraph));
+  return judgeDenial(words, name);
 }
 
 function toAsciiName(text: string): string {

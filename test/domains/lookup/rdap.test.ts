@@ -20,6 +20,19 @@ test.each<[string, Answer, string]>([
   ['a domain without a name', json(200, { objectClassName: 'domain' }), 'unknown'],
   ['404 with an RDAP error body', missing, 'free'],
   ['404 with only an RDAP version', json(404, { rdapConformance: ['rdap_level_0'] }), 'free'],
+  ['404 whose error code is a text', json(404, { errorCode: '404' }), 'free'],
+  ["404 with the server's own error code", json(404, { rdapConformance: ['rdap_level_0'], errorCode: 4041 }), 'free'],
+  [
+    '404 with another status in its body',
+    json(404, { rdapConformance: ['rdap_level_0'], errorCode: '500' }),
+    'unknown',
+  ],
+  ['404 with the object of the name', json(404, toDomainObject(shop.name)), 'unknown'],
+  [
+    'the Unicode name as ldhName null',
+    json(200, { ...toDomainObject(shop.name), ldhName: null, unicodeName: shop.name }),
+    'taken',
+  ],
   ['404 without a body', { status: 404 }, 'unknown'],
   ['404 with an HTML page', { status: 404, body: '<html>Object not found</html>' }, 'unknown'],
   ['404 with JSON of a gateway', json(404, { message: 'Not Found' }), 'unknown'],
@@ -40,6 +53,49 @@ test.each<[string, Answer, string]>([
   ]);
   // Searched names are private and not logged.
   expect(registries.written()).not.toContain('some-name');
+});
+
+const withheld = 'some-name.shop blocked by the registry';
+test.each<[string, object, string]>([
+  ['blocked, in its description', { description: [withheld] }, 'taken'],
+  ['blocked, in a description that is no list', { description: withheld }, 'taken'],
+  ['reserved, in its title', { title: 'Reserved' }, 'taken'],
+  ['reserved, in the title of a notice', { notices: [{ title: 'Reserved Domain' }] }, 'taken'],
+  ['restricted, in a remark', { remarks: [{ title: 'Policy', description: ['Restricted'] }] }, 'taken'],
+  ['not available, under another key', { errors: [{ detail: 'This name is not\n currently available' }] }, 'taken'],
+  ['in an expiry access period', { notices: [{ title: 'Expiry Access Period' }] }, 'unknown'],
+  ['a premium name', { message: 'Premium domain' }, 'unknown'],
+  ['missing, with terms of use', { notices: [{ title: 'Terms', description: ['Misuse may be blocked.'] }] }, 'free'],
+  [
+    'missing, with terms of use as a text',
+    { notices: { title: 'Terms', description: 'Access is restricted.' } },
+    'free',
+  ],
+  ['missing, with links', { links: [{ title: 'Reserved names', href: 'https://example.com/premium' }] }, 'free'],
+  ['missing, with all rights reserved', { description: ['Not found. All rights reserved.'] }, 'free'],
+  ['missing, with the name', { description: ['some-name.shop not found'] }, 'free'],
+])('a 404 that says the name is %s', async (_, members, expected) => {
+  const { check } = await serveShop(() => json(404, { errorCode: 404, ...members }));
+  expect(await check()).toBe(expected);
+});
+
+test('a word inside the searched name does not count', async () => {
+  const { check } = await serveShop(() => json(404, { errorCode: 404, title: 'RESERVED.shop not found' }));
+  expect(await check('reserved.shop')).toBe('free');
+});
+
+test('a 404 with another status in its body is one log line', async () => {
+  const { registries, check } = await serveShop(() => json(404, { errorCode: 500 }));
+  await check();
+  expect(registries.written().match(/answered 404 with a body that contradicts it/g)).toHaveLength(1);
+});
+
+test('a reserved name without an RDAP body counts once the server has found a name, and does not confirm it', async () => {
+  const { upstream, check } = await serveShop(({ path }) =>
+    path.endsWith('/taken.shop') ? json(200, toDomainObject('taken.shop')) : json(404, { error: 'Name is reserved' }),
+  );
+  expect([await check(), await check('taken.shop'), await check()]).toEqual(['unknown', 'taken', 'taken']);
+  expect(upstream.seen.filter(({ path }) => path.endsWith('/nic.shop'))).toHaveLength(1);
 });
 
 test('an internationalised name is compared as A-labels', async () => {

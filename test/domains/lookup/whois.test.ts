@@ -95,6 +95,18 @@ test.each([
 });
 
 test.each([
+  ['Domain not found.\nThis premium domain is available for purchase.\n', 'unknown'],
+  ['This name is blocked by the registry.\n\nDomain not found.\n', 'taken'],
+  ['Domain not found.\nStatus: Restricted\n', 'taken'],
+  ['% All names may be restricted.\nDomain not found.\n>>> Some names are reserved <<<\n', 'free'],
+  ['Domain not found.\n\nTerms of Use: access may be\nblocked or restricted, and data not available.\n', 'free'],
+  [`Domain not found.\n\nThe registry\n${'and its data '.repeat(5)}\nmay be restricted.\n`, 'free'],
+  [`Domain not found.\n\nThis name is reserved ${'by the registry '.repeat(5)}\n`, 'taken'],
+])('WHOIS: the words around "not found" in %j: %s', async (text, expected) => {
+  expect((await ask('whois', 'org', text)).availability).toBe(expected);
+});
+
+test.each([
   ['com', 'Quota exceeded\n'],
   ['com', 'The WHOIS database is currently down. No match for "SOME-NAME.COM".\n'],
   ['org', 'WHOIS LIMIT EXCEEDED - SEE WWW.PIR.ORG/WHOIS FOR DETAILS\nNot found.\n'],
@@ -163,6 +175,12 @@ test.each([
 ] as const)('an answer in %s is read', async (charset, expected) => {
   const text = Buffer.from('% Größe\r\nDomain: some-name.de\r\nHolder: Müller\r\nStatus: connect\r\n', charset);
   expect((await ask('whois', 'de', text)).availability).toBe(expected);
+});
+
+test('a word inside the label that a DAS server repeats does not count', async () => {
+  const upstream = await createTextUpstream(() => 'Domain: reserved\r\nStatus: FREE\r\n');
+  const domain = { name: 'reserved.eu', tld: 'eu' };
+  expect(await createTestRegistries().check(domain, { das: upstream.address })).toBe('free');
 });
 
 test('an internationalised name is matched in its Unicode form', async () => {
