@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Trace } from '../trace.ts';
 import { createActionClient } from '../upstream/actions.ts';
-import { openUpstream, parseJson, toProviderError } from '../upstream/client.ts';
+import { ForeignNumber, openUpstream, parseJson, toProviderError } from '../upstream/client.ts';
 import type { Reply } from '../upstream/client.ts';
 
 /** A reader's vote for the team's chat. */
@@ -89,7 +89,7 @@ export type ChatName = keyof typeof chatKinds;
 /** The time limit of both attempts together: readers get an answer within 5 s. */
 const timeoutMs = 4500;
 
-const Limited = z.object({ retry_after: z.number().nonnegative() });
+const Limited = z.object({ retry_after: ForeignNumber.pipe(z.number().nonnegative()) });
 
 /** Creates a client of the team's chat, which retries once after a 429 with a Retry-After of at most 2 s. */
 export function createChat(kind: ChatName, url: string, version: string) {

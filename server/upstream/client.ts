@@ -1,5 +1,5 @@
 import type { LookupFunction } from 'node:net';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { problems } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 import { createEvent } from '../events.ts';
@@ -180,6 +180,33 @@ export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema
   } catch {
     return undefined;
   }
+}
+
+/** A number that an upstream may send as a text. */
+export const ForeignNumber = z.union([
+  z.number(),
+  z
+    .string()
+    .regex(/^-?\d+(?:\.\d+)?$/)
+    .pipe(z.coerce.number()),
+]);
+
+/** An integer that an upstream may send as a text. */
+export const ForeignInt = ForeignNumber.pipe(z.int());
+
+/** Creates a reader of lists. Unreadable entries are left out, and each change of their number is logged. */
+export function createListReader<Schema extends z.ZodType>(schema: Schema, warn: (message: string) => void) {
+  let known = 0;
+  return (entries: readonly unknown[]): z.infer<Schema>[] => {
+    const read = entries.map((entry) => schema.safeParse(entry));
+    const faults = read.flatMap(({ error }) => error?.issues.slice(0, 1) ?? []);
+    const [first] = faults;
+    const at = first && `${first.path.join('.')}: ${first.message}`;
+    if (first && faults.length !== known)
+      warn(`${faults.length} entries of a list cannot be read (first fault: ${at})`);
+    known = faults.length;
+    return read.flatMap((result) => (result.success ? [result.data] : []));
+  };
 }
 
 /** Parses the JSON of a reply to a read; throws a ProviderError unless the status is 200 and the JSON matches. */

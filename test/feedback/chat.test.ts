@@ -137,6 +137,13 @@ describe('a message', () => {
     expect(upstream.seen).toHaveLength(2);
   });
 
+  test('is sent again if the wait is a text', async () => {
+    const { upstream, chat } = await prepare();
+    upstream.fail({ status: 429, body: '{"retry_after":"0.05"}' }, () => upstream.seen.length === 1);
+    await chat.send(message);
+    expect(upstream.seen).toHaveLength(2);
+  });
+
   test.each<[string, Answer, number]>([
     ['for more than 2 s', limited(2.5), 1],
     ['without a duration', { status: 429, body: '<html>blocked</html>' }, 1],

@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url';
 import { z } from 'zod';
 import type { Logger } from '../../log.ts';
-import { ProviderError, openUpstream, parseJson } from '../../upstream/client.ts';
+import { ProviderError, createListReader, openUpstream, parseJson } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
 import { createPoller } from '../../upstream/poller.ts';
 import { createReadClient } from '../../upstream/reads.ts';
@@ -147,9 +147,8 @@ const currentMs = 7 * 24 * 60 * 60 * 1000;
 /** A list with fewer services is truncated or wrong; observed were 591 to 607. */
 const minServices = 500;
 
-const List = z.object({
-  services: z.array(z.tuple([z.array(z.string()), z.array(z.string())]).rest(z.unknown())).min(minServices),
-});
+const List = z.object({ services: z.array(z.unknown()).min(minServices) });
+const Service = z.tuple([z.array(z.string()), z.array(z.string())]).rest(z.unknown());
 
 /** Reads IANA's list of RDAP servers (RFC 9224) regularly; before the first read, the built-in list counts. */
 export function createBootstrap(options: BootstrapOptions) {
@@ -164,6 +163,7 @@ export function createBootstrap(options: BootstrapOptions) {
     redirects: 'reply',
   });
   const client = createReadClient(upstream);
+  const readServices = createListReader(Service, (message) => log.warn({ url }, message));
   let bases = options.builtIn ?? listedBases;
   let etag: string | undefined;
   let readAt = -Infinity;
@@ -175,7 +175,7 @@ export function createBootstrap(options: BootstrapOptions) {
       if (reply.status !== 304 || etag === undefined) {
         const list = reply.status === 200 ? parseJson(reply.text, List) : undefined;
         if (!list) throw new Error(`status ${reply.status}, and not a list of at least ${minServices} services`);
-        const found = toBases(list, new URL(url));
+        const found = toBases(readServices(list.services), new URL(url));
         if (found.size < minServices) throw new Error(`only ${found.size} of its servers are allowed`);
         bases = found;
         etag = reply.headers.get('etag') ?? undefined;
@@ -212,7 +212,7 @@ export function createBootstrap(options: BootstrapOptions) {
 }
 
 /** The first allowed base URL of each entry, by A-label. */
-function toBases({ services }: z.infer<typeof List>, from: URL): Map<string, string> {
+function toBases(services: readonly z.infer<typeof Service>[], from: URL): Map<string, string> {
   return new Map(
     services.flatMap(([entries, urls]) => {
       const bases = urls.map((text) => URL.parse(text.endsWith('/') ? text : `${text}/`));

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseJson, toRefusal } from '../../upstream/client.ts';
+import { ForeignNumber, parseJson, toRefusal } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
 
 const NonNegative = z.number().nonnegative();
@@ -22,13 +22,7 @@ export interface PriceSource {
 export const maxPriceBytes = 8 * 1024 * 1024;
 
 /** A price of a billing system, `14.95` or `"14.95"`. Zero is valid; a negative or empty value is not. */
-export const Amount = z.union([
-  NonNegative,
-  z
-    .string()
-    .regex(/^\d+(?:\.\d+)?$/)
-    .pipe(z.coerce.number()),
-]);
+export const Amount = ForeignNumber.pipe(NonNegative);
 
 export interface PriceSourceOptions {
   readonly timeoutMs: number;

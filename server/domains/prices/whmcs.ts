@@ -7,11 +7,12 @@ import type { PriceSource, PriceSourceOptions } from './source.ts';
 
 const Success = z.literal('success');
 
+const Currency = z
+  .object({ id: z.union([z.int(), z.string()]), code: z.string() })
+  .or(z.unknown().transform(() => null));
+
 /** The currencies; every installation has at least one. */
-const Currencies = z
-  .looseObject({ result: Success })
-  .transform(listCurrencies)
-  .pipe(z.array(z.object({ id: z.union([z.int(), z.string()]), code: z.string() })).nonempty());
+const Currencies = z.looseObject({ result: Success }).transform(listCurrencies).pipe(z.array(Currency).nonempty());
 
 const Pricing = z.object({
   result: Success,
@@ -46,7 +47,7 @@ export function createWhmcs(
   return {
     async read() {
       const currencies = parsePrices(await call({ action: 'GetCurrencies' }), Currencies);
-      const euro = currencies.find(({ code }) => code === 'EUR');
+      const euro = currencies.find((currency) => currency?.code === 'EUR');
       if (!euro) {
         warn('WHMCS has no currency EUR');
         return [];

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { createActionClient } from '../../upstream/actions.ts';
-import { openUpstream, parseJson, parseReply, toProviderError } from '../../upstream/client.ts';
+import {
+  ForeignInt,
+  createListReader,
+  openUpstream,
+  parseJson,
+  parseReply,
+  toProviderError,
+} from '../../upstream/client.ts';
 import type { Outcome, Reply } from '../../upstream/client.ts';
 import { createQuota } from '../../upstream/quota.ts';
 import { createReadClient } from '../../upstream/reads.ts';
@@ -30,9 +37,10 @@ export const hetzner: ProviderType<HetznerSettings> = {
 };
 
 const ActionReply = z.object({ action: z.object({ status: z.enum(['running', 'success', 'error']) }) });
+const Server = z.object({ id: ForeignInt, status: z.string().nullable() });
 const Servers = z.object({
-  servers: z.array(z.object({ id: z.int(), status: z.string() })),
-  meta: z.object({ pagination: z.object({ next_page: z.int().positive().nullable() }) }).optional(),
+  servers: z.array(z.unknown()),
+  meta: z.object({ pagination: z.object({ next_page: ForeignInt.nullish() }) }).nullish(),
 });
 const Failure = z.object({ error: z.object({ code: z.string() }) });
 
@@ -80,6 +88,7 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
   });
   const actions = createActionClient(account);
   const reads = createReadClient(account);
+  const readServers = createListReader(Server, (message) => options.log.warn(message));
   const paths: Record<VpsAction, string> = { start: 'poweron', stop: settings.stop, reset: 'reset' };
   return {
     vps: {
@@ -93,7 +102,7 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
       },
       state: createStateReader({
         refs,
-        read: () => readStates(reads),
+        read: () => readStates(reads, readServers),
         intervalMs: 5000,
         lagMs: 0,
         hasRoom: quota.hasRoom,
@@ -111,23 +120,25 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
           'check that this machine resolves the host of its url, and may connect to it',
         ],
       }),
-    listRefs: async () => new Set((await readStates(reads)).keys()),
+    listRefs: async () => new Set((await readStates(reads, readServers)).keys()),
     close: account.close,
   };
 }
 
-async function readStates(reads: ReadClient): Promise<Map<string, PowerState>> {
-  const found = new Map<string, PowerState>();
+type ReadServers = ReturnType<typeof createListReader<typeof Server>>;
+
+async function readStates(reads: ReadClient, readServers: ReadServers): Promise<Map<string, PowerState>> {
+  const entries: unknown[] = [];
   for (let page: number | null | undefined = 1; page;) {
     const path: string = `/servers?per_page=${pageSize}&page=${page}`;
     const reply: Reply = await reads.request('GET', path, { maxBytes: pageBytes });
     const { servers, meta } = parseReply(reply, Servers);
-    for (const { id, status } of servers) found.set(String(id), states.get(status) ?? 'unknown');
+    entries.push(...servers);
     // Any other page number could loop forever.
     const next = meta?.pagination.next_page;
     page = next === page + 1 ? next : undefined;
   }
-  return found;
+  return new Map(readServers(entries).map(({ id, status }) => [String(id), states.get(status ?? '') ?? 'unknown']));
 }
 
 function toOutcome({ status, text }: Reply): Outcome {

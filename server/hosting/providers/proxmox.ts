@@ -3,10 +3,17 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { createActionClient } from '../../upstream/actions.ts';
-import { openUpstream, parseJson, parseReply, toProviderError, toRefusal } from '../../upstream/client.ts';
+import {
+  ForeignInt,
+  createListReader,
+  openUpstream,
+  parseJson,
+  parseReply,
+  toProviderError,
+  toRefusal,
+} from '../../upstream/client.ts';
 import type { Outcome, Reply } from '../../upstream/client.ts';
 import { createReadClient } from '../../upstream/reads.ts';
-import type { ReadClient } from '../../upstream/reads.ts';
 import { Secret, UpstreamUrl } from '../../upstream/address.ts';
 import { assertRef, checkCredential, createStateReader } from './types.ts';
 import type { PowerState, Provider, ProviderOptions, ProviderType, SendOptions, VpsAction } from './types.ts';
@@ -56,14 +63,14 @@ export const proxmox: ProviderType<ProxmoxSettings> = {
 };
 
 const Vm = z.object({
-  vmid: z.int(),
+  vmid: ForeignInt,
   node: z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/),
   type: z.enum(['qemu', 'lxc']),
-  template: z.union([z.literal(0), z.literal(1)]).optional(),
+  template: z.unknown().optional(),
   /** `running` or `stopped`; for a virtual machine also a status of QEMU (qmpstatus), such as `paused`. */
-  status: z.string().optional(),
+  status: z.string().optional().catch(undefined),
   /** The task that locks the VPS, such as `backup`. */
-  lock: z.string().optional(),
+  lock: z.string().optional().catch(undefined),
 });
 type Vm = z.infer<typeof Vm>;
 const Resources = z.object({ data: z.array(z.unknown()) });
@@ -90,6 +97,17 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
   });
   const actions = createActionClient(cluster);
   const reads = createReadClient(cluster);
+  const readVms = createListReader(Vm, (message) => options.log.warn(message));
+  /** Lists all VPS visible to the token, without templates. */
+  const listVms = async ({ signal, trace }: SendOptions = {}): Promise<Vm[]> => {
+    const reply = await reads
+      .request('GET', listPath, { maxBytes: listBytes, signal, trace })
+      .catch((error: unknown) => {
+        // Refused: an action that needs this list was not sent.
+        throw toRefusal(String((error as Error).cause));
+      });
+    return readVms(parseReply(reply, Resources).data).filter(({ template }) => Number(template) !== 1);
+  };
   const stop = settings.stop === 'shutdown' ? 'shutdown' : 'stop';
   // Containers have no reset; reboot is their only call that stops and starts them.
   const verbs: Record<'qemu' | 'lxc', Record<VpsAction, string>> = {
@@ -101,7 +119,7 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
       async power(ref, action, sendOptions = {}) {
         assertRef(refs, ref);
         // Its node is found before every action, since a VPS may migrate.
-        const found = (await listVms(reads, sendOptions)).find(({ vmid }) => vmid === Number(ref));
+        const found = (await listVms(sendOptions)).find(({ vmid }) => vmid === Number(ref));
         const reasons = 'it does not exist, is a template, or the token lacks VM.Audit on it';
         if (!found) throw toRefusal(`Proxmox lists no VPS ${ref}: ${reasons}`);
         const { node, type } = found;
@@ -112,7 +130,7 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
       },
       state: createStateReader({
         refs,
-        read: async () => new Map((await listVms(reads)).map((vm) => [String(vm.vmid), toState(vm)])),
+        read: async () => new Map((await listVms()).map((vm) => [String(vm.vmid), toState(vm)])),
         intervalMs: 5000,
         lagMs,
         clock: options.clock,
@@ -137,7 +155,7 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
           'check that this machine may connect to its url, and set ca_file to the CA of the cluster',
         ],
       }),
-    listRefs: async () => new Set((await listVms(reads)).map(({ vmid }) => String(vmid))),
+    listRefs: async () => new Set((await listVms()).map(({ vmid }) => String(vmid))),
     close: cluster.close,
   };
 }
@@ -145,18 +163,6 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
 const listPath = '/cluster/resources?type=vm';
 /** Enough for a cluster of 20,000 VPS. */
 const listBytes = 8 * 1024 * 1024;
-
-/** Lists all VPS visible to the token, without templates. */
-async function listVms(reads: ReadClient, { signal, trace }: SendOptions = {}): Promise<Vm[]> {
-  const options = { maxBytes: listBytes, signal, trace };
-  const reply = await reads.request('GET', listPath, options).catch((error: unknown) => {
-    // Refused: an action that needs this list was not sent.
-    throw toRefusal(String((error as Error).cause));
-  });
-  return parseReply(reply, Resources)
-    .data.flatMap((resource) => Vm.safeParse(resource).data ?? [])
-    .filter((vm) => vm.template !== 1);
-}
 
 /** Converts a status to a power state. A VPS that is being suspended is stopping. */
 function toState({ status = '', lock }: Vm): PowerState {

@@ -51,6 +51,8 @@ test('disallowed servers are left out, and https is preferred', async () => {
     [['port'], ['https://rdap.example.com:8443/']],
     [['both'], ['http://rdap.both.example/', 'https://rdap.both.example/']],
     [['none'], []],
+    [[7], ['https://rdap.number.example/']],
+    7,
   ];
   const list = JSON.parse(toBootstrap({})) as { services: unknown[] };
   upstream.fail(json(200, { ...list, services: [...services, ...list.services] }));

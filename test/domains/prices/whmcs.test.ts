@@ -51,7 +51,8 @@ test('flat currency keys are accepted', async () => {
 
 test('the id of a currency may be a string', async () => {
   const { shop, source } = await prepare();
-  shop.currencies = [{ id: '7', code: 'EUR' }];
+  // An unreadable currency does not hide the others.
+  shop.currencies = [{ id: null, code: 'USD' } as never, { id: '7', code: 'EUR' }];
   expect(await source.read()).toHaveProperty('size', 2);
 });
 

@@ -3,7 +3,7 @@ import type { HetznerSettings } from '../../../server/hosting/providers/hetzner.
 import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
 import { openProvider } from '../../helpers/provider.ts';
 import { createHetznerUpstream, failure, hetznerToken } from '../../helpers/upstream-hetzner.ts';
-import { createUpstream, until } from '../../helpers/upstream.ts';
+import { createUpstream, json, until } from '../../helpers/upstream.ts';
 import { testVpsProvider } from './provider-suite.ts';
 
 async function prepare(changes: Partial<HetznerSettings> = {}) {
@@ -92,6 +92,28 @@ describe('the power state', () => {
     const { upstream, vps } = await prepare();
     upstream.servers.set(42, status);
     expect((await vps.state('42', always)).state).toBe(expected);
+  });
+
+  test('numbers may be texts, and an unreadable server does not hide the others', async () => {
+    const pages = [
+      { servers: [{ id: 'x', status: 'off' }, null], meta: { pagination: { next_page: '2' } } },
+      {
+        servers: [
+          { id: '42', status: 'off' },
+          { id: 43, status: null },
+        ],
+        meta: null,
+      },
+    ];
+    const upstream = await createUpstream(({ path }) => json(200, pages[Number(path.at(-1)) - 1]));
+    const settings = { type: 'hetzner', url: upstream.url, token: hetznerToken, stop: 'shutdown' } as const;
+    const { vps, written, clock } = openProvider(settings);
+    for (let read = 0; read < 2; read += 1) {
+      expect((await vps.state('42', always)).state).toBe('offline');
+      expect((await vps.state('43', always)).state).toBe('unknown');
+      clock.pass(5000);
+    }
+    expect(written().match(/2 entries of a list cannot be read/g)).toHaveLength(1);
   });
 
   test('one list of all servers is shared for 5 s', async () => {

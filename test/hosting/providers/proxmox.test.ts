@@ -69,6 +69,31 @@ test.each(['poweroff', 'stop'])('stop: %s cuts the power', async (stop) => {
   expect(upstream.seen.at(-1)!.path).toBe('/api2/json/nodes/pve1/qemu/100/status/stop');
 });
 
+test.each<[string, Record<string, unknown>, string | undefined]>([
+  ['its number as a text', { vmid: '100' }, 'running'],
+  ['no template', { template: undefined }, 'running'],
+  ['an empty template', { template: '' }, 'running'],
+  ['the template 0 as a text', { template: '0' }, 'running'],
+  ['the template null', { template: null }, 'running'],
+  ['the template 1 as a text', { template: '1' }, undefined],
+  ['the lock null', { lock: null }, 'running'],
+  ['the status null', { status: null }, 'unknown'],
+  ['an unreadable number', { vmid: 'x' }, undefined],
+])('a VPS with %s has the state %s', async (_, changes, expected) => {
+  const { upstream, vps, written } = await prepare();
+  Object.assign(upstream.vms[0]!, changes);
+  const state = (ref: string) =>
+    vps.state(ref, always).then(
+      (report) => report.state,
+      () => undefined,
+    );
+  expect([await state('100'), await state('101')]).toEqual([expected, 'running']);
+  // One entry of the stand-in is always unreadable.
+  expect(written().match(/\d entries of a list cannot be read/g)).toEqual([
+    `${changes['vmid'] === 'x' ? 2 : 1} entries of a list cannot be read`,
+  ]);
+});
+
 test('a VPS that moved to another node is found', async () => {
   const { upstream, vps } = await prepare();
   await vps.power('100', 'start');

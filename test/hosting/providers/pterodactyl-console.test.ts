@@ -18,18 +18,20 @@ test('the console uses only the read-only key and never changes the server', asy
 });
 
 describe('a read-only key with more permissions', () => {
-  test.each([[['*', 'admin.websocket.errors']], [['websocket.connect', 'control.console']], [['control.start']]])(
-    'opens no console: %j',
-    async (permissions) => {
-      const { upstream, wings, open, written } = await preparePanel();
-      upstream.users.get(panelKeys.read)!.permissions = permissions.includes('*')
-        ? permissions
-        : ['websocket.connect', ...permissions];
-      expect(await open().ended()).toBe('console is not available');
-      expect(wings.auths).toEqual([]);
-      expect(written()).toContain('may do more than read');
-    },
-  );
+  test.each([
+    [['*', 'admin.websocket.errors']],
+    [['websocket.connect', 'control.console']],
+    [['control.start']],
+    [[null as unknown as string, 'control.start']],
+  ])('opens no console: %j', async (permissions) => {
+    const { upstream, wings, open, written } = await preparePanel();
+    upstream.users.get(panelKeys.read)!.permissions = permissions.includes('*')
+      ? permissions
+      : ['websocket.connect', ...permissions];
+    expect(await open().ended()).toBe('console is not available');
+    expect(wings.auths).toEqual([]);
+    expect(written()).toContain('may do more than read');
+  });
 
   test.each([
     ['an administrator', { admin: true }],
@@ -122,8 +124,8 @@ test('statistics are requested at the start, also for an offline server', async 
 
 test.each([
   ['no JSON', 'nothing', {}],
-  ['another type', '{"cpu_absolute":"9","memory_bytes":-1,"network":7,"disk_bytes":1.5}', {}],
-  ['a part', '{"memory_bytes":7,"network":{"rx_bytes":8}}', { memory_bytes: 7, network_rx_bytes: 8 }],
+  ['another type', '{"cpu_absolute":"nine","memory_bytes":-1,"network":7,"disk_bytes":1.5}', {}],
+  ['a part, also as texts', '{"memory_bytes":"7","network":{"rx_bytes":8}}', { memory_bytes: 7, network_rx_bytes: 8 }],
 ])('unknown statistics of %s are null', async (_, text, known) => {
   const { wings, follow } = await preparePanel({ statsMs: 50 });
   wings.answerStats(false);

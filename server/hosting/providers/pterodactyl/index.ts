@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import { unknownStats } from '#contract/console-stream.ts';
 import { createActionClient } from '../../../upstream/actions.ts';
-import { offline, openUpstream, parseJson, parseReply, toProviderError, toRefusal } from '../../../upstream/client.ts';
+import {
+  createListReader,
+  offline,
+  openUpstream,
+  parseJson,
+  parseReply,
+  toProviderError,
+  toRefusal,
+} from '../../../upstream/client.ts';
 import type { Outcome, Quota, Reply, RequestOptions } from '../../../upstream/client.ts';
 import { createQuota } from '../../../upstream/quota.ts';
 import { createReadClient } from '../../../upstream/reads.ts';
@@ -45,9 +53,9 @@ export const pterodactyl: ProviderType<PterodactylSettings, PterodactylOptions> 
 const Failure = z.object({ errors: z.tuple([z.object({ code: z.string(), detail: z.string() })], z.unknown()) });
 const Resources = z.object({ attributes: z.object({ current_state: z.string() }) });
 const Account = z.object({ attributes: z.object({ admin: z.boolean() }) });
-const Servers = z.object({
-  data: z.array(z.object({ attributes: z.object({ identifier: z.string(), server_owner: z.boolean() }) })),
-});
+const ListedServer = z.object({ attributes: z.object({ identifier: z.string(), server_owner: z.boolean() }) });
+const Servers = z.object({ data: z.array(ListedServer) });
+const Entries = z.object({ data: z.array(z.unknown()) });
 const Server = z.object({ meta: z.object({ user_permissions: z.array(z.string()) }) });
 
 const stoppedStates = new Set(['offline', 'created', 'exited', 'dead', 'removing']);
@@ -156,7 +164,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
       if (readerCanWrite) for (const session of sessions.keys()) session.refuse(notAvailable);
       return panel.findings;
     },
-    listRefs: () => listIdentifiers(client),
+    listRefs: () => listIdentifiers(client, (message) => log.warn(message)),
     async close() {
       isClosed = true;
       for (const session of sessions.keys()) session.close();
@@ -213,14 +221,18 @@ const listSize = 100;
 const maxPages = 50;
 
 /** Lists the servers of a key; undefined for administrators, who have access to unlisted servers. */
-async function listIdentifiers(client: ReadClient): Promise<ReadonlySet<string> | undefined> {
+async function listIdentifiers(
+  client: ReadClient,
+  warn: (message: string) => void,
+): Promise<ReadonlySet<string> | undefined> {
   const account = await client.request('GET', '/account');
   if (parseJson(account.text, Account)?.attributes.admin !== false) return undefined;
   const found = new Set<string>();
+  const readServers = createListReader(ListedServer, warn);
   for (let page = 1; page <= maxPages; page += 1) {
     // oxlint-disable-next-line no-await-in-loop
-    const { data } = parseReply(await client.request('GET', `?per_page=${listSize}&page=${page}`), Servers);
-    for (const { attributes } of data) found.add(attributes.identifier);
+    const { data } = parseReply(await client.request('GET', `?per_page=${listSize}&page=${page}`), Entries);
+    for (const { attributes } of readServers(data)) found.add(attributes.identifier);
     if (data.length < listSize) return found;
   }
   return undefined;

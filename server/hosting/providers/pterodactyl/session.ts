@@ -6,7 +6,7 @@ import type { Logger } from '../../../log.ts';
 import { withTimeout } from '../../../timeout.ts';
 import type { RateLimitResult } from '../../../token-bucket.ts';
 import type { Reply } from '../../../upstream/client.ts';
-import { parseJson } from '../../../upstream/client.ts';
+import { ForeignInt, ForeignNumber, parseJson } from '../../../upstream/client.ts';
 import type { ReadClient } from '../../../upstream/reads.ts';
 import { isLoopback } from '../../../upstream/address.ts';
 import { notAvailable } from '../types.ts';
@@ -335,9 +335,9 @@ export function openPanelSession(options: {
 
 const TokenReply = z.object({ data: z.object({ token: z.string().min(1), socket: z.string() }) });
 const TokenClaims = z.object({
-  exp: z.number().optional(),
-  iat: z.number().optional(),
-  permissions: z.array(z.string()).optional(),
+  exp: ForeignNumber.optional().catch(undefined),
+  iat: ForeignNumber.optional().catch(undefined),
+  permissions: z.array(z.coerce.string()).optional(),
 });
 
 /** The lifetime of a token, fixed in the code of panels. */
@@ -373,12 +373,12 @@ function isSocketUrl(text: string): boolean {
   return url.protocol === 'wss:' || (url.protocol === 'ws:' && isLoopback(url.hostname));
 }
 
-const bytes = z.int().min(0).nullable().catch(null);
+const bytes = ForeignInt.pipe(z.int().min(0)).nullable().catch(null);
 
 /** Statistics from Wings; missing and malformed values are null. */
 const WingsStats = z
   .object({
-    cpu_absolute: z.number().min(0).nullable().catch(null),
+    cpu_absolute: ForeignNumber.pipe(z.number().min(0)).nullable().catch(null),
     memory_bytes: bytes,
     disk_bytes: bytes,
     network: z.object({ rx_bytes: bytes, tx_bytes: bytes }).catch({ rx_bytes: null, tx_bytes: null }),
