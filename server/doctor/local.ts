@@ -322,7 +322,7 @@ export const installationChecks = {
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       const advice =
-        'check that the status page is published and has monitors, and that this machine can reach the URL';
+        'check that the status page is published and has monitors, and that this machine can reach the URL without a redirect or a login';
       return { ...fault(`Uptime Kuma: ${error.message}`, advice), url };
     } finally {
       await kuma.close();

@@ -8,14 +8,14 @@ import type { Base } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { checkStatusFile } from '../settings.ts';
 import { withTimeout } from '../timeout.ts';
-import { UpstreamUrl } from '../upstream/address.ts';
+import { OpenUpstreamUrl } from '../upstream/address.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { createMonitors } from './monitors.ts';
 import { statusWaitMs } from './platform.ts';
 import type { PlatformStatus, StatusSource } from './platform.ts';
 import { createUptimeKuma } from './uptime-kuma.ts';
 
-type StatusLog = Pick<Logger, 'error' | 'warn'>;
+type StatusLog = Pick<Logger, 'error' | 'warn' | 'info'>;
 
 /** The status service. */
 export type Status = ReturnType<typeof createStatus>;
@@ -33,12 +33,14 @@ const failedMs = 2000;
 
 /** The settings of the status. */
 export const StatusSettings = z.object({
-  UPTIME_KUMA_URL: UpstreamUrl.optional().describe(
+  UPTIME_KUMA_URL: OpenUpstreamUrl.optional().describe(
     'The base URL of Uptime Kuma; the default is the monitors of the catalog.',
   ),
   UPTIME_KUMA_STATUS_PAGE: z
     .string()
     .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/i, 'must be the slug of a status page')
+    // Uptime Kuma stores slugs in lower case, and 1.23 never responds to others.
+    .toLowerCase()
     .optional()
     .describe('The slug of the status page of Uptime Kuma.'),
   STATUS_FILE: z.string().optional().describe('A file to which the status is written, too.'),
@@ -55,9 +57,10 @@ export function openStatus({ env, log, opened, releases, ownUrl }: StatusBase): 
   const { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page } = env;
   checkStatusFile(env.STATUS_FILE);
   const catalog = (): StatusCatalog => releases.current().status;
+  const warn = (message: string): void => log.warn(`Uptime Kuma: ${message}`);
   const status =
     url !== undefined && page !== undefined
-      ? createStatus(createUptimeKuma({ url, page }), log, 15_000, env.STATUS_FILE)
+      ? createStatus(createUptimeKuma({ url, page }, warn), log, 15_000, env.STATUS_FILE)
       : createStatus(createMonitors({ catalog, ownUrl, log }), log, 1000, env.STATUS_FILE);
   opened.defer(() => status.stop());
   return status;
@@ -77,6 +80,7 @@ export function createStatus(source: StatusSource, log: StatusLog, cacheMs: numb
     try {
       const status = await source.read();
       last = { status, at: performance.now() };
+      if (phase === 'failing' && !stopped) log.info('the status of the platform is known again');
       phase = 'known';
       // After the stop the source is closed; keep the last snapshot.
       if (!stopped) snapshot?.write(JSON.stringify(status));

@@ -1,12 +1,17 @@
 import { z } from 'zod';
-import { openUpstream, parseJson, toRefusal } from '../upstream/client.ts';
+import { ForeignInt, createListReader, openUpstream, parseJson, toRefusal } from '../upstream/client.ts';
 import type { Reply } from '../upstream/client.ts';
 import { createReadClient } from '../upstream/reads.ts';
 import { toPlatformStatus, statusWaitMs } from './platform.ts';
 import type { Part, StatusSource } from './platform.ts';
 
-/** Older beats are ignored: a paused monitor keeps the last beat, and the public API does not show the pause. */
+/**
+ * Older beats are ignored, unless the monitor beats seldom: a paused monitor keeps its last beat, and the public API does
+ * not show the pause.
+ */
 const staleMs = 3_600_000;
+/** The unit of time zones. */
+const quarterMs = 900_000;
 /** Enough for 400 monitors with 100 beats of about 90 bytes. */
 const maxBytes = 4 * 1024 * 1024;
 
@@ -20,49 +25,65 @@ const Time = z
   .transform((text) => Date.parse(text.replace(' ', 'T') + (/(?:Z|[+-]\d{2}:\d{2})$/.test(text) ? '' : 'Z')))
   .pipe(z.number());
 
-const Page = z.object({
-  publicGroupList: z.array(z.object({ monitorList: z.array(z.object({ id: z.int(), name: z.string() })) })),
-});
-const Heartbeats = z.object({
-  heartbeatList: z.record(z.string(), z.array(z.object({ status: z.literal([0, 1, 2, 3]), time: Time }))),
-});
+const Page = z.object({ publicGroupList: z.array(z.object({ monitorList: z.array(z.unknown()) })) });
+const Monitor = z.object({ id: ForeignInt, name: z.string() });
+const Heartbeats = z.object({ heartbeatList: z.record(z.string(), z.array(z.unknown())) });
+const Beat = z.object({ status: ForeignInt.pipe(z.literal([0, 1, 2, 3])), time: Time });
 
 /**
  * Creates a source that reads a status page of Uptime Kuma, 1.23 or 2.x: one request for the names, one for the states.
  * They share the time limit, as 1.23 never responds for an unknown page. A read throws a ProviderError if a request fails
- * or no beat is newer than an hour.
+ * or no beat is current.
  */
-export function createUptimeKuma({ url, page }: Readonly<Record<'url' | 'page', string>>): StatusSource {
+export function createUptimeKuma(
+  { url, page }: Readonly<Record<'url' | 'page', string>>,
+  warn: (message: string) => void = () => undefined,
+): StatusSource {
   // Uptime Kuma caches responses for minutes, even after new beats; this header bypasses the cache.
   const headers = { 'x-apicache-bypass': '1' };
   const upstream = openUpstream({ name: 'uptime-kuma', baseUrl: url, headers, timeoutMs: statusWaitMs, maxBytes });
   const client = createReadClient(upstream);
+  const readMonitors = createListReader(Monitor, warn);
   const slug = encodeURIComponent(page);
   return {
     async read() {
       const signal = AbortSignal.timeout(statusWaitMs);
       // The page is read first: the beats of an unknown page are 200 with an empty list.
       const pageReply = await client.request('GET', `/api/status-page/${slug}`, { signal });
-      const names = new Map(
-        parse(pageReply, Page).publicGroupList.flatMap(({ monitorList }) =>
-          monitorList.map(({ id, name }) => [String(id), name]),
-        ),
-      );
+      const entries = parse(pageReply, Page).publicGroupList.flatMap(({ monitorList }) => monitorList);
+      const names = new Map(readMonitors(entries).map(({ id, name }) => [String(id), name]));
       if (names.size === 0) throw refuse(pageReply, 'no monitor is on the page');
       const beatsReply = await client.request('GET', `/api/status-page/heartbeat/${slug}`, { signal });
       const { heartbeatList } = parse(beatsReply, Heartbeats);
-      const oldest = Date.now() - staleMs;
+      const ages: number[] = [];
       const parts = [...names].flatMap(([id, name]) => {
+        const beats = (heartbeatList[id] ?? []).map((entry) => Beat.safeParse(entry));
         // The last beat is the newest. A new monitor has no beats or no list.
-        const beat = heartbeatList[id]?.at(-1);
-        return beat && beat.time >= oldest ? [{ name, state: states[beat.status]! }] : [];
+        const newest = beats.at(-1);
+        if (!newest) return [];
+        if (!newest.data) throw refuse(beatsReply, notAnAnswer);
+        const age = Date.now() - newest.data.time;
+        ages.push(age);
+        const isCurrent = age <= Math.max(staleMs, 2 * toUsualDistance(beats.flatMap(({ data }) => data?.time ?? [])));
+        return isCurrent ? [{ name, state: states[newest.data.status]! }] : [];
       });
-      if (parts.length === 0) throw refuse(beatsReply, 'no monitor has a beat of the last hour');
-      return toPlatformStatus(parts);
+      if (parts.length > 0) return toPlatformStatus(parts);
+      const [first = Number.NaN, ...others] = ages.map((age) => age / quarterMs);
+      const isOffset = [first, ...others].every((age) => Math.abs(age - Math.round(first)) < 1 / 6);
+      const question = isOffset ? '; does the database of Uptime Kuma write local time?' : '';
+      throw refuse(beatsReply, `no monitor has a current beat${question}`);
     },
     close: () => client.close(),
   };
 }
+
+/** Returns the distance that a quarter of the distances exceed, as retries are shorter; 0 for less than two times. */
+function toUsualDistance(times: readonly number[]): number {
+  const distances = times.slice(1).map((time, index) => time - times[index]!);
+  return distances.toSorted((one, other) => one - other)[Math.floor(distances.length * 0.75)] ?? 0;
+}
+
+const notAnAnswer = 'not an answer of a status page';
 
 /** Creates the error of a bad reply: operators see the reason, only the log describes the reply. */
 function refuse(reply: Reply, reason: string): Error {
@@ -72,6 +93,6 @@ function refuse(reply: Reply, reason: string): Error {
 /** Parses a reply; throws if it does not match, as for unknown URLs: Uptime Kuma returns 200 with HTML. */
 function parse<Schema extends z.ZodType>(reply: Reply, schema: Schema): z.infer<Schema> {
   const answer = reply.status === 200 ? parseJson(reply.text, schema) : undefined;
-  if (answer === undefined) throw refuse(reply, 'not an answer of a status page');
+  if (answer === undefined) throw refuse(reply, notAnAnswer);
   return answer;
 }

@@ -9,10 +9,10 @@ import { z } from 'zod';
 /** A credential for a header. Checked here: the runtime's error for an invalid header quotes the value. */
 export const Secret = z.string().regex(/^[\x21-\x7E]+$/, 'must be visible ASCII characters without spaces');
 
-/** Tests for https, or http on loopback, without a user. */
-function isSafe(url: URL): boolean {
+/** Tests for https, or http to an allowed host, by default loopback, without a user. */
+function isSafe(url: URL, isHttpHost = isLoopback): boolean {
   if (url.username || url.password) return false;
-  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isHttpHost(url.hostname));
 }
 
 /** The URL of a webhook. The query may be a credential. */
@@ -21,13 +21,23 @@ export const WebhookUrl = z.string().refine((text) => {
   return url !== null && isSafe(url);
 }, 'must be an https:// URL without a user (http:// only on loopback)');
 
+const createUrlSchema = (httpHosts: string, isHttpHost?: (hostname: string) => boolean) =>
+  z.string().transform((text, context) => {
+    const url = URL.parse(text);
+    const isAllowed = url && isSafe(url, isHttpHost) && !url.search && !url.hash;
+    if (isAllowed) return (url.origin + url.pathname).replace(/\/+$/, '');
+    context.addIssue(`must be an https:// URL without user, query and fragment (http:// only ${httpHosts})`);
+    return z.NEVER;
+  });
+
 /** The base URL of an upstream, without a trailing slash. */
-export const UpstreamUrl = z.string().transform((text, context) => {
-  const url = URL.parse(text);
-  if (url && isSafe(url) && !url.search && !url.hash) return (url.origin + url.pathname).replace(/\/+$/, '');
-  context.addIssue('must be an https:// URL without user, query and fragment (http:// only on loopback)');
-  return z.NEVER;
-});
+export const UpstreamUrl = createUrlSchema('on loopback');
+
+/** As {@link UpstreamUrl}, for an upstream that gets no credential. */
+export const OpenUpstreamUrl = createUrlSchema(
+  'to a name or a private address',
+  (hostname) => !isPublicAddress(hostname.replaceAll(/[[\]]/g, '')),
+);
 
 /** Tests whether the host name of a URL is a loopback name or address. */
 export function isLoopback(hostname: string): boolean {

@@ -337,7 +337,7 @@ const faults: Readonly<Record<string, Fault>> = {
   },
   'an Uptime Kuma that fails': {
     make: ({ kuma }) => kuma.fail({ status: 500, body: 'hunter2' }),
-    finds: ['status source', 'Uptime Kuma: not an answer of a status page', /published/],
+    finds: ['status source', 'Uptime Kuma: not an answer of a status page', /published.*redirect or a login/],
   },
   'a status page without monitors': {
     make: ({ kuma }) => kuma.monitors.clear(),

@@ -212,12 +212,17 @@ const rows: { readonly [Name in keyof Env]-?: Row<NonNullable<Env[Name]>> } = {
     wrong: [upstreamUrl, 'http://billing.example.com', 'https://b.example.com/#x', 'https://b.example.com/?x'],
   },
   UPTIME_KUMA_URL: {
-    valid: { 'https://status.example.com/': 'https://status.example.com' },
+    valid: {
+      'https://status.example.com/': 'https://status.example.com',
+      'http://kuma:3001/': 'http://kuma:3001',
+      'http://10.0.0.5:3001': 'http://10.0.0.5:3001',
+      'http://[fd00::5]:3001': 'http://[fd00::5]:3001',
+    },
     needs: { UPTIME_KUMA_STATUS_PAGE: 'main' },
-    wrong: [upstreamUrl, 'http://status.example.com', 'https://s.example.com/?x', 'https://u@s.example.com'],
+    wrong: [/must be an https:\/\/ URL .*\(http:\/\/ only to a name or a private address\)$/, 'http://198.41.0.4', 'https://s.example.com/?x', 'https://u@s.example.com'],
   },
   UPTIME_KUMA_STATUS_PAGE: {
-    valid: { 'My-Page-2': 'My-Page-2' },
+    valid: { 'My-Page-2': 'my-page-2' },
     needs: { UPTIME_KUMA_URL: 'https://status.example.com' },
     wrong: [/: must be the slug of a status page$/, '-main', 'main/x', 'a b'],
   },

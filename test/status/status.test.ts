@@ -38,7 +38,8 @@ function createWorld(
       return Promise.resolve();
     },
   };
-  const log = { error: record('file'), warn: record('source') } as unknown as Logger;
+  const info = (message: string): void => void failures.push(message.replace('the status of the platform is ', ''));
+  const log = { error: record('file'), warn: record('source'), info } as unknown as Logger;
   const status = createStatus(source, log, cacheMs, file);
   onTestFinished(() => status.stop());
   status.start();
@@ -138,7 +139,7 @@ describe('the state', () => {
     await world.status.read();
     world.answer = () => Promise.reject(new Error('away again'));
     await world.status.read();
-    expect(world.failures).toEqual(['source: Error: away', 'source: Error: away again']);
+    expect(world.failures).toEqual(['source: Error: away', 'known again', 'source: Error: away again']);
   });
 
   test.each([-3600, 3600])('does not depend on the wall clock, which is set by %s s', async (seconds) => {

@@ -65,7 +65,8 @@ async function detailOf(reading: Promise<unknown>): Promise<string> {
   expect([
     'The request could not be completed',
     'no monitor is on the page',
-    'no monitor has a beat of the last hour',
+    'no monitor has a current beat',
+    'no monitor has a current beat; does the database of Uptime Kuma write local time?',
     'not an answer of a status page',
   ]).toContain((error as Error).message);
   return String(error.cause);
@@ -96,7 +97,7 @@ describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
 
   test('is unknown if all heartbeats are older than an hour', async () => {
     const { source } = await setUpRecording(recorded(version).main, { at: '2026-11-20T11:00:00Z' });
-    expect(await detailOf(source.read())).toContain('no monitor has a beat of the last hour');
+    expect(await detailOf(source.read())).toContain('no monitor has a current beat');
   });
 
   test('is unknown if the page has no monitors', async () => {
@@ -116,7 +117,7 @@ describe.each(['v1.23.17', 'v2.5.3'])('Uptime Kuma %s', (version) => {
     else advance(5000);
     expect(await detail).toContain(unknownSlugPage ? '404' : 'TimeoutError');
     upstream.fail(undefined);
-    expect(await detailOf(source.read())).toContain('no monitor has a beat');
+    expect(await detailOf(source.read())).toContain('no monitor has a current beat');
   });
 
   test('is unknown for a wrong address, which returns HTML', async () => {
@@ -134,6 +135,8 @@ describe('the state', () => {
     ['disrupted while Kuma retries a failed check', [1, 2], { status: 'disrupted', disrupted: ['A'] }],
     ['maintenance', [0, 3], { status: 'maintenance', maintenance: ['A'] }],
     ['up after a recovery', [0, 2, 3, 1], { status: 'up' }],
+    ['disrupted if the status is a text', [1, '0'], { status: 'disrupted', disrupted: ['A'] }],
+    ['up after an unreadable heartbeat', [0, 'odd', 4, 1], { status: 'up' }],
   ])('is %s', async (_, statuses, expected) => {
     const { source } = await setUpMonitors([['A', ...statuses]]);
     expect(await source.read()).toEqual(expected);
@@ -168,11 +171,11 @@ describe('the state', () => {
     const { source } = await setUpMonitors([['new'], ['A', 0]]);
     expect(await source.read()).toEqual({ status: 'disrupted', disrupted: ['A'] });
     const { source: none } = await setUpMonitors([['new']]);
-    expect(await detailOf(none.read())).toContain('no monitor has a beat');
+    expect(await detailOf(none.read())).toContain('no monitor has a current beat');
   });
 
-  test.each([[4], [-1], [1.5], ['1'], [null], [true]])(
-    'is unknown if a heartbeat has the status %j',
+  test.each([[4], [-1], [1.5], ['up'], [null], [true]])(
+    'is unknown if the newest heartbeat has the status %j',
     async (status) => {
       const { source } = await setUpMonitors([
         ['A', 1],
@@ -200,6 +203,40 @@ describe('the state', () => {
       () => false,
     );
     expect(isRead).toBe(isKnown);
+  });
+
+  const hour = 3_600_000;
+  test.each<[string, number[], number | undefined]>([
+    ['a day, with the newest 9 h ago', [57 * hour, 33 * hour, 9 * hour], 0],
+    ['a day, with the newest 49 h ago', [97 * hour, 73 * hour, 49 * hour], undefined],
+    ['an hour, with the newest 61 minutes ago', [181, 121, 61].map((minutes) => minutes * 60_000), 0],
+    ['a day with a retry a minute later', [48 * hour, 48 * hour - 60_000, 24 * hour, 24 * hour - 60_000], 0],
+    ['a minute, with the newest 61 minutes ago', [63, 62, 61].map((minutes) => minutes * 60_000), undefined],
+    ['a bucket that ends in the future', [hour, 0, -hour / 2], 0],
+  ])('a monitor with an interval of %s counts only while its newest heartbeat is current', async (_, ages, status) => {
+    const at = Date.parse('2026-11-20T09:52:00Z');
+    const beats = ages.map((age) => ({ status: 0, time: new Date(at - age).toISOString() }));
+    const page = { publicGroupList: [{ monitorList: [{ id: '7', name: 'A' }, { id: 8 }] }] };
+    const { source } = await setUp(json(200, page), json(200, { heartbeatList: { 7: [7, ...beats] } }));
+    const expected = status === undefined ? 'provider_error' : 'disrupted';
+    expect(
+      await source.read().then(
+        (read) => read.status,
+        (error: { code: string }) => error.code,
+      ),
+    ).toBe(expected);
+  });
+
+  test.each([
+    [[120.5, 121], true],
+    [[120, 180], false],
+    [[127, 127], false],
+  ])('heartbeats that are all %j minutes old suggest local time: %j', async (minutes, suggests) => {
+    const at = Date.parse('2026-11-20T09:52:00Z');
+    const beats = minutes.map((age) => [{ status: 1, time: new Date(at - age * 60_000).toISOString() }]);
+    const page = { publicGroupList: [{ monitorList: beats.map((_, id) => ({ id, name: String(id) })) }] };
+    const { source } = await setUp(json(200, page), json(200, { heartbeatList: Object.fromEntries(beats.entries()) }));
+    expect((await detailOf(source.read())).includes('write local time?')).toBe(suggests);
   });
 
   test('is read in two requests that bypass the cache of Uptime Kuma and do not fill it', async () => {
