@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import module from 'node:module';
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { checkNode } from '#common/check-node.js';
@@ -13,6 +14,8 @@ setFlagsFromString('--heap-growing-percent=40');
 // With pretenuring, V8 allocates parts of articles in the old generation, where they and everything they reference stay
 // until the next full collection. That made every other build a third slower.
 setFlagsFromString('--no-allocation-site-pretenuring');
+// As in server/env.ts, for `--against URL`.
+setDefaultAutoSelectFamilyAttemptTimeout(2500);
 const { runGenerator } = await import('./commands/index.ts');
 
 const status = await runGenerator(process.argv.slice(2));

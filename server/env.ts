@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { BlockList } from 'node:net';
+import { BlockList, setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { defaultFolders, isSettingsFile, pageUrlRule, toPageUrl } from '#common/environment.ts';
@@ -18,6 +18,9 @@ import { ReleaseSettings } from './releases/service.ts';
 import { BaseUrl, EnvError, SharedSettings, readSettings, url } from './settings.ts';
 import { StatusSettings } from './status/service.ts';
 import { StoreSettings } from './store/database.ts';
+
+// Each connection attempt of this process. Node's 250 ms lose far hosts if another address has no route.
+setDefaultAutoSelectFamilyAttemptTimeout(2500);
 
 /** Settings that only builds read. */
 const BuildSettings = z.object({

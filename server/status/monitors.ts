@@ -164,7 +164,11 @@ export async function probe(
     return status !== 101 && status < 400 ? undefined : `status ${status}`;
   } catch (error) {
     if (timeout.aborted) return `no answer within ${timeoutMs} ms`;
-    const { code } = error as NodeJS.ErrnoException;
-    return typeof code === 'string' ? code : String(error);
+    const failures: unknown[] = error instanceof AggregateError ? error.errors : [error];
+    const reasons = failures.map((failure) => {
+      const { code } = failure as NodeJS.ErrnoException;
+      return typeof code === 'string' ? code : String(failure);
+    });
+    return [...new Set(reasons)].join(', ');
   }
 }

@@ -46,11 +46,15 @@ export function isLoopback(hostname: string): boolean {
 
 /** The global unicast addresses of IPv6 (RFC 4291 2.4). */
 const globalUnicast = ipaddr.parseCIDR('2000::/3');
+/** IPv4 addresses behind NAT64 (RFC 6052). */
+const nat64 = ipaddr.parseCIDR('64:ff9b::/96');
 
-/** Tests whether an address is public: not loopback, private or reserved (RFC 6890). */
+/** Tests whether an address is public: not loopback, private or reserved (RFC 6890). NAT64 counts as its IPv4 address. */
 export function isPublicAddress(text: string): boolean {
   if (isIP(text) === 0) return false;
-  const address = ipaddr.process(text);
+  const parsed = ipaddr.process(text);
+  const isNat64 = parsed.kind() === 'ipv6' && parsed.match(nat64);
+  const address = isNat64 ? new ipaddr.IPv4(parsed.toByteArray().slice(12)) : parsed;
   return address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(globalUnicast));
 }
 

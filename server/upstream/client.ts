@@ -143,6 +143,8 @@ export function formatError(error: unknown): string {
   for (let at = error; at instanceof Error && parts.length < 5; at = at.cause) {
     const code = 'code' in at && typeof at.code === 'string' ? ` (${at.code})` : '';
     parts.push(`${at.name}: ${at.message}${code}`);
+    // Of a host with several addresses: one error for each.
+    if (at instanceof AggregateError) parts.push(...at.errors.slice(0, 5).map(formatError));
   }
   return parts.join('; ');
 }

@@ -9,9 +9,6 @@ interface ExchangeOptions extends RequestOptions {
   readonly confirm?: () => Promise<void>;
 }
 
-/** The time limit of a connection attempt. Node's 250 ms lose far hosts if another address has no route. */
-export const connectAttemptMs = 2500;
-
 /**
  * Sends a request once, over a new connection. Redirects and upgrades are responses, and bodies are not decoded. Rejects
  * with the error of `confirm` or of the connection.
@@ -22,8 +19,7 @@ export async function exchange(url: string | URL, options: ExchangeOptions): Pro
   signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const isSecure = new URL(url).protocol === 'https:';
-  const settings = { agent: false, autoSelectFamilyAttemptTimeout: connectAttemptMs, ...given };
-  const request = (isSecure ? requestHttps : requestHttp)(url, settings);
+  const request = (isSecure ? requestHttps : requestHttp)(url, { agent: false, ...given });
   const send = async (): Promise<void> => {
     try {
       await confirm?.();

@@ -6,7 +6,7 @@ import { Agent } from 'undici';
 import 'undici/lib/llhttp/llhttp_simd-wasm.js';
 import { formatError } from './client.ts';
 import type { Reply, RequestOptions, Upstream } from './client.ts';
-import { collect, connectAttemptMs } from './exchange.ts';
+import { collect } from './exchange.ts';
 
 interface ReadOptions extends RequestOptions {
   /** Sent as JSON, or as a form if URLSearchParams. */
@@ -30,8 +30,8 @@ const brokenCauses = new Set(['HTTPParserError', 'UND_ERR_SOCKET', 'ECONNRESET',
 /** Creates a client for reads, with keep-alive connections. */
 export function createReadClient({ timeoutMs, ca, lookup, quota, isOwnError, prepare, close }: Upstream) {
   // Node's fetch takes a CA or a look-up only from an agent of undici.
-  const connect = { timeout: timeoutMs, ca, lookup, autoSelectFamilyAttemptTimeout: connectAttemptMs };
-  const dispatcher = ca !== undefined || lookup ? new Agent({ connect }) : undefined;
+  const dispatcher =
+    ca !== undefined || lookup ? new Agent({ connect: { timeout: timeoutMs, ca, lookup } }) : undefined;
   return {
     /** Sends a request, and retries it once after a lost connection, 500, 502, 503 or 504. Throws a ProviderError. */
     async request(method: 'GET' | 'POST', path: string, options: ReadOptions = {}): Promise<Reply> {

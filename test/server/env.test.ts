@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
+import { getDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import type { BlockList } from 'node:net';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -392,6 +393,10 @@ test('UPTIME_KUMA_URL and UPTIME_KUMA_STATUS_PAGE require each other', () => {
     'UPTIME_KUMA_URL: must be set with UPTIME_KUMA_STATUS_PAGE',
   ]);
   expect(problemsOf(kuma)).toEqual([]);
+});
+
+test('each connection attempt of the process has 2.5 s', () => {
+  expect(getDefaultAutoSelectFamilyAttemptTimeout()).toBe(2500);
 });
 
 test('all wrong settings are reported, one line each, without values and paths', () => {

@@ -7,6 +7,7 @@ import { createQuota } from '../../server/upstream/quota.ts';
 import { createReadClient } from '../../server/upstream/reads.ts';
 import { stopClock, stopTimeouts } from '../helpers/clock.ts';
 import { failureOf } from '../helpers/fault-suite.ts';
+import { findFreePort } from '../helpers/free-port.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import type { Answer, Fault } from '../helpers/upstream.ts';
 
@@ -47,6 +48,17 @@ test.each([300, 302, 399])('status %i is a failure, or a reply where the caller 
 test.each([299, 400])('status %i is no redirect', async (status) => {
   const { client } = await prepare({ status });
   expect(await client.request('GET', '/x')).toMatchObject({ status });
+});
+
+test('a host whose addresses all fail is reported with the reason of each', async () => {
+  const lookup: LookupFunction = (_, __, callback) =>
+    callback(
+      null,
+      ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 })),
+    );
+  const { client } = await prepare({ status: 200 }, { baseUrl: `http://two.example:${await findFreePort()}`, lookup });
+  const { cause } = await failureOf(client.request('GET', '/x', { retry: false }));
+  expect(String(cause)).toMatch(/ECONNREFUSED 127\.0\.0\.1:.*ECONNREFUSED 127\.0\.0\.2:/);
 });
 
 test('connections are reused', async () => {
