@@ -302,7 +302,10 @@ export function linger(socket: Duplex): void {
   });
   socket.once('close', () => clearTimeout(end));
   socket.end(() => {
-    if (socket.destroyed || socket.readableEnded) return socket.destroy();
+    if (socket.destroyed || socket.readableEnded) {
+      socket.destroy();
+      return;
+    }
     socket.once('end', () => socket.destroy());
     end = setTimeout(() => socket.destroy(), lingerLimits.ms);
   });

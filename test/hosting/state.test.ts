@@ -162,12 +162,11 @@ test('a clock that is far ahead removes nothing from the audit log for a day', a
     const { app } = await serveHosting({ AUDIT_RETENTION_DAYS: '365', LOG_LEVEL: 'info' }, { world });
     // A stop waits for the check of the log.
     await app.stop();
-    const line = app.log().find(({ msg }) => /audit log/.test(String(msg)));
+    const line = app.log().find(({ msg }) => /audit log/.test(String(msg))) as
+      | { msg?: string; removed?: number }
+      | undefined;
     const entries = await Array.fromAsync(world.store.audit.entries({}));
-    return [
-      line?.['removed'] === undefined ? String(line?.['msg']).slice(0, 34) : `removed ${line['removed']}`,
-      entries.length,
-    ];
+    return [line?.removed === undefined ? String(line?.msg).slice(0, 34) : `removed ${line.removed}`, entries.length];
   };
   expect(await startAt(start)).toEqual(['undefined', 1]);
   const ahead = start + 800 * dayMs;

@@ -220,7 +220,12 @@ const rows: { readonly [Name in keyof Env]-?: Row<NonNullable<Env[Name]>> } = {
       'http://[fd00::5]:3001': 'http://[fd00::5]:3001',
     },
     needs: { UPTIME_KUMA_STATUS_PAGE: 'main' },
-    wrong: [/must be an https:\/\/ URL .*\(http:\/\/ only to a name or a private address\)$/, 'http://198.41.0.4', 'https://s.example.com/?x', 'https://u@s.example.com'],
+    wrong: [
+      /must be an https:\/\/ URL .*\(http:\/\/ only to a name or a private address\)$/,
+      'http://198.41.0.4',
+      'https://s.example.com/?x',
+      'https://u@s.example.com',
+    ],
   },
   UPTIME_KUMA_STATUS_PAGE: {
     valid: { 'My-Page-2': 'my-page-2' },
