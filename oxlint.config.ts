@@ -43,7 +43,8 @@ const imports = {
   'server/main.js': 'node:* generator/common/check-node.js server/*',
   'server/{app,env,explain,routes,serve,start}.ts': composition,
   'server/http': `${server} ipaddr.js listhen`,
-  'server/upstream': `${server} ipaddr.js ofetch undici undici/lib/llhttp/llhttp_simd-wasm.js`,
+  'server/upstream': `${server} ipaddr.js ofetch type:undici undici/lib/dispatcher/agent.js
+    undici/lib/llhttp/llhttp_simd-wasm.js`,
   'server/releases': feature,
   'server/releases/serve.ts': `${feature} server/releases/* type:server/http/request.ts`,
   'server/domains': `${feature} idn-hostname tldts-icann server/domains/{lookup,prices}/*`,

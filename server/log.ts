@@ -1,7 +1,6 @@
 import { constants, fstatSync, openSync } from 'node:fs';
 import { pino } from 'pino';
 import type { DestinationStream, Logger } from 'pino';
-import { prettyFactory } from 'pino-pretty';
 import sonicBoom from 'sonic-boom';
 import { z } from 'zod';
 import { escapeLines } from '#common/terminal.ts';
@@ -22,12 +21,13 @@ export const LogSettings = z.object({
 
 interface LogOptions {
   readonly level: string;
-  readonly format: 'pretty' | 'json';
   readonly destination: DestinationStream;
+  /** Formats a line of JSON; the default keeps JSON. Escapes control characters in foreign text. */
+  readonly format?: ((line: string) => string) | undefined;
 }
 
-/** Creates the log, pretty or JSON. Escapes control characters in foreign text. */
-export function createLog({ level, format, destination }: LogOptions): Logger {
+/** Creates the log. */
+export function createLog({ level, destination, format = escapeLines }: LogOptions): Logger {
   const options = {
     level,
     base: null,
@@ -35,10 +35,15 @@ export function createLog({ level, format, destination }: LogOptions): Logger {
     formatters: { level: (label: string) => ({ level: label }) },
   };
   // pino escapes only as JSON requires; terminals also act on C1 control characters, such as an 8-bit CSI.
-  if (format === 'json') return pino(options, { write: (line) => destination.write(escapeLines(line)) });
+  return pino(options, { write: (line) => destination.write(format(line)) });
+}
+
+/** Loads the format of a terminal; a log in JSON starts without pino-pretty. */
+export async function loadPrettyFormat(): Promise<(line: string) => string> {
+  const { prettyFactory } = await import('pino-pretty');
   // As a stream, pino-pretty would queue lines without a limit while nobody reads.
   const prettify = prettyFactory({ colorize: true, singleLine: true, translateTime: 'HH:MM:ss' });
-  return pino(options, { write: (line) => destination.write(prettify(escapeTwice(line))) });
+  return (line) => prettify(escapeTwice(line));
 }
 
 /** Escapes control characters once more, to keep them escaped after the JSON is parsed. */

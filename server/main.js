@@ -14,3 +14,5 @@ module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/host
 // full collection. In one start of three, that doubled memory and p99.
 setFlagsFromString('--no-allocation-site-pretenuring');
 await import('./serve.ts');
+// A killed process would leave no cache for the next start.
+module.flushCompileCache();

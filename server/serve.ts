@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { escapeLines } from '#common/terminal.ts';
 import { loadEnvFile, readEnv } from './env.ts';
-import { createLog, openOutput } from './log.ts';
+import { createLog, loadPrettyFormat, openOutput } from './log.ts';
 import { startServer } from './start.ts';
 
 const droppedMessage = 'log lines were dropped: the reader of the log is too slow';
@@ -40,10 +40,11 @@ try {
   const preview = process.argv.find((text) => text.startsWith('--preview='))?.slice('--preview='.length);
   const isDemo = process.argv.includes('--demo');
   const env = readEnv(process.env, { ...(isDemo && demoPresets), ...(preview !== undefined && devPresets) });
-  const format = env.LOG_FORMAT ?? (isatty(1) ? 'pretty' : 'json');
+  const isPretty = (env.LOG_FORMAT ?? (isatty(1) ? 'pretty' : 'json')) === 'pretty';
   const stdout = openOutput(1, (lines) => log.error({ lines }, droppedMessage));
   outputs.push(stdout);
-  const log = createLog({ level: env.LOG_LEVEL, format, destination: stdout });
+  const format = isPretty ? await loadPrettyFormat() : undefined;
+  const log = createLog({ level: env.LOG_LEVEL, destination: stdout, format });
   // No demo with configured providers or in production.
   const demo = isDemo && env.PROVIDERS_FILE === undefined && process.env.NODE_ENV !== 'production';
   const starting = startServer(env, log, { environment: process.env, demo, preview, droppedLines: stdout.dropped });

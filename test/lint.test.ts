@@ -36,7 +36,7 @@ const imports: Readonly<Record<string, readonly string[]>> = {
   'generator/release/a.ts': ['+ ofetch', '../source/load.ts', '../articles/cache.ts', '../commands/build.ts'],
   'generator/static-files.ts': ['+ ./articles/search.ts', './commands/build.ts', '../server/log.ts', 'h3', 'pino'],
   'server/http/a.ts': ['+ ../problem.ts', '+ #contract/endpoint.ts', '../keys/authorize.ts', 'type ../store/types.ts'],
-  'server/upstream/a.ts': ['+ undici', '../hosting/service.ts', '../env.ts', 'h3'],
+  'server/upstream/a.ts': ['+ ofetch', 'undici', '../hosting/service.ts', '../env.ts', 'h3'],
   'server/domains/a.ts': ['+ type ../store/types.ts', '../store/types.ts', '../store/index.ts', '../keys/authorize.ts'],
   'server/status/a.ts': ['+ ../http/handle.ts', '../http/request.ts', '../app.ts', '../start.ts', '../env.ts', 'h3'],
   'server/feedback/chat.ts': ['+ ../upstream/client.ts', './service.ts', '../http/handle.ts', 'undici', 'ofetch'],

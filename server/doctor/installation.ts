@@ -43,7 +43,7 @@ export interface Expected {
 }
 
 /** Creates a log without output. */
-export const createSilentLog = () => createLog({ level: 'silent', format: 'json', destination: process.stdout });
+export const createSilentLog = () => createLog({ level: 'silent', destination: process.stdout });
 
 /** Opens an installation read-only; each part is read once, at its first use. */
 export function openInstallation(

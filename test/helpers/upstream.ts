@@ -175,7 +175,7 @@ export function createTestLog(level = 'trace') {
   const destination = new PassThrough();
   let output = '';
   destination.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const log = createLog({ level, format: 'json', destination });
+  const log = createLog({ level, destination });
   const parse = (line: string) => JSON.parse(line) as Record<string, unknown>;
   return { log, written: () => output, lines: () => output.split('\n').filter(Boolean).map(parse) };
 }

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
-import { createLog } from '../../server/log.ts';
+import { createLog, loadPrettyFormat } from '../../server/log.ts';
 import { findActing, withoutColours } from '../helpers/terminal.ts';
 
 test.each(['json', 'pretty'] as const)(
   'an error of another system does not act on the terminal in the %s log',
-  (format) => {
+  async (name) => {
     let log = '';
     const error = new Error('x\u001B[2J\u009B2J\r\b\u202Ey \\u001b');
+    const format = name === 'pretty' ? await loadPrettyFormat() : undefined;
     createLog({ level: 'info', format, destination: { write: (line) => (log += line) } }).error(
       { err: error },
       'it failed',
