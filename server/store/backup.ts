@@ -226,6 +226,7 @@ async function importSqlite(file: string, url: string) {
   // Migrate a copy of an older backup; the backup itself stays unchanged.
   const source = await openSqlite(copy);
   opened.defer(source.close);
+  await createDatabase(url);
   const target = await openPostgres(url);
   await target.close();
   if (target.versions.to !== source.versions.to) {
