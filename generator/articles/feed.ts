@@ -1,5 +1,6 @@
 import type { Authors, ContentItem } from '#contract/articles.ts';
 import { mediaTypes } from '#contract/articles.ts';
+import { toInfo } from '#contract/docs.ts';
 import { staticFiles } from '#contract/endpoints.ts';
 import { escapeXml, xml } from '../markdown/markup.ts';
 import type { Markup } from '../markdown/markup.ts';
@@ -45,7 +46,7 @@ export function renderFeed(feed: Feed, readHtml: ReadHtml): string {
   // An empty feed needs a day, too.
   return renderXml(xml`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:media="http://search.yahoo.com/mrss/">
     <id>${self}</id>
-    <title>${name ?? `Blog of ${new URL(site).host}`}</title>
+    <title>${toInfo({ name }).title}</title>
     <updated>${toTime(updated ?? '1970-01-01')}</updated>
     <link rel="self" type="application/atom+xml" href="${self}"/>
     <link rel="alternate" type="text/html" href="${site}/blog"/>

@@ -268,7 +268,7 @@ describeInstalled(feedparser, () => {
     });
     expect(feed).toMatchObject({
       id: 'https://api.example.com/v1/blog/feed.xml',
-      title: 'Blog of www.example.com',
+      title: 'Hosting API',
       updated: '2026-05-06T00:00:00Z',
     });
     expect(entries.map(({ title }) => title)).toEqual(['Second', 'First']);
