@@ -14,22 +14,23 @@ export function readVariable(name: string, source: Environment, report: (problem
     report(`${name}_FILE: must be a regular file of at most 64 KiB`);
     return undefined;
   }
-  const value = file ? readSecret(file) : source[name];
-  // Silently applying the default would hide the mistake.
-  if (file && !value) report(`${name}_FILE: the file cannot be read, or is empty`);
+  let value = file ? undefined : source[name];
+  if (file) {
+    // A text that is no absolute path may be the secret itself.
+    const named = file.startsWith('/') ? escapeControls(file) : 'the file';
+    try {
+      value = readFileSync(file, 'utf8').trim();
+      // Silently applying the default would hide the mistake.
+      if (value === '') report(`${name}_FILE: ${named} is empty`);
+    } catch (error) {
+      report(`${name}_FILE: ${named} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    }
+  }
   if (!value) return undefined;
   // Settings go into headers, bodies and log lines, which line breaks would split.
   if (escapeControls(value) === value) return value;
   report(`${name}: must be one line without control characters`);
   return undefined;
-}
-
-function readSecret(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch {
-    return undefined;
-  }
 }
 
 /** Checks that a file is regular and small: reading a device or FIFO might never end. */

@@ -404,15 +404,21 @@ test('each connection attempt of the process has 2.5 s', () => {
   expect(getDefaultAutoSelectFamilyAttemptTimeout()).toBe(2500);
 });
 
-test('all wrong settings are reported, one line each, without values and paths', () => {
+test('all wrong settings are reported, one line each, without values', () => {
   const names = ['PORT', 'CORS_ORIGINS', 'ALLOW_LOCAL_ORIGINS', 'TRUSTED_PROXIES', 'RATELIMIT_RPS'];
   names.push('RATELIMIT_BURST', 'LOG_LEVEL', 'LOG_FORMAT', 'SHUTDOWN_GRACE_SECONDS');
   const wrong = Object.fromEntries(names.map((name) => [name, `hunter2-${name}`]));
-  const lines = problemsOf({ ...wrong, HOST_FILE: '/nowhere/hunter2', DIST_DIR_FILE: temporaryFolder() });
+  const lines = problemsOf({ ...wrong, HOST_FILE: 'hunter2', DIST_DIR_FILE: temporaryFolder() });
   const unreadable = ['HOST_FILE', 'DIST_DIR_FILE'];
   expect(lines.map((line) => line.split(':')[0]!).toSorted()).toEqual([...names, ...unreadable].toSorted());
-  expect(lines).toContain('HOST_FILE: the file cannot be read, or is empty');
-  expect(lines.join()).not.toMatch(/hunter2|nowhere/);
+  expect(lines).toContain('HOST_FILE: the file cannot be read (ENOENT)');
+  expect(lines.join()).not.toContain('hunter2');
+});
+
+test('a file that cannot be read, or is empty, is named with the reason', () => {
+  const [missing, empty] = ['/run/credentials/hosting-api@3000.service/database-url', fileWith(' \n')];
+  expect(problemsOf({ HOST_FILE: missing })).toEqual([`HOST_FILE: ${missing} cannot be read (ENOENT)`]);
+  expect(problemsOf({ HOST_FILE: empty })).toEqual([`HOST_FILE: ${empty} is empty`]);
 });
 
 test.each(['/dev/zero', '/dev/tty', '/etc'])('%s is refused as the file of a setting', (file) => {

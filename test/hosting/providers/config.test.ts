@@ -101,7 +101,7 @@ test('a variable may be a file, whose mistakes are reported without the content'
   const text = 'providers: { fsn: { type: hetzner, token: "${HCLOUD_TOKEN}" } }';
   expect(load(text, { HCLOUD_TOKEN_FILE: files.good }).config).toMatchObject({ fsn: { token: secret } });
   for (const [variables, problem] of [
-    [{ HCLOUD_TOKEN_FILE: files.empty }, '_FILE: the file cannot be read, or is empty'],
+    [{ HCLOUD_TOKEN_FILE: files.empty }, `_FILE: ${files.empty} is empty`],
     [{ HCLOUD_TOKEN_FILE: files.lines }, ': must be one line without control characters'],
     [{ HCLOUD_TOKEN_FILE: files.good, HCLOUD_TOKEN: secret }, ': is set twice, directly and by HCLOUD_TOKEN_FILE'],
   ] as const) {
