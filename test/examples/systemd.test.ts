@@ -9,14 +9,15 @@ import { parseUnit, parseVariables, readUnitFile } from '../helpers/unit.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 const services = ['hosting-api@.service', 'hosting-api-build.service'];
-const nightly = ['hosting-api-build.timer', 'hosting-api-backup.service', 'hosting-api-backup.timer'];
+const hardened = [...services, 'hosting-api-backup.service', 'hosting-api-doctor.service'];
+const units = [...hardened, 'hosting-api-build.timer', 'hosting-api-backup.timer', 'hosting-api-doctor.timer'];
 const settings = parseVariables(readUnitFile('settings.env'));
 
 describeInstalled({ name: 'systemd', package: 'systemd', commands: ['systemd-analyze'] }, (folder) => {
   /** Runs systemd-analyze on all units, as if they were installed here. Returns only messages about these units. */
   async function run(...args: string[]): Promise<{ status: unknown; output: string; messages: string[] }> {
     const cwd = temporaryFolder();
-    for (const name of [...services, ...nightly]) {
+    for (const name of units) {
       const text = readUnitFile(name).replaceAll('/opt/hosting-api/current', repository);
       writeFileSync(join(cwd, name), text.replaceAll('/usr/local/sbin', join(repository, 'examples/systemd')));
     }
@@ -26,13 +27,13 @@ describeInstalled({ name: 'systemd', package: 'systemd', commands: ['systemd-ana
     return { status, output: stdout + stderr, messages };
   }
 
-  test.each([...services, ...nightly])('%s is valid', async (name) => {
+  test.each(units)('%s is valid', async (name) => {
     // Units of other packages are loaded too, and may cause warnings.
     const result = await run('verify', '--man=no', '--recursive-errors=no', `./${name}`);
     expect(result).toMatchObject({ status: 0, messages: [] });
   });
 
-  test.each(services)('%s is hardened: its exposure is at most 3.0', async (name) => {
+  test.each(hardened)('%s is hardened: its exposure is at most 3.0', async (name) => {
     const threshold = ['--offline=true', '--threshold=30', '--no-pager'];
     const { status, output } = await run('security', ...threshold, `./${name}`);
     expect({ status, output }).toMatchObject({ status: 0 });
