@@ -61,7 +61,9 @@ async function readAnswer(response: IncomingMessage) {
     end: Date.parse(socket.getPeerCertificate().valid_to),
   };
   /** The body as sent, perhaps compressed. */
-  const bytes = await collect(response, maxBytes);
+  const bytes = await collect(response, maxBytes).catch((cause: unknown) => {
+    throw new Error('the connection ends before the response does', { cause });
+  });
   if (!bytes) throw new Error('the response is larger than 64 MiB');
   /** Returns the values of a repeated header. */
   const all = (name: string): string[] => headersDistinct[name] ?? [];

@@ -18,7 +18,7 @@ import {
   setClock,
 } from './client.ts';
 import type { Seen, Visit } from './client.ts';
-import { fault, ok, countOf, runChecks, skipped } from './run.ts';
+import { countOf, fault, hint, ok, runChecks, skipped } from './run.ts';
 import type { DoctorResult, Checks, NamedResult } from './run.ts';
 
 /** A service as a client sees it, with targets to request. */
@@ -78,7 +78,8 @@ const keepHeaders = 'let the proxy pass on the headers of the service';
 
 /** Checks that the service answers, and not only its proxy; the other checks depend on it. */
 async function checkAnswers(visit: Visit): Promise<DoctorResult> {
-  const { status, header, text, fields } = await visit('/health');
+  const seen = await visit('/health');
+  const { status, header, text, fields } = seen;
   if (status >= 300 && status < 400)
     return fault(`/health is redirected to ${header('location')}`, 'pass the address of the service as --url');
   if (status >= 502 && status <= 504)
@@ -90,6 +91,10 @@ async function checkAnswers(visit: Visit): Promise<DoctorResult> {
     const advice = 'let the proxy pass on bodies unchanged: many clients cannot parse such JSON';
     return fault('/health begins with a byte order mark', advice);
   }
+  if (status === 200 && isCut(seen)) {
+    const advice = 'let the proxy pass on whole bodies: check its limits, and filters that change bodies';
+    return fault(`/health is cut off after ${seen.bytes.length} bytes`, advice);
+  }
   if (status !== 200 || fields.status !== 'healthy')
     return fault(`/health answers ${status}, but not like this service`, 'route all paths to the service');
   const ready = await visit('/ready');
@@ -99,6 +104,10 @@ async function checkAnswers(visit: Visit): Promise<DoctorResult> {
   return fault(`/ready answers ${ready.status} ${typeof readiness === 'string' ? readiness : ''}`.trimEnd(), advice);
 }
 
+/** Tests for JSON that ends too early. */
+const isCut = ({ json, text, header }: Seen): boolean =>
+  header('content-type').startsWith('application/json') && json === undefined && /^(?:[[{]|$)/.test(text);
+
 function compareBody(seen: Seen, { problems, replies }: Endpoint): string | undefined {
   // Some targets exist only with certain settings.
   if (seen.status === 404 && problems.includes('not_found')) return undefined;
@@ -106,6 +115,7 @@ function compareBody(seen: Seen, { problems, replies }: Endpoint): string | unde
   if (seen.status !== 200 || !reply) return `answers ${seen.status}`;
   const type = seen.header('content-type');
   if (!type.startsWith(reply.mediaType)) return `has ${type || 'no type'}, not ${reply.mediaType}`;
+  if (isCut(seen)) return `is cut off after ${seen.bytes.length} bytes`;
   if (reply.schema && !reply.schema.safeParse(seen.json).success) return 'does not match its schema';
   return seen.bytes.length === 0 ? 'is empty' : undefined;
 }
@@ -138,6 +148,18 @@ const serviceChecks: Checks<VisitedService> = {
     if (base.protocol === 'https:') return judgeCertificate(await visit('/health'));
     if (isLoopback(base.hostname)) return skipped('a loopback address needs no TLS');
     return fault('API keys travel in plain text', 'serve the API over https only, and redirect http to https');
+  },
+  // A redirect would hide that a client sends its key in plain text, and a 301 turns a POST into a GET.
+  async 'port 80'({ base }) {
+    if (base.protocol !== 'https:' || base.port !== '') return [];
+    const visit = createVisit(new URL(`http://${base.host}${base.pathname}`));
+    const ask = (headers = {}) => visit('/v1/key', { headers }).then(({ status }) => status, codeOf);
+    const [plain, keyed] = [await ask(), await ask({ Authorization: 'Bearer doctor' })];
+    if (typeof plain === 'string') return ok(`does not respond (${plain})`);
+    if (plain === 308 && keyed === 403) return ok('308, and 403 for a request with a key');
+    const advice = 'answer requests with Authorization with 403, and others with 308 (examples/nginx has both)';
+    if (keyed !== 403) return fault(`a request with a key in plain text is answered ${keyed}`, advice);
+    return hint(`requests without a key are answered ${plain}`, advice);
   },
   // Expiry of keys, scheduled articles and maintenance depend on the clock.
   async clock({ visit }) {

@@ -58,6 +58,11 @@ test.each([
     { status: 301, headers: { location: 'https://www.example.com/health' } },
     '/health is redirected to https://www.example.com/health',
   ],
+  [
+    'a proxy that cuts bodies',
+    { status: 200, headers: { 'content-type': 'application/json' }, body: '{"status":"heal' },
+    '/health is cut off after 15 bytes',
+  ],
   ['a proxy without a service', { status: 502, body: '<h1>Bad Gateway</h1>' }, '/health answers 502'],
 ])('%s in place of the service is a single fault', async (_, answer, seen) => {
   const { url } = await createUpstream(() => answer);
@@ -125,6 +130,19 @@ test('a proxy that writes Allow in lower case, or adds a byte order mark, is a f
   expect(lower('methods')).toMatchObject({ state: 'fault', seen: 'Allow is in lower case: get, head' });
   const marked = await examineBehind((response, text) => response.end(`\uFEFF${text}`));
   expect(marked('answers')).toMatchObject({ state: 'fault', seen: '/health begins with a byte order mark' });
+});
+
+test('a proxy that cuts long bodies is a fault by that name', async () => {
+  const find = await examineBehind((response, text) => response.end(text.slice(0, 4096)));
+  expect(find('bodies as described')).toMatchObject({
+    state: 'fault',
+    seen: expect.stringContaining('/v1/openapi.json is cut off after 4096 bytes'),
+  });
+  const closed = await examineBehind((response, text) => {
+    response.setHeader('Content-Length', text.length);
+    response.write(text.slice(0, 5), () => response.destroy());
+  });
+  expect(closed('answers')!.seen).toBe('the request failed: the connection ends before the response does');
 });
 
 test('a quota that refills between two bursts is not a forged address', async () => {

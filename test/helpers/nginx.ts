@@ -69,7 +69,7 @@ http {
 `;
 }
 
-const examples = resolve(import.meta.dirname, '../../examples/nginx');
+export const examples = resolve(import.meta.dirname, '../../examples/nginx');
 
 /** An operator's changes to a copy of an example. */
 export interface Places {
@@ -89,8 +89,8 @@ function copyExample(folder: string, port: number, places: Places): string {
   const { instances, statusFile = join(folder, 'status.json'), limit, cdn } = places;
   const parameters = ' max_fails=1 fail_timeout=2s;';
   const changes: [from: string, to: string][] = [
-    ['listen 80;', `listen 127.0.0.1:${port};`],
-    ['listen [::]:80;', `listen [::1]:${port};`],
+    ['\n  listen 80;', `\n  listen 127.0.0.1:${port};`],
+    ['\n  listen [::]:80;', `\n  listen [::1]:${port};`],
     ['server 127.0.0.1:3000' + parameters, instances.map((at) => `server 127.0.0.1:${at}${parameters}`).join('\n  ')],
     ['/var/lib/hosting-api/status.json', statusFile],
     ['/var/cache/hosting-api ', `${folder}/cache `],

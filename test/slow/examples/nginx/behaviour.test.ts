@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { messageOf } from '#contract/endpoint.ts';
@@ -6,12 +6,12 @@ import { errorMediaTypes, renderProblem } from '#contract/problem.ts';
 import { examine } from '../../../../server/doctor/visit.ts';
 import { findFreePort } from '../../../helpers/free-port.ts';
 import { resolveToLoopback } from '../../../helpers/loopback.ts';
-import { describeNginx, runExample } from '../../../helpers/nginx.ts';
+import { describeNginx, examples, runExample } from '../../../helpers/nginx.ts';
 import type { Places } from '../../../helpers/nginx.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../../../helpers/project.ts';
 import { serve } from '../../../helpers/upstream.ts';
 import { openStream } from '../../../hosting/instances.ts';
-import { ask, askEndpoint, askJson } from '../../../server/ask.ts';
+import { ask, askEndpoint, askJson, send } from '../../../server/ask.ts';
 import { stopClock } from '../../../helpers/clock.ts';
 import { copyProject, serveShared } from '../../../server/shared.ts';
 import type { SharedApp } from '../../../server/shared.ts';
@@ -74,6 +74,26 @@ describeNginx((run) => {
     expect(client.socket.url).toBe(`ws://127.0.0.1:${port}/v1/hosting/game/console/mine/stream`);
     client.send('send command', 'say hello', 'one');
     expect((await client.until('command accepted')).at(-1)).toEqual(['command accepted', 'one']);
+  });
+
+  test('port 80 next to TLS refuses a request with a key, and redirects others with their method', async () => {
+    const [, lines = ''] = /with TLS: .*\n((?:#.*\n)+)/.exec(readFileSync(join(examples, 'cached.conf'), 'utf8'))!;
+    const port80 = await run()((folder, port) => {
+      cpSync(join(examples, 'snippets'), join(folder, 'snippets'), { recursive: true });
+      const server = `include snippets/hosting-api-http.conf;\n${lines.replaceAll(/^# /gm, '')}`;
+      return server.replace('listen 80', `listen 127.0.0.1:${port}`).replace('listen [::]:80', `listen [::1]:${port}`);
+    });
+    const target = '/v1/hosting/game/power/demo/stop?a=1';
+    const post = (headers: Record<string, string>) => send(port80.port, target, { method: 'POST', headers });
+    const keyed = await post({ Authorization: 'Bearer hk_key' });
+    expect(keyed).toMatchObject({ status: 403, headers: { 'content-type': 'application/json' } });
+    expect(JSON.parse(keyed.text)).toEqual({
+      success: false,
+      error: 'forbidden',
+      message: 'The key was sent in plain text: use https, and replace the key',
+    });
+    const other = await post({ Host: 'api.example.com' });
+    expect(other).toMatchObject({ status: 308, headers: { location: `https://api.example.com${target}` } });
   });
 
   test('replaces a forged X-Forwarded-For, and forwards the request id', async () => {
