@@ -108,10 +108,16 @@ export const redactKeys = (text: string): string => text.replaceAll(/(hk_[A-Za-z
 /** Escapes and redacts text from outside for printing. */
 export const toPrintable = (text: string): string => escapeControls(redactKeys(text));
 
+/** The widest column, and the longest cell: records of a restored backup may have texts of any length. */
+const [maxWidth, maxCell] = [200, 20_000];
+const toCell = (text: string): string => toPrintable(text.length > maxCell ? `${text.slice(0, maxCell)}...` : text);
+
 /** Formats rows as columns under a heading. */
 export function formatTable(heading: readonly string[], cells: readonly (readonly string[])[]): string {
-  const rows = cells.map((row) => row.map(toPrintable));
-  const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
+  const rows = cells.map((row) => row.map(toCell));
+  const widths = heading.map((title, column) =>
+    Math.min(maxWidth, Math.max(title.length, ...rows.map((row) => row[column]!.length))),
+  );
   const lines = [heading, ...rows].map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '));
   return lines.map((line) => line.trimEnd()).join('\n');
 }

@@ -50,6 +50,19 @@ describe('keys list', () => {
     expect(table).not.toContain(first.secretHash);
   });
 
+  test('cuts a label of any length, which a restored backup may have', async () => {
+    const line = await createCommandLine();
+    for (let count = 0; count < 6; count += 1) await createKey(line);
+    const longest = `(SELECT id FROM hosting_api_keys LIMIT 1)`;
+    damage(line, `UPDATE hosting_api_keys SET label = hex(zeroblob(1000000)) WHERE id = ${longest}`);
+    const { status, stdout } = await line.run('keys', 'list');
+    expect({ status, rows: stdout.split('\n').length, isShort: stdout.length < 25_000 }).toEqual({
+      status: 0,
+      rows: 8,
+      isShort: true,
+    });
+  });
+
   test('prints an empty array if there are no keys', async () => {
     const line = await createCommandLine();
     expect(await line.json('keys', 'list', '--json')).toEqual([]);
