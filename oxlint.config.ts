@@ -115,6 +115,7 @@ export default defineConfig({
     eqeqeq: 'error',
     'import/no-cycle': 'error',
     'import/no-default-export': 'error',
+    'import/no-unassigned-import': ['error', { allow: ['#common/check-node.js'] }],
     'typescript/consistent-type-imports': 'error',
     'typescript/no-explicit-any': 'error',
     'typescript/no-floating-promises': 'error',

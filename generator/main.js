@@ -3,9 +3,8 @@ import module from 'node:module';
 import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
-import { checkNode } from '#common/check-node.js';
+import '#common/check-node.js';
 
-checkNode();
 // Without the cache, each start strips the types of all files, which takes longer than a build without changes. This file
 // is JavaScript because loading the type stripper takes 25 ms.
 module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/hosting-api'));

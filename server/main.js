@@ -1,9 +1,7 @@
 import module from 'node:module';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
-import { checkNode } from '#common/check-node.js';
-
-checkNode();
+import '#common/check-node.js';
 
 // Keep running after the terminal is closed.
 process.on('SIGHUP', () => undefined);

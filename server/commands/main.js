@@ -1,6 +1,5 @@
-import { checkNode } from '#common/check-node.js';
+import '#common/check-node.js';
 
-checkNode();
 const [{ loadEnvFile }, { runCommandLine }] = await Promise.all([import('../env.ts'), import('./run.ts')]);
 
 process.exitCode = await runCommandLine(process.argv.slice(2), {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -53,9 +54,10 @@ async function startReady(port: number, ...command: Parameters<typeof startProgr
   return { output: server.output, stop };
 }
 
-const { dependencies } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {
-  dependencies: Record<string, string>;
-};
+const { dependencies, scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as Record<
+  'dependencies' | 'scripts',
+  Record<string, string>
+>;
 
 /** Settings for commands and server that keep all traffic on this machine. */
 const settings = { ...login, PORT: '0', DNS_SERVERS: 'off', RDAP_BOOTSTRAP_URL: 'off', DATA_DIR: 'data' };
@@ -105,14 +107,14 @@ describe('without development packages', () => {
     await server.stop();
   });
 
-  test.each(['server/main.js', 'generator/main.js', 'server/commands/main.js'])(
-    '%s says which Node.js it needs',
-    async (main) => {
+  test.each(Object.entries(scripts).filter(([, script]) => script.startsWith('node ')))(
+    'npm run %s says which Node.js it needs',
+    async (_, script) => {
       // The machine's Node.js may be new enough to run the program.
       const { stdout } = await runProgram('node', ['--version'], { cwd: checkout, env: login });
       const isOld = Number.parseInt(stdout.slice(1), 10) < 24;
       const pretend = 'data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.20.2"})';
-      const args = isOld ? [main] : ['--import', pretend, main];
+      const args = [...(isOld ? [] : ['--import', pretend]), ...script.split(' ').slice(1)];
       const result = await runProgram('node', args, { cwd: checkout, env: settings });
       expect(result).toEqual({
         status: 1,
@@ -228,14 +230,14 @@ const freeze = [container, '--mount', 'sh', '-ec', 'mount --make-rprivate / && m
 
 test('the image starts on a read-only disk, without capabilities, with compiled code', async (context) => {
   skipWithout(context, freeze);
-  const root = temporaryFolder();
-  for (const folder of [root, checkout]) chmodSync(folder, 0o755);
-  // Remove files that other tests left here as root; the image has no such files.
-  rmSync(join(checkout, 'node_modules/.cache'), { recursive: true, force: true });
+  const [root, image] = [temporaryFolder(), temporaryFolder()];
+  for (const folder of [root, image]) chmodSync(folder, 0o755);
+  const listed = readFileSync(join(repository, '.dockerignore'), 'utf8').matchAll(/^!(.+)$/gm);
+  for (const [, name] of listed) cpSync(join(checkout, name!), join(image, name!), { recursive: true });
+  execFileSync('cp', ['-al', 'node_modules', image], { cwd: checkout });
+  rmSync(join(image, 'node_modules/.cache'), { recursive: true, force: true });
   const place = (text: string): string =>
-    text
-      .replaceAll(/(?<![\w/.])\/(?:data|dist|tmp)\b/g, (path) => root + path)
-      .replaceAll('/opt/hosting-api', checkout);
+    text.replaceAll(/(?<![\w/.])\/(?:data|dist|tmp)\b/g, (path) => root + path).replaceAll('/opt/hosting-api', image);
   const stage = readStage();
   const environment = place(stage.find(({ name }) => name === 'ENV')!.text);
   const variables = environment.split(' ').map((variable) => variable.split('='));
@@ -247,7 +249,7 @@ test('the image starts on a read-only disk, without capabilities, with compiled 
     const places = [`WRITABLE=${root}`, `READ_ONLY=${readOnly ? 'yes' : ''}`];
     return ['--mount', 'env', ...places, 'sh', '-ec', contain, 'sh', ...args];
   };
-  const options = { cwd: checkout, env };
+  const options = { cwd: image, env };
   const run = (args: readonly string[], readOnly: boolean) => runProgram(container, command(args, readOnly), options);
 
   mkdirSync(join(root, 'tmp'));
@@ -259,7 +261,16 @@ test('the image starts on a read-only disk, without capabilities, with compiled 
     const result = await (index < user ? runProgram('sh', shell, options) : run(['sh', ...shell], false));
     expect([text, result]).toMatchObject([text, { status: 0 }]);
   }
-  const compiled = () => globSync('node_modules/.cache/hosting-api/*-10001/*', { cwd: checkout }).toSorted();
+  // An error of the samples does not fail the image.
+  const wrong = join(image, 'content/blog/company-news/wrong.md');
+  writeFileSync(wrong, 'no front matter\n');
+  const compile = stage.findLast(({ name }) => name === 'RUN')!.text;
+  expect(await run(['sh', '-c', place(compile)], false)).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('the samples have errors'),
+  });
+  rmSync(wrong);
+  const compiled = () => globSync('node_modules/.cache/hosting-api/*-10001/*', { cwd: image }).toSorted();
   const before = compiled();
   expect(before.length).toBeGreaterThan(100);
 
