@@ -42,6 +42,14 @@ test.each(globSync(['.github/workflows/*.yml', 'examples/content/*.yml'], { cwd:
   },
 );
 
+test.each(globSync(['.github/workflows/*.yml', 'examples/*/*.yml'], { cwd: root }))(
+  '%s names each action by its commit, with the version in a comment',
+  (name) => {
+    const lines = readFileSync(join(root, name), 'utf8').match(/\buses: .*/g) ?? [];
+    expect(lines.filter((line) => !/^uses: [\w-]+\/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(line))).toEqual([]);
+  },
+);
+
 test('.ci/run tests each change, and runs all tests at night', () => {
   const { on, jobs } = read('.github/workflows/test.yml');
   expect(on).toMatchObject({
