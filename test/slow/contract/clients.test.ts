@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { operationsOf } from '../../contract/document.ts';
 import { serveSample } from '../../contract/sample-app.ts';
 import type { SampleApp } from '../../contract/sample-app.ts';
-import { createClientFolder, generateFunctions, generateTypes } from './clients/generate.ts';
+import { createClientFolder, describeGenerators, generate } from './clients/generate.ts';
 
 const run = promisify(execFile);
 const repository = resolve(import.meta.dirname, '../../..');
@@ -17,8 +17,8 @@ type Described = ReturnType<typeof operationsOf>[number];
 /** A generated client, and the code that calls it. */
 interface Client {
   readonly name: string;
-  /** Generates the client for `openapi.json` of the folder. */
-  readonly generate: (folder: string) => Promise<void>;
+  /** The code to generate. */
+  readonly kind: Parameters<typeof generate>[0];
   readonly imports: (operations: readonly Described[]) => string;
   /** The expression that calls an operation; its value has `response`. */
   readonly call: (operation: Described) => string;
@@ -38,7 +38,7 @@ function examplesOf({ parameters, requestBody }: Described): { params: string; b
 const clients: readonly Client[] = [
   {
     name: 'openapi-typescript with openapi-fetch',
-    generate: generateTypes,
+    kind: 'types',
     imports: () => `
       import createClient from 'openapi-fetch';
       import type { paths } from './schema.ts';
@@ -52,7 +52,7 @@ const clients: readonly Client[] = [
   },
   {
     name: '@hey-api/openapi-ts',
-    generate: generateFunctions,
+    kind: 'functions',
     imports: (operations) => `
       import { ${operations.map(({ operationId }) => operationId).join(', ')} } from './client/sdk.gen.ts';
       import { client } from './client/client.gen.ts';
@@ -86,14 +86,16 @@ function writeProgram(folder: string, client: Client, { document, url, key }: Sa
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['program.ts'] }));
 }
 
-test.each(clients)('$name compiles in strict mode and calls every operation', async (client) => {
-  const app = await serveSample();
-  const folder = createClientFolder(JSON.stringify(app.document));
-  await client.generate(folder);
-  writeProgram(folder, client, app);
-  await run(join(repository, 'node_modules/.bin/tsc'), ['-p', folder]).catch((error: { stdout: string }) => {
-    throw new Error(error.stdout);
+describeGenerators(() => {
+  test.each(clients)('$name compiles in strict mode and calls every operation', async (client) => {
+    const app = await serveSample();
+    const folder = createClientFolder(JSON.stringify(app.document));
+    await generate(client.kind, folder);
+    writeProgram(folder, client, app);
+    await run(join(repository, 'node_modules/.bin/tsc'), ['-p', folder]).catch((error: { stdout: string }) => {
+      throw new Error(error.stdout);
+    });
+    const { statuses } = (await import(join(folder, 'program.ts'))) as { statuses: Record<string, number> };
+    expect(Object.entries(statuses).filter(([, status]) => status !== 200)).toEqual([]);
   });
-  const { statuses } = (await import(join(folder, 'program.ts'))) as { statuses: Record<string, number> };
-  expect(Object.entries(statuses).filter(([, status]) => status !== 200)).toEqual([]);
 });

@@ -1,13 +1,24 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { createClient } from '@hey-api/openapi-ts';
-import generate, { astToString } from 'openapi-typescript';
-import { onTestFinished } from 'vitest';
+import { promisify } from 'node:util';
+import { describe, expect, onTestFinished, test } from 'vitest';
+
+/** Groups tests that generate clients. The generators are a project of their own, so no installation has them. */
+export function describeGenerators(body: () => void): void {
+  const isInstalled = existsSync(join(import.meta.dirname, 'node_modules'));
+  test('the generators of clients are installed on CI', ({ task }) => {
+    if (!isInstalled) task.meta.missing = 'the generators of clients: npm ci --prefix test/slow/contract/clients';
+    expect({ CI: process.env.CI, isInstalled }).not.toEqual({ CI: 'true', isInstalled: false });
+  });
+  describe.skipIf(!isInstalled)('with the generators', () => {
+    body();
+  });
+}
 
 /** Creates a folder for a client with this OpenAPI document, until the test ends. */
 export function createClientFolder(document: string): string {
-  // Inside the project, where imports resolve; ignored by TypeScript, the linter and git.
+  // Next to the packages that clients import; ignored by TypeScript, the linter and git.
   const generated = join(import.meta.dirname, '.generated');
   mkdirSync(generated, { recursive: true });
   const folder = mkdtempSync(join(generated, 'client-'));
@@ -16,14 +27,7 @@ export function createClientFolder(document: string): string {
   return folder;
 }
 
-/** Generates types for openapi-fetch from `openapi.json` in a folder. */
-export async function generateTypes(folder: string): Promise<void> {
-  const types = await generate(pathToFileURL(join(folder, 'openapi.json')));
-  writeFileSync(join(folder, 'schema.ts'), astToString(types));
-}
-
-/** Generates a function per operation from `openapi.json` in a folder. */
-export async function generateFunctions(folder: string): Promise<void> {
-  const output = { path: join(folder, 'client'), module: { extension: '.ts' } };
-  await createClient({ input: join(folder, 'openapi.json'), output, logs: { level: 'silent', file: false } });
+/** Generates types for openapi-fetch, or a function per operation, from `openapi.json` in a folder. */
+export async function generate(kind: 'types' | 'functions', folder: string): Promise<void> {
+  await promisify(execFile)(process.execPath, [join(import.meta.dirname, 'generate.js'), kind, folder]);
 }
