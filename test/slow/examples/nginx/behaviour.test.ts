@@ -141,17 +141,17 @@ describeNginx((run) => {
 
   test('tells clients apart behind a CDN, IPv6 clients by their network', async () => {
     const { proxied } = await start({ cdn: true, limit: { rate: '1r/m', burst: 1 } });
-    const send = async (address: string) =>
+    const askFrom = async (address: string) =>
       (await ask(proxied, '/v1/info', { headers: { 'X-Forwarded-For': `203.0.113.1, ${address}` } })).status;
-    expect([await send('2001:db8:0:a::1'), await send('2001:db8:0:a:f::2')]).toEqual([200, 200]);
-    expect([await send('2001:db8:0:a::3'), await send('2001:db8:0:b::1')]).toEqual([429, 200]);
-    expect([await send('198.51.100.1'), await send('198.51.100.1')]).toEqual([200, 200]);
-    expect([await send('198.51.100.1'), await send('198.51.100.2')]).toEqual([429, 200]);
+    expect([await askFrom('2001:db8:0:a::1'), await askFrom('2001:db8:0:a:f::2')]).toEqual([200, 200]);
+    expect([await askFrom('2001:db8:0:a::3'), await askFrom('2001:db8:0:b::1')]).toEqual([429, 200]);
+    expect([await askFrom('198.51.100.1'), await askFrom('198.51.100.1')]).toEqual([200, 200]);
+    expect([await askFrom('198.51.100.1'), await askFrom('198.51.100.2')]).toEqual([429, 200]);
     // The same IPv4 client, mapped into IPv6 and behind a NAT64 translator.
-    expect([await send('::ffff:198.51.100.1'), await send('64:ff9b::198.51.100.1')]).toEqual([429, 429]);
-    expect([await send('::ffff:198.51.100.2'), await send('64:ff9b::198.51.100.2')]).toEqual([200, 429]);
-    expect([await send('::ffff:198.51.100.3'), await send('64:ff9b::198.51.100.4')]).toEqual([200, 200]);
-    expect([await send('::1:2:3'), await send('64:ff9b:1::1')]).toEqual([200, 200]);
+    expect([await askFrom('::ffff:198.51.100.1'), await askFrom('64:ff9b::198.51.100.1')]).toEqual([429, 429]);
+    expect([await askFrom('::ffff:198.51.100.2'), await askFrom('64:ff9b::198.51.100.2')]).toEqual([200, 429]);
+    expect([await askFrom('::ffff:198.51.100.3'), await askFrom('64:ff9b::198.51.100.4')]).toEqual([200, 200]);
+    expect([await askFrom('::1:2:3'), await askFrom('64:ff9b:1::1')]).toEqual([200, 200]);
   });
 
   test('answers the status from the snapshot while all instances are down, and other requests with 502', async () => {
