@@ -1,10 +1,22 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync, linkSync, lstatSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import {
+  constants,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdtempDisposableSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { unescape } from 'node:querystring';
 import { DatabaseSync } from 'node:sqlite';
+import { getCACertificates } from 'node:tls';
 import { promisify } from 'node:util';
 import { escapeIdentifier } from 'pg';
 import type { Environment } from '#common/environment.ts';
@@ -104,14 +116,21 @@ async function copySqlite(from: string, to: string, check?: (copy: Query) => Pro
   });
 }
 
-/** Writes a file for its owner only under a temporary name, then links the final name. */
+/** Writes a file for its owner only under a temporary name, then gives it the final name. */
 async function createWhole(to: string, write: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = `${to}.${randomUUID()}.tmp`;
   try {
     createOwnFile(temporary);
     await write(temporary);
-    // Unlike a rename, a link fails if the file exists by now.
-    linkSync(temporary, to);
+    try {
+      // Unlike a rename, a link fails if the file exists by now.
+      linkSync(temporary, to);
+    } catch {
+      // exFAT and some network file systems have no links.
+      copyFileSync(temporary, to, constants.COPYFILE_EXCL);
+      await using copy = await open(to, 'r+');
+      await copy.sync();
+    }
   } finally {
     for (const suffix of suffixes) rmSync(temporary + suffix, { force: true });
   }
@@ -164,6 +183,8 @@ async function restorePostgres(file: string, url: string, environment: Environme
   }
   const options = ['--exit-on-error', '--single-transaction', '--no-owner', '--no-privileges', file];
   await runPostgres('pg_restore', options, url, environment);
+  // Behind a pooler, the settings of pg_restore would stay: its empty search_path hides all tables.
+  await withConnection(url, (query) => query('RESET ALL'));
   await (await openPostgres(url)).close();
 }
 
@@ -200,13 +221,19 @@ async function runPostgres(
   url: string,
   environment: Environment,
 ): Promise<string> {
-  const address = new URL(url);
-  const password = decodeURIComponent(address.password) || address.searchParams.get('password') || '';
-  address.password = '';
-  address.search = address.search.replace(/(?<=[?&])password=[^&]*&?/, '');
-  const env = { ...environment, PGCONNECT_TIMEOUT: '10', ...(password !== '' && { PGPASSWORD: password }) };
+  const { address, password, verifies } = toLibpq(url);
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'hosting-api-'));
+  // Without this file, libpq would trust no CA.
+  const authorities = join(folder.path, 'ca.pem');
+  if (verifies) writeFileSync(authorities, getCACertificates().join('\n'));
+  const env = {
+    ...environment,
+    PGCONNECT_TIMEOUT: '10',
+    ...(password !== '' && { PGPASSWORD: password }),
+    ...(verifies && { PGSSLROOTCERT: authorities }),
+  };
   try {
-    return (await promisify(execFile)(program, [...options, `--dbname=${address.href}`], { env, maxBuffer: 2 ** 26 }))
+    return (await promisify(execFile)(program, [...options, `--dbname=${address}`], { env, maxBuffer: 2 ** 26 }))
       .stdout;
   } catch (error) {
     const { code, stderr = '' } = error as { code?: string | number; stderr?: string };
@@ -216,12 +243,31 @@ async function runPostgres(
   }
 }
 
+/** Parameters of a URL that libpq knows too; it refuses others. */
+const libpqParameter =
+  /^(?:\w*application_name|channel_binding|client_encoding|connect_timeout|gssencmode|host|keepalives\w*|krbsrvname|options|passfile|port|require\w+|ssl(?!negotiation)\w+|target_session_attrs|tcp_user_timeout|user)$/;
+
+/** Splits a database URL, as the server takes it, into a URL for libpq and the password. */
+function toLibpq(url: string) {
+  const [, user = '', , secret = '', place = '', search] =
+    /^\w+:\/\/(?:([^:/?#]*)(:([^/?#]*))?@)?([^?#]*)(?:\?([^#]*))?/.exec(url) ?? [];
+  const query = new URLSearchParams(search);
+  const isSecure = query.get('sslmode') === 'no-verify' || /^(?:true|1)$/.test(query.get('ssl') ?? '');
+  if (isSecure) query.set('sslmode', 'require');
+  const known = [...query].filter(([name]) => libpqParameter.test(name));
+  const parameters = known.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
+  const name = user === '' ? '' : `${encodeURIComponent(unescape(user))}@`;
+  return {
+    address: `postgres://${name}${place.replaceAll(/%(?![\da-f]{2})/gi, '%25').replaceAll(' ', '%20')}?${parameters}`,
+    password: unescape(secret) || query.get('password') || '',
+    verifies: query.get('sslmode')?.startsWith('verify-') && !query.has('sslrootcert'),
+  };
+}
+
 /** Imports a backup of SQLite into an empty PostgreSQL database, in one transaction. */
 async function importSqlite(file: string, url: string) {
   await using opened = new AsyncDisposableStack();
-  const folder = mkdtempSync(join(tmpdir(), 'hosting-api-'));
-  opened.defer(() => rmSync(folder, { recursive: true, force: true }));
-  const copy = join(folder, 'hosting.sqlite');
+  const copy = join(opened.use(mkdtempDisposableSync(join(tmpdir(), 'hosting-api-'))).path, 'hosting.sqlite');
   await restoreSqlite(file, copy);
   // Migrate a copy of an older backup; the backup itself stays unchanged.
   const source = await openSqlite(copy);

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import {
+import fs, {
+  chownSync,
   closeSync,
   mkdirSync,
   openSync,
@@ -11,15 +12,17 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { NamedResult } from '../../server/doctor/run.ts';
 import { migrate, migrations } from '../../server/store/migrations.ts';
 import { connectSqlite, sqliteDialect } from '../../server/store/sqlite.ts';
 import type { Store } from '../../server/store/types.ts';
 import { describePostgres, withClient } from '../helpers/postgres.ts';
 import { temporaryFolder } from '../helpers/project.ts';
+import { createCertificates } from '../helpers/upstream-tls.ts';
 import { apiKey, auditEntry, claim, streamToken } from '../store/samples.ts';
 import { createPostgresTarget, openTestStore } from '../store/target.ts';
 import { createCommandLine, damage, refused, runCommand, runHere } from './run-command.ts';
@@ -74,6 +77,27 @@ describe('backup', () => {
     const file = newFile();
     writeFileSync(file, 'precious');
     expect(await run('store', 'backup', file)).toEqual(refused(`${file} exists: choose a new file\n`));
+  });
+
+  test('works on a file system without hard links, but never overwrites a file', async () => {
+    const line = await createCommandLine();
+    await line.store.apiKeys.create(apiKey());
+    const link = vi.spyOn(fs, 'linkSync').mockImplementation(() => {
+      throw Object.assign(new Error('operation not permitted'), { code: 'EPERM' });
+    });
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      link.mockRestore();
+      syncBuiltinESMExports();
+    });
+    const file = await backUp(line.env);
+    expect([readdirSync(dirname(file)), modeOf(file)]).toEqual([[basename(file)], '600']);
+    expect(await line.run('store', 'backup', file)).toEqual(refused(`${file} exists: choose a new file\n`));
+    const DATA_DIR = temporaryFolder();
+    expect((await restore(file, { DATA_DIR })).status).toBe(0);
+    expect(readdirSync(DATA_DIR)).toEqual(['hosting.sqlite']);
+    expect(await (await openTestStore({ DATA_DIR })).apiKeys.list()).toEqual([apiKey()]);
+    expect(link).toHaveBeenCalledTimes(2);
   });
 
   test('refuses a folder without a store, and creates no store', async () => {
@@ -368,6 +392,37 @@ describePostgres((server) => {
       expect(seen).not.toContain(server().password);
       rmSync(join(folder, 'backup'));
     }
+  });
+
+  test('backup takes every URL that the server takes', async () => {
+    const url = await createSmall();
+    const { ca, cert, key } = createCertificates();
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'ca.pem'), ca);
+    await withClient(url, async (client) => {
+      const { rows } = await client.query<{ path: string }>(`SELECT current_setting('data_directory') AS path`);
+      const data = rows[0]!.path;
+      const { uid, gid } = statSync(data);
+      for (const [name, text] of Object.entries({ 'server.crt': cert, 'server.key': key })) {
+        writeFileSync(join(data, name), text, { mode: 0o600 });
+        if (process.getuid!() === 0) chownSync(join(data, name), uid, gid);
+      }
+      await client.query('ALTER SYSTEM SET ssl = on');
+      await client.query('SELECT pg_reload_conf()');
+    });
+    const queries = ['?sslmode=no-verify', '?ssl=0', '?uselibpqcompat=true&sslmode=require', '?application_name=50%'];
+    for (const query of [...queries, '?statement_timeout=3000&keepAlive=true&encoding=utf8']) {
+      const env = { DATABASE_URL: url + query };
+      expect({ query, ...(await runHere(['keys', 'list'], env)) }).toMatchObject({ query, status: 0 });
+      await backUp(env);
+    }
+    // Node.js reads this file once, at its start.
+    const env = { NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem'), DATABASE_URL: `${url}?sslmode=verify-full` };
+    for (const args of [
+      ['keys', 'list'],
+      ['store', 'backup', 'backup.dump'],
+    ])
+      expect(await runCommand(args, { cwd: folder, env })).toMatchObject({ status: 0 });
   });
 
   test('restore refuses a backup of PostgreSQL with foreign objects', async () => {
