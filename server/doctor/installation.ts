@@ -209,13 +209,14 @@ export async function findExisting(folder: string): Promise<{ folder: string; de
 /** Checks the store without writing to it or migrating it. Throws a StoreError. */
 export async function checkStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings): Promise<Fact<Records>> {
   if (url !== undefined) {
-    const { postgresDialect, readPostgres } = await import('../store/postgres.ts');
-    return await readPostgres(url, async (query) => {
+    const { postgresDialect, statementMs, withConnection } = await import('../store/postgres.ts');
+    const read = async (query: Query): Promise<Fact<Records>> => {
       const results = await examinePostgres(query);
       const value = await readRecords(query, postgresDialect, results);
       results.push({ check: 'rights in the store', ...(await checkPrivileges(query)) });
       return { value, results };
-    });
+    };
+    return await withConnection(url, read, statementMs);
   }
   const file = sqliteFileIn(DATA_DIR);
   if (!existsSync(file)) {
@@ -261,10 +262,9 @@ async function isWal(file: string): Promise<boolean> {
 
 async function examinePostgres(query: Query): Promise<DoctorResult[]> {
   const asked = Date.now();
-  // Our own session is read-only, so ask for the default instead.
   const [facts = {}] = await query(
     `SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS standby,
-      (SELECT reset_val FROM pg_settings WHERE name = 'default_transaction_read_only') AS read_only,
+      current_setting('default_transaction_read_only') AS read_only,
       CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now`,
   );
   const halfTripMs = (Date.now() - asked) / 2;

@@ -1,14 +1,17 @@
 import { createHmac, scrypt } from 'node:crypto';
+import { once } from 'node:events';
+import { connect as connectTo } from 'node:net';
+import { unescape } from 'node:querystring';
 import { promisify } from 'node:util';
 import { Client, Pool, types } from 'pg';
-import type { ClientConfig } from 'pg';
+import type { ClientBase, ClientConfig } from 'pg';
 import type { Database, Dialect, Query } from './database.ts';
 import { StoreError, StoreUnreachableError, toSafeNumber } from './database.ts';
 import { migrate } from './migrations.ts';
 
 const connections = 8;
 const connectMs = 5000;
-const statementMs = 5000;
+export const statementMs = 5000;
 const migrationMs = 60_000;
 /** After this time beyond the timeout of a statement, the connection counts as lost. */
 const networkMs = 2000;
@@ -33,19 +36,23 @@ export async function openPostgres(url: string): Promise<Database> {
   // On a separate connection: the transaction may wait long for another instance.
   const versions = await withConnection(url, (query) => migrate(query, postgresDialect));
   const pool = new Pool({ ...settings(url, statementMs), max: connections, idleTimeoutMillis: 60_000 });
-  // Ignore a lost idle connection: the next statement opens another.
-  pool.on('error', () => undefined);
+  // Ignore a lost connection: its statement fails, and the next one opens another.
+  pool.on('error', () => undefined).on('connect', (client) => client.on('error', () => undefined));
   let closed: Promise<void> | undefined;
-  return { query: createPostgresQuery(pool), versions, close: () => (closed ??= pool.end()) };
-}
-
-/** Runs work on a read-only connection to a database. Throws a {@link StoreError}. */
-export async function readPostgres<Result>(url: string, work: (query: Query) => Promise<Result>): Promise<Result> {
-  const read = async (query: Query): Promise<Result> => {
-    await query('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY');
-    return await work(query);
+  const query: Query = async (sql, values) => {
+    const client = await pool.connect().catch((error: unknown) => {
+      throw toPostgresError(error, url);
+    });
+    let hasFailed = true;
+    try {
+      const rows = await createPostgresQuery(client, url, statementMs)(sql, values);
+      hasFailed = false;
+      return rows;
+    } finally {
+      client.release(hasFailed);
+    }
   };
-  return await withConnection(url, read, statementMs);
+  return { query, versions, close: () => (closed ??= pool.end()) };
 }
 
 /** Runs work, by default long work, on a dedicated connection, which transactions need. */
@@ -56,7 +63,7 @@ export async function withConnection<Result>(
 ): Promise<Result> {
   const client = await connect(url, timeoutMs);
   try {
-    return await work(createPostgresQuery(client));
+    return await work(createPostgresQuery(client, url, timeoutMs));
   } finally {
     await client.end().catch(() => undefined);
   }
@@ -69,7 +76,7 @@ async function connect(url: string, timeoutMs: number): Promise<Client> {
     await client.connect();
     return client;
   } catch (error) {
-    throw toPostgresError(error);
+    throw toPostgresError(error, url);
   }
 }
 
@@ -78,31 +85,55 @@ function settings(url: string, timeoutMs: number): ClientConfig {
     connectionString: url,
     fallback_application_name: 'hosting-api',
     connectionTimeoutMillis: connectMs,
-    statement_timeout: timeoutMs,
     query_timeout: timeoutMs + networkMs,
     keepAlive: true,
   };
 }
 
-function createPostgresQuery(connection: Pick<Client, 'query'>): Query {
+/** Runs statements on a connection. Sets no session state: a pooler would refuse it, or keep it for other clients. */
+function createPostgresQuery(connection: ClientBase, url: string, timeoutMs: number): Query {
   return async (sql, values = []) => {
+    let cancelled: Promise<unknown> | undefined;
+    const timer = setTimeout(() => (cancelled = cancel(connection)), timeoutMs);
     try {
       return (await connection.query<Record<string, unknown>>(sql, [...values])).rows;
     } catch (error) {
-      throw toPostgresError(error);
+      throw toPostgresError(error, url);
+    } finally {
+      clearTimeout(timer);
+      // A late cancellation would end the next statement.
+      await cancelled;
     }
   };
 }
 
-/** SQLSTATE classes with safe messages; other messages may quote values, users or hosts. */
-const safeClasses = /^(?:25|40|42|53|54|55|57)/;
+/** What the types of pg lack. */
+interface Session extends Record<'port' | 'processID' | 'secretKey', number> {
+  readonly host: string;
+}
+
+/** Asks the server, over a new connection, to cancel the statement of a connection: it may wait for a lock. */
+function cancel(connection: ClientBase): Promise<unknown> {
+  const { host, port, processID, secretKey } = connection as ClientBase & Session;
+  const message = Buffer.alloc(16);
+  for (const [at, value] of [16, 80_877_102, processID, secretKey].entries()) message.writeInt32BE(value, at * 4);
+  const socket = connectTo(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port });
+  socket.setTimeout(networkMs, () => socket.destroy());
+  socket.on('error', () => undefined).resume();
+  // The server closes the connection once it has acted; PgBouncer drops the request if we close it first.
+  socket.write(message);
+  return once(socket, 'close');
+}
+
+/** SQLSTATE classes with safe messages; other messages may quote values. Poolers use 08 and XX. */
+const safeClasses = /^(?:08|25|40|42|53|54|55|57|XX)/;
 
 /** SQLSTATE classes of invalid statements: the database itself works. */
 const statementClasses = /^(?:22|23|42)/;
 
-function toPostgresError(error: unknown): StoreError {
+function toPostgresError(error: unknown, url: string): StoreError {
   const { code, message } = error as NodeJS.ErrnoException;
-  let reason = safeClasses.test(code ?? '') ? `${message} (${code})` : `error ${code}`;
+  let reason = safeClasses.test(code ?? '') ? `${hideUrl(message, url)} (${code})` : `error ${code}`;
   // Errors of the client are constant texts, but must never quote the URL.
   if (code === undefined) reason = /[/@]/.test(message) ? 'the server cannot be reached' : message;
   else if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(code)) reason = `the server cannot be reached (${code})`;
@@ -110,6 +141,13 @@ function toPostgresError(error: unknown): StoreError {
   else if (code.startsWith('3D')) reason = `the server does not have this database (${code})`;
   const Kind = statementClasses.test(code ?? '') ? StoreError : StoreUnreachableError;
   return new Kind(`the PostgreSQL database cannot be used: ${reason}`);
+}
+
+/** Hides the words of a URL, such as users and databases, which poolers quote. */
+function hideUrl(text: string, url: string): string {
+  const words = /[\p{L}\p{N}_]+(?:[.-]+[\p{L}\p{N}_]+)*/gu;
+  const parts = new Set(unescape(url.replaceAll(/[?&]\w+=/g, ' ')).match(words));
+  return text.replaceAll(words, (word) => (parts.has(word) ? '***' : word));
 }
 
 /** Slow on purpose: a known address and its hash must not help in guessing the password. */

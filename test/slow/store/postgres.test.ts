@@ -63,7 +63,7 @@ describePostgres((server) => {
     await query('BEGIN');
     await query(`UPDATE hosting_api_keys SET label = 'locked'`);
     await expect(store.apiKeys.revoke('AbCdEfGhIj01', 1)).rejects.toThrow(
-      'the PostgreSQL database cannot be used: canceling statement due to statement timeout (57014)',
+      'the PostgreSQL database cannot be used: canceling statement due to user request (57014)',
     );
     await query('ROLLBACK');
     expect(await store.apiKeys.revoke('AbCdEfGhIj01', 1)).toBe(true);
