@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { dirname, join, resolve } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { baseUrlRule, readVariable, toBaseUrl } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
@@ -10,6 +10,17 @@ import packageJson from '../package.json' with { type: 'json' };
 
 /** The settings file of an installation (docs/install.md), next to `credentials/`. */
 export const installedSettings = '/etc/hosting-api/settings.env';
+
+/** Names the commands of npm in a text as they run here: in an installation, or, if PATH lacks npm, in a container. */
+export function nameCommands(text: string, path: string | undefined, installed = installedSettings): string {
+  const isInstalled = existsSync(installed);
+  const hasNpm = path === undefined || path.split(delimiter).some((folder) => existsSync(join(folder, 'npm')));
+  const scripts: Readonly<Record<string, string>> = packageJson.scripts;
+  return text.replaceAll(/\bnpm run (?:-s )?(\w+)(?: --)?/g, (command, name: string) => {
+    if (isInstalled) return `hosting-api ${name}`;
+    return hasNpm ? command : (scripts[name] ?? command);
+  });
+}
 
 /** Creates the type of a setting with a fixed set of values. */
 export const oneOf = <const Value extends string>(...values: Value[]) =>

@@ -8,7 +8,7 @@ import type { Environment } from '#common/environment.ts';
 import { didYouMean } from '#common/suggest.ts';
 import { escapeControls, escapeLines } from '#common/terminal.ts';
 import { createAuditedChange } from '../hosting/audit.ts';
-import { EnvError, installedSettings, readSettings } from '../settings.ts';
+import { EnvError, installedSettings, nameCommands, readSettings } from '../settings.ts';
 import { StoreSettings } from '../store/database.ts';
 import { openStore, sqliteFileIn } from '../store/index.ts';
 import type { Store } from '../store/types.ts';
@@ -19,6 +19,8 @@ export interface ProcessContext {
   readonly err: Writable;
   /** Reads the settings. Not called for --help, which must work with invalid settings. */
   readonly settings: () => Environment;
+  /** PATH. */
+  readonly path?: string | undefined;
   /** The settings file of an installation on this machine; by default the path of examples/systemd. */
   readonly installed?: string;
 }
@@ -32,7 +34,7 @@ export class OutputError extends Error {
 
 /** Creates the context of a command. */
 export function createContext(command: string, processContext: ProcessContext) {
-  const { out, err, installed = installedSettings } = processContext;
+  const { out, err, path, installed = installedSettings } = processContext;
   const isInstalled = existsSync(installed);
   /** Throws if this process lacks the settings of the installation: the command would create a second store. */
   const settings = (): Environment => {
@@ -44,9 +46,7 @@ export function createContext(command: string, processContext: ProcessContext) {
         `\`hosting-api ${command} ...\`, which uses the settings in ${installed}`,
     );
   };
-  /** Names commands as the operators of an installation run them. */
-  const toText = (text: string): string =>
-    escapeLines(isInstalled ? text.replaceAll(/\bnpm run (?:-s )?(\w+)(?: --)?/g, 'hosting-api $1') : text);
+  const toText = (text: string): string => escapeLines(nameCommands(text, path, installed));
   const printNote = (line: string): void => void err.write(`${toText(line)}\n`);
   const print = (text: string): Promise<void> =>
     new Promise((done, fail) => {
@@ -166,6 +166,7 @@ export const parseKeyId = parser(
 );
 
 const Day = z.iso.date();
+const dayMs = 86_400_000;
 const LocalTime = z.iso.datetime({ local: true });
 
 /** Parses a day (its start in UTC) or an ISO time (default UTC) to milliseconds. */
@@ -176,7 +177,13 @@ export function parseTime(text: string): number | undefined {
   return LocalTime.safeParse(time).success ? Date.parse(time + zone) : undefined;
 }
 
-const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+/** Parses an end, which a day includes, like {@link parseTime}; `start` is the start of the day, or the same time. */
+export function parseEnd(text: string): { readonly start: number; readonly end: number } | undefined {
+  const start = parseTime(text);
+  return start === undefined ? undefined : { start, end: Day.safeParse(text).success ? start + dayMs : start };
+}
+
+const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: dayMs };
 
 /** Parses a duration such as 90s, 15m, 24h or 7d to milliseconds; `0` needs no unit. */
 export function parseDuration(text: string): number | undefined {

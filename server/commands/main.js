@@ -5,6 +5,7 @@ const [{ loadEnvFile }, { runCommandLine }] = await Promise.all([import('../env.
 process.exitCode = await runCommandLine(process.argv.slice(2), {
   out: process.stdout,
   err: process.stderr,
+  path: process.env.PATH,
   settings() {
     loadEnvFile();
     return process.env;

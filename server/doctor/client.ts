@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { WebSocket } from 'ws';
+import { isLoopback } from '../upstream/address.ts';
 import { collect, exchange } from '../upstream/exchange.ts';
 import { fault, ok } from './run.ts';
 import type { DoctorResult } from './run.ts';
@@ -55,6 +56,7 @@ const pathOf = (base: URL, target: string): string => base.pathname.replace(/\/$
 async function readAnswer(response: IncomingMessage) {
   const { statusCode: status = 0, headersDistinct } = response;
   const socket = response.socket as Partial<TLSSocket>;
+  const isLocal = isLoopback(socket.remoteAddress ?? '');
   /** The version of TLS and the expiry of the certificate; undefined without TLS. */
   const tls = socket.getPeerCertificate && {
     protocol: socket.getProtocol!() ?? 'TLS',
@@ -74,7 +76,7 @@ async function readAnswer(response: IncomingMessage) {
   const json = parseJson(text);
   /** The fields of a JSON object; empty for other bodies. */
   const fields: Readonly<Record<string, unknown>> = { ...(json as object | undefined) };
-  return { status, tls, all, header, bytes, text, json, fields };
+  return { status, tls, isLocal, all, header, bytes, text, json, fields };
 }
 
 function decode(bytes: Buffer, encoding: string): Buffer {
@@ -134,23 +136,47 @@ export function judgeCertificate({ tls }: Seen): DoctorResult {
   return fault(`the certificate expires in ${days} days`, 'renew it, and find out why the automatic renewal failed');
 }
 
-/** Opens a websocket, sends a token and expects an event. */
-export async function judgeStream(address: URL, token: string, event: string, means: string): Promise<DoctorResult> {
+/** The expected answer to a token on a stream. */
+interface Expectation {
+  readonly event: string;
+  readonly means: string;
+  /** Waits for a ping, which the service sends every 30 s: proxies often close silent streams. */
+  readonly stays?: boolean;
+}
+
+/** Opens a websocket, sends a token and expects an event. Waits for the rate limit like {@link createVisit}. */
+export async function judgeStream(address: URL, token: string, expected: Expectation): Promise<DoctorResult> {
+  const { event, means, stays = false } = expected;
   const { promise, resolve } = Promise.withResolvers<string>();
   const socket = new WebSocket(address, { handshakeTimeout: 10_000 });
-  const timer = setTimeout(() => resolve('does not respond within 15 s'), 15_000);
-  socket.on('unexpected-response', (_request, { statusCode }) => resolve(`is refused with ${statusCode}`));
+  const seconds = stays ? 45 : 15;
+  const timer = setTimeout(() => resolve(`does not respond within ${seconds} s`), seconds * 1000);
+  let wait = Infinity;
+  let silentSince: number | undefined;
+  socket.on('unexpected-response', (_request, { statusCode, headers }) => {
+    if (statusCode === 429) wait = Number(headers['retry-after']);
+    resolve(`is refused with ${statusCode}`);
+  });
   socket.on('error', (error) => resolve(`fails: ${codeOf(error)}`));
-  socket.on('close', (code) => resolve(`is closed with ${code}`));
+  socket.on('close', (code) => {
+    const silence = Math.round((performance.now() - (silentSince ?? 0)) / 1000);
+    resolve(silentSince === undefined ? `is closed with ${code}` : `is closed after ${silence} s of silence`);
+  });
   socket.on('open', () => socket.send(JSON.stringify({ event: 'auth', args: [token] })));
   socket.on('message', (data: Buffer) => {
     const message = parseJson(data.toString()) as { event?: unknown } | undefined;
-    resolve(message ? `sends ${String(message.event)}` : 'sends no JSON');
+    if (stays && (silentSince !== undefined || message?.event === event)) silentSince = performance.now();
+    else resolve(message ? `sends ${String(message.event)}` : 'sends no JSON');
   });
+  socket.on('ping', () => silentSince !== undefined && resolve(`sends ${event}`));
   const seen = await promise;
   clearTimeout(timer);
   socket.terminate();
   if (seen === `sends ${event}`) return ok(means);
+  if (wait <= maxWaitSeconds) {
+    await sleep(wait * 1000);
+    return await judgeStream(address, token, expected);
+  }
   const advice =
     'forward the websocket handshake (nginx: proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; ' +
     'proxy_set_header Connection "upgrade"), and allow streams to be idle for a minute (proxy_read_timeout 90s)';

@@ -1,9 +1,8 @@
 import { lstat, readFile, readdir, realpath, stat, statfs } from 'node:fs/promises';
-import { userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { Environment } from '#common/environment.ts';
-import { isDelegated } from '../domains/lookup/dns.ts';
+import { askResolver, toUsed } from '../domains/lookup/dns.ts';
 import { createPriceSource } from '../domains/prices.ts';
 import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
@@ -111,8 +110,7 @@ export const installationChecks = {
       const seen = 'PUBLIC_URL is not https: API keys and consoles travel in plain text';
       found.push(fault(seen, 'serve the API over https, and set PUBLIC_URL to that address'));
     }
-    const isLocal = isLoopback(host) || host === '::1';
-    if (isLocal && !trusted.check('127.0.0.1') && !trusted.check('::1', 'ipv6')) {
+    if (isLoopback(host) && !trusted.check('127.0.0.1') && !trusted.check('::1', 'ipv6')) {
       const advice = 'set TRUSTED_PROXIES=127.0.0.1,::1';
       // A public service that listens on loopback must be behind a proxy on this machine.
       found.push(
@@ -161,7 +159,9 @@ export const installationChecks = {
     for (const [name, path] of Object.entries(environment)) {
       const secret = name.replace(/_FILE$/, '');
       addCredential(secret.toLowerCase().replaceAll('_', '-'));
-      if (path && secret !== name && secretName.test(secret)) files.set(path, name);
+      // A container runtime mounts secrets there, with rights that only the host can change.
+      const isMounted = path?.startsWith('/run/secrets/');
+      if (path && !isMounted && secret !== name && secretName.test(secret)) files.set(path, name);
     }
     // A path (PANEL_TOKEN_FILE) or a duration (CONSOLE_TOKEN_TTL_SECONDS) is not a secret and does not match.
     const dotenv = Object.entries(parseEnv(await readFile('.env', 'utf8').catch(() => '')));
@@ -386,10 +386,26 @@ export const installationChecks = {
   },
   async DNS({ env: { DNS_SERVERS: servers } }) {
     if (servers === 'off') return skipped('DNS_SERVERS is off');
+    const options = { timeoutMs: 3000, signal: AbortSignal.timeout(10_000) };
     // .com always exists: a resolver without an answer for .com fails every search.
-    const signal = AbortSignal.timeout(10_000);
-    if (await isDelegated('com', { servers, timeoutMs: 3000, signal })) return ok('a resolver answers');
-    return fault('no resolver answers: domain searches fail', 'correct DNS_SERVERS, or /etc/resolv.conf');
+    const asked = toUsed(servers).map(async (server, at): Promise<DoctorResult[]> => {
+      const reply = await askResolver(server, 'com', options);
+      const resolver = `the ${['first', 'second'][at]} resolver`;
+      if (reply === 'delegated') return [];
+      if (reply !== 'timeout' && reply !== 'unreachable')
+        return [
+          fault(`${resolver} refuses queries, or does not resolve .com`, 'allow this machine to use the resolver'),
+        ];
+      const seen = `${resolver} ${reply === 'timeout' ? 'does not answer' : 'cannot be reached'}: domain searches`;
+      return [
+        fault(
+          `${seen} ${at === 0 ? 'wait for it' : 'depend on the first'}`,
+          'correct DNS_SERVERS, or /etc/resolv.conf',
+        ),
+      ];
+    });
+    const found = (await Promise.all(asked)).flat();
+    return found.length > 0 ? found : ok(`${countOf(asked.length, 'resolver')} answer`);
   },
   'domain look-ups': () => skipped('run `npm run domains -- doctor` to query the registry of each TLD'),
 } satisfies Checks<Installation>;
@@ -432,11 +448,12 @@ async function readBuildTime({ DIST_DIR: dist }: Env): Promise<number | undefine
 /** Reports a path other users can read, with a chmod/chown command that keeps the service user's access. */
 async function checkClosed(path: string, mode: '640' | '700', seen: string): Promise<DoctorResult[]> {
   if (!(await isOpen(path, mode === '640' ? 0o004 : 0o007))) return [];
-  const { uid, username } = userInfo();
+  // Numbers: in a container, a user may have no name.
+  const [uid, gid] = [process.getuid!(), process.getgid!()];
   const isOwn = (await stat(path)).uid === uid;
   const file = resolve(path);
-  if (mode === '700') return [fault(seen, `${isOwn ? '' : `chown ${username}: ${file} && `}chmod 700 ${file}`)];
-  return [fault(seen, isOwn ? `chmod o-rwx ${file}` : `chown root:$(id -gn ${username}) ${file} && chmod 640 ${file}`)];
+  if (mode === '700') return [fault(seen, `${isOwn ? '' : `chown ${uid}:${gid} ${file} && `}chmod 700 ${file}`)];
+  return [fault(seen, isOwn ? `chmod o-rwx ${file}` : `chown root:${gid} ${file} && chmod 640 ${file}`)];
 }
 
 /** Checks that other users have one of these rights on an existing path and can reach it. */

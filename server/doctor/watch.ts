@@ -3,7 +3,7 @@ import type { Env } from '../env.ts';
 import type { Provider } from '../hosting/providers/types.ts';
 import type { Logger } from '../log.ts';
 import type { Release } from '../releases/service.ts';
-import { installedSettings } from '../settings.ts';
+import { installedSettings, nameCommands } from '../settings.ts';
 import type { Store } from '../store/types.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { askProviders } from './installation.ts';
@@ -75,7 +75,8 @@ export function watchInstallation(watched: Watched): () => void {
     const toSeconds = (since: number): number => Math.round((now - since) / 1000);
     const current = new Set<string>();
     for (const fault of results.filter(({ state }) => state === 'fault')) {
-      const { check, seen, advice } = fault;
+      const { check, seen } = fault;
+      const advice = nameCommands(fault.advice!, environment.PATH);
       // While a fault lasts, `seen` may change, `advice` does not.
       const id = `${check}: ${advice}`;
       const before = faults.get(id);

@@ -39,9 +39,9 @@ export const OpenUpstreamUrl = createUrlSchema(
   (hostname) => !isPublicAddress(hostname.replaceAll(/[[\]]/g, '')),
 );
 
-/** Tests whether the host name of a URL is a loopback name or address. */
+/** Tests whether an address, or the host name of a URL, is loopback. */
 export function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
+  return /^(?:localhost|::1|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
 }
 
 /** The global unicast addresses of IPv6 (RFC 4291 2.4). */

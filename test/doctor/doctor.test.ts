@@ -1,15 +1,17 @@
 import { writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { examine } from '../../server/doctor/visit.ts';
 import { runHere } from '../commands/run-command.ts';
-import { stopTimeouts } from '../helpers/clock.ts';
+import { hastenPings, stopTimeouts } from '../helpers/clock.ts';
+import { findOwnAddress } from '../helpers/loopback.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { createUpstream, serve } from '../helpers/upstream.ts';
 import { findFreePort } from '../helpers/free-port.ts';
-import { sharedApp } from '../server/shared.ts';
+import { serveShared, sharedApp } from '../server/shared.ts';
 
 /** A file with a text. */
 function fileWith(text: string): string {
@@ -19,6 +21,7 @@ function fileWith(text: string): string {
 }
 
 test('a service without a proxy has no fault, and the table has a row for each check', async () => {
+  hastenPings();
   const { url, key } = await sharedApp();
   const { status, stdout, stderr } = await runHere(['doctor', '--url', url, '--key-file', fileWith(`${key}\n`)], {});
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
@@ -101,13 +104,23 @@ test('a key file without a key is refused, and its text is not printed', async (
   expect((await use(`${file}-x`)).stderr).toBe(`${file}-x cannot be read: ENOENT\n`);
 });
 
+type Change = (response: ServerResponse, text: string, request: IncomingMessage) => void;
+
 /** Checks a service behind a proxy that changes its responses. */
-async function examineBehind(change: (response: ServerResponse, text: string, request: IncomingMessage) => void) {
+async function examineBehind(change: Change, { host = '127.0.0.1', changeBody = (body: string) => body } = {}) {
   const app = await sharedApp();
   const url = await serve((request, response) => {
     const forward = async (): Promise<void> => {
+      const body = changeBody(await readText(request)) || null;
+      const { 'content-type': type } = request.headers;
+      const init = {
+        method: request.method!,
+        redirect: 'manual',
+        body,
+        headers: { ...(type && { 'content-type': type }) },
+      } as const;
       // oxlint-disable-next-line no-restricted-globals -- A request to our own server, not to an upstream.
-      const answer = await fetch(app.url + request.url!, { method: request.method!, redirect: 'manual' });
+      const answer = await fetch(app.url + request.url!, init);
       const text = await answer.text();
       response.statusCode = answer.status;
       for (const [name, value] of answer.headers)
@@ -116,7 +129,7 @@ async function examineBehind(change: (response: ServerResponse, text: string, re
       change(response, text, request);
     };
     void forward();
-  });
+  }, host);
   const findings = await examine(new URL(url));
   return (name: string) => findings.find(({ check }) => check === name);
 }
@@ -145,14 +158,38 @@ test('a proxy that cuts long bodies is a fault by that name', async () => {
   expect(closed('answers')!.seen).toBe('the request failed: the connection ends before the response does');
 });
 
-test('a quota that refills between two bursts is not a forged address', async () => {
+test('a proxy that answers a wrong method without GET in Allow is a fault with both', async () => {
+  const find = await examineBehind((response, text) => {
+    if (response.hasHeader('allow')) response.setHeader('Allow', 'POST');
+    response.end(text);
+  });
+  const seen = 'DELETE /v1/plans is answered 405 with Allow: POST, not 405 with GET';
+  expect(find('methods')).toMatchObject({ state: 'fault', seen });
+});
+
+test('a proxy that cuts bodies of requests is a fault', async () => {
+  const changeBody = (body: string): string => body.slice(0, 8000);
+  const cut = await examineBehind((response, text) => response.end(text), { changeBody });
+  expect(cut('request bodies')).toMatchObject({ state: 'fault', seen: 'a body of 16 kB arrives changed or cut' });
+  const whole = await examineBehind((response, text) => response.end(text));
+  expect(whole('request bodies')).toMatchObject({ state: 'ok', seen: '16 kB arrive' });
+});
+
+test('streams wait for the rate limit like other checks', async () => {
+  const app = await serveShared({ RATELIMIT_RPS: '5', RATELIMIT_BURST: '5' });
+  const found = await examine(new URL(app.url));
+  expect(found.find(({ check }) => check === 'console streams')).toMatchObject({ state: 'ok' });
+});
+
+test('a quota that refills between two bursts is not a forged address', async (context) => {
   let forged = 0;
-  const find = await examineBehind((response, text, { headers }) => {
+  const change: Change = (response, text, { headers }) => {
     const hasGrown = headers['x-forwarded-for'] !== undefined && (forged += 1) <= 20;
     response.setHeader('RateLimit-Policy', '"default";q=100;w=2');
     response.setHeader('RateLimit', `"default";r=${hasGrown ? 100 : 90};t=1`);
     response.end(text);
-  });
+  };
+  const find = await examineBehind(change, { host: findOwnAddress(context) });
   expect(find('forged X-Forwarded-For')).toMatchObject({ state: 'ok' });
   expect(forged).toBe(40);
 });

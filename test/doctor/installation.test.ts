@@ -1,23 +1,29 @@
-import { createHash } from 'node:crypto';
+import { execFile } from 'node:child_process';
+import { createHash, randomUUID } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
   cpSync,
   existsSync,
   lstatSync,
+  mkdirSync,
   realpathSync,
   readFileSync,
   readdirSync,
+  rmSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { expect, test } from 'vitest';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
 import type { TestContext } from 'vitest';
 import { runCommand, runHere } from '../commands/run-command.ts';
 import { findFreePort } from '../helpers/free-port.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
+import { createDnsUpstream } from '../helpers/upstream-dns.ts';
+import type { DnsAnswer, DnsRecord } from '../helpers/upstream-dns.ts';
 import { createWhmcsUpstream, refusal } from '../helpers/upstream-whmcs.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import type { NamedResult } from '../../server/doctor/run.ts';
@@ -139,6 +145,9 @@ const setServer =
 
 const day = 86_400_000;
 
+const delegation: DnsRecord = { owner: 'com', type: 'NS', data: 'a.gtld-servers.net' };
+const resolver = async (answer: DnsAnswer) => (await createDnsUpstream(() => answer)).address;
+
 const faults: Readonly<Record<string, Fault>> = {
   'a misspelt setting': {
     make: () => ({ RATELIMIT_BRUST: 'hunter2' }),
@@ -178,9 +187,17 @@ const faults: Readonly<Record<string, Fault>> = {
     },
     finds: ['release age', 'no build has succeeded for a day', /timer/],
   },
-  'a DNS resolver that does not answer': {
-    make: () => ({ DNS_SERVERS: '127.0.0.1:9' }),
-    finds: ['DNS', 'no resolver answers: domain searches fail', /DNS_SERVERS/],
+  'a closed first resolver': {
+    make: async () => ({ DNS_SERVERS: `127.0.0.1:9,${await resolver({ answers: [delegation] })}` }),
+    finds: ['DNS', 'the first resolver cannot be reached: domain searches wait for it', /DNS_SERVERS/],
+  },
+  'a silent second resolver': {
+    make: async () => ({ DNS_SERVERS: `${await resolver({ answers: [delegation] })},${await resolver('silence')}` }),
+    finds: ['DNS', 'the second resolver does not answer: domain searches depend on the first', /DNS_SERVERS/],
+  },
+  'a resolver that refuses queries': {
+    make: async () => ({ DNS_SERVERS: await resolver({ code: 5 }) }),
+    finds: ['DNS', 'the first resolver refuses queries, or does not resolve .com', /allow this machine/],
   },
   'a clock in the past': {
     make({ root }) {
@@ -502,8 +519,31 @@ test('the advice for a file of another owner keeps the file readable for the ser
   const [found] = await examineRights('LOG_LEVEL=info', { PROVIDERS_FILE: file }, context);
   expect(found).toMatchObject({
     seen: 'every user can read PROVIDERS_FILE, which holds a secret',
-    advice: `chown root:$(id -gn root) ${file} && chmod 640 ${file}`,
+    advice: `chown root:0 ${file} && chmod 640 ${file}`,
   });
+});
+
+test('in a container, a user without a name and mounted secrets are fine, and no advice names npm', async (context) => {
+  if (process.getuid!() !== 0) context.skip('only root can become another user');
+  const mounted = `/run/secrets/hosting-api-${randomUUID()}`;
+  mkdirSync('/run/secrets', { recursive: true });
+  writeFileSync(mounted, 'whsec-hunter2', { mode: 0o644 });
+  onTestFinished(() => rmSync(mounted));
+  const cwd = createOpenFolder();
+  mkdirSync(join(cwd, 'data'));
+  chmodSync(join(cwd, 'data'), 0o755);
+  chownSync(join(cwd, 'data'), 54_321, 54_321);
+  const env = { DATA_DIR: 'data', DIST_DIR: 'dist', WHMCS_SECRET_FILE: mounted, PATH: cwd };
+  const main = resolve(import.meta.dirname, '../../server/commands/main.js');
+  const run = promisify(execFile)(process.execPath, [main, 'doctor', '--json'], { cwd, env, uid: 54_321, gid: 54_321 });
+  const { stdout } = await run.catch((error: { stdout: string }) => error);
+  expect(toRights(stdout).map(({ seen, advice }) => [seen, advice])).toEqual([
+    [`other users can access DATA_DIR (${join(cwd, 'data')})`, `chmod 700 ${join(cwd, 'data')}`],
+  ]);
+  expect(stdout).toContain(
+    'run `node generator/main.js build`, or go back with `node generator/main.js releases rollback`',
+  );
+  expect(stdout).not.toContain('npm');
 });
 
 test('a duration, a file name or an empty value in a world-readable .env is not a secret', async (context) => {

@@ -33,19 +33,22 @@ export function stopTimeouts(): (ms: number) => void {
 
 /** Stops timers with these durations until the test ends. */
 export function stopTimers(...stoppedMs: readonly number[]): void {
-  changeTimers((ms) => (stoppedMs.includes(ms) ? 2 ** 31 - 1 : ms));
+  changeTimers('setTimeout', (ms) => (stoppedMs.includes(ms) ? 2 ** 31 - 1 : ms));
 }
 
 /** Shortens timers of at least this duration to 10 ms until the test ends. */
 export function shortenTimers(longMs: number): void {
-  changeTimers((ms) => (ms >= longMs ? 10 : ms));
+  changeTimers('setTimeout', (ms) => (ms >= longMs ? 10 : ms));
 }
 
-function changeTimers(change: (ms: number) => number): void {
-  const start = globalThis.setTimeout;
-  globalThis.setTimeout = Object.assign(
-    (...[run, ms, ...args]: Parameters<typeof start>) => start(run, change(ms ?? 0), ...args),
-    start,
-  );
-  onTestFinished(() => void (globalThis.setTimeout = start));
+/** Sends the pings of console streams 300 times as often until the test ends. */
+export function hastenPings(): void {
+  changeTimers('setInterval', (ms) => (ms === 30_000 ? 100 : ms));
+}
+
+function changeTimers(name: 'setTimeout' | 'setInterval', change: (ms: number) => number): void {
+  const start = globalThis[name] as typeof setTimeout;
+  const changed = (...[run, ms, ...args]: Parameters<typeof start>) => start(run, change(ms ?? 0), ...args);
+  Object.assign(globalThis, { [name]: Object.assign(changed, start) });
+  onTestFinished(() => void Object.assign(globalThis, { [name]: start }));
 }

@@ -1,6 +1,8 @@
 import dns from 'node:dns';
 import type { LookupFunction } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { onTestFinished, vi } from 'vitest';
+import type { TestContext } from 'vitest';
 
 const lookup: LookupFunction = (_name, { family, all }, done) => {
   const both = [
@@ -11,6 +13,14 @@ const lookup: LookupFunction = (_name, { family, all }, done) => {
   if (all) done(null, found);
   else done(null, found[0]!.address, found[0]!.family);
 };
+
+/** Finds an address of this machine other than loopback; without one, skips the test. */
+export function findOwnAddress(context: TestContext): string {
+  const found = Object.values(networkInterfaces())
+    .flat()
+    .find((each) => !each!.internal && each!.family === 'IPv4');
+  return found?.address ?? context.skip('this machine has no address but loopback');
+}
 
 /** Resolves every name to both loopback addresses until the test ends, whatever the hosts file says. */
 export function resolveToLoopback(): void {

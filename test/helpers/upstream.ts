@@ -120,14 +120,14 @@ export async function createUpstream(
 }
 
 /** Starts an HTTP server until the test ends, and returns its URL. */
-export async function serve(listener: RequestListener): Promise<string> {
+export async function serve(listener: RequestListener, host = '127.0.0.1'): Promise<string> {
   const server = createServer(listener);
-  const port = await listen(server);
+  const port = await listen(server, host);
   onTestFinished(() => {
     server.close();
     server.closeAllConnections();
   });
-  return `http://127.0.0.1:${port}`;
+  return `http://${host}:${port}`;
 }
 
 /** Creates a JSON answer. */

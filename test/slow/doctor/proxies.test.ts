@@ -2,8 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { examine } from '../../../server/doctor/visit.ts';
+import { hastenPings } from '../../helpers/clock.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
-import { resolveToLoopback } from '../../helpers/loopback.ts';
+import { findOwnAddress, resolveToLoopback } from '../../helpers/loopback.ts';
 import { describeNginx } from '../../helpers/nginx.ts';
 import type { RunNginx } from '../../helpers/nginx.ts';
 import { buildProject, writeFiles } from '../../helpers/project.ts';
@@ -26,6 +27,10 @@ interface Fault {
   readonly location?: Readonly<Record<string, string>>;
   /** Other settings of the service; `PORT` is the port of the proxy. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** The service pings streams every 30 s, not all the time. */
+  readonly pings?: 'rare';
+  /** The doctor comes from another address than loopback. */
+  readonly host?: 'remote';
   /** The checks that find the fault. */
   readonly found: readonly string[];
 }
@@ -37,9 +42,15 @@ const faults: Readonly<Record<string, Fault>> = {
     location: { 'proxy_set_header Upgrade': '""', 'proxy_set_header Connection': '""' },
     found: ['console streams', 'address of streams'],
   },
+  'silent streams are closed': { location: { proxy_read_timeout: '1s' }, pings: 'rare', found: ['address of streams'] },
   'the X-Forwarded-For of clients is passed on': {
     location: { 'proxy_set_header X-Forwarded-For': '$http_x_forwarded_for' },
-    found: ['forged X-Forwarded-For', 'addresses of clients'],
+    host: 'remote',
+    found: ['TLS', 'forged X-Forwarded-For'],
+  },
+  'another compression': {
+    location: { 'proxy_set_header Accept-Encoding': '$only_br', gzip: 'on', gzip_types: 'application/json' },
+    found: ['encodings'],
   },
   'no addresses of clients': {
     location: { 'proxy_set_header X-Forwarded-For': '""' },
@@ -106,18 +117,22 @@ const faults: Readonly<Record<string, Fault>> = {
 
 describeNginx((run) => {
   test('a good proxy has no fault', async () => {
+    hastenPings();
     const { url, key } = await startProxy(run(), { found: [] });
     resolveToLoopback();
     const findings = await examine(new URL(url), key);
     expect(findings.filter(({ state }) => state === 'fault')).toEqual([]);
-    // A loopback address needs no TLS; nothing else is skipped.
-    expect(findings.filter(({ state }) => state === 'skipped').map(({ check }) => check)).toEqual(['TLS']);
+    // A loopback address needs no TLS, and is trusted as a proxy.
+    const skipped = findings.filter(({ state }) => state === 'skipped').map(({ check }) => check);
+    expect(skipped).toEqual(['TLS', 'forged X-Forwarded-For']);
   });
 
-  test.each(Object.entries(faults))('%s: found, with a remedy', async (_, fault) => {
+  test.for(Object.entries(faults))('%s: found, with a remedy', async ([, fault], context) => {
+    const host = fault.host === 'remote' ? findOwnAddress(context) : 'localhost';
+    if (fault.pings === undefined) hastenPings();
     const { url, key } = await startProxy(run(), fault);
     resolveToLoopback();
-    const findings = await examine(new URL(url), key);
+    const findings = await examine(new URL(url.replace('localhost', host)), key);
     const found = findings.filter(({ state }) => state === 'fault');
     expect(found.map(({ check }) => check)).toEqual(fault.found);
     for (const { advice } of found) expect(advice).toMatch(/\w{3}/);
@@ -162,10 +177,11 @@ function configure(folder: string, port: number, to: string, directives: Readonl
   );
   return `
   map $http_upgrade $connection_upgrade { default upgrade; '' ''; }
+  map $http_accept_encoding $only_br { br br; default ''; }
   proxy_cache_path ${folder}/cache keys_zone=answers:1m;
   server {
-    listen 127.0.0.1:${port};
-    listen [::1]:${port};
+    listen ${port};
+    listen [::]:${port};
     location = /page { root ${folder}; types { } default_type text/html; }
     location / {
       proxy_pass http://${to};
