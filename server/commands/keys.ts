@@ -9,10 +9,10 @@ import {
   describeUnknownServer,
   formatTable,
   parseDuration,
+  parseEnd,
   parseKeyId,
   parseScope,
   parseServer,
-  parseTime,
   parser,
   repeatable,
   textOption,
@@ -52,14 +52,14 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
     .option('--server <game:ID>', 'a server of the key, or vps:ID; repeatable', repeatable(parseServer))
     .option('--scope <S>', 'a scope of the key, for instance game-power:read; repeatable', repeatable(parseScope))
     .option('--label <TEXT>', 'a name for the key', parseLabel)
-    .option('--expires <DATE>', 'YYYY-MM-DD or an ISO time; default never', parseExpiry)
+    .option('--expires <DATE>', 'YYYY-MM-DD (until its end in UTC) or an ISO time; default never', parseExpiry)
     .option('--if-absent', 'create no key if an active key has the label')
     .option('--json', 'print a JSON object; with --if-absent, `created` is false for an existing key')
-    .action(async ({ server: servers = [], scope: scopes = [], label = '', expires = null, ifAbsent, json }) => {
+    .action(async ({ server: servers = [], scope: scopes = [], label = '', expires, ifAbsent, json }) => {
       if (servers.length === 0) throw new CommandError('--server is required');
       if (scopes.length === 0) throw new CommandError('--scope is required');
       if (ifAbsent && label === '') throw new CommandError('--label is required with --if-absent');
-      const { record, text } = createApiKey({ label, servers, scopes, expiresAt: expires });
+      const { record, text } = createApiKey({ label, servers, scopes, expiresAt: expires?.end ?? null });
       const { id } = record;
       await withStore(async (store) => {
         await warn(store, record);
@@ -70,7 +70,7 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
           existing = await store.apiKeys.createIfAbsent(record);
           return existing ? 'exists' : true;
         };
-        const values = { servers: servers.join(','), scopes: scopes.join(','), expires: toIso(expires) };
+        const values = { servers: servers.join(','), scopes: scopes.join(','), expires: toIso(record.expiresAt) };
         if (!existing) await change(store, { action: 'keys create', keyId: id, values }, create);
         if (!existing) {
           const result = { key: text, ...(ifAbsent && { created: true }) };
@@ -78,7 +78,9 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
         }
         // The text of an existing key is unknown: without --json, stdout stays empty.
         printNote(`API key ${existing.id} with the label ${JSON.stringify(label)} exists: no key is created`);
-        const [has, given] = [existing, record].map((key) =>
+        // Earlier versions stored the start of the day.
+        const expiresAt = existing.expiresAt === expires?.start ? record.expiresAt : existing.expiresAt;
+        const [has, given] = [{ ...existing, expiresAt }, record].map((key) =>
           JSON.stringify([key.servers.toSorted(), key.scopes.toSorted(), key.expiresAt]),
         );
         const advice = `to change them, run keys update ${existing.id}`;
@@ -93,12 +95,12 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
     .option('--server <game:ID>', 'a server of the key, or vps:ID; repeatable', repeatable(parseServer))
     .option('--scope <S>', 'a scope of the key; repeatable', repeatable(parseScope))
     .option('--label <TEXT>', 'a name for the key', parseLabel)
-    .option('--expires <DATE>', 'YYYY-MM-DD, an ISO time, or never', (text) =>
+    .option('--expires <DATE>', 'YYYY-MM-DD (until its end in UTC), an ISO time, or never', (text) =>
       text === 'never' ? text : parseExpiry(text),
     )
     .option('--json', 'print a JSON object')
     .action(async (id, { server: servers, scope: scopes, label, expires, json }) => {
-      const expiresAt = expires === 'never' ? null : expires;
+      const expiresAt = expires === 'never' ? null : expires?.end;
       const given = { servers, scopes, label, expiresAt };
       const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
       if (Object.keys(changes).length === 0)
@@ -225,9 +227,9 @@ const parseLabel = textOption('--label', 100, 0);
 
 const expiryRule = '--expires must be a date of the form YYYY-MM-DD, or an ISO time such as 2030-01-31T12:00Z';
 const parseExpiry = parser(expiryRule, (text) => {
-  const time = parseTime(text);
-  if (time === undefined || time > Date.now()) return time;
-  throw new CommandError(`--expires is in the past: ${toIso(time)}`);
+  const expiry = parseEnd(text);
+  if (expiry === undefined || expiry.end > Date.now()) return expiry;
+  throw new CommandError(`--expires is in the past: ${toIso(expiry.end)}`);
 });
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];

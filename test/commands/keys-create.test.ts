@@ -49,13 +49,14 @@ test('--json prints an object', async () => {
     label: 'x',
     servers: ['game:a'],
     scopes: ['game-power:read'],
-    expires: '2999-12-31T00:00:00.000Z',
+    expires: '3000-01-01T00:00:00.000Z',
   });
   expect(await createKey(line)).toMatchObject({ label: '', expires: null });
 });
 
 test.each([
-  ['2999-02-28', '2999-02-28T00:00:00.000Z'],
+  ['2999-02-28', '2999-03-01T00:00:00.000Z'],
+  ['2999-02-28T00:00', '2999-02-28T00:00:00.000Z'],
   ['2999-02-28T12:30:00Z', '2999-02-28T12:30:00.000Z'],
   ['2999-02-28T12:30', '2999-02-28T12:30:00.000Z'],
   ['2999-02-28T12:30Z', '2999-02-28T12:30:00.000Z'],
@@ -93,7 +94,7 @@ test.each([
   [['--server', 'game'], 'malformed server game: it must be game:<id> or vps:<id>'],
   [['--server', 'game:a/../b'], 'malformed server game:a/../b: it must be'],
   [['--server', 'game:\u001B[2J'], 'malformed server game:\\u001b[2J: it must be'],
-  [['--expires', '2020-01-01'], '--expires is in the past: 2020-01-01T00:00:00.000Z'],
+  [['--expires', '2020-01-01'], '--expires is in the past: 2020-01-02T00:00:00.000Z'],
   [['--expires', '2999-02-30'], '--expires must be a date of the form YYYY-MM-DD, or an ISO time'],
   [['--expires', 'tomorrow'], '--expires must be a date of the form YYYY-MM-DD, or an ISO time'],
   [['--label', 'a\nb'], '--label must have 0 to 100 characters, and no control characters'],

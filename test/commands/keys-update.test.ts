@@ -12,7 +12,7 @@ describe('keys update', () => {
     );
     const after = { ...before, servers: ['vps:1'], scopes: ['vps-power:read'] };
     expect(await onlyKey(line)).toEqual(after);
-    const expires = '2999-12-31T00:00:00.000Z';
+    const expires = '3000-01-01T00:00:00.000Z';
     const shown = await line.json('keys', 'update', id, '--label', 'two', '--expires', '2999-12-31', '--json');
     expect(shown).toEqual({ id, label: 'two', servers: ['vps:1'], scopes: ['vps-power:read'], expires });
     expect(await onlyKey(line)).toEqual({ ...after, label: 'two', expiresAt: Date.parse(expires) });
@@ -43,7 +43,7 @@ describe('keys update', () => {
       stderr: `warning: API key ${id} has expired; pass --expires to extend it\n`,
     });
     expect((await line.run('keys', 'update', id, '--expires', '2999-12-31')).stderr).toBe('');
-    expect((await onlyKey(line)).expiresAt).toBe(Date.parse('2999-12-31'));
+    expect((await onlyKey(line)).expiresAt).toBe(Date.parse('3000-01-01'));
   });
 
   test('refuses a revoked or unknown key, and a command without changes', async () => {
@@ -102,6 +102,16 @@ describe('keys create --if-absent', () => {
     expect(JSON.parse(stdout)).toEqual({ id: first.id, key: null, created: false, ...shown });
     const warning = 'this key has other servers, scopes or expiry; to change them, run keys update';
     expect(stderr).toContain(`warning: ${warning} ${first.id}\n`);
+  });
+
+  test('gives no warning of an end that an earlier version stored for the same day', async () => {
+    const line = await createCommandLine();
+    const run = async (expires: string) => (await line.run(...create, ...args, '--expires', expires)).stderr;
+    await run('2999-12-31T00:00Z');
+    expect(await run('2999-12-31')).not.toContain('warning: this key');
+    expect(await run('2999-12-31T00:00Z')).not.toContain('warning: this key');
+    for (const other of ['2999-12-29', '2999-12-31T12:00Z', '3000-01-01T00:00Z'])
+      expect(await run(other)).toContain('warning: this key has other servers, scopes or expiry');
   });
 
   test('creates a single key in concurrent commands', async () => {

@@ -33,7 +33,7 @@ describe('keys list', () => {
         label: 'second',
         ...common,
         created: new Date(second.createdAt).toISOString(),
-        expires: '2999-12-31T00:00:00.000Z',
+        expires: '3000-01-01T00:00:00.000Z',
         revoked: new Date(second.revokedAt!).toISOString(),
         lastUsed: null,
         overlapUntil: null,
