@@ -164,10 +164,13 @@ function toCalls([method, path, name, value, body]: (string | undefined)[]): str
   const options = [headers && `headers: ${headers}`, body === undefined ? '' : `body: '${body}'`].filter(Boolean);
   const typescript = `'${method}', \`${toPath('${_}')}\`${options.length > 0 ? `, { ${options.join(', ')} }` : ''}`;
   const python = [`"${method}"`, `f"${toPath('{_}')}"`, headers, body === undefined ? '' : `body=b'${body}'`];
+  const given = name === undefined ? '' : ` @{ '${name}' = '${value}' }`;
+  const powershell = body === undefined ? given : `${given || ' @{}'} '${body}'`;
   return [
     toFence('sh', 'curl', curl),
     toFence('ts', 'TypeScript', `console.log(await call(${typescript}));`),
     toFence('python', 'Python', `print(call(${python.filter(Boolean).join(', ')}))`),
+    toFence('powershell', 'PowerShell', `Call ${method} "${toPath('${_}')}"${powershell}`),
   ].join('\n\n');
 }
 

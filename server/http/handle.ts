@@ -191,7 +191,8 @@ async function readBody(request: IncomingMessage, rules: Endpoint['body'], maxBy
     throw toClosing('request_timeout');
   });
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    // Removes a byte order mark, which Windows programs write.
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     throw new Problem(invalid, 'The body is not UTF-8');
   }

@@ -85,7 +85,7 @@ describe.each(bodied)('%s', (name) => {
     "{'force':true}",
     '{"force":true,}',
     '{"force":true}//',
-    '\uFEFF{"force":true}',
+    '\uFEFF\uFEFF{"force":true}',
     '\u0000',
     'force=true',
     '<force>true</force>',
@@ -96,14 +96,18 @@ describe.each(bodied)('%s', (name) => {
     await expectRefused(name, body);
   });
 
-  test('accepts JSON with any media type and with surrounding whitespace', async () => {
+  test('accepts JSON with any media type, with surrounding whitespace and with a byte order mark', async () => {
     const app = await sharedApp();
     const { body = '' } = requestOf(name, app);
     for (const type of ['application/json', 'text/plain', 'application/vnd.api+json; charset=utf-16', '']) {
       const { status } = await askEndpoint(app, name, { headers: type === '' ? {} : { 'Content-Type': type } });
       expect({ type, status }).toEqual({ type, status: 200 });
     }
-    expect((await askEndpoint(app, name, { body: `\r\n\t ${body} \r\n` })).status).toBe(200);
+    for (const [before, after] of [
+      ['\r\n\t ', ' \r\n'],
+      ['\uFEFF', ''],
+    ])
+      expect((await askEndpoint(app, name, { body: before + body + after })).status).toBe(200);
   });
 });
 

@@ -218,11 +218,11 @@ describe('the examples', () => {
     expect(readPublic('v1/blog/feed.xml')).toContain('<title>Nord &amp; Co</title>');
   });
 
-  test('are in curl, TypeScript and Python, without names of samples', async () => {
+  test('are in curl, TypeScript, Python and PowerShell, without names of samples', async () => {
     for (const target of pages) {
       const answer = await ask(await sharedApp(), target);
       const titles = valuesOf('data-title', answer).join(' ');
-      expect(titles.replaceAll('curl TypeScript Python', '').trim()).toBe('');
+      expect(titles.replaceAll('curl TypeScript Python PowerShell', '').trim()).toBe('');
       expect(wordsOf(answer)).not.toMatch(/npm start|\bdemo\b|<!--/);
     }
     const words = (await read('/docs/servers.html')).replaceAll(' ', '');
@@ -230,6 +230,7 @@ describe('the examples', () => {
     expect(words).toContain(`-XPOST-d'{"command":"sayhello"}'"$api${path}$server/command"`);
     expect(words).toContain(`'POST',\`${path}\${server}/command\`,{body:'{"command":"sayhello"}'}`);
     expect(words).toContain(`"POST",f"${path}{server}/command",body=b'{"command":"sayhello"}'`);
+    expect(words).toContain(`CallPOST"${path}\${server}/command"@{}'{"command":"sayhello"}'`);
   });
 });
 

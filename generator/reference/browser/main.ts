@@ -33,7 +33,7 @@ function addBars(): void {
   for (const [at, example] of examples.entries()) {
     const { title } = example.dataset;
     if (title !== undefined && title !== 'curl') continue;
-    const same = title === undefined ? [example] : examples.slice(at, at + 3);
+    const same = title === undefined ? [example] : examples.slice(at, at + 4);
     const bar = document.createElement('div');
     bar.className = 'bar';
     for (const { dataset } of title === undefined ? [] : same) {

@@ -246,7 +246,8 @@ describeChromium((browser) => {
       const source = await page.locator('#a-client ~ pre').first().innerText();
       const folder = temporaryFolder();
       writeFileSync(join(folder, 'console.mjs'), source.replace('YOUR_GAME_SERVER', 'demo'));
-      writeFileSync(join(folder, '.key'), `Authorization: Bearer ${key}\n`);
+      // As Windows PowerShell writes it.
+      writeFileSync(join(folder, '.key'), `\uFEFFAuthorization: Bearer ${key}\r\n`, 'utf16le');
       const client = startProgram(process.execPath, ['console.mjs'], { cwd: folder });
       await client.prints(/console output .+/);
       expect(client.output()).toContain('auth success');
@@ -273,7 +274,9 @@ describeChromium((browser) => {
         const named = start.replace('YOUR_GAME_SERVER', 'demo').replace('YOUR_VPS', 'demo');
         const folder = temporaryFolder();
         writeFileSync(join(folder, file), [named.replace(/^echo .*\n/, ''), ...calls].join('\n'));
-        writeFileSync(join(folder, '.key'), `Authorization: Bearer ${key}\n`);
+        // Windows PowerShell writes UTF-16, which curl cannot read.
+        const [mark, encoding] = title === 'curl' ? (['', 'utf8'] as const) : (['\uFEFF', 'utf16le'] as const);
+        writeFileSync(join(folder, '.key'), `${mark}Authorization: Bearer ${key}\n`, encoding);
         const { status, stdout, stderr } = await runProgram(program, [file], { cwd: folder });
         expect([status, status === 0 ? '' : stderr]).toEqual([0, '']);
         expect(stdout).toContain(answer);
