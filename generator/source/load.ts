@@ -1,8 +1,20 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
-import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  readdirSync,
+  statSync,
+} from 'node:fs';
+import type { Dirent } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import fastGlob from 'fast-glob';
+import type { Entry } from 'fast-glob';
 import { compareText } from './diagnostics.ts';
 import type { Diagnostics } from './diagnostics.ts';
 
@@ -45,14 +57,17 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
     diagnostics.error(folder, 'the folder does not exist', hint);
     return folder;
   }
-  const entries = fastGlob.sync('**', { cwd: root, onlyFiles: false, followSymbolicLinks: false, objectMode: true });
   const byFoldedPath = new Map<string, string>();
-  for (const { path, dirent } of entries.toSorted((a, b) => compareText(a.path, b.path))) {
-    if (dirent.isDirectory() || isEditorFile(path)) continue;
+  for (const { path, dirent } of listEntries(root).toSorted((a, b) => compareText(a.path, b.path))) {
+    if (isEditorFile(path)) continue;
     const display = displayIn(folder, path);
     const folded = path.normalize('NFC').toLowerCase();
     const duplicate = byFoldedPath.get(folded);
-    if (!dirent.isFile()) {
+    if (path.includes('\uFFFD')) {
+      diagnostics.error({ display }, 'the name is not valid UTF-8', 'rename it');
+    } else if (dirent.isDirectory()) {
+      diagnostics.error({ display }, 'the name of a folder must not have a line break or a backslash', 'rename it');
+    } else if (!dirent.isFile()) {
       const kind = dirent.isSymbolicLink() ? 'symbolic links are not followed' : 'not a regular file';
       diagnostics.error({ display }, kind, 'replace it with a copy of the file');
     } else if (duplicate !== undefined) {
@@ -65,6 +80,24 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
     }
   }
   return folder;
+}
+
+/** Characters of names that fast-glob leaves out in silence. */
+const unmatched = /[\n\r\\\uFFFD]/;
+
+/** Lists the files below a folder, folders with unmatched names, and links, but no dot files. */
+function listEntries(root: string): Pick<Entry, 'path' | 'dirent'>[] {
+  const odd: Pick<Entry, 'path' | 'dirent'>[] = [];
+  const readFolder = (folder: string): Dirent[] => {
+    const entries = readdirSync(join(root, folder), { withFileTypes: true });
+    const left = entries.filter(({ name }) => unmatched.test(name) && !name.startsWith('.'));
+    odd.push(...left.map((dirent) => ({ path: join(folder, dirent.name).slice(1), dirent })));
+    return entries.filter(({ name }) => !unmatched.test(name));
+  };
+  // As if the folder were `/`: fast-glob finds nothing below a path with a backslash.
+  const fs = { readdirSync: readFolder as unknown as typeof readdirSync };
+  const found = fastGlob.sync('**', { cwd: '/', fs, onlyFiles: false, followSymbolicLinks: false, objectMode: true });
+  return [...found.filter(({ dirent }) => !dirent.isDirectory()), ...odd];
 }
 
 /** Hashes the changed files of a folder again, given by absolute path. */

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { mediaSamples } from '../helpers/media.ts';
-import { article, createProject, guide } from '../helpers/project.ts';
+import { article, createProject, guide, temporaryFolder } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { problemsOf, testPaths, testProjects } from './tables.ts';
 
@@ -94,6 +94,10 @@ describe('a media file is refused with a better name:', () => {
   });
 
   testProjects({
+    'it has a line break': [
+      { 'content/media/kb/new\nline.svg': mediaSamples['svg'] },
+      `content/media/kb/new\\u000aline.svg:1:1  ${badPath} (rename it to "new-line.svg")`,
+    ],
     'it differs from another only in case': [
       {
         'content/media/kb/Plan.svg': mediaSamples['svg'],
@@ -104,6 +108,25 @@ describe('a media file is refused with a better name:', () => {
         '(rename one of the two)',
     ],
   });
+});
+
+test('a name that is not UTF-8 is refused, also that of a folder', async () => {
+  const root = createProject();
+  for (const name of ['media/kb/caf\xE9', 'blog/news/caf\xE9.md', 'media/caf\xE9.svg']) {
+    const path = Buffer.from(join(root, 'content', name), 'latin1');
+    if (name.includes('.')) writeFileSync(path, valid);
+    else mkdirSync(path, { recursive: true });
+  }
+  expect(await problemsOf(root)).toEqual(
+    ['blog/news/caf\uFFFD.md', 'media/caf\uFFFD.svg', 'media/kb/caf\uFFFD'].map(
+      (name) => `content/${name}:1:1  the name is not valid UTF-8 (rename it)`,
+    ),
+  );
+});
+
+test('the path of the folder of content may contain any character', async () => {
+  const root = createProject({}, join(temporaryFolder(), 'a\\b {c} [d] *!(e)'));
+  expect(await problemsOf(root)).toEqual([]);
 });
 
 describe('a catalog file is refused with a better name:', () => {

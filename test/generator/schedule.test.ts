@@ -37,6 +37,21 @@ describe('a scheduled article', () => {
     expect(pathsIn(root)).toEqual(['/blog/news/later', ...valid]);
   });
 
+  test('that goes offline because the clock is behind: the clock is named first', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-22T12:00:00Z') });
+    onTestFinished(() => void vi.useRealTimers());
+    const root = createProject({ [file]: article({ date: '2026-11-22' }, 'Text.\n') });
+    expect((await runIn(root, 'build')).stderr).not.toContain('clock');
+    vi.setSystemTime('2026-11-20T12:00:00Z');
+    const seen = 'the clock says 2026-11-20, but the release in dist became current at 2026-11-22T12:00:00.000Z';
+    const warning = `warning: ${seen}: set the clock, because articles dated after 2026-11-20 go offline`;
+    for (const command of ['check', 'build']) {
+      const [first, second] = (await runIn(root, command)).stderr.split('\n');
+      expect([first, second]).toEqual([warning, expect.stringContaining('is not published before 2026-11-22')]);
+    }
+    expect((await runIn(root, 'check', '--now', '2026-11-20')).stderr).not.toContain('clock');
+  });
+
   test('is due by the UTC day, in any time zone', async () => {
     const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
     onTestFinished(() => void vi.unstubAllEnvs());
