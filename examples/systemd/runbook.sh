@@ -5,8 +5,19 @@ ETC=${ETC:-/etc/hosting-api}
 BACKUPS=${BACKUPS:-/var/backups/hosting-api}
 cd "$APP/current" && . "$ETC/settings.env"
 
+# url PORT: prints the address of an instance on this machine.
+url() {
+  local host=${HOST:-127.0.0.1}
+  case $host in
+    0.0.0.0) host=127.0.0.1 ;;
+    ::) host=[::1] ;;
+    *:*) host=[$host] ;;
+  esac
+  echo "http://$host:$1"
+}
+
 # ready PORT: waits for an instance and prints {"status":"ready"}.
-ready() { curl -fs --retry 30 --retry-delay 1 --retry-all-errors "http://127.0.0.1:$1/ready"; }
+ready() { curl -fsg --retry 30 --retry-delay 1 --retry-all-errors "$(url "$1")/ready"; }
 
 # each start|stop|restart: runs the command for one instance after the other; stops at the first that is not ready.
 each() {
@@ -41,7 +52,7 @@ switch_to() { ln -sfnr "$1" "$APP/next" && mv -T "$APP/next" "$APP/current" && c
 versions() {
   local port
   for port in $PORTS; do
-    curl -fsS "http://127.0.0.1:$port/v1/info" | grep -F "${SERVICE_VERSION:-$(cut -c1-12 "$APP/current/COMMIT")}" ||
+    curl -fsSg "$(url "$port")/v1/info" | grep -F "${SERVICE_VERSION:-$(cut -c1-12 "$APP/current/COMMIT")}" ||
       { echo "hosting-api@$port does not run $(readlink -f "$APP/current")" >&2; return 1; }
   done
 }

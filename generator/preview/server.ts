@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { ServerResponse } from 'node:http';
@@ -6,6 +7,7 @@ import { extname, join } from 'node:path';
 import { mediaTypes } from '#contract/articles.ts';
 import { MediaPath } from '#contract/primitives.ts';
 import { build } from 'esbuild';
+import { CommandError } from '../common/command-line.ts';
 import { renderPreview } from './pages.ts';
 import type { PreviewState } from './pages.ts';
 
@@ -49,7 +51,9 @@ export async function openPreview() {
     // A page that fails to render must not end dev.
     respond().catch((error: Error) => response.writeHead(500, headers).end(`${error.message}\n`));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await once(server.listen(0, '127.0.0.1'), 'listening').catch(({ code }: NodeJS.ErrnoException) => {
+    throw new CommandError(`the preview cannot listen on 127.0.0.1 (${code}): set up the loopback interface`);
+  });
   const { port } = server.address() as AddressInfo;
   return {
     /** The loopback address; the server forwards /preview to it. */

@@ -21,15 +21,20 @@ import type { TldPrices } from './prices/source.ts';
 const DnsServers = List.transform((servers, context): 'off' | string[] => {
   if (servers.length === 1 && servers[0] === 'off') return 'off';
   if (servers.length > 0 && servers.every(isAddress)) return servers;
-  context.addIssue('must be off, or IP addresses with an optional port, such as 9.9.9.9 or 127.0.0.1:5353');
+  context.addIssue(
+    'must be off, or IP addresses with an optional port, such as 9.9.9.9, [::1]:5353 or fe80::1%eth0 with its zone',
+  );
   return z.NEVER;
 });
 
-/** An IP address with an optional port; IPv6 with a port needs brackets. */
+/** Tests for an IP address with an optional port; IPv6 with a port needs brackets, a link-local address its zone. */
 function isAddress(text: string): boolean {
-  if (isIP(text) !== 0) return true;
-  const [, six, four, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
-  return isIP(six ?? four ?? '') === (six === undefined ? 4 : 6) && Number(port) > 0 && Number(port) < 65_536;
+  const [, six, four, port = '53'] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+  const address = six ?? four ?? text;
+  // `::1:5353` is a valid address, but not that of a resolver.
+  if (/^fe[89ab][\da-f]:[^%]*$|^::(?!1$)[\da-f:]*$/i.test(address)) return false;
+  const family = isIP(address);
+  return family > 0 && family === (six ? 6 : four ? 4 : family) && Number(port) > 0 && Number(port) < 65_536;
 }
 
 /** The settings of look-ups. */

@@ -64,14 +64,18 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
     throw new ListenError(await findListenProblem({ host, port }));
   }
   http.headersTimeout = 15_000;
-  http.requestTimeout = 30_000;
+  // A body has 30 s (handle.ts).
+  http.requestTimeout = 45_000;
   http.keepAliveTimeout = idleMs;
   http.timeout = stalledMs;
   // The response to an earlier, unfinished request would follow the 101 within the websocket.
   const shouldUpgradeCallback = (request: IncomingMessage): boolean =>
     isWebsocket(request) && !connections.isAnswering(request.socket);
   // The app refuses a missing Host with our headers. A half-closed client may still wait for its response.
-  Object.assign(http, { requireHostHeader: false, httpAllowHalfOpen: true, shouldUpgradeCallback });
+  const options = { requireHostHeader: false, httpAllowHalfOpen: true, connectionsCheckingInterval: 1000 };
+  Object.assign(http, { ...options, shouldUpgradeCallback });
+  // On this event, Node.js starts to check the timeouts, else only every 30 s.
+  http.emit('listening');
   // Without this listener, Node.js answers 417.
   http.on('checkExpectation', (request, response) => http.emit('request', request, response));
   return { url: url.replace(/\/$/, ''), http, ...connections };

@@ -3,8 +3,10 @@ import { globSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, 
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { readEnv } from '../../server/env.ts';
+import { createTestApp } from '../helpers/app.ts';
 import { describeInstalled } from '../helpers/installed.ts';
 import { runProgram, temporaryFolder } from '../helpers/project.ts';
+import { sharedProject } from '../server/shared.ts';
 import { parseUnit, parseVariables, readUnitFile } from '../helpers/unit.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
@@ -46,6 +48,19 @@ describeInstalled({ name: 'systemd', package: 'systemd', commands: ['systemd-ana
     const { output } = await run('calendar', '--base-time=2026-11-22 16:00:00 UTC', ...timer.get('OnCalendar')!);
     expect(output).toMatch(/Next elapse: Mon 2026-11-23 00:01:00 UTC/);
   });
+});
+
+test.each(['127.0.0.1', '::1', '0.0.0.0', '::'])('runbook.sh and health.js reach a server on %s', async (HOST) => {
+  const { port } = await createTestApp({ root: await sharedProject(), settings: { HOST } });
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, 'current'));
+  writeFileSync(join(folder, 'settings.env'), `HOST=${HOST}\nSERVICE_VERSION=1.2.3\n`);
+  const env = { PATH: process.env.PATH, APP: folder, ETC: folder, PORTS: String(port) };
+  const script = `. ${join(repository, 'examples/systemd/runbook.sh')} && ready $PORTS && versions`;
+  const { status, stdout } = await runProgram('bash', ['-c', script], { env });
+  expect({ status, stdout }).toEqual({ status: 0, stdout: '{"status":"ready"}\n{"version":"1.2.3"}\n' });
+  const health = join(repository, 'examples/container/health.js');
+  expect((await runProgram(process.execPath, [health], { env: { HOST, PORT: String(port) } })).status).toBe(0);
 });
 
 test('the settings are valid, and use folders that the units create', () => {

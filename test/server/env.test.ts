@@ -242,6 +242,7 @@ const rows: { readonly [Name in keyof Env]-?: Row<NonNullable<Env[Name]>> } = {
     valid: {
       off: 'off',
       '9.9.9.9, 127.0.0.1:5353, ::1, [2620:fe::9]:53': ['9.9.9.9', '127.0.0.1:5353', '::1', '[2620:fe::9]:53'],
+      'fe80::1%eth0,[fe80::1%eth0]:53,2620:fe::9': ['fe80::1%eth0', '[fe80::1%eth0]:53', '2620:fe::9'],
     },
     wrong: [
       /: must be off, or IP addresses/,
@@ -250,6 +251,9 @@ const rows: { readonly [Name in keyof Env]-?: Row<NonNullable<Env[Name]>> } = {
       '9.9.9.9:65536',
       'off,9.9.9.9',
       '[9.9.9.9]:53',
+      '::1:5353',
+      'fe80::1',
+      '[fe80::1]:53',
     ],
   },
   PUBLIC_URL: {

@@ -11,7 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { Manifest } from '#contract/release.ts';
@@ -20,7 +20,15 @@ import { previewFolderOf } from '../../../generator/dev.ts';
 import { loadSearch, readTree } from '../../generator/releases.ts';
 import { startDev, watchProject } from '../../helpers/dev.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
-import { article, buildProject, createProject, guide, validProject, writeFiles } from '../../helpers/project.ts';
+import {
+  article,
+  buildProject,
+  createProject,
+  guide,
+  runProgram,
+  validProject,
+  writeFiles,
+} from '../../helpers/project.ts';
 import type { Files } from '../../helpers/project.ts';
 import { findActing } from '../../helpers/terminal.ts';
 import { ask, send } from '../../server/ask.ts';
@@ -85,6 +93,20 @@ test('an error is printed once, named at each save, and keeps the last preview; 
   await expect.poll(() => dev.read('public/v1/blog/article/news/second.json'), eventually).toContain('Changed too');
   expect(dev.printed().match(/^content\/blog\/news\/first\.md:4:7/gm)).toHaveLength(1);
   expect(dev.printed().match(/warning: there is no article/g)).toHaveLength(1);
+});
+
+test('without the address 127.0.0.1 dev ends with a sentence', async (context) => {
+  const isolate = (command: string) => {
+    const shell = `ip link set lo up && ip address delete 127.0.0.1/8 dev lo && exec ${command}`;
+    return runProgram('unshare', ['--map-root-user', '--net', 'sh', '-c', shell], { cwd: createProject() });
+  };
+  if ((await isolate('true')).status !== 0) context.skip('unshare or ip cannot be used here');
+  const main = resolve(import.meta.dirname, '../../../generator/main.js');
+  const { status, stderr } = await isolate(`timeout 60 '${process.execPath}' '${main}' dev`);
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: 'the preview cannot listen on 127.0.0.1 (EADDRNOTAVAIL): set up the loopback interface\n',
+  });
 });
 
 test('after a first build with errors, dev announces the later preview', async () => {

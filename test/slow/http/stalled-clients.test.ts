@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
@@ -27,6 +28,28 @@ async function askForMuch() {
 test('a client that stops reading its answer is disconnected', async () => {
   const { ended } = await askForMuch();
   await expect.poll(ended).toBe(1);
+});
+
+test('a client whose headers drip is disconnected on time', async () => {
+  const server = await listenOn((_, response) => response.end(), {
+    host: '127.0.0.1',
+    port: 0,
+    stalledMs: 60_000,
+    idleMs: 60_000,
+  });
+  onTestFinished(() => server.drain(0));
+  expect(server.http.headersTimeout).toBe(15_000);
+  server.http.headersTimeout = 1000;
+  const client = connect(Number(new URL(server.url).port), '127.0.0.1');
+  client.write('GET / HTTP/1.1\r\n');
+  const drip = setInterval(() => client.write('X-Drip: 1\r\n'), 100);
+  const began = performance.now();
+  const [answer] = (await once(client, 'data')) as [Buffer];
+  clearInterval(drip);
+  client.destroy();
+  expect(answer.toString()).toMatch(/^HTTP\/1\.1 408 /);
+  // By default, Node.js would look only after 30 s.
+  expect(performance.now() - began).toBeLessThan(15_000);
 });
 
 test('a slow reader stays connected', async () => {
