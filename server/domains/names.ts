@@ -58,16 +58,18 @@ function findDomain(text: string, tlds: () => ReadonlySet<string>): ParsedName {
   return at === 1 ? { domain } : { domain, fault: 'Only a whole domain can be searched for, without a subdomain' };
 }
 
-/** Finds the intended domain in a URL, an e-mail address or a name with extra dots or spaces. */
+/** Finds the intended domain in a URL, an e-mail address or a name with extra characters around or between its parts. */
 function findMeant(text: string, tlds: () => ReadonlySet<string>): ParsedDomain | undefined {
   if (text.length > maxInput) return undefined;
   const host = text
-    .trim()
+    .replace(/^[^\p{L}\p{N}/]+/u, '')
     .replace(/^(?:[a-z][a-z0-9+.-]*:)?\/\/|^mailto:/i, '')
     .replace(/[/?#\\].*$/s, '')
     .replace(/^.*@/s, '')
+    .replace(/[^\p{L}\p{M}\p{N}:]+$/u, '')
     .replace(/:\d*$/, '')
-    .replace(/^\.+|\.+$/g, '');
+    .replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{M}\p{N}]+$/gu, '')
+    .replaceAll(/ *\. *|,(?=\S)/g, '.');
   if (host === text) return undefined;
   try {
     return findDomain(host, tlds).domain;
@@ -111,6 +113,8 @@ export function toIdnaName(text: string): InvalidName | { readonly name: string;
   if (text.length > maxInput) return { fault: tooLong };
   const labels = text.split(dot);
   if (labels.includes('')) return { fault: 'The domain has an empty part' };
+  if (labels.some((label) => /^(?!xn).{2}--/i.test(label)))
+    return { fault: 'The third and fourth characters of a part must not both be hyphens' };
   if (labels.some((label) => /^-|-$/.test(label))) return { fault: 'A part of the domain has a hyphen at its end' };
   try {
     const name = idna.idnHostname(text);

@@ -85,6 +85,29 @@ test('an error repeats at most a character or a valid domain of the input', asyn
   expect(domains.map(({ unicode }) => unicode)).toEqual(meant!.filter((name) => name !== undefined));
 });
 
+test.each([
+  ['"example.com"', 'example.com'],
+  ['<info@example.com>', 'example.com'],
+  ['Example <info@example.com>', 'example.com'],
+  ['(example.com)', 'example.com'],
+  ['[example.com]', 'example.com'],
+  ['"https://example.com/path"', 'example.com'],
+  ['example.com,', 'example.com'],
+  ['example.com;', 'example.com'],
+  ['„example.de“', 'example.de'],
+  ['«bücher.de»', 'bücher.de'],
+  ['example .com', 'example.com'],
+  ['example . com', 'example.com'],
+  ['example,com', 'example.com'],
+  ['example.com:', 'example.com'],
+  ['example.com.,', 'example.com'],
+  ['(see example.com)', undefined],
+  ['example.com, example.net', undefined],
+])('%j is 400, and the message names %s', async (text, meant) => {
+  const { code, message } = await refusalOf(text);
+  expect([code, message.split('; search for ')[1]]).toEqual(['invalid_domain', meant]);
+});
+
 /** Serves .com with a delegation for every name: no registry is queried. */
 async function serveCom() {
   const dns = await createDnsUpstream((name) => ({ answers: [{ owner: name, type: 'NS', data: 'ns.example.net' }] }));
