@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { connect } from 'node:net';
-import { domainToASCII } from 'node:url';
+import { domainToUnicode } from 'node:url';
 import { announceUpstream } from '../../upstream/client.ts';
 import { collect } from '../../upstream/exchange.ts';
 import { isAllowedHost, lookupPublic } from '../../upstream/address.ts';
@@ -20,8 +20,8 @@ const meanings = {
 } as const;
 
 /**
- * Creates WHOIS (RFC 3912) and DAS queries to `host` or `host:port`. Without a status code in these protocols, the
- * markers of the TLD in the text determine the result. Never rejects.
+ * Creates WHOIS (RFC 3912) and DAS queries to `host` or `host:port`. These protocols have no status code: the words of
+ * the response determine the result. Never rejects.
  */
 export function createWhois({ limiter, limits, onAnomaly }: QueryContext) {
   const publish = { whois: announceUpstream('whois'), das: announceUpstream('das') };
@@ -48,6 +48,17 @@ export function createWhois({ limiter, limits, onAnomaly }: QueryContext) {
   };
 }
 
+/** Query lines other than the name alone; `<label>` stands for the name without its TLD. */
+const queries: Readonly<Record<string, string>> = {
+  // Without the flags the format differs, and names are not ASCII.
+  'whois de': '-T dn,ace <name>',
+  // Verisign also searches name servers and parts of names.
+  'whois com': 'domain <name>',
+  'whois net': 'domain <name>',
+  'whois nl': 'is <name>',
+  'das eu': 'get 1.0 <label>',
+};
+
 /** Sends a line and reads the response, which ends with the connection. */
 async function ask(
   address: { readonly host: string; readonly port: number },
@@ -56,9 +67,8 @@ async function ask(
   { answerMs, maxBytes }: RegistryLimits,
   signal: AbortSignal,
 ): Promise<keyof typeof meanings> {
-  const dialect = findDialect(kind, tld);
   const label = name.slice(0, -tld.length - 1);
-  const line = (dialect.query ?? '<name>').replace('<name>', name).replace('<label>', label);
+  const line = (queries[`${kind} ${tld}`] ?? '<name>').replace('<name>', name).replace('<label>', label);
   const ends = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
   const socket = connect({ ...address, lookup: lookupPublic, signal: ends });
   let failure: 'unreachable' | 'incomplete' = 'unreachable';
@@ -66,8 +76,8 @@ async function ask(
   try {
     socket.write(`${line}\r\n`);
     const bytes = await collect(socket, maxBytes);
-    // The protocol has no charset, but the markers are ASCII.
-    return bytes ? parseWhoisReply(bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1'), dialect, name, label) : failure;
+    // The protocol has no charset.
+    return bytes ? parseWhoisReply(bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1'), name, label) : failure;
   } catch {
     return failure;
   } finally {
@@ -75,167 +85,145 @@ async function ask(
   }
 }
 
-/** Refusals common to several servers. The refusal of .fr also contains "No entries found". */
-const refusal = /too many (?:requests|queries)|(?:limit|quota) (?:has been )?exceeded|temporarily unavailable/i;
-
-/** The first words of terms of use. */
-const terms = /^(?:terms|notice|disclaimer|please note|access to|by submitting|copyright)\b/im;
-
-/** Tests whether a paragraph is terms of use, by its first words or because it is running text. */
-function isTerms(paragraph: string): boolean {
-  const lines = paragraph.split('\n');
-  return terms.test(paragraph) || (lines.length > 2 && lines.some((line) => line.length >= 60));
+/** A line of a response in lower case, with `<name>` for the queried name. */
+interface Line {
+  readonly text: string;
+  readonly key: string;
+  value: string;
+  readonly isComment: boolean;
+  isTerms: boolean;
 }
 
-/** Lines that name the subject of a response. */
-const subjects = /^domain(?: ?name|-ace)?:\s*(\S+)$|^no match for (?:domain )?"([^"\s]+)"/gim;
+/** Longer lines are terms of use, whose end does not matter. */
+const maxLine = 400;
+const header = /^(?:domain name|registrar|name ?servers|holder)$/;
 
-/** Parses a reply: refusals first, which may look like any reply, then `taken`, then `free`. */
-function parseWhoisReply(
-  received: string,
-  markers: WhoisDialect,
-  name: string,
-  label: string,
-): Availability | 'refused' {
-  const lines = received.split(/\r?\n/).map((line) => line.replaceAll(/\s+/g, ' ').trim());
-  const text = lines.join('\n');
-  const find = ({ source }: RegExp): RegExpExecArray | null =>
-    new RegExp(source.replaceAll('<name>', name.replaceAll('.', String.raw`\.`)), 'im').exec(text);
-  if (refusal.test(text) || (markers.refused && find(markers.refused))) return 'refused';
-  const about = Array.from(text.matchAll(subjects), ([, domain, missed = '']) => toAsciiName(domain ?? missed));
-  if (about.length > 0 && !about.includes(name) && !about.includes(label)) return 'unknown';
-  if (find(markers.taken)) return 'taken';
-  const free = find(markers.free);
-  if (!free) return 'unknown';
-  // The last line may be truncated: the marker must cover all of it.
-  const rest = text.slice(free.index + free[0].length);
-  if (rest !== '' && !rest.includes('\n')) return 'unknown';
-  const paragraphs = text
-    .replaceAll(/^[%#>].*/gm, '')
-    .replaceAll(subjects, '')
-    .split(/\n{2,}/);
-  const words = paragraphs.filter((paragraph) => paragraph.includes(free[0]) || !isTerms(paragraph));
-  return judgeDenial(words, name);
+/** Parses a line; the keys of registries stand in brackets (JPRS), before dots, a tab or several spaces. */
+function toLine(raw: string, name: string, label: string): Line {
+  const text = raw
+    .slice(0, maxLine)
+    .toLowerCase()
+    .replaceAll(/["'<>]/g, '')
+    .replace(/^[\s%#;*]+|^[^\p{L}\p{N}]+$/u, '')
+    .replace(/^(?:[a-z]\. ?)?\[(\S[^\]]*)\]/, '$1: ')
+    .replace(/^(\p{L}[^:\t]{0,40}?)(?:\t| {3})\s*(?=[^:\s])/u, '$1: ')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    .replaceAll(name, '<name>')
+    .replaceAll(domainToUnicode(name), '<name>')
+    .replace(new RegExp(String.raw`^(domain: |no match for )${label}$`), '$1<name>');
+  const [, key = '', value = ''] = /^(\p{L}[^:\d]{0,60}?\d{0,2})[ .]*:(?!\/\/)[ .]*(.*)$/u.exec(text) ?? [];
+  const isTerms = raw.length > maxLine;
+  const isComment = /^\s*(?:[%#;>]|\[ )/.test(raw);
+  return { text, key: key || (header.test(text) ? text : ''), value, isComment, isTerms };
 }
 
-function toAsciiName(text: string): string {
-  return domainToASCII(text).replace(/\.$/, '') || text.toLowerCase();
+/** The first words of terms of use, or of a footer (JPRS). */
+const terms =
+  /^(?:terms|notice|disclaimer|please note|access (?:to|may)|by submitting|copyright|use of|you (?:may|must|agree)|the compilation|(?:the|this) (?:whois )?(?:data|information|service)\b|for more information|whois: |参考)/;
+
+/** Marks terms of use in a paragraph: after their first words, or the whole paragraph if it is running text. */
+function markTerms(paragraph: readonly Line[]): void {
+  const start = paragraph.findIndex(({ text }) => terms.test(text));
+  for (const line of start === -1 ? [] : paragraph.slice(start)) line.isTerms = true;
+  const prose = paragraph.filter(({ key }) => key === '');
+  const wrapped = prose.filter(({ text }) => text.length >= 30 && !/[.!?:]$/.test(text));
+  const isRunning = prose.length > 2 && prose.length * 2 > paragraph.length && wrapped.length * 2 >= prose.length - 1;
+  if (isRunning && !paragraph.some(({ text }) => isDenial(text))) for (const line of paragraph) line.isTerms = true;
 }
 
-/** The query and the case-insensitive markers of a server; `<name>` stands for the queried name. */
-interface WhoisDialect {
-  /** The query line, by default the name; `<label>` stands for the name without its TLD. */
-  readonly query?: string;
-  readonly refused?: RegExp;
-  /** Registered or otherwise not available: reserved, blocked, in quarantine. */
-  readonly taken: RegExp;
-  readonly free: RegExp;
+/** Splits a response into lines, and adds to a key its value on the next line. */
+function toLines(received: string, name: string, label: string): Line[] {
+  const lines = received.split(/\r?\n/).map((raw) => toLine(raw, name, label));
+  let paragraph: Line[] = [];
+  for (const [index, line] of lines.entries()) {
+    if (line.text !== '') paragraph.push(line);
+    if (line.text === '' || index === lines.length - 1) {
+      markTerms(paragraph);
+      paragraph = [];
+    }
+    const next = lines[index + 1];
+    if (line.key !== '' && line.key.length < 30 && line.value === '' && next?.key === '') line.value = next.text;
+  }
+  return lines;
 }
 
-const verisign: WhoisDialect = {
-  query: 'domain <name>',
-  refused: /database is currently down/,
-  taken: /^domain name: <name>$/,
-  free: /^no match for (?:domain )?"<name>"\./,
-};
-const swiss: WhoisDialect = {
-  refused: /not permitted/,
-  taken: /^domain name:/,
-  free: /^(?:we )?do not have an entry in our database\b/,
-};
-const swedish: WhoisDialect = { taken: /^state:/, free: /^(?:domain )?"<name>" not found\.$/ };
+/** Refusals of all registries, as a sentence of their own. */
+const refusal =
+  /too many|(?:limit|quota|rate|queries)\b.*\b(?:exceeded|reached)|exceeded\b.*\b(?:limit|quota|rate|number)|(?:temporarily|currently) (?:unavailable|down)|service unavailable|try again later|slow down|too (?:busy|fast|short)|grace period|(?:request|access|permission|connection)s?\b.*\b(?:denied|refused|not permitted)|address (?:is |was )?blocked|blacklisted|banned|go away|\d+-second|only \d+ request|queries are throttled:|^-[1-9]\d*:|^rc: -|5500000000[24]/;
+/** A condition, as in terms of use. */
+const condition = /\b(?:if|when|may|might|excessive use)\b/;
 
-/** The line of the domain object, for TLDs without a specific marker. */
-const domainObject = /^domain(?: ?name)?:\s(?:name: )?<name>$/;
+/** The keys that name the subject of a response. */
+const subject = /(?:^|[ _-])(?:domain(?:[ _-]?name|-ace)?|dominio|dom[ií]nio)$|^(?:object|query)$/;
+const status = /(?:^|[ _/-])(?:status|state|estado)$|^estatus\b|^available$|^状態$/;
+const freeStatus =
+  /^(?:\d{3} )?(?:free|yes|(?:available|not registered|not found|no match|no objects? found)(?: for registration)?)[.!]?$/;
+/** A status that says nothing about the name. */
+const noStatus = /^(?:\d{3} )?(?:error|unknown|invalid (?:query|request|input))\b/;
+/** The keys of a record, besides its subject and status. */
+const record =
+  /regist(?:ra|ered|ry domain id)|holder|owner|titular|creat|expir|renew|paid|fecha|n(?:ame)?[ -]?servers?\b|^ns ?\d|^dns\b|hostname|changed|modified|updated|domain id|ネームサーバ|登録年月日/;
+/** The keys of a denial, besides its subject and status. */
+const harmless = /^(?:version|script|query_?\w*|type|rc|url of .*|status codes|whois.*|note|.*more information.*)$/;
 
-/** The dialect of generic TLDs, and the default. */
-const generic: WhoisDialect = {
-  taken: /^domain name: <name>$|reserved by registry/,
-  free: /^(?:domain )?not found\.?$|^(?:the queried )?object does not exist\b/,
-};
+/** Sentences for a name that nobody has, with `<name>` or words that stand for it. */
+const thing = String.raw`(?:(?:the|this) )?(?:(?:requested|queried) )?(?:domain name|domain|object|key|data|<name>)(?: <name>)?`;
+const about = String.raw`(?:(?: for| about| matching| to| that)?(?: (?:the|this|that|your))*(?: (?:domain|name|selected|matching))*(?: (?:<name>|query|request criteria|sources?(?: s)?)))?`;
+const within = String.raw`(?: in (?:the |our )?(?:\w+ ){0,3}(?:database|registry|register|server))?`;
+const denials = [
+  `(?:${thing} )?(?:is |was |has |does )?not (?:been )?(?:found|registered|exist)${about}${within}`,
+  'the queried object does not exist (?:<name>|no object found|domain not found|no matching objects found|.*no match)',
+  `(?:<name> )?no (?:such )?(?:data|match|matching \\w+|objects?|entries|records?|results|information|domain)(?: (?:was|were|is))?(?: found| available)?${about}(?: found)?${within}`,
+  `(?:${thing} )?(?:is )?available(?: for registration)?(?: please visit)?|${thing} is free`,
+  'nothing found|(?:we )?do not have an entry in our database matching your query',
+].map((source) => new RegExp(String.raw`^(?:error \d+ |nincs tal[aá]lat |unfortunately )?(?:${source})$`, 'u'));
 
-/**
- * The WHOIS dialects by TLD, collected on 2026-11-20 from the fixtures of weppos/whois-parser (2009 to 2022) and code of
- * 2026, not tested with the registries: `domains doctor` shows outdated dialects.
- */
-const whois: Readonly<Record<string, WhoisDialect>> = {
-  com: verisign,
-  net: verisign,
-  at: { taken: /^domain: <name>$/, free: /^% nothing found$/ },
-  be: { refused: /^-[123]:/, taken: /^status: not (?:available$|allowed\b)/, free: /^status: available$/ },
-  ch: swiss,
-  cz: { taken: domainObject, free: /^(?:%error:101: )?no entries found\b/ },
-  de: {
-    // Without these flags the format differs, and names are not ASCII.
-    query: '-T dn,ace <name>',
-    refused: /55000000002|access control limit/,
-    taken: /^status: (?:connect|failed|redemptionperiod|invalid)$/,
-    free: /^status: free$/,
-  },
-  dk: {
-    taken: /^domain(?: ?name)?:\s(?:name: )?<name>$|^status: reserved$/,
-    free: /^(?:# )?no entries found\b/,
-  },
-  ee: { taken: domainObject, free: /^domain not found\.?$/ },
-  eu: {
-    refused: /^-\d+:/,
-    taken: /^(?:name servers|registrar):|^status: (?!available$)\S/,
-    free: /^status: available$/,
-  },
-  fi: { taken: domainObject, free: /^domain not found\.?$/ },
-  fr: { taken: /^domain: <name>$|^status: blocked$/, free: /^(?:%% ?)?(?:not found|no entries found)\b/ },
-  hu: { taken: domainObject, free: /^(?:% ?)?no match\b/ },
-  it: { taken: /^status: (?!available$)\S/, free: /^status: available$/ },
-  li: swiss,
-  lt: { taken: /^status: registered$/, free: /^status: available$/ },
-  lu: { taken: domainObject, free: /^(?:% ?)?no such domain\b/ },
-  nl: {
-    query: 'is <name>',
-    refused: /only 1 request per second|daily whois-limit|too busy/,
-    taken: /^status: active\b|^<name> is active$|^(?:<name> is|status:) (?:in quarantine|excluded)\b/,
-    free: /^<name> is free$/,
-  },
-  no: { taken: domainObject, free: /^(?:% ?)?no match\b/ },
-  nu: swedish,
-  pl: { taken: /^domain name: <name>$/, free: /^no information available about domain name <name>(?: |\.?$)/ },
-  pt: { taken: domainObject, free: /^(?:<name> - )?no match\b/ },
-  ro: { taken: domainObject, free: /^(?:% ?)?no entries found\b/ },
-  se: swedish,
-  si: { taken: domainObject, free: /^(?:% ?)?no entries found\b/ },
-  sk: { taken: domainObject, free: /^(?:domain )?not found\.?$/ },
-  uk: {
-    refused: /query quota.*exceeded/,
-    taken: /^registration status:|cannot be registered/,
-    free: /^this domain name has not been registered\b/,
-  },
-};
+/** Tests whether a line says that nobody has the name. */
+function isDenial(text: string): boolean {
+  const words = text.replaceAll(/[^\p{L}\p{N}<>.]+|\.(?!\w)/gu, ' ').trim();
+  return denials.some((denial) => denial.test(words));
+}
 
-/** The DAS dialects by TLD, as of 2026-11-20: .be from docs.dnsbelgium.be, .eu from EURid's archived page. */
-const das: Readonly<Record<string, WhoisDialect>> = {
-  be: {
-    refused: /^rc: -/,
-    taken: /^status: not (?:available|allowed)$/,
-    free: /^rc: 0$[^]*^status: available$/,
-  },
-  eu: {
-    query: 'get 1.0 <label>',
-    refused: /^-\d+:/,
-    taken: /^status: (?:registered|reserved|blocked|not allowed|quarantined?|withdrawn|on[ _]hold)$/,
-    free: /^status: free$/,
-  },
-};
-const genericDas: WhoisDialect = {
-  refused: /^rc: -/,
-  taken: /^status: (?:not available|registered|not allowed|reserved|blocked)$/,
-  free: /^status: (?:available|free)$/,
-};
+/** A sentence for a name that cannot be registered, without a record. */
+const kept = /^<name> is (?:active|in quarantine|excluded|registered|not available)/;
 
-/** Finds the dialect of a TLD; a suffix such as co.uk uses the dialect of its country. */
-function findDialect(kind: 'whois' | 'das', tld: string): WhoisDialect {
-  const end = tld.slice(tld.lastIndexOf('.') + 1);
-  const key = end.length === 2 ? end : tld;
-  const [table, otherwise] = kind === 'das' ? [das, genericDas] : [whois, generic];
-  const dialect = Object.hasOwn(table, key) ? table[key] : undefined;
-  // A query for the label alone would return the name directly under the country.
-  return dialect && (tld === key || !dialect.query?.includes('<label>')) ? dialect : otherwise;
+const isName = (value: string): boolean => /^<name>\.?$/.test(value);
+const isFreeStatus = ({ value }: Line): boolean => freeStatus.test(value);
+/** Tests for the status of a registered or withheld name. */
+const isTakenStatus = ({ value }: Line): boolean => ![freeStatus, noStatus, refusal].some((words) => words.test(value));
+const isRecord = ({ key, value, text }: Line): boolean =>
+  (value !== '' && record.test(key)) || /^record (?:created|expires) on \S/.test(text);
+const isRefusal = ({ text, key, isTerms }: Line): boolean =>
+  !isTerms && !record.test(key) && refusal.test(text) && !condition.test(text);
+/** Tests whether a line may speak of the name: a comment only if it says so. */
+const isAboutName = ({ text, isComment, isTerms }: Line): boolean =>
+  !isTerms && !isDenial(text) && (!isComment || /<name>|this (?:domain )?name/.test(text));
+/** Tests for a line that a denial does not have. */
+function isOdd({ key, value, text, isComment }: Line): boolean {
+  if (isComment) return false;
+  if (key === '') return text.includes('<name>') && !/^(?:searching for|whois|<name>)/.test(text);
+  return value !== '' && ![subject, status, harmless].some((keys) => keys.test(key));
+}
+
+/** Parses a response: a record of the name, then a refusal, then a denial. */
+function parseWhoisReply(received: string, name: string, label: string): Availability | 'refused' {
+  const all = toLines(received, name, label);
+  // The last line may be cut off.
+  const lines = all.slice(0, -1);
+  const own = lines.filter((line) => isAboutName(line));
+  const fields = own.filter(({ key, value, isComment }) => key !== '' && value !== '' && !isComment);
+  const states = fields.filter(({ key }) => status.test(key) && !record.test(key));
+  const isFree = states.length > 0 && states.every((line) => isFreeStatus(line));
+  const hasRecord = own.some((line) => isRecord(line));
+  const isNamed = fields.some(({ value }) => isName(value));
+  if (isNamed && (states.some((line) => isTakenStatus(line)) || (hasRecord && !isFree))) return 'taken';
+  if (all.some((line) => isRefusal(line))) return 'refused';
+  const subjects = fields.filter(({ key, value }) => subject.test(key) && !status.test(key) && /^\S+$/.test(value));
+  if (subjects.some(({ value }) => !isName(value))) return 'unknown';
+  if (own.some(({ text }) => kept.test(text))) return 'taken';
+  const words = own.map(({ text }) => text);
+  const judged = judgeDenial(words, name);
+  const isDenied = isFree || (states.length === 0 && lines.some(({ text }) => isDenial(text)));
+  return judged !== 'free' || (isDenied && !hasRecord && !own.some((line) => isOdd(line))) ? judged : 'unknown';
 }

@@ -122,6 +122,17 @@ test.each([
   ['pl', 'request limit exceeded for 192.0.2.1\n'],
   ['uk', 'Your query quota for this period has been exceeded.\nThis domain name has not been registered.\n'],
   ['no', 'Too many requests\n% No match\n'],
+  ['dk', '# Too many connections.\n'],
+  ['lu', '% WHOIS some-name.lu\n%% Maximum query rate reached\n'],
+  ['ru', 'You have exceeded allowed connection rate\n'],
+  ['nz', 'domain_name: some-name.nz\nquery_status: 440 Request Denied\n'],
+  ['hk', 'Please wait at least a 10-second time before you ask again.\n'],
+  ['za', 'Please go away for 13 Seconds\n'],
+  ['sh', 'Queries are throttled: too many queries received from your address. Try later.\n'],
+  [
+    'uk',
+    'Error for "some-name.uk".\n\nthe WHOIS query quota for 192.0.2.1 has been exceeded\nand will be filled in 0.1 seconds\n',
+  ],
 ])('WHOIS .%s: a refusal has no result and pauses requests to the server', async (tld, text) => {
   const { availability, upstream, registries, lookup } = await ask('whois', tld, text);
   expect(availability).toBe('unknown');
@@ -137,7 +148,6 @@ test.each([
   ['be', 'Domain: some-name.be\nRC: 0\nStatus: AVAILABLE\n', 'free'],
   ['be', 'Domain: some-name.be\nRC: 0\nStatus: NOT AVAILABLE\n', 'taken'],
   ['be', 'Domain: some-name.be\nRC: 0\nStatus: NOT ALLOWED\n', 'taken'],
-  ['be', 'Domain: some-name.be\nStatus: AVAILABLE\n', 'unknown'],
   ['be', 'Domain: other.be\nRC: 0\nStatus: AVAILABLE\n', 'unknown'],
   ['be', 'RC: -1\nStatus: AVAILABLE\n', 'unknown'],
   ['be', 'RC: -2\n', 'unknown'],
@@ -150,7 +160,8 @@ test.each([
   ['eu', 'Status: ERROR\n', 'unknown'],
   ['eu', '-1: Excessive querying\nStatus: FREE\n', 'unknown'],
   ['shop', 'Status: available\n', 'free'],
-  ['shop', 'Status: registered\n', 'taken'],
+  ['shop', 'Domain: some-name.shop\nStatus: registered\n', 'taken'],
+  ['shop', 'Status: registered\n', 'unknown'],
 ])('DAS .%s: %j is %s', async (tld, text, expected) => {
   expect((await ask('das', tld, text)).availability).toBe(expected);
 });
@@ -230,4 +241,126 @@ test('a connection ends with its search', async () => {
   advance(100);
   expect(await search).toBe('unknown');
   await until('the connection is closed', () => closed);
+});
+
+const terms = [
+  'Terms of Use: You agree to use this data only for lawful purposes. Queries are throttled. If too many queries are received',
+  'from one address, the service rejects further queries, as the rate limit was exceeded. Names may be restricted, blocked,',
+  'reserved, or premium. Status: free. All rights reserved.',
+].join(' ');
+const wrapped = terms.replaceAll(/(.{30,50}) /g, '$1\n');
+
+/** Responses of registries by their software: for a free name, and for a registered name. */
+const forms: Readonly<Record<string, readonly [free: string, registered: string]>> = {
+  'identity-digital': [
+    `Domain not found.\n>>> Last update of WHOIS database: 2026-11-20T12:00:00Z <<<\n\n${terms}\n`,
+    `Domain Name: some-name.test\nRegistry Domain ID: D1\nRegistrar: Quota Exceeded Ltd\nDomain Status: ok https://icann.org/epp#ok\n\n${terms}\n`,
+  ],
+  centralnic: [
+    `The queried object does not exist: DOMAIN NOT FOUND\n\n${wrapped}\n`,
+    `Domain ID:D1\nDomain Name:SOME-NAME.TEST\nCreated On:2020-01-02T03:04:05.0Z\nStatus:ok\n\n${wrapped}\n`,
+  ],
+  cocca: [
+    `Domain Name: some-name.test\nDomain Status: No Object Found\n>>> Last update of WHOIS database: 2026 <<<\n\n${wrapped}\n`,
+    'Domain Name: some-name.test\nDomain ID: 1-CoCCA\nSponsoring Registrar: A\nDomain Status: ok\n',
+  ],
+  'cocca, older': [
+    'Domain Name: some-name.test\nDomain Status: Available\n',
+    'Domain Name: some-name.test\nStatus: Live\n',
+  ],
+  icann: [
+    'No Data Found\n\nURL of the ICANN Complaint Form: https://icann.org/wicf/\n',
+    'Domain Name: some-name.test\nUpdated Date: 2020\n',
+  ],
+  verisign: [
+    'No match for "SOME-NAME.TEST".\n>>> Last update <<<\n',
+    '   Domain Name: SOME-NAME.TEST\n   Registrar: A\n   Name Server: NS1.EXAMPLE.NET\n',
+  ],
+  'ripe-like': [
+    '% Rights restricted.\n\n%ERROR:101: no entries found\n',
+    '% Rights restricted.\n\ndomain:   some-name.test\nnserver:  ns1.example.net\n',
+  ],
+  brackets: [
+    '[ The use of this database is restricted. ]\n\nNo match!!\n',
+    '[ The use of this database is restricted. ]\n\na. [Domain Name]    SOME-NAME.TEST\np. [Name Server]    ns1.example.net\n',
+  ],
+  dots: ['Domain not found\n', 'domain.............: some-name.test\nstatus.............: Registered\n'],
+  tabs: ['The domain name is not registered.\n', 'Domain name\tsome-name.test\nRegistrar\tA\n'],
+  sections: [
+    'No match for "some-name.test".\n\nThis domain name has not been registered.\n',
+    'Domain name\nsome-name.test\n\nRegistrar\nA\n',
+  ],
+  'status lines': [
+    'Domain:\tsome-name.test\nStatus:\tAVAILABLE\n',
+    'Domain:\tsome-name.test\nStatus:\tNOT AVAILABLE\n',
+  ],
+  'numbered status': [
+    'domain_name: some-name.test\nquery_status: 220 Available\n',
+    'domain_name: some-name.test\nquery_status: 200 Active\n',
+  ],
+  'own sentence': ['some-name.test is free\n', 'Dominio: some-name.test\nFecha de registro: 2004-10-01\n'],
+};
+
+/** Checks one name of .test for each text. */
+async function askAll(texts: readonly string[]) {
+  let index = 0;
+  const upstream = await createTextUpstream(() => texts[index]!.replaceAll('\n', '\r\n'));
+  const registries = createTestRegistries();
+  const answers: string[] = [];
+  for (; index < texts.length; index += 1) {
+    answers.push(await registries.check({ name: 'some-name.test', tld: 'test' }, { whois: upstream.address }));
+    registries.advance(10_000);
+  }
+  expect(upstream.seen).toHaveLength(texts.length);
+  return answers;
+}
+
+test.each(Object.entries(forms))('WHOIS of %s: free and taken', async (_, pair) => {
+  expect(await askAll(pair)).toEqual(['free', 'taken']);
+});
+
+const registered = Object.values(forms).map(([, text]) => text);
+const denials = Object.values(forms).map(([text]) => text);
+
+test('a registered name with any line of a free one, or with terms of use, is never free', async () => {
+  const lines = [...new Set(denials.flatMap((text) => text.split('\n'))), terms, wrapped];
+  const texts = registered.flatMap((text) => lines.flatMap((line) => [`${text}${line}\n`, `${text}\n${line}\n`]));
+  const answers = await askAll(texts);
+  expect(texts.filter((_text, index) => answers[index] === 'free')).toEqual([]);
+});
+
+test('a free answer that is cut off anywhere is free or unknown', async () => {
+  const texts = denials.flatMap((text) => Array.from(text.slice(0, 300), (_, end) => text.slice(0, end)));
+  const answers = await askAll(texts);
+  expect(texts.filter((_text, index) => answers[index] === 'taken')).toEqual([]);
+});
+
+test.each([
+  ['Domain Name: some-name.test\n', 'unknown'],
+  ['Domain: some-name.test\nStatus: free\nStatus: reserved\n', 'taken'],
+  ['Domain: some-name.test\nStatus: not free\n', 'taken'],
+  ['Domain: some-name.test\nStatus: unavailable\n', 'taken'],
+  ['Domain: some-name.test\nStatus: premium\n', 'taken'],
+  ['Domain: some-name.test\nStatus: No Object Found\nNotes: this name is restricted\n', 'taken'],
+  ['Domain: some-name.test\nStatus: Available\nRegistrar: A\n', 'unknown'],
+  ['Not found: some-name.test\nHolder: A\n', 'unknown'],
+  ['Not found: other.test\n', 'unknown'],
+  ['No match for xsome-name.test\n', 'unknown'],
+  ['Domain not found', 'unknown'],
+  ['Domain not found.\nThis platinum name can be registered.\n', 'unknown'],
+  ['some-name.test is available for purchase\n', 'unknown'],
+  ['Domain not found.\n>>> This name is not available for registration <<<\n', 'taken'],
+  ['Unknown TLD\n', 'unknown'],
+])('WHOIS: %j is %s', async (text, expected) => {
+  expect(await askAll([text])).toEqual([expected]);
+});
+
+test('words inside the searched name do not count', async () => {
+  for (const label of ['not-found', 'reserved', 'available', 'no-match', 'quota-exceeded', 'registrar']) {
+    const upstream = await createTextUpstream((line) => `Domain not found: ${line}\r\n`);
+    const domain = { name: `${label}.test`, tld: 'test' };
+    expect(await createTestRegistries().check(domain, { whois: upstream.address })).toBe('free');
+    const taken = await createTextUpstream((line) => `Domain: ${line}\r\nRegistrar: A\r\n`);
+    expect(await createTestRegistries().check(domain, { whois: taken.address })).toBe('taken');
+  }
 });
