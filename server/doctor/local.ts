@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { lstat, readFile, readdir, realpath, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
@@ -388,21 +389,22 @@ export const installationChecks = {
     if (servers === 'off') return skipped('DNS_SERVERS is off');
     const options = { timeoutMs: 3000, signal: AbortSignal.timeout(10_000) };
     // .com always exists: a resolver without an answer for .com fails every search.
+    const random = `x${randomBytes(12).toString('hex')}.com`;
+    const advice = 'correct DNS_SERVERS, or /etc/resolv.conf';
     const asked = toUsed(servers).map(async (server, at): Promise<DoctorResult[]> => {
       const reply = await askResolver(server, 'com', options);
       const resolver = `the ${['first', 'second'][at]} resolver`;
-      if (reply === 'delegated') return [];
+      if (reply === 'delegated') {
+        if ((await askResolver(server, random, options)) !== 'delegated') return [];
+        const seen = `${resolver} has name servers for a name that does not exist: every domain counts as taken`;
+        return [fault(seen, advice)];
+      }
       if (reply !== 'timeout' && reply !== 'unreachable')
         return [
           fault(`${resolver} refuses queries, or does not resolve .com`, 'allow this machine to use the resolver'),
         ];
       const seen = `${resolver} ${reply === 'timeout' ? 'does not answer' : 'cannot be reached'}: domain searches`;
-      return [
-        fault(
-          `${seen} ${at === 0 ? 'wait for it' : 'depend on the first'}`,
-          'correct DNS_SERVERS, or /etc/resolv.conf',
-        ),
-      ];
+      return [fault(`${seen} ${at === 0 ? 'wait for it' : 'depend on the first'}`, advice)];
     });
     const found = (await Promise.all(asked)).flat();
     return found.length > 0 ? found : ok(`${countOf(asked.length, 'resolver')} answer`);

@@ -199,6 +199,13 @@ const faults: Readonly<Record<string, Fault>> = {
     make: async () => ({ DNS_SERVERS: await resolver({ code: 5 }) }),
     finds: ['DNS', 'the first resolver refuses queries, or does not resolve .com', /allow this machine/],
   },
+  'a DNS resolver that finds every name': {
+    async make() {
+      const answers = (owner: string) => [{ owner, type: 'NS' as const, data: 'ns1.example.net' }];
+      return { DNS_SERVERS: (await createDnsUpstream((name) => ({ answers: answers(name) }))).address };
+    },
+    finds: ['DNS', /^the first resolver has name servers for a name that does not exist/, /DNS_SERVERS/],
+  },
   'a clock in the past': {
     make({ root }) {
       const later = new Date(Date.now() + 3 * day);
