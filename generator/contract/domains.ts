@@ -52,15 +52,26 @@ const TermPrices = z.strictObject({
   transfer: Price.describe('Transfer price.'),
 });
 
-/** The server for availability queries of a TLD; `none` if the TLD has no public server. */
+/** A name that must exist under a TLD, as A-labels. */
+const confirm = z.string().regex(/^(?:[a-z0-9-]+\.)+[a-z0-9-]+$/, 'must be a domain in lower case (xn-- form)');
+const lookupServers = [
+  z.strictObject({
+    rdap: HttpUrl.refine((url) => !/[?#]/.test(url), 'must not have a query or fragment'),
+    confirm: confirm.optional(),
+  }),
+  z.strictObject({ whois: HostPort, confirm: confirm.optional() }),
+  z.strictObject({ das: HostPort, confirm: confirm.optional() }),
+] as const;
+
+/** The servers for availability queries of a TLD; `none` if the TLD has no public server. */
 export const DomainLookup = z.union(
   [
     z.literal('none'),
-    z.strictObject({ rdap: HttpUrl.refine((url) => !/[?#]/.test(url), 'must not have a query or fragment') }),
-    z.strictObject({ whois: HostPort }),
-    z.strictObject({ das: HostPort }),
+    ...lookupServers,
+    z.strictObject({ confirm }),
+    z.array(z.union(lookupServers)).min(1, 'must not be empty'),
   ],
-  'must be none, { rdap: URL }, { whois: "host[:port]" } or { das: "host[:port]" }',
+  'must be none, { rdap: URL }, { whois: "host[:port]" }, { das: "host[:port]" }, { confirm: NAME } or a list of servers',
 );
 export type DomainLookup = z.infer<typeof DomainLookup>;
 
@@ -75,8 +86,13 @@ const CatalogTLD = z.strictObject({
     .describe('Prices by currency and term in years.'),
   order_url: HttpsUrl.optional().describe('URL to order a domain of this TLD.'),
   lookup: DomainLookup.optional().describe(
-    "Server for availability queries; an RDAP server must serve nic.<tld> or the registry's own domain.",
+    "Server for availability queries, or a list of them; an RDAP server must serve the name in `confirm`, by default nic.<tld> or the registry's own domain.",
   ),
+  letters: z
+    .string()
+    .regex(/^(?:none|[^\p{ASCII}]+)$/u, 'must be none, or letters beyond a-z in a row, such as äöü')
+    .optional()
+    .describe('Letters that the registry takes besides a-z, 0-9 and hyphens, or `none`. Default: any.'),
 });
 
 /** The source `catalog/domains.yaml`: TLDs, prices and availability servers. */
@@ -115,7 +131,7 @@ export const domainEntries = {
     tag: 'Domains',
     summary: 'The availability of a domain, and its prices for one year',
     description:
-      'A domain counts as available only if the registry confirms it. If the registry does not respond, the response is 502: try again later.',
+      'A domain counts as available only if the registry confirms it. If the registry does not respond, the response is 502: try again later, after Retry-After seconds if this header is present.',
     query: z.object({
       domain: z.string().meta({
         description: 'A full domain name, without protocol, path or query.',

@@ -189,6 +189,7 @@ const headers = {
   'RateLimit-Policy': header('The rate limit, as defined by the IETF draft draft-ietf-httpapi-ratelimit-headers.'),
   RateLimit: header('The remaining quota, as defined by the same draft.'),
   'Retry-After': header('Seconds to wait before the next request.', seconds),
+  'Search-Retry-After': optional('Seconds to wait before the next request, if known.', seconds),
   'Store-Retry-After': optional('Seconds to wait before the next request; sent if the data store fails.', seconds),
   'WWW-Authenticate': optional('The required authentication and scope, as defined by RFC 6750.'),
   'Idempotent-Replayed': optional('true if this is the stored response of an earlier request.'),
@@ -237,6 +238,7 @@ function headersOf(endpoint: Endpoint, status: string, codes: readonly ProblemCo
   const mayBeStoreFailure = access !== undefined && codes.some((code) => problems[code].status === 500);
   return {
     ...Object.fromEntries(sent.flatMap(([name, isSent]) => (isSent ? [[name, refTo(name)]] : []))),
+    ...(endpoint.limit === 'domains' && has('provider_error') && { 'Retry-After': refTo('Search-Retry-After') }),
     ...(mayBeStoreFailure && { 'Retry-After': refTo('Store-Retry-After') }),
   };
 }

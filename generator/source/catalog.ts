@@ -9,6 +9,7 @@ import type { Diagnostics, Report } from './diagnostics.ts';
 import { displayIn } from './load.ts';
 import type { SourceFolder } from './load.ts';
 import { renameTo, toSlug } from './slug.ts';
+import { hasDefaultSource } from '../common/domain-sources.ts';
 import { toShownTime } from '../common/local-time.ts';
 import { formatPath } from '../common/schema-issues.ts';
 import { suggest } from '../common/suggest.ts';
@@ -88,13 +89,25 @@ function checkNames(
   }
 }
 
-function checkDomains({ value: { order_url: url, tlds }, place }: SourceYaml<DomainCatalog>, { error }: Diagnostics) {
+function checkDomains({ value: { order_url: url, tlds }, place }: SourceYaml<DomainCatalog>, to: Diagnostics): void {
+  const { error, warning } = to;
   if (url !== undefined && !url.includes('{domain}')) {
     error(place(['order_url']), '"order_url" must contain {domain}, the placeholder for the domain name');
   }
-  for (const [tld, { order_url: own }] of Object.entries(tlds)) {
-    if (!own?.includes('{')) continue;
-    error(place(['tlds', tld, 'order_url']), '"order_url" of a TLD must not contain {domain}', 'remove {domain}');
+  for (const [tld, { active, prices, lookup, order_url: own }] of Object.entries(tlds)) {
+    if (own?.includes('{')) {
+      error(place(['tlds', tld, 'order_url']), '"order_url" of a TLD must not contain {domain}', 'remove {domain}');
+    }
+    for (const source of lookup === undefined || lookup === 'none' ? [] : [lookup].flat()) {
+      if (source.confirm === undefined || source.confirm.endsWith(tld)) continue;
+      error(place(['tlds', tld, 'lookup']), `"confirm" must be a domain under ${tld}`);
+    }
+    const isOnSale = active !== false && prices?.['EUR']?.['1'] !== undefined;
+    const usesDefault =
+      lookup === undefined || (typeof lookup === 'object' && Object.keys(lookup).join() === 'confirm');
+    if (!isOnSale || !usesDefault || hasDefaultSource(tld.slice(1))) continue;
+    const message = `${tld} is on sale, but no server says which names are free: a search gets 502`;
+    warning(place(['tlds', tld]), message, 'add `lookup` with a server, or `lookup: none` to accept this');
   }
 }
 

@@ -14,9 +14,10 @@ import { parseApiKey } from '../keys/authorize.ts';
 import { formatTable, parser } from './context.ts';
 import type { Context } from './context.ts';
 
-const explanation = `A look-up server must find a name that exists under its TLD: nic.<tld> or the registry's own domain.
-Until an RDAP server has confirmed this name, its 404s do not count, and a search answers 502. Check the \`lookup\` of
-the TLD in catalog/domains.yaml; without \`lookup\`, the server comes from IANA's list or the built-in table.`;
+const explanation = `A search needs a source that proves names free. A server must find a name that exists under its TLD: \`confirm\`,
+nic.<tld> or the registry's own domain. Until an RDAP server has confirmed this name, its 404s do not count, and a
+search answers 502. Check the \`lookup\` of the TLD in catalog/domains.yaml; without \`lookup\`, the server comes from
+IANA's list or the built-in table. If dns has name servers for a name that must not exist, correct DNS_SERVERS.`;
 
 /** Adds `domains doctor` and `doctor`. */
 export function addDoctorCommands(program: Command, { settings, installed, show }: Context): void {
@@ -25,19 +26,21 @@ export function addDoctorCommands(program: Command, { settings, installed, show 
     .description('Checks the sources of the domain search.')
     .command('doctor')
     .description(
-      "Looks up a name that must exist (nic.<tld> or the registry's own) and a name that must not, under each TLD.",
+      "Asks each source of each TLD for a name that must exist (nic.<tld> or the registry's own) and a name that must not.",
     )
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
       const found = await diagnose(readEnv(settings()));
-      const isConfirmed = found.every(({ existing }) => existing.availability === 'taken');
-      const rows = found.map(({ tld, works, existing, missing, ms, source }) => {
-        const exists = `${existing.name} ${existing.availability}`;
-        return [`.${tld}`, works ? 'yes' : 'NO', exists, missing.availability, String(Math.round(ms)), source];
-      });
-      const table = formatTable(['TLD', 'WORKS', 'MUST EXIST', 'MUST NOT', 'MS', 'SOURCE'], rows);
-      await show(json, found, isConfirmed ? table : `${table}\n\n${explanation}`);
+      const rows = found.flatMap(({ tld, works, sources }) =>
+        (sources.length > 0 ? sources : [undefined]).map((one) => {
+          const first = [`.${tld}`, works ? 'yes' : 'NO', one?.source ?? 'none', one?.proves.join(', ') || 'nothing'];
+          const tried = one && [one.existing, one.missing].map(({ name, availability }) => `${name} ${availability}`);
+          return [...first, ...(tried ?? ['', '']), one ? String(Math.round(one.ms)) : ''];
+        }),
+      );
+      const table = formatTable(['TLD', 'WORKS', 'SOURCE', 'PROVES', 'MUST EXIST', 'MUST NOT', 'MS'], rows);
       const broken = found.filter(({ works }) => !works).length;
+      await show(json, found, broken === 0 ? table : `${table}\n\n${explanation}`);
       if (broken > 0) throw new CommandError(`searches fail or are wrong for ${broken} of ${found.length} TLDs`);
     });
   program
@@ -71,9 +74,13 @@ async function diagnose(env: Env) {
     const all = live ? [...live.keys()] : Object.keys(catalog).map((tld) => tld.slice(1));
     const tlds = all.filter((tld) => catalog[`.${tld}`]?.active !== false).toSorted();
     return await pLimit(8).map(tlds, async (tld) => {
-      const found = await registries.diagnose(tld, catalog[`.${tld}`]?.lookup);
-      const works = found.existing.availability === 'taken' && found.missing.availability === 'free';
-      return { tld, ...found, works };
+      const sources = await registries.diagnose(tld, catalog[`.${tld}`]?.lookup);
+      const isWrong = sources.some(
+        ({ existing, missing }) => existing.availability === 'free' || missing.availability === 'taken',
+      );
+      const servers = sources.filter((one) => one.source !== 'dns');
+      const works = !isWrong && ['taken', 'free'].every((one) => servers.some(({ proves }) => proves.includes(one)));
+      return { tld, works, sources };
     });
   } finally {
     await Promise.all([registries.close(), source?.close()]);

@@ -89,11 +89,8 @@ export function openRegistries(env: RegistrySettings, log: Logger, createBucket?
 /** Cache lifetimes: a taken name seldom becomes free, but a free name may be taken any moment. */
 const cacheMs = { taken: 600_000, free: 60_000 };
 
-/** Caches the results of registries; concurrent checks of the same name share a lookup. */
-export function createAvailability(
-  registries: Pick<Registries, 'check'>,
-  now: () => number = () => performance.now(),
-): Pick<Registries, 'check'> {
+/** Caches the results of registries; concurrent checks of the same name share a lookup. Throws a Problem if unknown. */
+export function createAvailability(registries: Pick<Registries, 'check'>, now: () => number = () => performance.now()) {
   type Question = { readonly domain: DomainName; readonly lookup: DomainLookup | undefined };
   const cache = createLru<string, Exclude<Availability, 'unknown'>, Question>(50_000, {
     ttl: cacheMs.free,
@@ -101,17 +98,20 @@ export function createAvailability(
     perf: { now },
     ignoreFetchAbort: true,
     async fetchMethod(_key, _stale, { context: { domain, lookup }, options }) {
-      const availability = await registries.check(domain, lookup);
-      if (availability === 'unknown') return undefined;
+      let headers = {};
+      const availability = await registries.check(domain, lookup, (ms) => {
+        headers = { 'Retry-After': String(Math.max(1, Math.ceil(ms / 1000))) };
+      });
+      if (availability === 'unknown') throw new Problem('provider_error', undefined, { headers });
       options.ttl = cacheMs[availability];
       return availability;
     },
   });
   return {
-    async check(domain, lookup) {
+    async check(domain: DomainName, lookup?: DomainLookup) {
       // With the lookup in the key, results of a former source are not used after a new release.
       const key = `${domain.name} ${JSON.stringify(lookup ?? null)}`;
-      return (await cache.fetch(key, { context: { domain, lookup } })) ?? 'unknown';
+      return await cache.forceFetch(key, { context: { domain, lookup } });
     },
   };
 }
@@ -119,7 +119,7 @@ export function createAvailability(
 interface DomainsOptions {
   readonly catalog: () => DomainCatalog;
   readonly live?: Pick<LivePrices, 'current'> | undefined;
-  readonly availability: Pick<Registries, 'check'>;
+  readonly availability: ReturnType<typeof createAvailability>;
 }
 
 /** Creates the domain service; only the listed TLDs can be searched. */
@@ -142,8 +142,8 @@ export function createDomains({ catalog, live, availability }: DomainsOptions) {
       const domain = parseDomainName(text, () => read().tlds);
       const offer = read().offers.get(domain.tld);
       if (!offer) throw new Problem('tld_not_found');
+      checkLetters(domain, offer.listed.tld, offer.letters);
       const found = await availability.check(domain, offer.lookup);
-      if (found === 'unknown') throw new Problem('provider_error');
       const orderUrl = offer.listed.order_url ?? catalog().order_url?.replaceAll('{domain}', domain.name);
       const body: z.infer<typeof DomainSearchResponse> = {
         success: true,
@@ -158,21 +158,34 @@ export function createDomains({ catalog, live, availability }: DomainsOptions) {
   };
 }
 
+/** Throws `invalid_domain` for a letter that the registry does not take; `letters` are those beyond a-z. */
+function checkLetters({ unicode }: { readonly unicode: string }, tld: string, letters: string | undefined): void {
+  if (letters === undefined) return;
+  const allowed = letters === 'none' ? '' : letters.normalize('NFC').toLowerCase();
+  const [label = ''] = unicode.split('.', 1);
+  const other = Array.from(label).find((letter) => !/[a-z0-9-]/.test(letter) && !allowed.includes(letter));
+  if (other === undefined) return;
+  const more = allowed === '' ? '' : ` and ${allowed}`;
+  throw new Problem('invalid_domain', `A ${tld} domain must not contain ${other}, only a-z, 0-9, hyphens${more}`);
+}
+
 /** Joins catalog and prices; with live prices, the catalog only adds lookups and order URLs, or hides TLDs. */
 function toOffers(catalog: DomainCatalog, prices: ReadonlyMap<string, TldPrices> | undefined) {
   const entries = new Map(Object.entries(catalog.tlds).map(([tld, entry]) => [tld.slice(1), entry]));
   // TLDs that are not on sale count, too: example.co.uk is never a name under .uk.
   const tlds: ReadonlySet<string> = new Set([...entries.keys(), ...(prices?.keys() ?? [])]);
-  type Listed = z.infer<typeof DomainTLD>;
-  const offers = new Map<string, { readonly listed: Listed; readonly lookup: DomainLookup | undefined }>();
+  interface Offer extends Pick<DomainCatalog['tlds'][string], 'lookup' | 'letters'> {
+    readonly listed: z.infer<typeof DomainTLD>;
+  }
+  const offers = new Map<string, Offer>();
   for (const tld of [...tlds].toSorted()) {
-    const { active, order_url: orderUrl, lookup, prices: own } = entries.get(tld) ?? {};
+    const { active, order_url: orderUrl, lookup, letters, prices: own } = entries.get(tld) ?? {};
     const complete = prices ? prices.get(tld) : own?.['EUR']?.['1'];
     if (active === false || !complete) continue;
     const { register, renew, transfer } = complete;
     const pricing = { currency: 'EUR', term: 1, period: 'year', register, renew, transfer };
     const listed = { tld: `.${tld}`, pricing, ...(orderUrl !== undefined && { order_url: orderUrl }) };
-    offers.set(tld, { listed, lookup });
+    offers.set(tld, { listed, lookup, letters });
   }
   // A billing system without a complete price is not configured; a catalog may have nothing on sale.
   const lacksPrices = prices

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { offline } from '../helpers/app.ts';
 import { buildProject, createProject, temporaryFolder } from '../helpers/project.ts';
+import { createDnsUpstream } from '../helpers/upstream-dns.ts';
 import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
 import { createTextUpstream } from '../helpers/upstream-registry.ts';
 import { createUpstream } from '../helpers/upstream.ts';
@@ -25,8 +26,10 @@ test('if all TLDs work, doctor prints a table and exits with status 0', async ()
   const { status, stdout, stderr } = await runHere(['domains', 'doctor'], settings);
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   const [heading, row, ...more] = stdout.trimEnd().split('\n');
-  expect(heading).toMatch(/^TLD +WORKS +MUST EXIST +MUST NOT +MS +SOURCE$/);
-  expect(row).toMatch(/^\.com +yes +nic\.com taken +free +\d+ +rdap http:\/\/127\.0\.0\.1:\d+\/rdap\/$/);
+  expect(heading).toMatch(/^TLD +WORKS +SOURCE +PROVES +MUST EXIST +MUST NOT +MS$/);
+  expect(row).toMatch(
+    /^\.com +yes +rdap http:\/\/127\.0\.0\.1:\d+\/rdap\/ +taken, free +nic\.com taken +x[0-9a-f]{24}\.com free +\d+$/,
+  );
   expect(more).toEqual([]);
   expect(rdap.queried().find((name) => name !== 'nic.com')).toMatch(/^x[0-9a-f]{24}\.com$/);
 });
@@ -45,13 +48,44 @@ test('if searches of a TLD fail or are wrong, doctor reports the TLD and exits w
   });
   const { status, stdout, stderr } = await runHere(['domains', 'doctor', '--json'], settings);
   expect({ status, stderr }).toEqual({ status: 1, stderr: 'searches fail or are wrong for 3 of 4 TLDs\n' });
-  const failed = { existing: { availability: 'unknown' }, missing: { availability: 'unknown' } };
+  const failed = { proves: [], existing: { availability: 'unknown' }, missing: { availability: 'unknown' } };
+  const found = { proves: ['taken', 'free'], existing: { availability: 'taken' }, missing: { availability: 'free' } };
   expect(JSON.parse(stdout)).toMatchObject([
-    { tld: 'com', works: true, existing: { availability: 'taken' }, missing: { availability: 'free' } },
-    { tld: 'net', works: false, source: `rdap ${wrong.url}/`, ...failed },
-    { tld: 'org', works: false, source: 'none', ...failed },
-    { tld: 'se', works: false, source: `whois ${address}`, ...failed },
+    { tld: 'com', works: true, sources: [{ source: `rdap ${rdap.base}`, ...found }] },
+    { tld: 'net', works: false, sources: [{ source: `rdap ${wrong.url}/`, ...failed }] },
+    { tld: 'org', works: false, sources: [] },
+    { tld: 'se', works: false, sources: [{ source: `whois ${address}`, ...failed }] },
   ]);
+});
+
+test('doctor shows what each source of a TLD proves, and a resolver that finds every name', async () => {
+  const rdap = await createRdapUpstream({ names: ['taken.com'] });
+  const { address } = await createTextUpstream((line) => (line.endsWith('nic.com') ? 'Hello\r\n' : 'Not found.\r\n'));
+  const lookup = `[{ whois: "${address}" }, { rdap: "${rdap.url}", confirm: taken.com }]`;
+  const settings = await settingsOf({ '.com': lookup, '.org': 'none' });
+  let finds = (name: string): boolean => name === 'nic.com';
+  const dns = await createDnsUpstream((name) => ({
+    code: finds(name) ? 0 : 3,
+    answers: finds(name) ? [{ owner: name, type: 'NS', data: 'ns1.example.net' }] : [],
+  }));
+  const run = async () => {
+    const { stdout } = await runHere(['domains', 'doctor'], { ...settings, DNS_SERVERS: dns.address });
+    const [, ...rows] = stdout.split('\n\n')[0]!.split('\n');
+    return rows.map((row) =>
+      row
+        .replaceAll(/\bx[0-9a-f]{24}|\/?127\S+|\d+$/g, '')
+        .replaceAll(/\s{2,}/g, '  ')
+        .trim(),
+    );
+  };
+  expect(await run()).toEqual([
+    '.com  yes  dns  taken  nic.com taken  .com unknown',
+    '.com  yes  whois  free  nic.com unknown  .com free',
+    '.com  yes  rdap http:/  taken, free  taken.com taken  .com free',
+    '.org  NO  dns  nothing  nic.org unknown  .org unknown',
+  ]);
+  finds = () => true;
+  expect((await run())[0]).toBe('.com  NO  dns  nothing  nic.com taken  .com taken');
 });
 
 test('for a look-up server that denies its canary, doctor explains the canary', async () => {
@@ -60,13 +94,14 @@ test('for a look-up server that denies its canary, doctor explains the canary', 
   const { status, stdout } = await runHere(['domains', 'doctor'], settings);
   expect(status).toBe(1);
   const [, row, ...explanation] = stdout.trimEnd().split('\n');
-  expect(row).toMatch(/^\.com +NO +nic\.com unknown +unknown +\d+ +rdap http:/);
+  expect(row).toMatch(/^\.com +NO +rdap http:\S+ +nothing +nic\.com unknown +x\w+\.com unknown +\d+$/);
   expect(explanation.join('\n')).toBe(
     [
       '',
-      "A look-up server must find a name that exists under its TLD: nic.<tld> or the registry's own domain.",
-      'Until an RDAP server has confirmed this name, its 404s do not count, and a search answers 502. Check the `lookup` of',
-      "the TLD in catalog/domains.yaml; without `lookup`, the server comes from IANA's list or the built-in table.",
+      'A search needs a source that proves names free. A server must find a name that exists under its TLD: `confirm`,',
+      "nic.<tld> or the registry's own domain. Until an RDAP server has confirmed this name, its 404s do not count, and a",
+      'search answers 502. Check the `lookup` of the TLD in catalog/domains.yaml; without `lookup`, the server comes from',
+      "IANA's list or the built-in table. If dns has name servers for a name that must not exist, correct DNS_SERVERS.",
     ].join('\n'),
   );
   const help = await runHere(['domains', 'doctor', '--help'], {});

@@ -3,6 +3,7 @@ import { renderProblem } from '#contract/problem.ts';
 import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { buildProject, createProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
+import { createTextUpstream } from '../helpers/upstream-registry.ts';
 import { createRdapUpstream } from '../helpers/upstream-rdap.ts';
 import { createWhmcsUpstream } from '../helpers/upstream-whmcs.ts';
 import { ask, askJson } from '../server/ask.ts';
@@ -162,6 +163,52 @@ test.each([
   expect(await search(app, 'a b.com')).toMatchObject({ status: 400, body: { error: 'invalid_domain' } });
 });
 
+/** Serves .me, .nl and .de with a WHOIS server that knows no name. */
+async function serveWhois(answer: (line: string) => string = () => 'Domain not found.\r\n') {
+  const whois = await createTextUpstream(answer);
+  const rows = ['.me: { ', '.nl: { letters: none, ', '.de: { letters: ÄÖü, '].map(
+    (start) => `  ${start}prices: ${price}, lookup: { whois: "${whois.address}" } }`,
+  );
+  const root = createProject({ 'catalog/domains.yaml': ['tlds:', ...rows, ''].join('\n') });
+  await buildProject(root);
+  const settings = { ...generous, DOMAIN_RATELIMIT_RPS: '100000', DATA_DIR: temporaryFolder() };
+  return { whois, app: await createTestApp({ root, settings }) };
+}
+
+test('a letter that the registry does not take is 400, also in an A-label', async () => {
+  const { app } = await serveWhois();
+  const [ofNl, ofDe] = ['nl domain must not contain ü, only a-z, 0-9, hyphens', 'de domain must not contain é, only'];
+  expect(await search(app, 'Müller.nl')).toMatchObject({ status: 400, body: { message: `A .${ofNl}` } });
+  expect(await search(app, 'xn--mller-kva.nl')).toMatchObject({ status: 400, body: { message: `A .${ofNl}` } });
+  expect(await search(app, 'café.de')).toMatchObject({
+    status: 400,
+    body: { error: 'invalid_domain', message: `A .${ofDe} a-z, 0-9, hyphens and äöü` },
+  });
+  for (const name of ['mueller-1.nl', 'MÜLLER.de', 'café.me']) {
+    expect((await search(app, name)).body).toMatchObject({ available: true });
+  }
+});
+
+test('a 502 has Retry-After if a server is paused or has too many queries, and only then', async () => {
+  const busy = await serveWhois();
+  const names = Array.from({ length: 40 }, (_, index) => `name${index}.me`);
+  const askFor = (app: TestApp, name: string) => ask(app, `/v1/domains/search?domain=${name}`);
+  const answers = await Promise.all(names.map((name) => askFor(busy.app, name)));
+  const refused = answers.filter(({ status }) => status === 502);
+  expect(refused.length).toBeGreaterThan(20);
+  for (const { headers } of refused) expect(Number(headers['retry-after'])).toBeOneOf([...Array(41).keys()].slice(1));
+  expect(busy.whois.seen).toHaveLength(40 - refused.length);
+
+  const banned = await serveWhois((line) => (line.startsWith('a') ? 'Quota exceeded\r\n' : 'what is this\r\n'));
+  expect((await askFor(banned.app, 'b.me')).headers).not.toHaveProperty('retry-after');
+  const paused = await Promise.all(Array.from({ length: 40 }, () => askFor(banned.app, 'a.me')));
+  expect(new Set(paused.map(({ status, headers }) => `${status} ${headers['retry-after']}`))).toEqual(
+    new Set(['502 10']),
+  );
+  expect(banned.whois.seen).toEqual(['b.me', 'a.me']);
+  expect(Number((await askFor(banned.app, 'b.me')).headers['retry-after'])).toBeGreaterThan(0);
+});
+
 test('live prices come from WHMCS and stay available while it fails', async () => {
   const year = { register: { 1: '7.00' }, renew: { 1: '8.00' }, transfer: { 1: '0.00' } };
   const sold = { com: year, org: { ...year, renew: [] }, de: year, eu: year, 'xn--p1ai': year };
@@ -226,7 +273,7 @@ test('an unknown result is not cached', async () => {
   const { service, checks } = createService();
   const first = service.check(domain, undefined);
   checks[0]!.answer('unknown');
-  expect(await first).toBe('unknown');
+  await expect(first).rejects.toMatchObject({ code: 'provider_error', headers: {} });
   const second = service.check(domain, undefined);
   checks[1]!.answer('taken');
   expect(await second).toBe('taken');
@@ -247,8 +294,8 @@ test('each lookup source has its own cache entry', async () => {
   checks[0]!.answer('free');
   expect(await first).toBe('free');
   const second = service.check(domain, 'none');
-  checks[1]!.answer('unknown');
-  expect(await second).toBe('unknown');
+  checks[1]!.answer('taken');
+  expect(await second).toBe('taken');
   expect(await service.check(domain, undefined)).toBe('free');
 });
 

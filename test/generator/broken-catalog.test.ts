@@ -198,7 +198,8 @@ describe('domains.yaml is refused', () => {
 });
 
 describe('the entry of a TLD is refused', () => {
-  const oneOf = 'must be none, { rdap: URL }, { whois: "host[:port]" } or { das: "host[:port]" }';
+  const oneOf =
+    'must be none, { rdap: URL }, { whois: "host[:port]" }, { das: "host[:port]" }, { confirm: NAME } or a list of servers';
   const host = 'must be a host name with an optional :port';
   const prices = (currency: string, term: string, values = 'register: 8, renew: 9, transfer: 0') =>
     `{ prices: { ${currency}: { ${term}: { ${values} } } } }`;
@@ -235,6 +236,29 @@ describe('the entry of a TLD is refused', () => {
     '{ lookup: { rdap: "ftp://rdap.example" } }': '2:27  "tlds..com.lookup.rdap" must be an http or https URL',
     '{ lookup: { rdap: "https://rdap.example/?x=1" } }':
       '2:27  "tlds..com.lookup.rdap" must not have a query or fragment',
+    '{ lookup: { confirm: "nic.net" } }': '2:19  "confirm" must be a domain under .com',
+    '{ lookup: [{ whois: whois.nic.com }, { das: das.nic.com, confirm: nic.net }] }':
+      '2:19  "confirm" must be a domain under .com',
+    '{ lookup: [] }': '2:19  "tlds..com.lookup" must not be empty',
+    '{ letters: abc }': '2:20  "tlds..com.letters" must be none, or letters beyond a-z in a row, such as äöü',
+  });
+
+  const none = 'is on sale, but no server says which names are free: a search gets 502';
+  const hint = 'add `lookup` with a server, or `lookup: none` to accept this';
+  const sold = 'prices: { EUR: { 1: { register: 8, renew: 9, transfer: 0 } } }';
+  testProblems(domainsFile, (yaml) => `tlds:\n  ${yaml}\n`, {
+    [`.es: { ${sold} }`]: `2:8  warning: .es ${none} (${hint})`,
+    [`.com.es: { ${sold}, lookup: { confirm: nic.com.es } }`]: `2:12  warning: .com.es ${none} (${hint})`,
+  });
+
+  test.each([
+    `.es: { ${sold}, lookup: none }`,
+    `.es: { ${sold}, active: false }`,
+    '.es: {}',
+    `.es: { ${sold}, lookup: { whois: whois.example.es } }`,
+    ...['.de', '.com', '.co.uk', '.com.br'].map((tld) => `${tld}: { ${sold} }`),
+  ])('%s is no warning', async (yaml) => {
+    expect(await problemsOf(createProject({ [domainsFile]: `tlds:\n  ${yaml}\n` }))).toEqual([]);
   });
 });
 

@@ -17,7 +17,7 @@ export type Availability = 'taken' | 'free' | 'unknown';
 
 /** Words for a name that is not on sale. */
 const withheld =
-  /\b(?:blocked|(?<!rights? )reserved|restricted|prohibited|unavailable|not\s+(?:\w+\s+)?(?:available|allowed)|can\s?not\s+be\s+registered)\b/;
+  /\b(?:blocked|(?<!rights?\s)reserved|restricted|prohibited|unavailable|not\s+(?:\w+\s+)?(?:available|allowed)|can\s?not\s+be\s+registered)\b/;
 /** Words for a name that has another price, now or always. */
 const otherOffer =
   /\b(?:access\s+period|sunrise|landrush|early\s+access|premium|platinum|auction|available\s+for\s+purchase|for\s+sale)\b/;
@@ -33,6 +33,8 @@ export function judgeDenial(texts: readonly string[], name: string): Availabilit
 export interface Deadline {
   readonly signal: AbortSignal;
   remainingMs(): number;
+  /** The time after which a host that could not be queried takes queries again; Infinity or undefined if unknown. */
+  retryMs?: number;
 }
 
 /** The query rate of a host. */
@@ -131,14 +133,23 @@ export function createHostLimiter(options: HostLimiterOptions) {
      */
     async run<Result>(host: string, deadline: Deadline, work: () => Promise<Result | typeof retry>) {
       const state = stateOf(host);
+      const { retryMs: earlier = Infinity } = deadline;
+      const defer = (ms: number): void => void (deadline.retryMs = Math.min(earlier, ms));
       const attempt = async () => {
+        const { rps } = rateOf(host);
+        const { activeCount, pendingCount } = state.slots;
+        defer(((activeCount + pendingCount + 1) / rps) * 1000);
         // More waiting queries could not start before the deadline.
-        const maxWaiting = (rateOf(host).rps * deadline.remainingMs()) / 1000;
-        if (state.slots.pendingCount >= maxWaiting) return undefined;
-        return await state.slots(async () => ((await consumeToken(host, state, deadline)) ? await work() : undefined));
+        if (pendingCount >= (rps * deadline.remainingMs()) / 1000) return undefined;
+        return await state.slots(async () => {
+          if (!(await consumeToken(host, state, deadline))) return undefined;
+          defer(Infinity);
+          return await work();
+        });
       };
       const first = await attempt();
       const result = first === retry ? await attempt() : first;
+      if (state.backOffUntil > now()) defer(state.backOffUntil - now());
       return result === retry ? undefined : result;
     },
     /** Pauses queries to a host; waiting and new queries resolve to undefined. */

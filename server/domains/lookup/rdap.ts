@@ -1,5 +1,6 @@
 import { domainToASCII } from 'node:url';
 import { z } from 'zod';
+import { findBase, listedBases } from '#common/domain-sources.ts';
 import type { Logger } from '../../log.ts';
 import { ProviderError, createListReader, openUpstream, parseJson } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
@@ -9,7 +10,6 @@ import type { ReadClient } from '../../upstream/reads.ts';
 import { isAllowedUrl } from '../../upstream/address.ts';
 import { judgeDenial, retry } from './query.ts';
 import type { Availability, Deadline, QueryContext } from './query.ts';
-import snapshot from './rdap-snapshot.json' with { type: 'json' };
 
 /** A result and its proof: the domain, or a 404; one without an RDAP body (`page`) may also mean a moved base URL. */
 interface RdapAnswer {
@@ -36,12 +36,13 @@ const Answer = z.object({
 const wordless = new Set(['links', 'rdapConformance', 'lang']);
 
 /** The texts of a 404 under any key. The descriptions of notices are left out: they are terms of use. */
-const Texts = z.unknown().transform((answer) => {
+const Words = z.unknown().transform((answer) => {
   const texts: string[] = [];
   JSON.stringify(answer, (key, value: unknown) => {
     if (wordless.has(key)) return undefined;
     if (typeof value === 'string') texts.push(value);
-    return key === 'notices' ? [value].flat().map((notice) => ({ ...(notice as object), description: '' })) : value;
+    if (key !== 'notices') return value;
+    return [value].flat().map((notice) => (typeof notice === 'object' ? { ...notice, description: '' } : notice));
   });
   return texts;
 });
@@ -109,7 +110,7 @@ function parseRdapReply({ status, text }: Reply, name: string): RdapAnswer | und
   if (status !== 404) return unknown;
   if (isDomain || (code >= 100 && code < 600 && code !== 404)) return undefined;
   const isRdap = code === 404 || Array.isArray(answer?.rdapConformance);
-  const availability = judgeDenial(parseJson(text, Texts) ?? [text], name);
+  const availability = judgeDenial(parseJson(text, Words) ?? [text], name);
   return { availability, proof: isRdap ? 'error' : 'page' };
 }
 
@@ -119,14 +120,6 @@ function toBackOffMs(retryAfter: string | null, otherwiseMs: number): number {
   const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
   return Number.isNaN(ms) ? otherwiseMs : Math.min(Math.max(ms, 1000), 300_000);
 }
-
-/**
- * The RDAP server of each TLD until a newer list is read: IANA's list (https://data.iana.org/rdap/dns.json) of
- * 2026-02-13, without .kg, .mg and .ng, which have no https; .online, .site, .store and .tech as of 2026-09-30.
- */
-export const listedBases: ReadonlyMap<string, string> = new Map(
-  Object.entries(snapshot).flatMap(([base, tlds]) => tlds.split(' ').map((tld) => [tld, base] as const)),
-);
 
 interface BootstrapOptions {
   readonly url: string | undefined;
@@ -148,7 +141,9 @@ const currentMs = 7 * 24 * 60 * 60 * 1000;
 const minServices = 500;
 
 const List = z.object({ services: z.array(z.unknown()).min(minServices) });
-const Service = z.tuple([z.array(z.string()), z.array(z.string())]).rest(z.unknown());
+/** The texts of a list; other entries are left out. */
+const Texts = z.array(z.unknown()).transform((list) => list.filter((entry) => typeof entry === 'string'));
+const Service = z.tuple([Texts, Texts]).rest(z.unknown());
 
 /** Reads IANA's list of RDAP servers (RFC 9224) regularly; before the first read, the built-in list counts. */
 export function createBootstrap(options: BootstrapOptions) {
@@ -192,13 +187,7 @@ export function createBootstrap(options: BootstrapOptions) {
   });
   return {
     /** Finds the server of a TLD by the longest entry that is a suffix of the TLD. */
-    find(tld: string) {
-      for (let entry = tld; entry !== ''; entry = entry.split('.').slice(1).join('.')) {
-        const base = bases.get(entry);
-        if (base !== undefined) return { base, entry };
-      }
-      return undefined;
-    },
+    find: (tld: string) => findBase(tld, bases),
     hasHost: (host: string): boolean => bases.values().some((base) => base.includes(`//${host}/`)),
     isCurrent: (): boolean => now() - readAt < currentMs,
     start: () => poller.start(),

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pLimit from 'p-limit';
+import { toRegistryTld, unlisted, zones } from '#common/domain-sources.ts';
+import type { DomainSource } from '#common/domain-sources.ts';
 import type { DomainLookup } from '#contract/domains.ts';
 import type { Logger } from '../../log.ts';
 import { createLru } from '../../lru.ts';
@@ -14,44 +16,8 @@ import type { Availability, Deadline, DomainName, QueryContext, Rate, RegistryLi
 import { createBootstrap, createRdap } from './rdap.ts';
 import { createWhois } from './whois.ts';
 
-/** A source of availability for a TLD. */
-type Source = Exclude<DomainLookup, 'none'>;
-
-/**
- * Sources of TLDs that are not in IANA's list as of 2026-11-20, the better source first. RDAP: DENIC's pilot (denic.de),
- * SWITCH (whoisit's overrides), Identity Digital for .io (caarlos0/domain_exporter PR 409; the server at nic.io denies
- * existing names). DAS: docs.dnsbelgium.be, EURid. WHOIS: rfc1036/whois 5.6.6 of 2026-02-16.
- *
- * .es and .gr have no source, only a web form; the response formats of .bg, .hr, .ie, .lv and .me are unknown.
- */
-const unlisted: ReadonlyMap<string, readonly Source[]> = new Map([
-  ['at', [{ whois: 'whois.nic.at' }]],
-  // The registry advises against WHOIS for availability checks.
-  ['be', [{ das: 'das.dns.be:4343' }]],
-  ['ch', [{ rdap: 'https://rdap.nic.ch/' }, { whois: 'whois.nic.ch' }]],
-  ['co', [{ whois: 'whois.registry.co' }]],
-  ['de', [{ rdap: 'https://rdap.denic.de/' }, { whois: 'whois.denic.de' }]],
-  ['dk', [{ whois: 'whois.punktum.dk' }]],
-  ['ee', [{ whois: 'whois.tld.ee' }]],
-  ['eu', [{ das: 'das.eu:4343' }, { whois: 'whois.eu' }]],
-  ['hu', [{ whois: 'whois.nic.hu' }]],
-  ['io', [{ rdap: 'https://rdap.identitydigital.services/rdap/' }]],
-  ['it', [{ whois: 'whois.nic.it' }]],
-  ['li', [{ rdap: 'https://rdap.nic.li/' }, { whois: 'whois.nic.li' }]],
-  ['lt', [{ whois: 'whois.domreg.lt' }]],
-  ['lu', [{ whois: 'whois.dns.lu' }]],
-  ['nu', [{ whois: 'whois.iis.nu' }]],
-  ['pt', [{ whois: 'whois.dns.pt' }]],
-  ['ro', [{ whois: 'whois.rotld.ro' }]],
-  ['se', [{ whois: 'whois.iis.se' }]],
-  ['sk', [{ whois: 'whois.sk-nic.sk' }]],
-]);
-
-/** Suffixes run by the registry of their TLD, with an existing name. Other suffixes may be private, such as .uk.com. */
-const zones: ReadonlyMap<string, { readonly of: string; readonly existing: string }> = new Map([
-  ['co.uk', { of: 'uk', existing: 'bbc.co.uk' }],
-  ['org.uk', { of: 'uk', existing: 'nominet.org.uk' }],
-]);
+/** A source of availability for a TLD, and a name that must exist there. */
+type Source = DomainSource & { readonly confirm?: string | undefined };
 
 /**
  * Hosts with a known rate limit: Google sends 429 beyond about one query per second (measured in 2026-03). The other
@@ -120,9 +86,10 @@ export function createRegistries(options: RegistriesOptions) {
     const controller = new AbortController();
     const { signal } = controller;
     const end = performance.now() + ms;
+    const deadline: Deadline = { signal, remainingMs: () => end - performance.now() };
     running.add(controller);
     try {
-      return await withTimeout(work({ signal, remainingMs: () => end - performance.now() }), ms, () => 'unknown');
+      return await withTimeout(work(deadline), ms, () => 'unknown');
     } catch (error) {
       log.error({ err: error }, 'a registry lookup failed');
       return 'unknown';
@@ -133,24 +100,33 @@ export function createRegistries(options: RegistriesOptions) {
   };
 
   /** Checks DNS, with the time of two queries: enough time must remain for the registry. */
-  const isSeenInDns = async (name: string): Promise<boolean> => {
-    if (dnsServers === 'off') return false;
+  const askDns = async (name: string): Promise<Availability> => {
+    if (dnsServers === 'off') return 'unknown';
     const query = { servers: dnsServers, timeoutMs: limits.dnsMs };
     const isSeen = await within(2 * limits.dnsMs, ({ signal }) =>
       dnsSlots(async () => !signal.aborted && (await isDelegated(name, { ...query, signal }))),
     );
-    return isSeen === true;
+    return isSeen === true ? 'taken' : 'unknown';
   };
 
+  interface Canary {
+    readonly base: string;
+    /** The name that must exist. */
+    readonly name: string;
+    readonly deadline: Deadline;
+  }
   /** Results of canary checks: a moved server, or a server of another TLD, denies a name that must exist. */
-  const canaries = createLru<string, boolean, { readonly base: string; readonly tld: string }>(5000, {
+  const canaries = createLru<string, boolean, Canary>(5000, {
     ttl: limits.canaryMs,
     ttlResolution: 0,
     perf: { now },
     ignoreFetchAbort: true,
-    async fetchMethod(server, _stale, { context: { base, tld } }) {
-      const name = toExistingName(tld, { rdap: base });
-      const answer = await within(lookupMs, (deadline) => askRdap(base, name, deadline));
+    async fetchMethod(server, _stale, { context: { base, name, deadline: asked } }) {
+      const answer = await within(lookupMs, async (deadline) => {
+        const found = await askRdap(base, name, deadline);
+        asked.retryMs = Math.min(asked.retryMs ?? Infinity, deadline.retryMs ?? Infinity);
+        return found;
+      });
       if (answer === 'unknown' || answer.proof === undefined) return undefined;
       if (answer.proof !== 'domain') {
         log.error({ server, name }, 'an RDAP server denies a name that exists; its 404s do not count');
@@ -159,8 +135,13 @@ export function createRegistries(options: RegistriesOptions) {
     },
   });
 
-  const askServer = async (base: string, { name, tld }: DomainName, deadline: Deadline): Promise<Availability> => {
-    const server = `${base} for .${tld}`;
+  const askServer = async (
+    base: string,
+    { name, tld }: DomainName,
+    deadline: Deadline,
+    canary: string,
+  ): Promise<Availability> => {
+    const server = `${base} for ${canary}`;
     const listed = bootstrap.find(tld);
     // Only IANA's current list counts, not the built-in list: servers move.
     const isListed = bootstrap.isCurrent() && listed?.base === base && listed.entry === toRegistryTld(tld);
@@ -170,21 +151,26 @@ export function createRegistries(options: RegistriesOptions) {
     if (proof === 'domain' && isListed) canaries.set(server, true);
     if (proof === 'domain' || availability === 'unknown' || (proof === 'error' && isListed)) return availability;
     // If another search confirms the server first, the fetch rejects or its result is outdated.
-    await canaries.fetch(server, { context: { base, tld } }).catch(() => undefined);
+    await canaries.fetch(server, { context: { base, name: canary, deadline } }).catch(() => undefined);
     return canaries.get(server) ? availability : 'unknown';
   };
 
   const findSources = async (tld: string, lookup: DomainLookup | undefined): Promise<readonly Source[]> => {
-    if (lookup !== undefined) return lookup === 'none' ? [] : [lookup];
+    if (lookup === 'none') return [];
+    if (Array.isArray(lookup)) return lookup;
+    const { confirm, ...source } = lookup ?? {};
+    if ('rdap' in source || 'whois' in source || 'das' in source) return [{ ...source, confirm }];
     await bootstrap.start();
     const listed = bootstrap.find(tld);
-    return listed ? [{ rdap: listed.base }] : (unlisted.get(toRegistryTld(tld)) ?? []);
+    const sources = listed ? [{ rdap: listed.base }] : (unlisted.get(toRegistryTld(tld)) ?? []);
+    return sources.map((one) => ({ ...one, confirm }));
   };
   const askSource = (source: Source, domain: DomainName, deadline: Deadline): Promise<Availability> => {
     if ('das' in source) return askWhois('das', source.das, domain, deadline);
     if ('whois' in source) return askWhois('whois', source.whois, domain, deadline);
     const { rdap } = source;
-    return askServer(URL.parse(rdap.endsWith('/') ? rdap : `${rdap}/`)?.href ?? rdap, domain, deadline);
+    const base = URL.parse(rdap.endsWith('/') ? rdap : `${rdap}/`)?.href ?? rdap;
+    return askServer(base, domain, deadline, toExistingName(domain.tld, source));
   };
   /** Queries the sources of a TLD in turn, until a source has a result. */
   const ask = async (domain: DomainName, lookup: DomainLookup | undefined, deadline: Deadline) => {
@@ -197,27 +183,57 @@ export function createRegistries(options: RegistriesOptions) {
 
   return {
     start: () => void bootstrap.start(),
-    /** Checks a name in DNS, which can only prove `taken`, then at the source of its TLD. Never rejects. */
-    async check(domain: DomainName, lookup?: DomainLookup): Promise<Availability> {
+    /**
+     * Checks a name in DNS, which can only prove `taken`, then at the sources of its TLD. If the result is `unknown`,
+     * `onWait` gets the time after which a source can be queried again, if known. Never rejects.
+     */
+    async check(domain: DomainName, lookup?: DomainLookup, onWait?: (ms: number) => void): Promise<Availability> {
       const { name, tld } = domain;
       // Check again: the name becomes part of lines and paths.
       if (!/^[a-z0-9-]{1,63}$/.test(name.slice(0, -tld.length - 1)) || !name.endsWith(`.${tld}`)) return 'unknown';
-      return await within(lookupMs, async (deadline) =>
-        (await isSeenInDns(name)) ? 'taken' : await ask(domain, lookup, deadline),
-      );
-    },
-    /** Queries the source of a TLD, without DNS. Never rejects. */
-    async diagnose(tld: string, lookup?: DomainLookup) {
-      const start = performance.now();
-      const sources = await findSources(tld, lookup);
-      const diagnoseName = async (name: string) => ({
-        name,
-        availability: await within(lookupMs, (deadline) => ask({ name, tld }, lookup, deadline)),
+      const asked: { deadline?: Deadline } = {};
+      const answer = await within(lookupMs, async (deadline) => {
+        asked.deadline = deadline;
+        const seen = await askDns(name);
+        return seen === 'taken' ? seen : await ask(domain, lookup, deadline);
       });
-      const existing = await diagnoseName(toExistingName(tld, sources[0]));
-      const missing = await diagnoseName(`x${randomBytes(12).toString('hex')}.${tld}`);
-      const source = sources.map((one) => Object.entries(one).flat().join(' ')).join(', else ') || 'none';
-      return { source, existing, missing, ms: performance.now() - start };
+      const waitMs = asked.deadline?.retryMs ?? Infinity;
+      if (answer === 'unknown' && waitMs < Infinity) onWait?.(waitMs);
+      return answer;
+    },
+    /** Queries DNS and each source of a TLD for a name that must exist and a name that must not. Never rejects. */
+    async diagnose(tld: string, lookup?: DomainLookup) {
+      const missing = `x${randomBytes(12).toString('hex')}.${tld}`;
+      const diagnoseSource = async (
+        source: string,
+        existing: string,
+        find: (name: string) => Promise<Availability>,
+      ) => {
+        const start = performance.now();
+        const names = { existing: await find(existing), missing: await find(missing) };
+        const proves = [
+          ...(names.existing === 'taken' && names.missing !== 'taken' ? ['taken'] : []),
+          ...(names.missing === 'free' && names.existing !== 'free' ? ['free'] : []),
+        ];
+        return {
+          source,
+          proves,
+          existing: { name: existing, availability: names.existing },
+          missing: { name: missing, availability: names.missing },
+          ms: performance.now() - start,
+        };
+      };
+      const sources = await findSources(tld, lookup);
+      const first = toExistingName(tld, sources[0]);
+      return await Promise.all([
+        ...(dnsServers === 'off' ? [] : [diagnoseSource('dns', first, askDns)]),
+        ...sources.map((source) => {
+          const { confirm: _confirm, ...server } = source;
+          return diagnoseSource(Object.entries(server).flat().join(' '), toExistingName(tld, source), (name) =>
+            within(lookupMs, (deadline) => askSource(source, { name, tld }, deadline)),
+          );
+        }),
+      ]);
     },
     async close(): Promise<void> {
       isClosed = true;
@@ -225,11 +241,6 @@ export function createRegistries(options: RegistriesOptions) {
       await Promise.all([bootstrap.close(), client.close()]);
     },
   };
-}
-
-/** Returns the TLD whose registry runs a suffix, usually the suffix itself. */
-function toRegistryTld(tld: string): string {
-  return zones.get(tld)?.of ?? tld;
 }
 
 function toHostname(source: Source): string {
@@ -242,10 +253,10 @@ const tableHosts = new Set(
   [...unlisted.values()].flat().flatMap((source) => ('rdap' in source ? [] : toHostname(source))),
 );
 
-/** Returns a name that must exist: the registry's own domain if its host is under the TLD, else nic.<tld>. */
+/** Returns a name that must exist: `confirm`, or the registry's own domain if its host is under the TLD, else nic.<tld>. */
 export function toExistingName(tld: string, source: Source | undefined): string {
-  const zone = zones.get(tld);
-  if (zone) return zone.existing;
+  const known = source?.confirm ?? zones.get(tld)?.existing;
+  if (known !== undefined) return known;
   const hostname = source ? toHostname(source) : '';
   if (!hostname.endsWith(`.${tld}`)) return `nic.${tld}`;
   return hostname.slice(hostname.lastIndexOf('.', hostname.length - tld.length - 2) + 1);

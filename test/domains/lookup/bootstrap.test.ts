@@ -51,14 +51,17 @@ test('disallowed servers are left out, and https is preferred', async () => {
     [['port'], ['https://rdap.example.com:8443/']],
     [['both'], ['http://rdap.both.example/', 'https://rdap.both.example/']],
     [['none'], []],
-    [[7], ['https://rdap.number.example/']],
+    [
+      [7, 'odd'],
+      [null, 'https://rdap.odd.example/'],
+    ],
     7,
   ];
   const list = JSON.parse(toBootstrap({})) as { services: unknown[] };
   upstream.fail(json(200, { ...list, services: [...services, ...list.services] }));
   await bootstrap.start();
   await bootstrap.refresh();
-  expect(bootstrap.find('both')?.base).toBe('https://rdap.both.example/');
+  for (const tld of ['both', 'odd']) expect(bootstrap.find(tld)?.base).toBe(`https://rdap.${tld}.example/`);
   for (const tld of ['kg', 'ip', 'port', 'none']) expect(bootstrap.find(tld)).toBeUndefined();
 });
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { listedBases } from '../../../server/domains/lookup/rdap.ts';
+import { listedBases } from '#common/domain-sources.ts';
 import { toExistingName } from '../../../server/domains/lookup/registries.ts';
+import type { DomainLookup } from '#contract/domains.ts';
 import { createRdapUpstream, toDomainObject } from '../../helpers/upstream-rdap.ts';
 import { json } from '../../helpers/upstream.ts';
 import { createListedRegistries, createTestRegistries, serveShop } from './harness.ts';
@@ -117,6 +118,27 @@ test('a suffix of two labels can pass a canary check', async () => {
   expect(await registries.check({ name: 'some-name.com.pl', tld: 'com.pl' })).toBe('free');
 });
 
+test('`confirm` names the domain that must exist, with the default server or another one', async () => {
+  const upstream = await createRdapUpstream({ names: ['taken.com.br', 'nic.br'] });
+  const registries = await createListedRegistries({ br: `${upstream.url}/` });
+  const check = (lookup?: DomainLookup) => registries.check({ name: 'some-name.com.br', tld: 'com.br' }, lookup);
+  const confirm = 'taken.com.br';
+  expect(await check()).toBe('unknown');
+  expect(await check({ confirm })).toBe('free');
+  expect(await check({ rdap: upstream.url, confirm })).toBe('free');
+  expect(await check({ confirm: 'missing.com.br' })).toBe('unknown');
+  expect(await registries.check({ name: confirm, tld: 'com.br' }, { confirm })).toBe('taken');
+});
+
+test('of a list of servers, the next is asked if one has no result', async () => {
+  const [first, second] = [await createRdapUpstream({ names: [] }), await createRdapUpstream({ names: ['nic.io'] })];
+  const registries = createTestRegistries();
+  expect(await registries.check(free, [{ rdap: first.url }, { rdap: second.url }])).toBe('free');
+  expect(await registries.check({ name: 'nic.io', tld: 'io' }, [{ rdap: first.url }, { rdap: second.url }])).toBe(
+    'taken',
+  );
+});
+
 test('an entry of two labels is preferred', async () => {
   const [ofTld, ofSuffix] = [await createRdapUpstream({ names: [] }), await createRdapUpstream({ names: [] })];
   const registries = await createListedRegistries({ pl: `${ofTld.url}/`, 'com.pl': `${ofSuffix.url}/` });
@@ -141,6 +163,7 @@ test.each([
   ['io', { rdap: 'https://rdap.identitydigital.services/rdap/' }, 'nic.io'],
   ['shop', undefined, 'nic.shop'],
   ['co.uk', { rdap: 'https://rdap.nominet.uk/uk/' }, 'bbc.co.uk'],
+  ['co.uk', { rdap: 'https://rdap.nominet.uk/uk/', confirm: 'taken.co.uk' }, 'taken.co.uk'],
 ] as const)('the canary of .%s is, with %j, %s', (tld, source, name) => {
   expect(toExistingName(tld, source)).toBe(name);
 });
