@@ -43,9 +43,13 @@ type PriceSourceSettings = z.infer<typeof PriceSourceSettings> & Pick<SharedSett
 export type LivePriceSettings = PriceSourceSettings & Pick<SharedSettings, 'DATA_DIR'>;
 
 /** Creates the configured source of domain prices; undefined if the catalog has the prices. */
-export function createPriceSource(env: PriceSourceSettings, log: Pick<Logger, 'warn'>) {
+export function createPriceSource(env: PriceSourceSettings, log: { warn(fields: object, message: string): void }) {
   if (env.DOMAIN_PRICES === 'catalog') return undefined;
-  const warn = (message: string): void => log.warn({ prices: env.DOMAIN_PRICES }, message);
+  const warned = new Set<string>();
+  const warn = (message: string): void => {
+    if (!warned.has(message)) log.warn({ prices: env.DOMAIN_PRICES }, message);
+    warned.add(message);
+  };
   const options = { timeoutMs: env.UPSTREAM_TIMEOUT_SECONDS * 1000, warn };
   const source =
     env.DOMAIN_PRICES === 'fossbilling'

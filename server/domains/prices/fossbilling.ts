@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { openUpstream } from '../../upstream/client.ts';
+import { ForeignInt, openUpstream } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
 import { createReadClient } from '../../upstream/reads.ts';
 import { Amount, maxPriceBytes, parsePrices } from './source.ts';
@@ -12,20 +12,21 @@ const Tlds = z.object({ error: z.null(), result: z.array(z.unknown()) });
 /** Depending on the database driver, numbers and booleans are strings. */
 const One = z.union([z.literal(true), z.literal([1, '1'])]);
 
+/** A TLD on sale; the reasons of others are for the operator. */
+const OnSale = z.object({ tld: z.string(), active: One, allow_register: One });
+
 /** A TLD on sale for one year; a longer minimum term has no price for one year. */
 const FossBillingTld = z
   .object({
     tld: z.string(),
-    active: One,
-    allow_register: One,
-    min_years: One,
-    // Newer versions may list the terms, which must include one year.
+    min_years: ForeignInt.nullish(),
+    // Newer versions may list the terms, which then decide alone.
     periods: z.array(z.coerce.number()).nullish(),
     price_registration: Amount,
     price_renew: Amount,
     price_transfer: Amount,
   })
-  .refine(({ periods }) => periods?.includes(1) ?? true)
+  .refine(({ periods, min_years: years }) => (periods?.length ? periods.includes(1) : (years ?? 0) <= 1))
   .transform(({ tld, price_registration: register, price_renew: renew, price_transfer: transfer }) => {
     return [tld, { register, renew, transfer }] as const;
   });
@@ -35,7 +36,14 @@ export function createFossBilling(
   { url: baseUrl }: { readonly url: string },
   { timeoutMs, warn }: PriceSourceOptions,
 ): PriceSource {
-  const options = { name: 'fossbilling', baseUrl, headers: {}, timeoutMs, maxBytes: maxPriceBytes };
+  const options = {
+    name: 'fossbilling',
+    baseUrl,
+    headers: {},
+    timeoutMs,
+    maxBytes: maxPriceBytes,
+    credentialStatuses: [],
+  };
   const client = createReadClient(openUpstream(options));
   const call = async (method: string): Promise<Reply> => {
     const reply = await client.request('GET', `/api/guest/${method}`);
@@ -48,11 +56,20 @@ export function createFossBilling(
       // Without a code, the response is the default currency, which applies to all prices.
       const currency = parsePrices(await call('currency/get'), Currency);
       if (currency.result.code !== 'EUR') {
-        warn('the default currency of FOSSBilling is not EUR');
+        warn(
+          `the default currency of FOSSBilling must be EUR, and is ${currency.result.code.replaceAll(/\W/g, '').slice(0, 8)}`,
+        );
         return [];
       }
       const { result } = parsePrices(await call('servicedomain/tlds'), Tlds);
-      return result.map((tld) => FossBillingTld.safeParse(tld).data).filter((entry) => entry !== undefined);
+      const onSale = result.flatMap((entry) => {
+        const { data } = OnSale.safeParse(entry);
+        return data ? [{ tld: data.tld, prices: FossBillingTld.safeParse(entry).data }] : [];
+      });
+      const left = onSale.flatMap(({ tld, prices }) => (prices ? [] : JSON.stringify(tld.slice(0, 64))));
+      const more = left.length > 10 ? ` and ${left.length - 10} more` : '';
+      if (left.length > 0) warn(`not sold for one year, or without a price: ${left.slice(0, 10).join(', ')}${more}`);
+      return onSale.flatMap(({ prices }) => (prices ? [prices] : []));
     },
     close: () => client.close(),
   };

@@ -110,7 +110,14 @@ test('without EUR as the default currency there are no prices, with a warning', 
   const { shop, source, warnings } = await prepare();
   shop.currency = 'USD';
   expect(await source.read()).toEqual(new Map());
-  expect(warnings()).toEqual(['the default currency of FOSSBilling is not EUR']);
+  expect(warnings()).toEqual(['the default currency of FOSSBilling must be EUR, and is USD']);
+});
+
+test('TLDs on sale that are left out are named once in the log', async () => {
+  const { shop, source, warnings } = await prepare();
+  shop.tlds.push(toTld('.info', { min_years: 2 }), toTld('.net', { active: false }), toTld('.eu', { price_renew: '' }));
+  for (const _ of [1, 2]) expect(await source.read()).toHaveProperty('size', 2);
+  expect(warnings()).toEqual(['not sold for one year, or without a price: ".info", ".eu"']);
 });
 
 test('a shop without TLDs has no prices and no error', async () => {
@@ -127,7 +134,7 @@ test.each([
   ['has no allow_register', { allow_register: null }],
   ['is sold for two years at least', { min_years: 2 }],
   ['is sold for two years at least, by a string', { min_years: '2' }],
-  ['has no min_years', { min_years: null }],
+  ['is sold for two years at least, without periods', { min_years: 2, periods: [] }],
   ['is not sold for one year', { periods: [2, 3] }],
   ['has no price to register', { price_registration: null }],
   ['has no price to renew', { price_renew: '' }],
@@ -146,6 +153,9 @@ test.each([
   ['strings', { active: '1', allow_register: '1', min_years: '1' }],
   ['numbers', { active: 1, allow_register: 1, min_years: 1, price_registration: 11.49, price_renew: 0 }],
   ['booleans', { active: true, allow_register: true, periods: [1, 2, 5] }],
+  ['unset', { min_years: null }],
+  ['zero', { min_years: 0, periods: [] }],
+  ['decided by the periods', { min_years: 2, periods: [1, 2, 3] }],
 ])('values may be %s, depending on the database driver', async (_, changes) => {
   const { shop, source } = await prepare();
   shop.tlds = [toTld('.net', changes)];
