@@ -189,8 +189,7 @@ const headers = {
   'RateLimit-Policy': header('The rate limit, as defined by the IETF draft draft-ietf-httpapi-ratelimit-headers.'),
   RateLimit: header('The remaining quota, as defined by the same draft.'),
   'Retry-After': header('Seconds to wait before the next request.', seconds),
-  'Search-Retry-After': optional('Seconds to wait before the next request, if known.', seconds),
-  'Store-Retry-After': optional('Seconds to wait before the next request; sent if the data store fails.', seconds),
+  'Optional-Retry-After': optional('Seconds to wait before the next request, if known.', seconds),
   'WWW-Authenticate': optional('The required authentication and scope, as defined by RFC 6750.'),
   'Idempotent-Replayed': optional('true if this is the stored response of an earlier request.'),
   'Idempotent-Request-Id': optional('The X-Request-Id of the first request with this Idempotency-Key.'),
@@ -235,10 +234,11 @@ function headersOf(endpoint: Endpoint, status: string, codes: readonly ProblemCo
     ['RateLimit-Policy', isCounted || has('rate_limited')],
     ['RateLimit', isCounted || has('rate_limited')],
   ];
-  const mayBeStoreFailure = access !== undefined && codes.some((code) => problems[code].status === 500);
+  const mayWait =
+    (access !== undefined && codes.some((code) => problems[code].status === 500)) ||
+    (has('provider_error') && (access !== undefined || endpoint.limit === 'domains'));
   return {
     ...Object.fromEntries(sent.flatMap(([name, isSent]) => (isSent ? [[name, refTo(name)]] : []))),
-    ...(endpoint.limit === 'domains' && has('provider_error') && { 'Retry-After': refTo('Search-Retry-After') }),
-    ...(mayBeStoreFailure && { 'Retry-After': refTo('Store-Retry-After') }),
+    ...(mayWait && { 'Retry-After': refTo('Optional-Retry-After') }),
   };
 }

@@ -105,6 +105,8 @@ export function createChat(kind: ChatName, url: string, version: string) {
     timeoutMs,
     // The URL is the credential.
     credentialStatuses: [401, 403, 404],
+    // Slack answers with a word, such as `no_service`, the others with JSON.
+    judgeError: ({ text }, byStatus) => (/^\w+\s*$|^\{[^]*"message"/.test(text) ? byStatus : undefined),
   });
   const client = createActionClient(upstream);
   return {

@@ -77,7 +77,7 @@ export function createActions(options: {
       const actor = { ...caller, scope: 'game-console:read_write' } as const;
       const detail = Array.from(command).slice(0, 64).join('');
       await perform('game', actor, { action: 'command', detail }, (provider, ref, send) =>
-        provider.command(ref, command, send),
+        provider.command(ref, command, { ...send, sinceLastAction: () => history.sinceLastAction(caller.server) }),
       );
     },
     /** Reads the power state of a server; never a state from before a finished action. */
@@ -103,14 +103,13 @@ const skewMs = 2000;
 export function createPowerHistory(audit: Store['audit']) {
   const own = createLru<ServerName, { readonly endedAt: number; readonly date: number }>(10_000);
   return {
-    /** Runs a power action and records its end. */
+    /** Runs a power action and records its end, unless it had no effect. */
     async follow(server: ServerName, act: () => Promise<void>): Promise<void> {
-      try {
-        await act();
-      } finally {
-        // A failed action may have taken effect.
-        own.set(server, { endedAt: performance.now(), date: Date.now() });
-      }
+      const end = await act().catch((error: unknown) => ({ error }));
+      // A refused action leaves the state as it was.
+      const isRefused = end !== undefined && hasNoEffect(toActionProblem(end.error));
+      if (!isRefused) own.set(server, { endedAt: performance.now(), date: Date.now() });
+      if (end) throw end.error;
     },
     /** Returns a lower bound of the time since the last power action; Infinity without a recent action. */
     async sinceLastAction(server: ServerName): Promise<number> {

@@ -115,11 +115,13 @@ export function createAuditRecords(query: Query) {
         await write().catch(writeAgain).catch(onFailure);
       };
     },
-    /** Returns the time of the last entry of a power action on a server, if later than a time. */
+    /** Returns the time of the last entry of a power action that may have had an effect, if later than a time. */
     async lastPowerAction(server: ServerName, after: number): Promise<number | undefined> {
       const [row] = await query(
-        `SELECT MAX(logged_at) AS last FROM hosting_audit
-          WHERE server = $1 AND logged_at > $2 AND actor IS NULL AND action <> 'command'`,
+        `SELECT MAX(logged_at) AS last FROM hosting_audit AS entry
+          WHERE server = $1 AND logged_at > $2 AND actor IS NULL AND action <> 'command' AND NOT EXISTS (
+            SELECT 1 FROM hosting_audit AS ended WHERE ended.action_id = entry.action_id
+              AND ended.outcome NOT IN ('ok', 'unknown'))`,
         [server, after],
       );
       return Time.nullish().parse(row?.['last']) ?? undefined;

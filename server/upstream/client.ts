@@ -4,6 +4,7 @@ import { problems } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 import { createEvent } from '../events.ts';
 import { Problem } from '../problem.ts';
+import type { HeaderFields } from '../problem.ts';
 import { toTraceHeaders } from '../trace.ts';
 import type { Trace } from '../trace.ts';
 
@@ -23,13 +24,13 @@ export interface UpstreamOptions {
   /** Resolves host names; default is the system resolver. */
   readonly lookup?: LookupFunction;
   readonly maxBytes?: number;
-  /** How to treat a status from 300 to 399: as a failure (default), or as a reply that the caller handles. */
+  /** How metrics count a status from 300 to 399: as a failure (default), or as a reply that the caller follows. */
   readonly redirects?: 'fail' | 'reply';
   readonly quota?: Quota | undefined;
-  /** Statuses that mean a refused credential; default 401. */
+  /** Statuses that mean a refused credential; default 401. Empty if no credential is sent. */
   readonly credentialStatuses?: readonly number[];
-  /** Recognises the body of an error that comes from the upstream itself, not a proxy: a retry would not help. */
-  readonly isOwnError?: (text: string) => boolean;
+  /** Classifies an error of the upstream itself, by default by its status; undefined for the page of a proxy in front. */
+  readonly judgeError?: (error: Omit<Reply, 'sender' | 'describe'>, byStatus: CallOutcome) => CallOutcome | undefined;
 }
 
 type Overrides = 'headers' | 'maxBytes' | 'timeoutMs' | 'credentialStatuses';
@@ -49,13 +50,15 @@ export interface Quota {
   assertRoom(): void;
 }
 
-/** A response. Its status is from 300 to 399 only if `redirects` is `reply`. */
+/** A response. */
 export interface Reply {
   readonly status: number;
   readonly statusText: string;
   readonly headers: Headers;
   /** The body as UTF-8, with credentials redacted. */
   readonly text: string;
+  /** The sender of an error: the upstream itself, or a proxy or firewall in front. Undefined if unknown. */
+  readonly sender: 'upstream' | 'proxy' | undefined;
   /** A line for the log only, with the URL and for an error status an excerpt of the body. */
   describe(): string;
 }
@@ -68,12 +71,16 @@ export class ProviderError extends Problem {
   override readonly name = 'ProviderError';
   /** `refused`: no effect. `unknown`: possibly an effect, as after a timeout or a broken connection. */
   readonly outcome: Outcome;
+  /** The upstream's answer, as by {@link describeAnswer}; undefined without an answer. */
+  readonly answered: string | undefined;
   constructor(
     message: string,
-    { code = 'provider_error', outcome, cause }: ErrorOptions & { readonly code?: ProblemCode; outcome: Outcome },
+    options: ErrorOptions & { code?: ProblemCode; outcome: Outcome; headers?: HeaderFields; answered?: string },
   ) {
-    super(code, message, { cause });
+    const { code = 'provider_error', outcome, cause, headers = {}, answered } = options;
+    super(code, message, { cause, headers });
     this.outcome = outcome;
+    this.answered = answered;
   }
 }
 
@@ -82,8 +89,8 @@ export type Upstream = ReturnType<typeof openUpstream>;
 
 /** Opens an upstream, which prepares requests, publishes calls and redacts credentials. */
 export function openUpstream(upstream: UpstreamOptions) {
-  const { name, baseUrl, redirects = 'fail', quota } = upstream;
-  const publish = announceUpstream(name);
+  const { name, baseUrl, redirects = 'fail', quota, judgeError } = upstream;
+  const publish = announceUpstream(name, upstream.credentialStatuses?.length !== 0);
   const redact = createRedactor(upstream);
   const closing = new AbortController();
 
@@ -103,18 +110,25 @@ export function openUpstream(upstream: UpstreamOptions) {
       ms,
       fail,
       cancel: () => count?.(),
-      /** Throws a {@link ProviderError} for a redirect, an upgrade or a body that is too large (undefined). */
-      answer({ status, statusText, headers }: Omit<Reply, 'text' | 'describe'>, bytes: Buffer | undefined): Reply {
+      /** Throws a {@link ProviderError} for an upgrade or a body that is too large (undefined). */
+      answer(
+        { status, statusText, headers }: Pick<Response, 'status' | 'statusText' | 'headers'>,
+        bytes: Buffer | undefined,
+      ): Reply {
         if (!bytes) throw fail('invalid', 'unknown', `${status}, with a body that is too large`);
         if (status < 200) throw fail('invalid', 'unknown', `${status}, an upgrade`);
-        const isRedirect = status >= 300 && status < 400;
-        if (isRedirect && redirects === 'fail') throw fail('invalid', 'unknown', `${status}, a redirect`);
         count?.({ status, headers });
-        publish(toCallOutcome(status, credentialStatuses), ms(), { method, status });
         const text = redact(bytes.toString('utf8'));
+        const received = { status, statusText, headers, text };
+        const isRedirect = status >= 300 && status < 400;
+        const byStatus = isRedirect && redirects === 'fail' ? 'invalid' : toCallOutcome(status, credentialStatuses);
+        const judged = status < 400 || !judgeError ? byStatus : judgeError(received, byStatus);
+        const sender = status < 400 || !judgeError ? undefined : judged ? 'upstream' : 'proxy';
+        // A proxy's page says nothing about our credential.
+        publish(judged ?? (status < 500 && status !== 429 ? 'rejected' : byStatus), ms(), { method, status });
         const excerpt = status >= 400 ? `: ${text.slice(0, 300)}` : '';
-        const describe = (): string => redact(`${method} ${url}: ${status} ${statusText}${excerpt}`);
-        return { status, statusText, headers, text, describe };
+        const seen = describeAnswer({ status, headers, sender }, ` ${statusText}`);
+        return { ...received, sender, describe: () => redact(`${method} ${url}: ${seen}${excerpt}`) };
       },
     };
   };
@@ -161,13 +175,26 @@ function createRedactor({ headers, secrets = [] }: UpstreamOptions): (text: stri
 /** The message for a command to a server that is not running. */
 export const offline = 'The server must be online to receive commands';
 
+/** Describes the status of a reply, the target of a redirect, and a proxy as its sender. */
+export function describeAnswer(reply: Pick<Reply, 'status' | 'headers' | 'sender'>, phrase = ''): string {
+  const { status, headers, sender } = reply;
+  const [target] = (status >= 300 && status < 400 && headers.get('location')?.split('?')) || [];
+  if (target !== undefined) return `${status}${phrase}, a redirect to ${target}`;
+  const password = headers.has('www-authenticate') ? ', which asks for a password' : '';
+  return `${status}${phrase}${sender === 'proxy' ? ` from a proxy or firewall in front of it${password}` : ''}`;
+}
+
 /** Converts an error reply to a ProviderError. Only the cause, for the log, quotes the upstream. */
 export function toProviderError(
   reply: Reply,
   outcome: Outcome,
-  { code = 'provider_error', message = problems[code].message }: { code?: ProblemCode; message?: string } = {},
+  options: { code?: ProblemCode | undefined; message?: string | undefined; detail?: string } = {},
 ): ProviderError {
-  return new ProviderError(message, { code, outcome, cause: new Error(reply.describe()) });
+  const { code = 'provider_error', message = problems[code].message, detail = '' } = options;
+  const wait = reply.status === 429 && reply.sender !== 'proxy' ? reply.headers.get('retry-after') : null;
+  const headers: HeaderFields = wait !== null && /^\d{1,5}$/.test(wait) ? { 'Retry-After': wait } : {};
+  const cause = new Error(reply.describe() + detail);
+  return new ProviderError(message, { code, outcome, cause, headers, answered: describeAnswer(reply) });
 }
 
 /** Creates the error for a request that was not sent. Only the log shows the detail. */
@@ -220,7 +247,16 @@ export function parseReply<Schema extends z.ZodType>(reply: Reply, schema: Schem
 
 /** How a call of an upstream ended: by a class of statuses, or by a failure without a usable response. */
 export type CallOutcome =
-  | ('ok' | 'not_found' | 'credential_refused' | 'forbidden' | 'rate_limited' | 'rejected' | 'server_error')
+  | (
+      | 'ok'
+      | 'not_found'
+      | 'credential_refused'
+      | 'forbidden'
+      | 'rate_limited'
+      | 'conflict'
+      | 'rejected'
+      | 'server_error'
+    )
   | ('invalid' | 'timeout' | 'unreachable' | 'broken');
 
 /** A finished call of an upstream. */
@@ -241,10 +277,10 @@ export const openedUpstreams = createEvent<string>('upstream-opened');
 /** Publishes each finished call of an upstream. */
 export const endedCalls = createEvent<UpstreamCall>('upstream-called');
 
-/** Announces an upstream. Returns a function that publishes the calls with one credential. */
-export function announceUpstream(upstream: string) {
+/** Announces an upstream. Returns a function that publishes the calls with one credential, or without any. */
+export function announceUpstream(upstream: string, hasCredential = true) {
   const credential = Symbol(upstream);
-  openedUpstreams.publish(upstream);
+  if (hasCredential) openedUpstreams.publish(upstream);
   return (outcome: CallOutcome, ms: number, http?: UpstreamCall['http']): void =>
     endedCalls.publish({ upstream, credential, outcome, ms, http });
 }
@@ -265,7 +301,12 @@ const ownNames = new Set([
 /** Returns the name of a provider in the metrics. No name in PROVIDERS_FILE has a colon. */
 export const nameProvider = (name: string): string => (ownNames.has(name) ? `provider:${name}` : name);
 
-const outcomes: Readonly<Record<number, CallOutcome>> = { 403: 'forbidden', 404: 'not_found', 429: 'rate_limited' };
+const outcomes: Readonly<Record<number, CallOutcome>> = {
+  401: 'forbidden',
+  403: 'forbidden',
+  404: 'not_found',
+  429: 'rate_limited',
+};
 
 /** Classifies a call by the status of its response. */
 function toCallOutcome(status: number, credentialStatuses: readonly number[] = [401]): CallOutcome {

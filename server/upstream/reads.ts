@@ -18,6 +18,10 @@ interface ReadOptions extends RequestOptions {
   readonly body?: Readonly<Record<string, unknown>> | URLSearchParams;
   /** Retry once after a temporary failure; default true. */
   readonly retry?: boolean;
+  /** Keep only about this many bytes of the end of the body. */
+  readonly tailBytes?: number;
+  /** Part of an action, so the budget that is kept for actions applies. */
+  readonly isPartOfAction?: boolean;
 }
 
 /** A client for requests that change nothing upstream. */
@@ -33,7 +37,7 @@ const maxRetriedMs = 4000;
 const brokenCauses = new Set(['HTTPParserError', 'UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 /** Creates a client for reads, with keep-alive connections. */
-export function createReadClient({ timeoutMs, ca, lookup, quota, isOwnError, prepare, close }: Upstream) {
+export function createReadClient({ timeoutMs, ca, lookup, quota, prepare, close }: Upstream) {
   // Node's fetch takes a CA or a look-up only from an agent of undici.
   const dispatcher =
     ca !== undefined || lookup ? new Agent({ connect: { timeout: timeoutMs, ca, lookup } }) : undefined;
@@ -53,7 +57,7 @@ export function createReadClient({ timeoutMs, ca, lookup, quota, isOwnError, pre
           const response = await fetch(request, init);
           hasStatus = true;
           // Here, because ofetch retries no connection that breaks in the body.
-          bytes = response.body ? await collect(response.body, maxBytes) : Buffer.alloc(0);
+          bytes = response.body ? await collect(response.body, maxBytes, options.tailBytes) : Buffer.alloc(0);
           return response;
         },
       });
@@ -68,7 +72,7 @@ export function createReadClient({ timeoutMs, ca, lookup, quota, isOwnError, pre
         retry: options.retry === false ? false : 1,
         retryStatusCodes,
         onRequest() {
-          quota?.assertRoom();
+          if (!options.isPartOfAction) quota?.assertRoom();
           call = begin();
         },
         onRequestError({ error, options: attempt }) {
@@ -82,7 +86,7 @@ export function createReadClient({ timeoutMs, ca, lookup, quota, isOwnError, pre
           reply = call.answer(response, bytes);
           // Other statuses are replies too, and no errors.
           attempt.ignoreResponseError =
-            !mayRetry(attempt) || !retryStatusCodes.includes(reply.status) || isOwnError?.(reply.text) === true;
+            !mayRetry(attempt) || !retryStatusCodes.includes(reply.status) || reply.sender === 'upstream';
         },
       });
       return reply!;

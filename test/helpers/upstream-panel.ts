@@ -50,7 +50,7 @@ export async function createPanelUpstream({
   onEnd = onTestFinished,
 }: PanelOptions = {}) {
   const actions = ['control.start', 'control.stop', 'control.restart'];
-  const all = ['websocket.connect', 'control.console', ...actions, 'file.read-content'];
+  const all = ['websocket.connect', 'control.console', ...actions, 'file.read', 'file.read-content'];
   const users = new Map<string, PanelUser>([
     [isPelican ? panelKeys.pelican : panelKeys.write, { admin: false, owner: false, permissions: all }],
     [panelKeys.read, { admin: false, owner: false, permissions: ['websocket.connect'] }],
@@ -62,6 +62,8 @@ export async function createPanelUpstream({
     signals: [] as string[],
     commands: [] as string[],
     files: new Map<string, string>(),
+    /** The size of the largest file that the panel returns. */
+    fileBytes: 4 * 1024 * 1024,
     tokenSeconds: 600,
     /** The limit of console tokens per minute; older panels have no such limit. */
     tokensPerMinute: 5,
@@ -80,7 +82,8 @@ export async function createPanelUpstream({
     if (isSteady) return { status: 204 };
     if (signal === 'restart') wings.become('offline');
     wings.become(next);
-    return { status: 204 };
+    // Wings tells its sockets before the panel answers.
+    return { status: 204, ms: 5 };
   };
   const command = (text: string | undefined): Answer => {
     if (!text?.trim()) return failure(422, 'ValidationException', 'The command field is required.');
@@ -96,14 +99,25 @@ export async function createPanelUpstream({
       return { ...failure(429, 'ThrottleRequestsException', 'Too Many Attempts.'), headers };
     }
     tokenTimes.push(Date.now());
-    return json(200, { data: { token: wings.issue(user.permissions, panel.tokenSeconds), socket: socketUrl() } });
+    return json(200, {
+      data: { token: wings.issue(user.owner ? ['*'] : user.permissions, panel.tokenSeconds), socket: socketUrl() },
+    });
   };
   const file = (name: string | null): Answer => {
     const content = panel.files.get(name ?? '');
-    const detail = 'An error occurred on the remote host: The requested resource does not exist on this instance.';
-    if (content === undefined) return failure(404, 'DaemonConnectionException', detail);
-    if (content.length > 4 * 1024 * 1024) return failure(400, 'FileSizeTooLargeException', 'The file is too large.');
+    if (content === undefined) return isPelican ? failure(500, 'FileNotFoundException', unexpected) : nodeFailure;
+    if (content.length > panel.fileBytes) return failure(400, 'FileSizeTooLargeException', 'The file is too large.');
     return { status: 200, headers: { 'content-type': 'text/plain; charset=UTF-8' }, body: content };
+  };
+  const listFiles = (directory: string): Answer => {
+    const prefix = directory.endsWith('/') ? directory : `${directory}/`;
+    const inside = [...panel.files.keys()].filter((name) => name.startsWith(prefix));
+    if (inside.length === 0 && prefix !== '/') return nodeFailure;
+    const data = inside.map((path) => {
+      const [name, ...rest] = path.slice(prefix.length).split('/');
+      return { object: 'file_object', attributes: { name, size: 1, is_file: rest.length === 0, is_symlink: false } };
+    });
+    return json(200, { object: 'list', data });
   };
   let resources = { at: Number.NEGATIVE_INFINITY, state: '' };
   const readResources = (): Answer => {
@@ -116,25 +130,36 @@ export async function createPanelUpstream({
     command: 'control.console',
     websocket: 'websocket.connect',
     'files/contents': 'file.read-content',
+    'files/list': 'file.read',
   };
   const serve = (request: Seen, user: PanelUser): Answer => {
     const url = new URL(request.path, upstream.url);
     const path = url.pathname.replace('/api/client', '');
     const attributes = { identifier: wings.uuid.slice(0, 8), server_owner: user.owner };
-    if (path === '/account') return json(200, { object: 'user', attributes: { admin: user.admin, username: 'svc' } });
-    if (path === '') return json(200, { object: 'list', data: [{ object: 'server', attributes }] });
+    const { admin } = user;
+    const kind = isPelican ? { uuid: randomUUID(), root_admin: admin, '2fa_enabled': false } : { id: 4 };
+    if (path === '/account') return json(200, { object: 'user', attributes: { ...kind, admin, username: 'svc' } });
+    if (path === '') {
+      const pagination = { total: 1, count: 1, per_page: 50, current_page: 1, total_pages: 1, links: {} };
+      return json(200, { object: 'list', data: [{ object: 'server', attributes }], meta: { pagination } });
+    }
     const [, id = '', rest = ''] = /^\/servers\/([^/]+)\/?(.*)$/.exec(path) ?? [];
     if (id !== wings.uuid && id !== attributes.identifier) return failure(404, 'NotFoundHttpException', 'Not found.');
-    if (rest === '') return json(200, { object: 'server', attributes, meta: { user_permissions: user.permissions } });
+    const permissions = user.owner ? ['*'] : user.permissions;
+    if (rest === '') return json(200, { object: 'server', attributes, meta: { user_permissions: permissions } });
     if (panel.conflict) return failure(409, 'ServerStateConflictException', panel.conflict);
     const body = request.body ? (JSON.parse(request.body) as { signal?: string; command?: string }) : {};
     const need = rest === 'power' ? `control.${body.signal?.replace('kill', 'stop')}` : needs[rest];
-    const may = need === undefined || user.permissions.includes(need) || user.permissions.includes('*');
+    const granted = Object.values(user.permissions);
+    // Every subuser may connect, also with the object that Pelican gives to users with a role.
+    const mayConnect = need === 'websocket.connect' && !Array.isArray(user.permissions);
+    const may = need === undefined || mayConnect || granted.includes(need) || granted.includes('*');
     if (!may) return failure(403, 'AccessDeniedHttpException', 'This action is unauthorized.');
     if (rest === 'power') return power(body.signal ?? '');
     if (rest === 'command') return command(body.command);
     if (rest === 'websocket') return websocket(user);
     if (rest === 'files/contents') return file(url.searchParams.get('file'));
+    if (rest === 'files/list') return listFiles(url.searchParams.get('directory') ?? '/');
     if (rest === 'resources') return readResources();
     return failure(404, 'NotFoundHttpException', 'Not found.');
   };
@@ -179,6 +204,16 @@ export async function createPanelUpstream({
 export function failure(status: number, code: string, detail: string): Answer {
   return json(status, { errors: [{ code, status: String(status), detail }] });
 }
+
+/** Pelican's text for every failure of a node. */
+const unexpected = 'An unexpected error was encountered while processing this request, please try again.';
+
+/** The panel's answer for a 500 of the node, such as a missing file. */
+const nodeFailure = failure(
+  500,
+  'DaemonConnectionException',
+  'There was an error while communicating with the machine running this server. (code: 500) (request_id: 0)',
+);
 
 const keptLines = 150;
 

@@ -7,6 +7,7 @@ import { createInstances, openStream } from './instances.ts';
 import { stopClock } from '../helpers/clock.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
+import { failure } from '../helpers/upstream-panel.ts';
 import { auditEntry, streamToken } from '../store/samples.ts';
 
 type StateEndpoint = 'getVpsState' | 'getGameServerState';
@@ -79,6 +80,18 @@ test('after an action with unknown outcome the state is unknown, too', async () 
   panel.fail('drop', ({ path }) => path.endsWith('/power'));
   expect((await askEndpoint(app, 'stopGameServer')).status).toBe(502);
   expect((await readState(app, 'getGameServerState')).state).toBe('unknown');
+});
+
+test('a refused action leaves the state as it was, on every instance', async () => {
+  const { apps, world } = await createInstances();
+  const before = await Promise.all(apps.map((app) => readState(app, 'getGameServerState')));
+  world.panel.fail(failure(409, 'ServerStateConflictException', 'is suspended'), ({ path }) => path.endsWith('/power'));
+  const { status, text } = await askEndpoint(apps[0], 'stopGameServer');
+  expect([status, text]).toEqual([
+    502,
+    renderProblem('json', 'provider_error', 'The server is suspended by the panel'),
+  ]);
+  expect(await Promise.all(apps.map((app) => readState(app, 'getGameServerState')))).toEqual(before);
 });
 
 test('a console command does not invalidate the state', async () => {

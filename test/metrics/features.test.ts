@@ -9,7 +9,7 @@ import { createTestApp } from '../helpers/app.ts';
 import { stopTimeouts } from '../helpers/clock.ts';
 import { changesOf, parseSeries } from '../helpers/metrics.ts';
 import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
-import { panelKeys } from '../helpers/upstream-panel.ts';
+import { failure, panelKeys } from '../helpers/upstream-panel.ts';
 import { createTestLog } from '../helpers/upstream.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import { copyProject, eventually, serveHosting, serveShared } from '../server/shared.ts';
@@ -45,10 +45,16 @@ describe('calls of a provider are counted', () => {
     const { app, world } = await serveWorld();
     expect(await changedBy(app, metric, act(app))).toEqual({ [calls('panel', 'ok')]: 1 });
     for (const [fault, outcome] of [
-      [{ status: 401 }, 'credential_refused'],
-      [{ status: 403 }, 'forbidden'],
-      [{ status: 404 }, 'not_found'],
-      [{ status: 409 }, 'rejected'],
+      [failure(401, 'AuthenticationException', ''), 'credential_refused'],
+      [failure(403, 'AccessDeniedHttpException', ''), 'forbidden'],
+      // The node refuses the panel.
+      [failure(403, 'DaemonConnectionException', ''), 'server_error'],
+      [failure(404, 'NotFoundHttpException', ''), 'not_found'],
+      [failure(409, 'ServerStateConflictException', ''), 'conflict'],
+      // Pages of a proxy in front of the panel.
+      [{ status: 401 }, 'rejected'],
+      [{ status: 403 }, 'rejected'],
+      [{ status: 404 }, 'rejected'],
       [{ status: 429 }, 'rate_limited'],
       [{ status: 500 }, 'server_error'],
       [{ status: 302, headers: { location: '/auth/login' } }, 'invalid'],
@@ -77,7 +83,7 @@ describe('calls of a provider are counted', () => {
     const refused = async (): Promise<unknown> =>
       parseSeries(await app.metrics()).get('hosting_api_upstream_credentials_refused{upstream="panel"}');
     expect(await refused()).toBe(0);
-    world.panel.fail({ status: 401 });
+    world.panel.fail(failure(401, 'AuthenticationException', ''));
     for (const _ of [1, 2, 3]) await askEndpoint(app, 'startGameServer');
     expect(await refused()).toBe(1);
     world.panel.fail({ status: 503 });
@@ -112,7 +118,7 @@ describe('calls of a provider are counted', () => {
     countEvents(registry, opened);
     const settings = { type: 'pterodactyl', url: world.panel.url, token: panelKeys.write } as const;
     const providers = createProviders({ chat: settings }, { dataDir: '', log: createTestLog().log, timeoutMs: 20_000 });
-    world.panel.fail({ status: 403 });
+    world.panel.fail(failure(403, 'AccessDeniedHttpException', ''));
     for (const provider of providers.values()) {
       onTestFinished(() => provider.close());
       await provider.check();

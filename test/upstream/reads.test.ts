@@ -36,18 +36,11 @@ test('an answer with any status is returned unchanged', async () => {
   expect(reply.describe()).toMatch(/^GET http:\/\/127\.0\.0\.1:\d+\/base\/pot: 418 Short and stout: ünï$/);
 });
 
-test.each([300, 302, 399])('status %i is a failure, or a reply where the caller follows redirects', async (status) => {
-  const { client } = await prepare({ status });
-  const error = await failureOf(client.request('GET', '/x'));
-  expect(error.outcome).toBe('unknown');
-  expect(String(error.cause)).toContain(`${status}, a redirect`);
-  const { client: follower } = await prepare({ status }, { redirects: 'reply' });
-  expect(await follower.request('GET', '/x')).toMatchObject({ status });
-});
-
-test.each([299, 400])('status %i is no redirect', async (status) => {
-  const { client } = await prepare({ status });
-  expect(await client.request('GET', '/x')).toMatchObject({ status });
+test.each([300, 302, 399])('a redirect (%i) is not followed, and described with its target', async (status) => {
+  const { upstream, client } = await prepare({ status, headers: { location: '/login?token=x' } });
+  const reply = await client.request('GET', '/x');
+  expect(reply.describe()).toMatch(new RegExp(`/x: ${status} [\\w ]+, a redirect to /login$`));
+  expect(upstream.seen).toHaveLength(1);
 });
 
 test('a host whose addresses all fail is reported with the reason of each', async () => {
@@ -185,8 +178,8 @@ describe.each(['GET', 'POST'] as const)('a %s', (method) => {
 });
 
 test('an error that the upstream itself answered is not retried', async () => {
-  const isOwnError = (text: string): boolean => text === 'our own words';
-  const { upstream, client } = await prepare({ status: 503, body: 'our own words' }, { isOwnError });
+  const judgeError: UpstreamOptions['judgeError'] = ({ text }, usual) => (text === 'our own words' ? usual : undefined);
+  const { upstream, client } = await prepare({ status: 503, body: 'our own words' }, { judgeError });
   expect(await client.request('GET', '/x')).toMatchObject({ status: 503 });
   expect(upstream.seen).toHaveLength(1);
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ForeignNumber, parseJson, toRefusal } from '../../upstream/client.ts';
+import { ForeignNumber, parseJson, toProviderError } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
 
 const NonNegative = z.number().nonnegative();
@@ -35,5 +35,5 @@ export function parsePrices<Schema extends z.ZodType>(reply: Reply, schema: Sche
   const answer = reply.status < 300 ? parseJson(reply.text, schema) : undefined;
   if (answer !== undefined) return answer;
   // Errors may have status 200; the description of an error status already has an excerpt.
-  throw toRefusal(reply.describe() + (reply.status < 400 ? `: ${reply.text.slice(0, 300)}` : ''));
+  throw toProviderError(reply, 'refused', { detail: reply.status < 400 ? `: ${reply.text.slice(0, 300)}` : '' });
 }

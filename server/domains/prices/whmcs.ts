@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { openUpstream } from '../../upstream/client.ts';
+import { openUpstream, parseJson } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
 import { createReadClient } from '../../upstream/reads.ts';
 import { Amount, maxPriceBytes, parsePrices } from './source.ts';
@@ -38,6 +38,7 @@ export function createWhmcs(
     timeoutMs,
     maxBytes: maxPriceBytes,
     credentialStatuses: [401, 403],
+    judgeError: ({ text }, byStatus) => (parseJson(text, z.object({ result: z.string() })) ? byStatus : undefined),
   });
   const client = createReadClient(upstream);
   const call = (parameters: Readonly<Record<string, string>>): Promise<Reply> => {

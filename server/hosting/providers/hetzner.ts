@@ -85,6 +85,7 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
     timeoutMs: options.timeoutMs,
     quota,
     credentialStatuses: [401, 403],
+    judgeError: ({ text }, byStatus) => (parseJson(text, Failure) ? byStatus : undefined),
   });
   const actions = createActionClient(account);
   const reads = createReadClient(account);

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { STATUS_CODES } from 'node:http';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { createActionClient } from '../../upstream/actions.ts';
@@ -75,6 +76,7 @@ const Vm = z.object({
 type Vm = z.infer<typeof Vm>;
 const Resources = z.object({ data: z.array(z.unknown()) });
 const Started = z.object({ data: z.string().startsWith('UPID:') });
+const Answer = z.object({ data: z.null() });
 const Failure = z.object({ message: z.string() });
 
 /** Power states by status. With others, such as `paused`, a VPS is neither on nor off, or its node is down. */
@@ -94,6 +96,9 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
     headers: { authorization: `PVEAPIToken=${settings.token_id}=${settings.token_secret}` },
     timeoutMs: options.timeoutMs,
     ca: settings.ca_file,
+    // The reason phrase of a Proxmox error is its message, and the body has `data` (pve-http-server).
+    judgeError: ({ status, statusText, text }, byStatus) =>
+      statusText !== STATUS_CODES[status] || parseJson(text, Answer) ? byStatus : undefined,
   });
   const actions = createActionClient(cluster);
   const reads = createReadClient(cluster);

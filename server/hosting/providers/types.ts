@@ -6,12 +6,18 @@ import type { ConsoleStats } from '#contract/console-stream.ts';
 import { createLru } from '../../lru.ts';
 import type { Logger } from '../../log.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
-import { toRefusal } from '../../upstream/client.ts';
+import { describeAnswer, toRefusal } from '../../upstream/client.ts';
 import type { ActionOptions } from '../../upstream/actions.ts';
 import type { Reply } from '../../upstream/client.ts';
 
 /** Deadline, confirmation and trace of an action. */
 export type SendOptions = Pick<ActionOptions, 'signal' | 'confirm' | 'trace'>;
+
+/** Options of a console command. */
+export interface CommandOptions extends SendOptions {
+  /** Returns a lower bound of the time since the last power action on the server began. */
+  readonly sinceLastAction?: () => Promise<number>;
+}
 
 export type VpsAction = 'start' | 'stop' | 'reset';
 export type GameAction = 'start' | 'stop' | 'restart' | 'kill';
@@ -64,7 +70,7 @@ export interface ConsoleSource {
 /** Controls game servers. */
 export interface GameProvider extends ServerProvider<GameAction> {
   /** Sends a console command; resolves when the upstream has accepted the command. */
-  command(ref: string, command: string, options?: SendOptions): Promise<void>;
+  command(ref: string, command: string, options?: CommandOptions): Promise<void>;
   /** Reads the end of the newest log file, with ANSI codes; undefined if missing or unreadable. */
   latestLog(ref: string, file: string | null): Promise<string | undefined>;
   /** Follows a console: the backlog unless `isResumed`, then new lines. Failures are events. */
@@ -78,6 +84,8 @@ export interface Provider {
   check(): Promise<CheckResult[]>;
   /** Lists the refs of all servers visible to the credential; undefined if the upstream cannot list them. */
   readonly listRefs?: () => Promise<ReadonlySet<string> | undefined>;
+  /** Returns true if the credential has access to a server, listed or not. */
+  readonly hasRef?: (ref: string) => Promise<boolean>;
   /** Starts to stop servers that end with this process. */
   drain?(): void;
   close(): Promise<void>;
@@ -125,7 +133,7 @@ export function assertRef({ pattern, meaning }: RefPattern, ref: string): void {
 
 /** A result of a provider's check, in sentences without secrets. */
 export type CheckResult =
-  | { readonly level: 'info'; readonly message: string }
+  | { readonly level: 'info'; readonly message: string; readonly advice?: string }
   | {
       /** An `error` is always a mistake in our configuration. */
       readonly level: 'warn' | 'error';
@@ -143,17 +151,23 @@ export async function checkCredential(check: {
   readonly ask: () => Promise<Reply>;
   /** Judges the body of a 200; undefined if another program has answered. */
   readonly judge: (text: string) => CheckResult | undefined;
+  /** Explains an error of the upstream; a permanent one is a mistake in a configuration. */
+  readonly explain?: (reply: Reply) => { reason: string; advice: string; isPermanent: boolean } | undefined;
   readonly refusedAdvice: string;
   readonly unreachable: readonly [message: string, advice: string];
 }): Promise<[CheckResult]> {
-  const { name = 'token', upstream, ask, judge, refusedAdvice, unreachable } = check;
+  const { name = 'token', upstream, ask, judge, explain, refusedAdvice, unreachable } = check;
   const reply = await ask().catch(() => undefined);
   if (!reply) return [{ level: 'warn', message: unreachable[0], advice: unreachable[1], isUnreachable: true }];
-  const { status, text } = reply;
-  // Other statuses (429, 503, a page of a proxy) tell nothing about the credential.
-  if (status !== 200 && status !== 401 && status !== 403) {
-    const advice = 'check the upstream, any proxy in front of it, and its url in PROVIDERS_FILE';
-    return [{ level: 'warn', message: `${upstream} answers with status ${status}`, advice, isUnreachable: true }];
+  const { status, text, sender } = reply;
+  // Other statuses (429, 503) and the page of a proxy tell nothing about the credential.
+  if (status !== 200 && (sender === 'proxy' || (status !== 401 && status !== 403))) {
+    const usual = 'check the upstream, any proxy in front of it, and its url in PROVIDERS_FILE';
+    const { reason, advice = usual, isPermanent } = explain?.(reply) ?? {};
+    const message = `${upstream} answers with status ${describeAnswer(reply)}${reason === undefined ? '' : `: ${reason}`}`;
+    return [
+      isPermanent ? { level: 'error', message, advice } : { level: 'warn', message, advice, isUnreachable: true },
+    ];
   }
   const message = `The ${name} is not accepted: status ${status}`;
   return [(status === 200 ? judge(text) : undefined) ?? { level: 'error', message, advice: refusedAdvice }];

@@ -69,7 +69,8 @@ test('a wrong token and an unreachable upstream are reported, not thrown', async
   expect(await wrong.check()).toMatchObject([refused]);
   const { upstream, provider } = await prepare();
   upstream.fail({ status: 503 });
-  const busy = { level: 'warn', message: 'Hetzner Cloud answers with status 503', isUnreachable: true };
+  const message = 'Hetzner Cloud answers with status 503 from a proxy or firewall in front of it';
+  const busy = { level: 'warn', message, isUnreachable: true };
   expect(await provider.check()).toMatchObject([busy]);
   await upstream.stop();
   expect(await provider.check()).toMatchObject([{ level: 'warn' }]);

@@ -22,25 +22,47 @@ describe('a read-only key with more permissions', () => {
     [['*', 'admin.websocket.errors']],
     [['websocket.connect', 'control.console']],
     [['control.start']],
-    [[null as unknown as string, 'control.start']],
+    [[null as unknown as string]],
+    [['user.delete']],
+    ['control.start' as unknown as string[]],
   ])('opens no console: %j', async (permissions) => {
     const { upstream, wings, open, written } = await preparePanel();
-    upstream.users.get(panelKeys.read)!.permissions = permissions.includes('*')
-      ? permissions
-      : ['websocket.connect', ...permissions];
+    const isList = Array.isArray(permissions) && !permissions.includes('*');
+    upstream.users.get(panelKeys.read)!.permissions = isList ? ['websocket.connect', ...permissions] : permissions;
     expect(await open().ended()).toBe('console is not available');
     expect(wings.auths).toEqual([]);
     expect(written()).toContain('may do more than read');
   });
 
   test.each([
-    ['an administrator', { admin: true }],
-    ['an owner', { owner: true }],
-    ['a key with a right to power', { permissions: ['websocket.connect', 'control.stop'] }],
-  ])('is an error of the check and ends open consoles: %s', async (_, changes) => {
+    ['of an owner', { owner: true }],
+    ['with a right to power', { permissions: ['websocket.connect', 'control.stop'] }],
+  ])('is a warning with the server, and leaves open consoles alone: %s', async (_, changes) => {
+    const { upstream, provider, record, print } = await followPanel();
+    Object.assign(upstream.users.get(panelKeys.read)!, changes);
+    expect((await provider.check()).at(-1)).toMatchObject({
+      level: 'warn',
+      message: expect.stringContaining(`on ${upstream.wings.uuid.slice(0, 8)}): these consoles stay closed`),
+    });
+    await print(record, 'hello');
+  });
+
+  test.each([
+    [['websocket.connect', 'file.read', 'file.read-content', 'backup.download', 'admin.websocket.errors']],
+    // Pelican gives an object to users who also have a role.
+    [{ 0: 'websocket.connect', 3: 'admin.websocket.install' } as unknown as string[]],
+  ])('opens consoles if the others only read: %j', async (permissions) => {
+    const { upstream, follow, print } = await preparePanel();
+    upstream.users.get(panelKeys.read)!.permissions = permissions;
+    const record = await follow();
+    await print(record, 'hello');
+    expect(record.ends).toEqual([]);
+  });
+
+  test('is an error of the check and ends open consoles: of an administrator', async () => {
     const { upstream, wings, provider, open, follow } = await preparePanel();
     const before = await follow();
-    Object.assign(upstream.users.get(panelKeys.read)!, changes);
+    Object.assign(upstream.users.get(panelKeys.read)!, { admin: true });
     const findings = await provider.check();
     expect(findings.filter(({ level }) => level === 'error')).toHaveLength(1);
     expect(findings.at(-1)!.message).toContain('read_only_token');
@@ -64,12 +86,16 @@ test('rejected keys and an unreachable panel are reported', async () => {
     { level: 'error', message: 'The token is not accepted: status 401' },
     { level: 'error', message: 'The read_only_token is not accepted: status 401' },
   ]);
-  upstream.fail({ status: 429 });
+  upstream.fail(failure(429, 'ThrottleRequestsException', 'Too Many Attempts.'));
   expect(await provider.check()).toMatchObject([
-    { level: 'warn', message: 'The panel (asked with the token) answers with status 429', isUnreachable: true },
     {
       level: 'warn',
-      message: 'The panel (asked with the read_only_token) answers with status 429',
+      message: expect.stringContaining('with the token) answers with status 429: its limit'),
+      isUnreachable: true,
+    },
+    {
+      level: 'warn',
+      message: expect.stringContaining('with the read_only_token) answers with status 429: its limit'),
       isUnreachable: true,
     },
   ]);

@@ -4,9 +4,10 @@ import { stopTimeouts } from '../../helpers/clock.ts';
 import { openProvider } from '../../helpers/provider.ts';
 import { createPanelUpstream, failure, panelKeys } from '../../helpers/upstream-panel.ts';
 import type { PanelUpstream } from '../../helpers/upstream-panel.ts';
-import { isPost, until } from '../../helpers/upstream.ts';
+import { createUpstream, isPost, json, until } from '../../helpers/upstream.ts';
 import type { Seen } from '../../helpers/upstream.ts';
 import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
+import { followConsole, recordConsole } from './console-recorder.ts';
 import { testGameProvider } from './provider-suite.ts';
 
 describe.each([
@@ -65,6 +66,7 @@ testFaults(
 );
 
 const always = Number.POSITIVE_INFINITY;
+const offline = 'The server must be online to receive commands';
 const isLookup = ({ path }: Seen): boolean => path.endsWith('/resources');
 
 async function prepare() {
@@ -92,7 +94,7 @@ describe('commands that the panel refuses', () => {
     [403, 'AccessDeniedHttpException', 'This IP address (192.0.2.1) does not have permission to access the API'],
     [401, 'AuthenticationException', 'Unauthenticated.'],
     [404, 'NotFoundHttpException', 'Not found.'],
-    [409, 'ServerStateConflictException', 'This server is currently suspended'],
+    [403, 'DaemonConnectionException', 'An error occurred on the remote host: You are not authorized'],
   ])('%i %s "%s" is a provider error', async (status, code, detail) => {
     const { upstream, game, ref } = await prepare();
     upstream.fail(failure(status, code, detail), isPost);
@@ -166,15 +168,59 @@ describe("a 502 with the panel's message for an offline server", () => {
   });
 });
 
-test.each([
-  ['failed lookup', 'running', 'drop'],
-  ['n unknown state', 'missing', undefined],
-] as const)('a%s does not block a command of Pelican', async (_, state, fault) => {
-  const upstream = await createPanelUpstream({ isPelican: true });
-  upstream.wings.become(state);
-  upstream.fail(fault, isLookup);
-  await openProvider(upstream.settings).game.command(upstream.wings.uuid, 'list');
-  expect(upstream.commands).toEqual(['list']);
+describe('a command to Pelican, which accepts all commands', () => {
+  const old = 60_000;
+  test.each([
+    // The state of the server, of the resources, the time since an action, the fault of a read, the outcome, and the answer.
+    ['running', 'running', old, undefined, 'sent'],
+    ['offline', 'offline', old, undefined, offline],
+    ['running', 'offline', 5000, undefined, 'unknown'],
+    ['offline', 'running', 5000, undefined, 'unknown'],
+    ['running', 'missing', old, undefined, 'unknown'],
+    ['running', 'running', old, 'resources', 'unknown'],
+    ['running', 'running', old, 'account', 'unknown'],
+  ] as const)(
+    'the server is %s, the panel says %s, %i ms after an action (fault: %s): %s',
+    async (state, said, ms, fault, expected) => {
+      const upstream = await createPanelUpstream({ isPelican: true });
+      const { game } = openProvider(upstream.settings);
+      upstream.resourcesMs = always;
+      upstream.wings.become(said);
+      await game.state(upstream.wings.uuid, always);
+      upstream.wings.become(state);
+      if (fault) upstream.fail('drop', ({ path }) => path.endsWith(fault));
+      const sending = game.command(upstream.wings.uuid, 'list', { sinceLastAction: async () => ms });
+      const result = await sending.then(
+        () => 'sent',
+        ({ outcome, message }) => (outcome === 'refused' ? message : outcome),
+      );
+      expect(result).toBe(expected);
+      expect(upstream.seen.filter(isPost)).toHaveLength(expected === offline ? 0 : 1);
+    },
+  );
+
+  test.each(['running', 'offline'])('is decided by an open console: %s', async (state) => {
+    const upstream = await createPanelUpstream({ isPelican: true });
+    const { game } = openProvider(upstream.settings);
+    await followConsole(game, upstream.wings.uuid);
+    const after = { sinceLastAction: async () => 0 };
+    if (state === 'running') await game.power(upstream.wings.uuid, 'start');
+    const sending = game.command(upstream.wings.uuid, 'list', after);
+    expect(
+      await sending.then(
+        () => 'running',
+        ({ message }) => (message === offline ? 'offline' : message),
+      ),
+    ).toBe(state);
+    expect(upstream.seen.filter(isLookup)).toHaveLength(0);
+  });
+
+  test('does not depend on the form of the key', async () => {
+    const upstream = await createPanelUpstream({ isPelican: true });
+    upstream.users.set(panelKeys.write, upstream.users.get(panelKeys.pelican)!);
+    const { game } = openProvider({ ...upstream.settings, token: panelKeys.write });
+    expect((await failureOf(game.command(upstream.wings.uuid, 'list'))).message).toBe(offline);
+  });
 });
 
 describe('the latest log', () => {
@@ -196,14 +242,48 @@ describe('the latest log', () => {
     expect(log).toBe(line.repeat(Math.floor((2 * 1024 * 1024) / Buffer.byteLength(line))));
   });
 
-  test('is undefined if the file is missing, too large or not readable with the key', async () => {
+  test.each([
+    ['the file', 'logs/latest.log', { '/logs/other.log': '' }, 2],
+    ['its folder', 'logs/latest.log', { '/server.jar': '' }, 3],
+    ['the file in the root', 'latest.log', { '/server.jar': '' }, 2],
+    ['the file, which is a folder', 'logs', { '/logs/latest.log': '' }, 2],
+  ])('is undefined for a minute if it lacks %s', async (_, file, files, requests) => {
+    const { upstream, game, ref, clock } = await prepare();
+    for (const [path, content] of Object.entries(files)) upstream.files.set(path, content);
+    for (const ms of [0, 59_000, 2000]) {
+      clock.pass(ms);
+      expect(await game.latestLog(ref, file)).toBeUndefined();
+    }
+    expect(upstream.seen).toHaveLength(2 * requests);
+  });
+
+  test('of which the folders do not explain a failure of the node is an error', async () => {
     const { upstream, game, ref } = await prepare();
-    expect(await game.latestLog(ref, null)).toBeUndefined();
-    upstream.files.set('/logs/latest.log', 'x'.repeat(4 * 1024 * 1024 + 1));
-    expect(await game.latestLog(ref, null)).toBeUndefined();
-    upstream.files.set('/logs/latest.log', 'short');
-    upstream.users.get(panelKeys.write)!.permissions = ['control.console'];
-    expect(await game.latestLog(ref, null)).toBeUndefined();
+    upstream.files.set('/logs/latest.log', 'log\n');
+    upstream.fail(failure(500, 'DaemonConnectionException', '(code: 500)'), ({ path }) => path.includes('contents'));
+    expect(await failureOf(game.latestLog(ref, null))).toMatchObject({ code: 'provider_error' });
+    upstream.fail(failure(500, 'DaemonConnectionException', '(code: 500)'));
+    expect(await failureOf(game.latestLog(ref, 'a/b/c/d/e'))).toMatchObject({ code: 'provider_error' });
+    expect(upstream.seen).toHaveLength(2 + 4);
+  });
+
+  test('of up to 8 MiB is read, and a larger one than the panel returns is an error that says so', async () => {
+    const { upstream, game, ref } = await prepare();
+    upstream.files.set('/logs/latest.log', `${'x'.repeat(99)}\n`.repeat(75_000));
+    const message = 'The log is larger than the panel returns';
+    expect(await failureOf(game.latestLog(ref, null))).toMatchObject({ code: 'provider_error', message });
+    upstream.fileBytes = always;
+    expect(await game.latestLog(ref, null)).toBe(`${'x'.repeat(99)}\n`.repeat(Math.floor((2 * 1024 * 1024) / 100)));
+  });
+
+  test.each([
+    ['file.read-content', ['file.read']],
+    ['file.read', ['file.read-content']],
+  ])('without the permission %s is noted once in the log', async (permission, permissions) => {
+    const { upstream, game, ref, lines } = await prepare();
+    upstream.users.get(panelKeys.write)!.permissions = permissions;
+    for (const _ of [1, 2]) await game.latestLog(ref, null).catch(() => undefined);
+    expect(lines()).toMatchObject([{ msg: expect.stringContaining('lacks a permission'), ref, permission }]);
   });
 
   test.each([
@@ -215,7 +295,7 @@ describe('the latest log', () => {
   ])('%s is an error, not an empty log', async (_, answer) => {
     const { upstream, game, ref } = await prepare();
     upstream.fail(answer);
-    expect(await failureOf(game.latestLog(ref, null))).toMatchObject({ code: 'provider_error', outcome: 'refused' });
+    expect(await failureOf(game.latestLog(ref, null))).toMatchObject({ code: 'provider_error' });
   });
 });
 
@@ -274,4 +354,96 @@ describe('the power state', () => {
     upstream.resourcesMs = 0;
     expect((await game.state(ref, 21_000)).state).toBe('offline');
   });
+});
+
+test.each([
+  ['suspended', 'The server is suspended by the panel'],
+  ['not yet completed its installation process', 'The server is not installed (yet)'],
+  ['restoring from a backup', 'The server is being restored'],
+  ['being transferred to a new machine', 'The server is being moved'],
+  ['The node of this server is currently under maintenance', "The server's node is in maintenance"],
+  ['gesperrt', 'The request could not be completed'],
+])('a locked server (%s) refuses actions and logs with the reason', async (conflict, message) => {
+  const { upstream, game, ref } = await prepare();
+  upstream.conflict = conflict;
+  for (const run of [() => game.power(ref, 'start'), () => game.command(ref, 'list'), () => game.latestLog(ref, null)])
+    expect(await failureOf(run())).toMatchObject({ code: 'provider_error', outcome: 'refused', message });
+});
+
+test.each([
+  [
+    'the limit of the panel',
+    { ...failure(429, 'ThrottleRequestsException', ''), headers: { 'retry-after': '59' } },
+    '59',
+  ],
+  ['a limit in front of it', { status: 429, headers: { 'retry-after': '59' } }, undefined],
+])('at %s an action is refused', async (_, answer, wait) => {
+  const { upstream, game, ref } = await prepare();
+  upstream.fail(answer);
+  const { outcome, headers } = await failureOf(game.power(ref, 'start'));
+  expect([outcome, headers['Retry-After']]).toEqual(['refused', wait]);
+});
+
+describe('the list of servers', () => {
+  /** A panel whose list moves between two pages, and its windows of two pages. */
+  async function prepareList(total: number) {
+    const ids = Array.from({ length: total }, (_, index) => (index + 0x10000000).toString(16));
+    let left = 3;
+    const upstream = await createUpstream(({ path }) => {
+      if (path.endsWith('/account')) return json(200, { attributes: { id: 1, admin: false } });
+      left -= 1;
+      const tooMany = failure(429, 'ThrottleRequestsException', 'Too Many Attempts.');
+      if (left === 0) return { ...tooMany, headers: { 'retry-after': '59' } };
+      const page = Number(new URLSearchParams(path.split('?')[1]).get('page'));
+      // What was changed since the last page moves to the end.
+      ids.push(...ids.splice(0, 7));
+      const data = ids.slice((page - 1) * 50, page * 50).map((identifier) => ({ attributes: { identifier } }));
+      return json(200, { data, meta: { pagination: { total: String(total) } } });
+    });
+    const { provider, clock } = openProvider({ type: 'pterodactyl', url: upstream.url, token: panelKeys.write });
+    return { provider, clock, upstream };
+  }
+
+  test('is read again if servers moved between its pages, in the next window if necessary', async () => {
+    const { provider, clock } = await prepareList(131);
+    const before = clock.now();
+    expect(await provider.listRefs!()).toHaveProperty('size', 131);
+    expect(clock.now() - before).toBe(59_000);
+  });
+
+  test('is read three times at most', async () => {
+    const { provider, upstream } = await prepareList(50);
+    const page = json(200, { data: [], meta: { pagination: { total: 9 } } });
+    upstream.fail(page, ({ path }) => path.includes('page='));
+    expect(await provider.listRefs!()).toHaveProperty('size', 0);
+    expect(upstream.seen).toHaveLength(4);
+  });
+});
+
+test.each([
+  ['a challenge', 403, '<!DOCTYPE html><title>Just a moment...</title>'],
+  ['nothing', 403, ''],
+  ['other JSON', 403, '{"error":"blocked by firewall"}'],
+  ['a login', 401, '<html>'],
+  ['a wrong path', 404, '<html>'],
+  ['a conflict', 409, '<html>'],
+])('%s of a proxy in front of the panel (%i) is not an answer of the panel', async (_, status, body) => {
+  const { upstream, provider, game, ref } = await prepare();
+  upstream.fail({ status, body });
+  for (const run of [
+    () => game.power(ref, 'start'),
+    () => game.command(ref, 'list'),
+    () => game.latestLog(ref, null),
+  ]) {
+    const error = await failureOf(run());
+    expect(error).toMatchObject({ code: 'provider_error', outcome: 'refused' });
+    expect(String(error.cause)).toContain(`${status}`);
+    expect(String(error.cause)).toContain('from a proxy or firewall in front of it');
+  }
+  expect(await failureOf(game.state(ref, always))).toMatchObject({ code: 'provider_error' });
+  expect(await provider.check()).toMatchObject([{ level: 'warn', isUnreachable: true }, { isUnreachable: true }]);
+  const record = recordConsole(game, ref);
+  await until('the console reports', () => record.events.length > 0);
+  // A gap: the console is opened again.
+  expect(record.events).toEqual(['gap: the connection to the console was lost']);
 });

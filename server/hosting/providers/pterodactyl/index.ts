@@ -1,25 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { unknownStats } from '#contract/console-stream.ts';
 import { createActionClient } from '../../../upstream/actions.ts';
-import {
-  createListReader,
-  offline,
-  openUpstream,
-  parseJson,
-  parseReply,
-  toProviderError,
-  toRefusal,
-} from '../../../upstream/client.ts';
-import type { Outcome, Quota, Reply, RequestOptions } from '../../../upstream/client.ts';
+import { offline, openUpstream, parseJson, parseReply, toProviderError, toRefusal } from '../../../upstream/client.ts';
+import type { Quota } from '../../../upstream/client.ts';
 import { createQuota } from '../../../upstream/quota.ts';
 import { createReadClient } from '../../../upstream/reads.ts';
 import type { ReadClient } from '../../../upstream/reads.ts';
 import { createTokenBucket } from '../../../token-bucket.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
-import { toLogEnd } from '../game-log.ts';
-import { assertRef, checkCredential, createStateReader, notAvailable } from '../types.ts';
-import type { CheckResult, Provider, ProviderOptions, ProviderType } from '../types.ts';
-import { WingsState, canWrite, defaultTimings, openPanelSession, resourcesMs } from './session.ts';
+import { assertRef, createStateReader, notAvailable } from '../types.ts';
+import type { CommandOptions, Provider, ProviderOptions, ProviderType } from '../types.ts';
+import { failureOf, isDenied, judgePanelError, toPanelError } from './answers.ts';
+import { Account, checkPanel, listIdentifiers } from './check.ts';
+import { createLogReader } from './log.ts';
+import { WingsState, defaultTimings, openPanelSession, resourcesMs } from './session.ts';
 import type { ConsoleTimings, PanelSession } from './session.ts';
 
 /** The settings of a Pterodactyl or Pelican panel. */
@@ -50,21 +45,9 @@ export const pterodactyl: ProviderType<PterodactylSettings, PterodactylOptions> 
   create: createPterodactyl,
 };
 
-const Failure = z.object({ errors: z.tuple([z.object({ code: z.string(), detail: z.string() })], z.unknown()) });
 const Resources = z.object({ attributes: z.object({ current_state: z.string() }) });
-const Account = z.object({ attributes: z.object({ admin: z.boolean() }) });
-const ListedServer = z.object({ attributes: z.object({ identifier: z.string(), server_owner: z.boolean() }) });
-const Servers = z.object({ data: z.array(ListedServer) });
-const Entries = z.object({ data: z.array(z.unknown()) });
-const Server = z.object({ meta: z.object({ user_permissions: z.array(z.string()) }) });
 
 const stoppedStates = new Set(['offline', 'created', 'exited', 'dead', 'removing']);
-
-/** The panel's error codes for an unreadable file; the second is Pelican's. */
-const fileFailures = new Set(['FileSizeTooLargeException', 'FileNotFoundException']);
-
-/** A panel returns files of at most 4 MiB (files/contents). */
-const logFileBytes = 4 * 1024 * 1024 + 1024;
 
 /**
  * A panel issues 5 tokens a minute per server, for all users together. A burst of three plus two a minute is at most
@@ -85,7 +68,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
       baseUrl: `${settings.url}/api/client`,
       headers: { authorization: `Bearer ${token}` },
       timeoutMs,
-      isOwnError: (text) => parseJson(text, Failure) !== undefined,
+      judgeError: judgePanelError,
       quota: accountQuota,
     });
   const quota = createQuota(now);
@@ -98,8 +81,8 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   const budget = createBucket({ name: 'panel', rps, burst: attempts.burst });
   /** Open consoles with the refs of their servers. */
   const sessions = new Map<PanelSession, string>();
-  /** The console credential has write access, so consoles stay closed. */
-  let readerCanWrite = false;
+  /** The console credential belongs to an administrator, so consoles stay closed. */
+  let isReaderAdmin = false;
   let isClosed = false;
   const shareState = createStateReader({
     refs,
@@ -113,39 +96,59 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
     hasRoom: quota.hasRoom,
     clock,
   });
+  const readLog = createLogReader(client, log, now);
+  let isPelican: boolean | undefined;
+  /** Finds out which panel this is; undefined while the panel does not answer. */
+  const askPelican = async ({ signal, trace }: CommandOptions): Promise<boolean | undefined> => {
+    if (isPelican !== undefined) return isPelican;
+    const readOptions = { timeoutMs: 2000, isPartOfAction: true, signal, trace };
+    const reply = await client.request('GET', '/account', readOptions).catch(() => undefined);
+    return (isPelican = reply && parseJson(reply.text, Account)?.isPelican);
+  };
+  const openStates = (ref: string, after: number) =>
+    [...sessions].flatMap(([session, its]) => (its === ref ? (session.state(after) ?? []) : []));
+  /** Reads the state for a command. A state that is older than the last power action proves nothing. */
+  const proveState = async (ref: string, command: CommandOptions): Promise<string | undefined> => {
+    const [open] = openStates(ref, -Infinity);
+    if (open) return open.state;
+    const sinceMs = (await command.sinceLastAction?.().catch(() => 0)) ?? Infinity;
+    if (sinceMs <= resourcesMs) return undefined;
+    const { signal, trace } = command;
+    const readOptions = { timeoutMs: timeoutMs / 4, isPartOfAction: true, signal, trace };
+    return await readState(client, pathOf(ref), readOptions).catch(() => undefined);
+  };
   return {
     game: {
       async power(ref, action, sendOptions) {
         const body = { signal: action };
         const reply = await actions.post(`${pathOf(ref)}/power`, { body, ...sendOptions });
         // Exactly 204: a 200 may come from a proxy or a login page.
-        if (reply.status !== 204) throw toProviderError(reply, toOutcome(reply));
+        if (reply.status !== 204) throw toPanelError(reply);
       },
       async command(ref, command, sendOptions = {}) {
         const path = pathOf(ref);
-        const { signal, trace } = sendOptions;
-        // If the read fails, send the command anyway and let the panel decide.
-        const read = () => readState(client, path, { timeoutMs: timeoutMs / 4, signal, trace }).catch(() => undefined);
-        const isOffline = async (): Promise<boolean> => stoppedStates.has((await read()) ?? '');
-        // Pelican (its keys do not start with ptlc_) answers 204 to commands for offline servers.
-        if (!settings.token.startsWith('ptlc_') && (await isOffline())) throw toRefusal(`${ref} is offline`, offline);
+        const kind = await askPelican(sendOptions);
+        // Pelican answers 204 to every command, even if the server is offline or its node fails.
+        const state = kind ? await proveState(ref, sendOptions) : undefined;
+        if (stoppedStates.has(state ?? '')) throw toRefusal(`${ref} is offline`, offline);
         quota.assertRoom();
-        const reply = await actions.post(`${path}/command`, { body: { command }, ...sendOptions });
-        if (reply.status === 204) return;
+        const { signal, confirm, trace } = sendOptions;
+        const reply = await actions.post(`${path}/command`, { body: { command }, signal, confirm, trace });
+        if (reply.status === 204 && (kind === false || WingsState.safeParse(state).success)) return;
+        if (reply.status === 204) throw toProviderError(reply, 'unknown', { detail: `, while ${ref} is ${state}` });
         // The panel's error for an offline server, and for a proxy's 502, which may follow a forwarded command.
         const isAmbiguous = reply.status === 502 && failureOf(reply).code === 'HttpException';
-        if (isAmbiguous && (await isOffline())) throw toProviderError(reply, 'refused', { message: offline });
-        const code = isDenied(reply) ? 'provider_permission_denied' : 'provider_error';
-        throw toProviderError(reply, toOutcome(reply), { code });
+        if (isAmbiguous && stoppedStates.has((await proveState(ref, sendOptions)) ?? ''))
+          throw toProviderError(reply, 'refused', { message: offline });
+        throw toPanelError(reply, isDenied(reply) ? 'provider_permission_denied' : 'provider_error');
       },
       async state(ref, maxAgeMs) {
-        const after = now() - maxAgeMs;
-        const proofs = sessions.entries().map(([session, its]) => (its === ref ? session.state(after) : undefined));
-        return proofs.find((state) => state !== undefined) ?? (await shareState(ref, maxAgeMs));
+        const [open] = openStates(ref, now() - maxAgeMs);
+        return open ?? (await shareState(ref, maxAgeMs));
       },
-      latestLog: (ref, file) => readLog(client, ref, file),
+      latestLog: async (ref, file) => readLog(pathOf(ref), file),
       openConsole(ref, events, isResumed = false) {
-        if (readerCanWrite || isClosed || !reader || !refs.pattern.test(ref)) {
+        if (isReaderAdmin || isClosed || !reader || !refs.pattern.test(ref)) {
           const later = setImmediate(() => events.ended(notAvailable));
           return { stats: () => Promise.resolve(unknownStats), close: () => clearImmediate(later) };
         }
@@ -160,11 +163,17 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
     },
     async check() {
       const panel = await checkPanel(client, reader);
-      readerCanWrite = panel.readerCanWrite ?? readerCanWrite;
-      if (readerCanWrite) for (const session of sessions.keys()) session.refuse(notAvailable);
+      isPelican = panel.isPelican ?? isPelican;
+      isReaderAdmin = panel.isReaderAdmin ?? isReaderAdmin;
+      if (isReaderAdmin) for (const session of sessions.keys()) session.refuse(notAvailable);
       return panel.findings;
     },
-    listRefs: () => listIdentifiers(client, (message) => log.warn(message)),
+    listRefs: () => listIdentifiers(client, { warn: (message) => log.warn(message), sleep: clock?.sleep ?? sleep }),
+    async hasRef(ref) {
+      const reply = await client.request('GET', pathOf(ref));
+      if (reply.status === 200 || (reply.status === 404 && reply.sender !== 'proxy')) return reply.status === 200;
+      throw toPanelError(reply);
+    },
     async close() {
       isClosed = true;
       for (const session of sessions.keys()) session.close();
@@ -179,130 +188,12 @@ function pathOf(ref: string): string {
 }
 
 /** Reads the state of a server; undefined while it is suspended, being installed or being transferred. */
-async function readState(client: ReadClient, path: string, options?: RequestOptions): Promise<string | undefined> {
-  const reply = await client.request('GET', `${path}/resources`, options);
-  if (reply.status === 409 && failureOf(reply).code === 'ServerStateConflictException') return undefined;
-  return parseReply(reply, Resources).attributes.current_state;
-}
-
-async function readLog(client: ReadClient, ref: string, file: string | null): Promise<string | undefined> {
-  const path = new URLSearchParams({ file: `/${(file ?? 'logs/latest.log').replace(/^\/+/, '')}` });
-  const reply = await client.request('GET', `${pathOf(ref)}/files/contents?${path.toString()}`, {
-    maxBytes: logFileBytes,
-    headers: { accept: 'application/json, text/plain' },
-  });
-  // A proxy may answer with an HTML page and status 200.
-  const isPage = reply.headers.get('content-type')?.startsWith('text/html');
-  if (reply.status === 200 && !isPage) return toLogEnd(Buffer.from(reply.text));
-  const { code } = failureOf(reply);
-  // Wings' errors for a missing file, a folder or a file that is too large.
-  const noFile = fileFailures.has(code) || (reply.status < 500 && code === 'DaemonConnectionException');
-  if (isDenied(reply) || noFile) return undefined;
-  throw toProviderError(reply, 'refused');
-}
-
-function failureOf({ text }: Reply): { code: string; detail: string } {
-  return parseJson(text, Failure)?.errors[0] ?? { code: '', detail: '' };
-}
-
-/** Returns true if the key lacks a permission on the server. */
-function isDenied(reply: Reply): boolean {
-  // A wrong kind of key or a forbidden address is a mistake in our configuration.
-  return reply.status === 403 && !/application API key|IP address/i.test(failureOf(reply).detail);
-}
-
-function toOutcome({ status }: Reply): Outcome {
-  // A 4xx comes from the panel before its call to the node; after other errors the node may have acted.
-  return status >= 400 && status < 500 && status !== 408 ? 'refused' : 'unknown';
-}
-
-const listSize = 100;
-/** Enough for the largest panels; each page costs a request of the panel's budget. */
-const maxPages = 50;
-
-/** Lists the servers of a key; undefined for administrators, who have access to unlisted servers. */
-async function listIdentifiers(
+async function readState(
   client: ReadClient,
-  warn: (message: string) => void,
-): Promise<ReadonlySet<string> | undefined> {
-  const account = await client.request('GET', '/account');
-  if (parseJson(account.text, Account)?.attributes.admin !== false) return undefined;
-  const found = new Set<string>();
-  const readServers = createListReader(ListedServer, warn);
-  for (let page = 1; page <= maxPages; page += 1) {
-    // oxlint-disable-next-line no-await-in-loop
-    const { data } = parseReply(await client.request('GET', `?per_page=${listSize}&page=${page}`), Entries);
-    for (const { attributes } of readServers(data)) found.add(attributes.identifier);
-    if (data.length < listSize) return found;
-  }
-  return undefined;
-}
-
-/** Checks the credentials of a panel; `readerCanWrite` is undefined if unknown. Never throws. */
-async function checkPanel(client: ReadClient, reader: ReadClient | undefined) {
-  const findings: CheckResult[] = await checkKey(client, 'token');
-  if (!reader) {
-    findings.push({
-      level: 'warn',
-      message: 'There is no read_only_token, so consoles are not available',
-      advice: 'set read_only_token in PROVIDERS_FILE to a client key of a user with only websocket.connect',
-    });
-    return { findings, readerCanWrite: false };
-  }
-  const [found] = await checkKey(reader, 'read_only_token');
-  findings.push(found);
-  // The only warning about an accepted key: its user is an administrator.
-  const isAdmin = found.level === 'warn' && !found.isUnreachable;
-  if (found.level !== 'info' && !isAdmin) return { findings, readerCanWrite: undefined };
-  const readerCanWrite = isAdmin || (await canWriteAnyServer(reader));
-  if (readerCanWrite === true) {
-    findings.push({
-      level: 'error',
-      message:
-        'The read_only_token may do more than read, so no console is opened: give its user only websocket.connect',
-      advice: 'remove all other permissions from the user of the read_only_token',
-    });
-  } else if (readerCanWrite === undefined) {
-    findings.push({
-      level: 'warn',
-      message: 'The panel does not show the permissions of the read_only_token',
-      advice: 'check the panel: it must list the servers of the read_only_token and show the first of them',
-      isUnreachable: true,
-    });
-  }
-  return { findings, readerCanWrite };
-}
-
-async function checkKey(client: ReadClient, name: string) {
-  return await checkCredential({
-    name,
-    upstream: `The panel (asked with the ${name})`,
-    ask: () => client.request('GET', '/account', { credentialStatuses: [401, 403] }),
-    judge(text) {
-      if (!parseJson(text, Account)?.attributes.admin) return { level: 'info', message: `The ${name} is accepted` };
-      const message = `The ${name} belongs to an administrator and can control every server of the panel`;
-      const advice = `set ${name} to a key of a user who is a subuser of the servers, not an administrator`;
-      return { level: 'warn', message, advice };
-    },
-    refusedAdvice: `create a client key in the panel, allowed from this machine's address, and set ${name} to it`,
-    unreachable: [
-      `The panel cannot be reached with the ${name}`,
-      `check that this machine resolves the host of its url, may connect to it and trusts its certificate (asked with the ${name})`,
-    ],
-  });
-}
-
-/** Checks the permissions of a key on its first server. Each console token is checked again later. */
-async function canWriteAnyServer(reader: ReadClient): Promise<boolean | undefined> {
-  try {
-    const servers = parseJson((await reader.request('GET', `?per_page=${listSize}`)).text, Servers)?.data;
-    if (!servers) return undefined;
-    if (servers.some(({ attributes }) => attributes.server_owner)) return true;
-    const id = servers[0]?.attributes.identifier;
-    if (id === undefined) return false;
-    const server = parseJson((await reader.request('GET', `/servers/${encodeURIComponent(id)}`)).text, Server);
-    return server && canWrite(server.meta.user_permissions);
-  } catch {
-    return undefined;
-  }
+  path: string,
+  options?: Parameters<ReadClient['request']>[2],
+): Promise<string | undefined> {
+  const reply = await client.request('GET', `${path}/resources`, options);
+  if (failureOf(reply).code === 'ServerStateConflictException') return undefined;
+  return parseReply(reply, Resources).attributes.current_state;
 }

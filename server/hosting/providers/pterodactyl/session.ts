@@ -10,6 +10,7 @@ import { ForeignInt, ForeignNumber, parseJson } from '../../../upstream/client.t
 import type { ReadClient } from '../../../upstream/reads.ts';
 import { isLoopback } from '../../../upstream/address.ts';
 import { notAvailable } from '../types.ts';
+import { Permissions, canWrite } from './answers.ts';
 import type { ConsoleEvents, GameState, StateReport } from '../types.ts';
 
 /** The timings of a panel session, in milliseconds. */
@@ -147,15 +148,16 @@ export function openPanelSession(options: {
     }
     const detail = reply.describe();
     const answer = reply.status === 200 ? parseJson(reply.text, TokenReply)?.data : undefined;
-    if (reply.status === 409) refuse('the server is not available', detail);
+    const isOwn = reply.sender !== 'proxy';
+    if (reply.status === 409 && isOwn) refuse('the server is not available', detail);
     // Wrong key, missing permission or unknown server: a retry does not help.
-    else if ([401, 403, 404].includes(reply.status)) refuse(notAvailable, detail);
+    else if ([401, 403, 404].includes(reply.status) && isOwn) refuse(notAvailable, detail);
     else if (!answer) onFailure(detail, reply.status === 429 ? toRetryAfter(reply) : 0);
     else {
       const payload = Buffer.from(answer.token.split('.')[1] ?? '', 'base64url').toString('utf8');
-      const claims = parseJson(payload, TokenClaims) ?? {};
-      if (canWrite(claims.permissions ?? [])) {
-        refuse(notAvailable, `${detail}, with a token that may do more than read`);
+      const claims = parseJson(payload, TokenClaims);
+      if (!claims || canWrite(claims.permissions)) {
+        refuse(notAvailable, `${detail}, with a token that may do more than read, or whose permissions are unreadable`);
       } else if (!isSocketUrl(answer.socket)) refuse(notAvailable, `${detail}, with a socket that is not wss://`);
       else return { url: answer.socket, token: answer.token, lifeMs: toLife(claims, Date.now()) };
     }
@@ -337,19 +339,14 @@ const TokenReply = z.object({ data: z.object({ token: z.string().min(1), socket:
 const TokenClaims = z.object({
   exp: ForeignNumber.optional().catch(undefined),
   iat: ForeignNumber.optional().catch(undefined),
-  permissions: z.array(z.coerce.string()).optional(),
+  permissions: Permissions,
 });
 
 /** The lifetime of a token, fixed in the code of panels. */
 const defaultLifeMs = 600_000;
 
-/** Checks whether panel permissions allow console commands or power actions. */
-export function canWrite(permissions: readonly string[]): boolean {
-  return permissions.some((permission) => permission === '*' || permission.startsWith('control.'));
-}
-
 /** Computes the remaining lifetime of a new token. */
-function toLife({ exp, iat }: z.infer<typeof TokenClaims>, now: number): number {
+function toLife({ exp, iat }: Pick<z.infer<typeof TokenClaims>, 'exp' | 'iat'>, now: number): number {
   if (exp === undefined) return defaultLifeMs;
   if (iat === undefined) return exp * 1000 > now ? exp * 1000 - now : defaultLifeMs;
   const age = now - iat * 1000;

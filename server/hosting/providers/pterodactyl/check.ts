@@ -1,0 +1,169 @@
+import { z } from 'zod';
+import { ForeignInt, ProviderError, createListReader, parseJson, parseReply } from '../../../upstream/client.ts';
+import type { Reply } from '../../../upstream/client.ts';
+import type { ReadClient } from '../../../upstream/reads.ts';
+import { checkCredential } from '../types.ts';
+import type { CheckResult } from '../types.ts';
+import { Permissions, canWrite, failureOf } from './answers.ts';
+
+/** An account: the kind of its panel, and whether its user is an administrator. */
+export const Account = z
+  .object({
+    attributes: z.object({ admin: z.boolean(), root_admin: z.boolean().optional(), id: z.unknown().optional() }),
+  })
+  .transform(({ attributes: { admin, root_admin: isRoot, id } }) => {
+    return { isPelican: isRoot !== undefined || id === undefined, isAdmin: admin || isRoot === true };
+  });
+const ListedServer = z.object({ attributes: z.object({ identifier: z.string() }) });
+const Page = z.object({ data: z.array(z.unknown()), meta: z.object({ pagination: z.object({ total: ForeignInt }) }) });
+const Server = z.object({ meta: z.object({ user_permissions: Permissions }) });
+
+/** The code of a panel that requires a second factor of all users. */
+const secondFactor = 'TwoFactorAuthRequiredException';
+
+const pageSize = 50;
+/** A server with the variables of its egg has up to 42 kB. */
+const pageBytes = 8 * 1024 * 1024;
+/** Lists have no order: a server that changes between two pages may be on both or on none. */
+const maxPasses = 3;
+
+/** Lists the servers of a key; undefined for administrators, who have access to unlisted servers. */
+export async function listIdentifiers(
+  client: ReadClient,
+  { warn, sleep }: { readonly warn: (message: string) => void; readonly sleep: (ms: number) => Promise<unknown> },
+): Promise<ReadonlySet<string> | undefined> {
+  if (parseReply(await client.request('GET', '/account'), Account).isAdmin) return undefined;
+  const found = new Set<string>();
+  const readServers = createListReader(ListedServer, warn);
+  /** Reads a page, if necessary in the next window of the panel's limit. */
+  const readPage = async (page: number): Promise<z.infer<typeof Page>> => {
+    try {
+      const path = `?per_page=${pageSize}&page=${page}`;
+      return parseReply(await client.request('GET', path, { maxBytes: pageBytes }), Page);
+    } catch (error) {
+      const seconds = error instanceof ProviderError ? Number(error.headers['Retry-After'] ?? 0) : 0;
+      if (seconds === 0) throw error;
+      await sleep(seconds * 1000);
+      return await readPage(page);
+    }
+  };
+  for (let pass = 1, total = Infinity; pass <= maxPasses && found.size < total; pass += 1) {
+    for (let page = 1, isLast = false; !isLast; page += 1) {
+      // oxlint-disable-next-line no-await-in-loop
+      const { data, meta } = await readPage(page);
+      ({ total } = meta.pagination);
+      for (const { attributes } of readServers(data)) found.add(attributes.identifier);
+      isLast = data.length === 0 || page * pageSize >= total;
+    }
+  }
+  return found;
+}
+
+/** Faults that the panel names, by its code. */
+const reasons: Readonly<Record<string, readonly [reason: string, advice: string]>> = {
+  [secondFactor]: ['it requires a second factor of this user', 'require one of administrators alone in its settings'],
+  ThrottleRequestsException: ['its limit is used up', 'raise APP_API_CLIENT_RATELIMIT in the settings of the panel'],
+  HttpException: ['it is in maintenance', 'run `php artisan up` once the panel is updated'],
+};
+
+/** The maximum number of servers whose permissions are checked. */
+const maxServers = 5;
+
+/** Checks a key, and reads its permissions on its first servers. */
+async function checkUser(client: ReadClient, name: string) {
+  const get = (path: string): Promise<Reply> => client.request('GET', path, { credentialStatuses: [401, 403] });
+  let account: z.infer<typeof Account> | undefined;
+  let listed: z.infer<typeof ListedServer>[] | undefined;
+  const findings: CheckResult[] = await checkCredential({
+    name,
+    upstream: `The panel (asked with the ${name})`,
+    async ask() {
+      const reply = await get('/account');
+      account = reply.status === 200 ? parseJson(reply.text, Account) : undefined;
+      // A required second factor does not apply to the account.
+      const list = account ? await get(`?per_page=${maxServers}`) : reply;
+      const entries = list.status === 200 ? parseJson(list.text, Page)?.data : undefined;
+      listed = entries && createListReader(ListedServer, () => undefined)(entries).slice(0, maxServers);
+      return list.status === 200 ? reply : list;
+    },
+    explain(reply) {
+      const { code } = failureOf(reply);
+      const [reason, advice] = reasons[code] ?? [code, 'see storage/logs of the panel'];
+      return code === '' ? undefined : { reason, advice, isPermanent: code === secondFactor };
+    },
+    judge() {
+      if (account?.isAdmin === false) return { level: 'info', message: `The ${name} is accepted` };
+      const message = `The ${name} belongs to an administrator and can control every server of the panel`;
+      const advice = `set ${name} to a key of a user who is a subuser of the servers, not an administrator`;
+      return account && { level: 'warn', message, advice };
+    },
+    refusedAdvice: `create a client key in the panel, allowed from this machine's address, and set ${name} to it`,
+    unreachable: [
+      `The panel cannot be reached with the ${name}`,
+      `check that this machine resolves the host of its url, may connect to it and trusts its certificate (asked with the ${name})`,
+    ],
+  });
+  const { isPelican, isAdmin } = account ?? {};
+  let isSilent = false;
+  const readPermissions = async ({ attributes: { identifier } }: z.infer<typeof ListedServer>) => {
+    const reply = await get(`/servers/${encodeURIComponent(identifier)}`).catch(() => undefined);
+    isSilent ||= reply?.status !== 200 && reply?.status !== 404;
+    const permissions = parseJson(reply?.text ?? '', Server)?.meta.user_permissions;
+    return reply?.status === 200 ? [{ identifier, permissions }] : [];
+  };
+  const servers = isAdmin ? undefined : listed && (await Promise.all(listed.map(readPermissions))).flat();
+  if (isSilent) {
+    const message = `The panel does not show the permissions of the ${name}`;
+    findings.push({ level: 'warn', message, advice: 'see storage/logs of the panel', isUnreachable: true });
+  }
+  /** Names wrong permissions and their servers; undefined if there are none. */
+  const findWrong = (toWrong: (permissions: readonly string[] | undefined) => readonly string[]) => {
+    const wrong = servers?.map(({ identifier, permissions }) => ({ identifier, names: toWrong(permissions) })) ?? [];
+    const affected = wrong.flatMap(({ identifier, names }) => (names.length > 0 ? [identifier] : []));
+    const names = new Set(wrong.flatMap((server) => server.names));
+    return names.size > 0 ? `${[...names].join(', ')} on ${affected.join(', ')}` : undefined;
+  };
+  return { findings, isPelican, isAdmin, count: servers && listed?.length, findWrong };
+}
+
+const needed = ['control.console', 'control.start', 'control.stop', 'control.restart', 'file.read-content'];
+
+const toMissing =
+  (wanted: readonly string[]) =>
+  (permissions: readonly string[] = ['*']): readonly string[] =>
+    permissions.includes('*') ? [] : wanted.filter((name) => !permissions.includes(name));
+
+/** Checks the credentials of a panel. Never throws. */
+export async function checkPanel(client: ReadClient, reader: ReadClient | undefined) {
+  const { findings, isPelican, count = 0, findWrong } = await checkUser(client, 'token');
+  const missing = findWrong(toMissing(needed));
+  const hint = findWrong(toMissing(['file.read']));
+  if (missing !== undefined) {
+    const advice = 'give them to the user of the token on each server; docs/reference.md has a recipe';
+    findings.push({ level: 'warn', message: `The token lacks ${missing}`, advice });
+  } else if (hint !== undefined) {
+    const advice = 'give it: otherwise Wings 1.11.9 and later fail to read a log that does not exist yet';
+    findings.push({ level: 'info', message: `The token lacks ${hint}`, advice });
+  }
+  if (!reader) {
+    findings.push({
+      level: 'warn',
+      message: 'There is no read_only_token, so consoles are not available',
+      advice: 'set read_only_token in PROVIDERS_FILE to a client key of a user with only websocket.connect',
+    });
+    return { findings, isPelican, isReaderAdmin: false };
+  }
+  const user = await checkUser(reader, 'read_only_token');
+  findings.push(...user.findings);
+  const excess = user.findWrong((found = ['unreadable permissions']) => found.filter((name) => canWrite([name])));
+  const prefix = 'The read_only_token may do more than read';
+  const advice = 'remove all other permissions from the user of the read_only_token';
+  if (user.isAdmin) findings.push({ level: 'error', message: `${prefix}, so no console is opened`, advice });
+  else if (excess !== undefined)
+    findings.push({ level: 'warn', message: `${prefix} (${excess}): these consoles stay closed`, advice });
+  else if (user.count === 0 && count > 0) {
+    const message = 'The user of the read_only_token is on none of the servers, so no console is opened';
+    findings.push({ level: 'warn', message, advice: 'add the user to each server with websocket.connect alone' });
+  }
+  return { findings, isPelican, isReaderAdmin: user.isAdmin };
+}
