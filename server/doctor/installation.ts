@@ -109,7 +109,8 @@ export async function askProviders(
     const results = found
       .filter((report) => !repeated.includes(report))
       .map((report): DoctorResult => {
-        const result = report.level === 'info' ? ok(report.message) : fault(report.message, report.advice);
+        const { level, message, advice } = report;
+        const result = level === 'info' ? { ...ok(message), ...(advice && { advice }) } : fault(message, advice);
         return { check: `provider ${name}`, ...result, ...(lost && url && { url }) };
       });
     return { name, provider, url, results, answers: !lost };

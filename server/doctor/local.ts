@@ -25,7 +25,6 @@ import {
   setClock,
 } from './client.ts';
 import {
-  createSilentLog,
   findExisting,
   isFree,
   isWritable,
@@ -72,12 +71,13 @@ async function readUpstreamSkew({ env, providers }: Installation): Promise<numbe
   const silent = reports.filter(({ answers, url }) => !answers && url?.startsWith('https:'));
   // Silent upstreams last: each may take its full timeout.
   const urls = [...reachable, { url: env.UPTIME_KUMA_URL }, ...silent].flatMap(({ url }) => url ?? []);
+  const isConfigured = urls.length > 0 || reports.some(({ url }) => url !== undefined);
   for (const url of urls) {
     // oxlint-disable-next-line no-await-in-loop
     const skewMs = await askTime(new URL(url), '/');
     if (!Number.isNaN(skewMs)) return skewMs;
   }
-  return urls.length > 0 ? Number.NaN : undefined;
+  return isConfigured ? Number.NaN : undefined;
 }
 
 const hourMs = 3_600_000;
@@ -85,6 +85,9 @@ const gibibyte = 1024 ** 3;
 
 /** The maximum number of names in one result. */
 const maxNames = 5;
+
+/** The maximum number of unlisted servers that are asked for one by one. */
+const maxAsked = 20;
 
 /** Keep expired keys this long: customers ask why a key is rejected. */
 const keptDays = 90;
@@ -278,11 +281,18 @@ export const installationChecks = {
       if (own.length === 0 || !provider.listRefs) return [];
       const named = (result: DoctorResult): DoctorResult[] => [{ ...result, check: `refs of ${name}` }];
       if (!answers) return named(skipped('the provider does not answer'));
-      const known = await provider.listRefs().catch(() => null);
-      if (known === null) return named(skipped('the servers of the provider cannot be listed'));
+      const known = await provider.listRefs().catch((error: unknown) => error as Partial<ProviderError>);
+      if (known && !('has' in known)) {
+        const why = known.answered === undefined ? '' : ` (status ${known.answered})`;
+        return named(skipped(`the provider does not list its servers to the token${why}`));
+      }
       if (!known) return named(skipped("an administrator's token also reaches servers that are not listed"));
       // Panels list only the first 8 digits of a UUID.
-      const missing = own.filter(({ ref }) => !known.has(ref) && !known.has(ref.slice(0, 8).toLowerCase()));
+      const unlisted = own.filter(({ ref }) => !known.has(ref) && !known.has(ref.slice(0, 8).toLowerCase()));
+      // A role of Pelican gives access to servers that are in no list.
+      const has = (ref: string) => provider.hasRef?.(ref).catch(() => false);
+      const asked = await Promise.all(unlisted.slice(0, maxAsked).map(async ({ ref }) => Boolean(await has(ref))));
+      const missing = asked.every(Boolean) ? [] : unlisted.filter((_, index) => asked[index] !== true);
       if (missing.length === 0) return named(ok(`${countOf(own.length, 'server')} found`));
       const seen = `the token cannot see ${joinNames(missing.map(({ server }) => server))}`;
       const advice = 'check that the servers still exist, and that the user of the token may access them';
@@ -371,16 +381,23 @@ export const installationChecks = {
     }
   },
   async 'domain prices'({ env }) {
-    const source = createPriceSource(env, createSilentLog());
+    const notes: string[] = [];
+    const source = createPriceSource(env, { warn: (_, note) => notes.push(note) });
     if (!source) return skipped('the prices are in catalog/domains.yaml');
     const advice = `check the ${env.DOMAIN_PRICES} settings, and that the system allows the address of this machine`;
     try {
       const { size } = await source.read();
-      return size > 0 ? ok(countOf(size, 'TLD')) : fault('no TLD has complete prices in EUR for one year', advice);
+      const why = notes.join('; ');
+      if (size === 0 && why === '') return fault('no TLD has complete prices in EUR for one year', advice);
+      if (size === 0) return fault(why, 'correct this in the billing system');
+      return why === ''
+        ? ok(countOf(size, 'TLD'))
+        : hint(`${countOf(size, 'TLD')}; ${why}`, 'correct these TLDs there');
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       const url = env.DOMAIN_PRICES === 'fossbilling' ? env.FOSSBILLING_URL : env.WHMCS_URL;
-      return { ...fault('the billing system does not send a valid answer', advice), url: url! };
+      const seen = `the billing system does not send a valid answer${error.answered ? `, but status ${error.answered}` : ''}`;
+      return { ...fault(seen, advice), url: url! };
     } finally {
       await source.close();
     }

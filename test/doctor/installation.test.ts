@@ -24,8 +24,10 @@ import { findFreePort } from '../helpers/free-port.ts';
 import { article, buildProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
 import { createDnsUpstream } from '../helpers/upstream-dns.ts';
 import type { DnsAnswer, DnsRecord } from '../helpers/upstream-dns.ts';
+import { failure, panelKeys } from '../helpers/upstream-panel.ts';
 import { createWhmcsUpstream, refusal } from '../helpers/upstream-whmcs.ts';
-import { createUpstream } from '../helpers/upstream.ts';
+import { createUpstream, json } from '../helpers/upstream.ts';
+import type { Seen } from '../helpers/upstream.ts';
 import type { NamedResult } from '../../server/doctor/run.ts';
 import { providerTypes } from '../../server/hosting/providers.ts';
 import { createInstallation } from './installation.ts';
@@ -305,9 +307,63 @@ const faults: Readonly<Record<string, Fault>> = {
     make: ({ world }) => void [...world.panel.users.values()].at(-1)!.permissions.push('control.console'),
     finds: ['provider panel', /^The read_only_token may do more than read/, /remove all other permissions/],
   },
+  'a second factor that the panel requires': {
+    make: ({ world }) => {
+      const required = failure(400, 'TwoFactorAuthRequiredException', 'Two-factor authentication is required');
+      world.panel.fail(required, ({ path }) => !path.endsWith('/account'));
+    },
+    finds: [
+      'provider panel',
+      'The panel (asked with the token) answers with status 400: it requires a second factor of this user',
+      /administrators alone/,
+    ],
+    also: ['provider panel'],
+  },
+  'a panel behind a redirect': {
+    make: ({ world }) => world.panel.fail({ status: 301, headers: { location: 'https://panel.example.com/x?y=z' } }),
+    finds: ['provider panel', /answers with status 301, a redirect to https:\/\/panel\.example\.com\/x$/, /its url/],
+  },
+  'a password in front of the panel': {
+    make: ({ world }) =>
+      world.panel.fail({ status: 401, headers: { 'www-authenticate': 'Basic realm="Staff"' }, body: '<html>' }),
+    finds: [
+      'provider panel',
+      /status 401 from a proxy or firewall in front of it, which asks for a password$/,
+      /proxy/,
+    ],
+  },
+  'a panel in maintenance': {
+    make: ({ world }) => world.panel.fail(failure(503, 'HttpException', 'Service Unavailable')),
+    finds: ['provider panel', /status 503: it is in maintenance$/, /artisan up/],
+  },
+  'a panel whose database is locked': {
+    make: ({ world }) => world.panel.fail(failure(500, 'QueryException', 'hunter2')),
+    finds: ['provider panel', /status 500: QueryException$/, /storage\/logs/],
+  },
+  'a token without some permissions': {
+    make: ({ world }) => void (world.panel.users.get(panelKeys.write)!.permissions = ['control.start', 'file.read']),
+    finds: [
+      'provider panel',
+      /^The token lacks control\.console, control\.stop, control\.restart, file\.read-content on \w{8}$/,
+      /docs\/reference\.md/,
+    ],
+  },
+  'a read-only user of no server': {
+    make: ({ world }) => {
+      const meta = { pagination: { total: 0 } };
+      const isReader = ({ headers, path }: Seen) =>
+        `${headers.authorization}`.includes(panelKeys.read) && path.includes('?');
+      world.panel.fail(json(200, { data: [], meta }), isReader);
+    },
+    finds: ['provider panel', /on none of the servers/, /websocket\.connect alone/],
+  },
+  'a firewall in front of the cloud': {
+    make: ({ world }) => world.hetzner.fail({ status: 403, body: '{"error":"blocked"}' }),
+    finds: ['provider cloud', 'Hetzner Cloud answers with status 403 from a proxy or firewall in front of it', /proxy/],
+  },
   'an upstream that answers with errors': {
     make: ({ world }) => world.hetzner.fail({ status: 503, body: 'hunter2' }),
-    finds: ['provider cloud', 'Hetzner Cloud answers with status 503', /check the upstream/],
+    finds: ['provider cloud', /^Hetzner Cloud answers with status 503 from a proxy/, /check the upstream/],
   },
   'an upstream that cannot be reached': {
     make: ({ world }) => world.hetzner.stop().then(() => ({})),
@@ -410,7 +466,14 @@ const faults: Readonly<Record<string, Fault>> = {
       upstream.fail(refusal('Invalid IP 10.0.0.1 hunter2', 403));
       return settings;
     },
-    finds: ['domain prices', 'the billing system does not send a valid answer', /whmcs settings/],
+    finds: ['domain prices', 'the billing system does not send a valid answer, but status 403', /whmcs settings/],
+  },
+  'a billing system whose default currency is not EUR': {
+    async make() {
+      const currency = { error: null, result: { code: 'USD' } };
+      return { DOMAIN_PRICES: 'fossbilling', FOSSBILLING_URL: (await createUpstream(() => json(200, currency))).url };
+    },
+    finds: ['domain prices', 'the default currency of FOSSBilling must be EUR, and is USD', /in the billing system/],
   },
 };
 
