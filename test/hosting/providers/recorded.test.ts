@@ -1,0 +1,238 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { WebSocketServer } from 'ws';
+import type { WebSocket } from 'ws';
+import { openProvider } from '../../helpers/provider.ts';
+import { panelKeys } from '../../helpers/upstream-panel.ts';
+import { createUpstream, json, until } from '../../helpers/upstream.ts';
+import type { Answer } from '../../helpers/upstream.ts';
+import { recordConsole } from './console-recorder.ts';
+
+/** A request to a real panel, and its reply. */
+interface Recorded {
+  readonly name: string;
+  readonly request: string;
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: unknown;
+  /** The claims of a console token, which is left out of the body. */
+  readonly claims?: object;
+}
+
+const folder = join(import.meta.dirname, '../recorded');
+const read = (panel: string): Recorded[] =>
+  readFileSync(join(folder, `${panel}.jsonl`), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Recorded);
+const recorded = { pterodactyl: read('pterodactyl'), pelican: read('pelican') };
+type Panel = keyof typeof recorded;
+
+const ref = '01010101-1111-4111-8111-010101010101';
+
+/** Returns the kind of a request: its path below `/servers/REF`, or `account`, `list`, `server`. */
+function kindOf(path: string): string {
+  const [, rest = ''] = /^\/api\/client\/?([^?]*)/.exec(path) ?? [];
+  if (rest === '') return 'list';
+  return rest.replace(/^servers\/[^/]+\/?/, '') || 'server';
+}
+
+/** The replies to requests of other kinds. */
+const usual = {
+  pterodactyl: ['account', 'list', 'server', 'command', 'power', 'websocket', 'file'],
+  pelican: [
+    'account-subuser',
+    'list-subuser',
+    'server-subuser',
+    'resources-running',
+    'command-204-offline',
+    'power-204',
+  ],
+};
+
+/** Starts a panel that gives one recorded reply, and the usual replies to other requests. */
+async function replay(panel: Panel, name: string) {
+  const find = (each: string) => recorded[panel].find((entry) => entry.name === each)!;
+  const { request, ...reply } = find(name);
+  const isNode = /^node-.*-command$/.test(name);
+  const state = isNode
+    ? name.replace('command', 'resources')
+    : `resources-${/offline/.test(name) ? 'offline' : 'running'}`;
+  const others = new Map(
+    [...usual[panel], state].map((each) => [kindOf(find(each).request.split(' ')[1]!), find(each)]),
+  );
+  const kind = kindOf(request.split(' ')[1]!);
+  const upstream = await createUpstream(({ path }): Answer => {
+    const { status, headers, body, claims } = kindOf(path) === kind ? reply : (others.get(kindOf(path)) ?? missing);
+    const isToken = typeof body === 'object' && body !== null && 'data' in body && kindOf(path) === 'websocket';
+    if (!isToken) return { status, headers, body: typeof body === 'string' ? body : JSON.stringify(body) };
+    const data = body.data as { token: string };
+    const token = claims ? `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x` : data.token;
+    return json(200, { data: { token, socket: `${upstream.url.replace('http', 'ws')}/socket` } });
+  });
+  const sockets = new WebSocketServer({ server: upstream.server });
+  sockets.on('connection', (socket: WebSocket) =>
+    socket.on('message', () => {
+      socket.send('{"event":"auth success"}\n');
+      socket.send('{"event":"status","args":["running"]}\n');
+    }),
+  );
+  const settings = { type: 'pterodactyl', url: upstream.url, token: panelKeys.write } as const;
+  const file = new URLSearchParams(request.split('?')[1]).get('file');
+  return { kind, file, ...openProvider({ ...settings, read_only_token: panelKeys.read }) };
+}
+
+const missing = recorded.pelican.find(({ name }) => name === '404-unknown')!;
+
+/** Describes the result of a call in one line, without the default message and the names of servers. */
+async function describeResult(call: Promise<unknown>): Promise<string> {
+  const result = await call.then(
+    (value) => `ok ${typeof value === 'string' ? value : ''}`,
+    ({ code, outcome, message, headers }: { code: string; outcome: string; message: string; headers: object }) =>
+      [outcome, code, ...Object.values(headers), message].join(' ').replace(' provider_error', ''),
+  );
+  const ownWords =
+    /The panel \(asked with the token\) answers with | The request could not be completed| on [\da-f, ]{8,}/g;
+  return result.replaceAll(ownWords, '').trimEnd();
+}
+
+/** Each outcome, with the names of the replies of Pterodactyl and of Pelican. */
+const outcomes: readonly (readonly [outcome: string, pterodactyl: string, pelican: string])[] = [
+  [
+    'ok',
+    'command file-empty file-folder file-missing file-no-permission node-empty200-command node-empty200-power node-html200-command node-html200-power node-null200-command node-null200-power power',
+    'files-403 files-folder files-missing node-404-files power-204',
+  ],
+  ['ok <html><title>Welcome to nginx!</title></html>', 'node-html200-file', ''],
+  [
+    'ok The token belongs to an administrator and can control every server of the panel',
+    'account-admin',
+    'account-root-admin',
+  ],
+  ['ok The token is accepted', 'list-admin-all-not-admin', 'list-role-admin-all list-role-admin'],
+  [
+    'ok The token is accepted; The read_only_token is accepted; The read_only_token may do more than read (*): these consoles stay closed',
+    'server-owner',
+    'server-owner server-role-admin server-root-admin',
+  ],
+  ['ok The token is accepted; The read_only_token is accepted', 'server-not-ours server-unknown', ''],
+  [
+    'ok The token is accepted; The token lacks control.console, control.start, control.stop, control.restart, file.read-content; The read_only_token is accepted',
+    'server-ro',
+    'server-reader',
+  ],
+  [
+    'ok The token is accepted; The token lacks control.start, control.restart, file.read-content; The read_only_token is accepted; The read_only_token may do more than read (control.console, control.stop): these consoles stay closed',
+    '',
+    'server-reader-with-view-role',
+  ],
+  [
+    'ok The token is accepted; The token lacks file.read',
+    'account list-admin-all list-owner list-ro list twofa-required',
+    'account-role-admin account-subuser list-root-admin-all list-subuser',
+  ],
+  [
+    'ok The token is accepted; The token lacks file.read; The read_only_token is accepted; The read_only_token may do more than read (control.console, control.start, control.stop, control.restart): these consoles stay closed',
+    'server-short server-suspended server',
+    'server-install_failed server-installing server-maintenance server-reinstall_failed server-restoring server-subuser server-suspended server-transferring',
+  ],
+  ['ok The token is not accepted: status 401', 'account-401', '401'],
+  [
+    'ok The token is not accepted: status 403',
+    'account-application-key account-ip-locked',
+    '403-address 403-application-key',
+  ],
+  ['ok [10:00:00 INFO]: Done', '', 'files-200'],
+  ['ok [10:00:00] [Server thread/INFO]: Done\n\u001B[32mgreen\u001B[0m line', 'file', ''],
+  ['ok [10:00:00] [Server thread/INFO]: Done (2.345s)! For help, type "help"', '', 'files-root-admin-suspended'],
+  [
+    'ok ended: console is not available',
+    'websocket-admin websocket-owner',
+    'websocket-403 websocket-reader-with-view-role websocket-root-admin-suspended websocket-root-admin',
+  ],
+  [
+    'ok ended: the server is not available',
+    'websocket-failedinstall websocket-installing websocket-maint websocket-restoring websocket-suspended websocket-transferring',
+    '',
+  ],
+  ['ok gap: the connection to the console was lost', '', 'websocket-429'],
+  ['ok null', 'node-null200-file', ''],
+  ['ok offline', 'resources-offline', 'resources-offline'],
+  ['ok running', 'resources-running', 'resources-running'],
+  ['ok status 301, a redirect to https://192.0.2.10:21003/api/client/account', 'nginx-301', ''],
+  ['ok status 302, a redirect to http://192.0.2.10', 'maintenance-redirect', ''],
+  ['ok status 401 from a proxy or firewall in front of it, which asks for a password', 'nginx-401-basic', ''],
+  ['ok status 403 from a proxy or firewall in front of it', 'nginx-403', ''],
+  ['ok status 429: its limit is used up', 'r429', '429'],
+  ['ok status 500: QueryException', 'mysql-down', ''],
+  ['ok status 500: RedisException', 'redis-down', ''],
+  ['ok status 502 from a proxy or firewall in front of it', 'nginx-502', ''],
+  ['ok status 503: it is in maintenance', 'maintenance-503', '503-artisan-down'],
+  ['ok status: running', 'websocket', 'websocket-reader'],
+  [
+    'ok unknown',
+    'node-empty200-resources resources-failedinstall resources-installing resources-maint resources-restoring resources-suspended-admin resources-suspended resources-transferring',
+    'node-404-resources node-500-resources node-502-resources node-unreachable-resources',
+  ],
+  ['ok {}', 'node-empty200-file', ''],
+  [
+    'refused',
+    'command-empty maintenance-503-power node-drop-resources node-err500-resources node-html200-resources node-html502-resources node-html503-resources node-notoken-command node-notoken-file node-notoken-power node-notoken-resources node-null200-resources node-unknown-command node-unknown-file node-unknown-power node-unknown-resources power-deleted power-no-permission twofa-required-power',
+    '404-not-yours 404-unknown power-403',
+  ],
+  ['refused 58', 'r429-power', ''],
+  ['refused The log is larger than the panel returns', 'file-too-large', 'files-too-large'],
+  ['refused The server is being moved', '', '409-transferring'],
+  ['refused The server is being restored', '', '409-restoring'],
+  ['refused The server is not installed (yet)', '', '409-install_failed 409-installing 409-reinstall_failed'],
+  [
+    'refused The server is suspended by the panel',
+    'power-suspended-admin power-suspended',
+    '409-suspended power-root-admin-suspended',
+  ],
+  ['refused The server must be online to receive commands', 'command-offline', 'command-204-offline'],
+  ["refused The server's node is in maintenance", '', '409-maintenance'],
+  [
+    'refused provider_permission_denied Console commands are not available for this server',
+    'command-no-permission',
+    'command-403',
+  ],
+  [
+    'unknown',
+    'mysql-down-power node-drop-command node-drop-file node-drop-power node-err500-command node-err500-file node-err500-power node-html502-command node-html502-file node-html502-power node-html503-command node-html503-file node-html503-power redis-down-power',
+    'node-404-command node-404-power node-500-command node-500-files node-500-power node-502-command node-502-files node-502-power node-unreachable-command node-unreachable-files node-unreachable-power',
+  ],
+];
+
+const rows = outcomes.flatMap(([outcome, pterodactyl, pelican]) =>
+  Object.entries({ pterodactyl, pelican }).flatMap(([panel, names]) =>
+    names.split(' ').flatMap((name) => (name === '' ? [] : [{ panel: panel as Panel, name, outcome }])),
+  ),
+);
+
+test('each recorded reply has an outcome', () => {
+  const names = rows.map(({ panel, name }) => `${panel} ${name}`).toSorted();
+  const all = Object.entries(recorded).flatMap(([panel, replies]) => replies.map(({ name }) => `${panel} ${name}`));
+  expect(names).toEqual(all.toSorted());
+});
+
+test.each(rows)('$panel: $name', async ({ panel, name, outcome }) => {
+  const { kind, file, provider, game } = await replay(panel, name);
+  const calls: Record<string, () => Promise<unknown>> = {
+    power: () => game.power(ref, 'start'),
+    command: () => game.command(ref, 'list'),
+    resources: async () => (await game.state(ref, Infinity)).state,
+    'files/contents': () => game.latestLog(ref, file),
+    async websocket() {
+      const record = recordConsole(game, ref);
+      await until('the console reports', () => record.events.length > 0);
+      return record.events[0];
+    },
+  };
+  const check = async () => {
+    const messages = (await provider.check()).map(({ message }) => message);
+    return messages.filter((message) => kind === 'server' || !message.includes('read_only_token')).join('; ');
+  };
+  expect(await describeResult((calls[kind] ?? check)())).toBe(outcome.trimEnd());
+});
