@@ -24,14 +24,7 @@ import {
   maxSkewMs,
   setClock,
 } from './client.ts';
-import {
-  findExisting,
-  isFree,
-  isWritable,
-  openInstallation,
-  toSkipped,
-  visitHere,
-} from './installation.ts';
+import { findExisting, isFree, isWritable, openInstallation, toSkipped, visitHere } from './installation.ts';
 import type { Expected, Installation } from './installation.ts';
 import { fault, hint, ok, countOf, runChecks, skipped } from './run.ts';
 import type { DoctorResult, Checks, NamedResult } from './run.ts';

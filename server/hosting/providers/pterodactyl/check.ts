@@ -36,15 +36,15 @@ export async function listIdentifiers(
   const found = new Set<string>();
   const readServers = createListReader(ListedServer, warn);
   /** Reads a page, if necessary in the next window of the panel's limit. */
-  const readPage = async (page: number): Promise<z.infer<typeof Page>> => {
+  const readPage = async (page: number, tries = 3): Promise<z.infer<typeof Page>> => {
     try {
       const path = `?per_page=${pageSize}&page=${page}`;
       return parseReply(await client.request('GET', path, { maxBytes: pageBytes }), Page);
     } catch (error) {
       const seconds = error instanceof ProviderError ? Number(error.headers['Retry-After'] ?? 0) : 0;
-      if (seconds === 0) throw error;
+      if (seconds === 0 || tries === 0) throw error;
       await sleep(seconds * 1000);
-      return await readPage(page);
+      return await readPage(page, tries - 1);
     }
   };
   for (let pass = 1, total = Infinity; pass <= maxPasses && found.size < total; pass += 1) {
