@@ -3,7 +3,7 @@ import type { EndpointName } from '#contract/endpoints.ts';
 import { renderProblem } from '#contract/problem.ts';
 import { document, operationsOf } from '../contract/document.ts';
 import { hetznerToken } from '../helpers/upstream-hetzner.ts';
-import { panelKeys } from '../helpers/upstream-panel.ts';
+import { failure, panelKeys } from '../helpers/upstream-panel.ts';
 import { askEndpoint, askJson } from '../server/ask.ts';
 import { borrowHosting, serveHosting, sharedApp } from '../server/shared.ts';
 import { describeEndpoint, serverAccessOf, serverNames } from '../server/targets.ts';
@@ -167,7 +167,7 @@ test('a forbidden command and a command to an offline server have different answ
 test('a missing or unreadable log of a panel is empty', async () => {
   const { app, world } = await serveHosting();
   const empty = { status: 200, text: '{"success":true,"server_id":"mine","empty":true,"content":""}\n' };
-  world.panel.fail({ status: 403 }, ({ path }) => path.includes('/files/'));
+  world.panel.fail(failure(403, 'AccessDeniedHttpException', 'no'), ({ path }) => path.includes('/files/'));
   expect(await askEndpoint(app, 'getLatestGameLog')).toMatchObject(empty);
   const { app: other, world: without } = await serveHosting();
   without.panel.files.clear();
