@@ -43,7 +43,7 @@ interface AppOptions {
   /** In development: the origin that renders /preview, such as http://127.0.0.1:1. */
   readonly preview?: string | undefined;
   readonly requests: Requests;
-  readonly limits: Omit<Limits, 'client'>;
+  readonly limits: Omit<Limits, 'client' | 'content'>;
   readonly authenticate: Authenticate;
   readonly onThrown?: (thrown: unknown) => void;
   /** Maximum body lengths by the rate limit of the endpoint, in place of the default. */
@@ -66,7 +66,6 @@ export function createApp(options: AppOptions): H3 {
   const { routes, preview, requests, limits, authenticate, maxBodyBytes, onThrown } = options;
   const isPreview = preview !== undefined;
   const findNearest = createFindNearest(routes.map(({ endpoint }) => endpoint));
-  const limited = new Set(routes.map(({ endpoint }) => endpoint).filter(({ path }) => isLimited(path)));
 
   const open = (event: H3Event): RequestContext => {
     const { req, res } = event.runtime?.node ?? {};
@@ -110,8 +109,9 @@ export function createApp(options: AppOptions): H3 {
   const enter = (event: H3Event): void => {
     const context = open(event);
     const { endpoint } = event.context;
-    const hasLimit = endpoint ? limited.has(endpoint) : isLimited(event.url.pathname);
-    if (hasLimit) assertAllowed(context, requests.consume(context));
+    const isContent = endpoint !== undefined && endpoint.stored !== false;
+    const hasLimit = isLimited(endpoint?.path ?? event.url.pathname) && !(isContent && isPreview);
+    if (hasLimit) assertAllowed(context, requests.consume(context, isContent));
     requests.assertOwnHost(context);
     if (context.target === unreadable) throw new Problem('validation_error', badTarget);
     if (endpoint) return;
@@ -289,7 +289,7 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
     onUntrusted: (address) => log.warn({ address }, untrustedMessage),
     cors: { origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS, isPrivate: preview !== undefined },
     isOwnHost: preview === undefined ? undefined : createHostCheck(env),
-    limit: limits.client,
+    limits,
     log: preview === undefined ? log : log.child({}, { level: 'error' }),
   });
   const app = createApp({

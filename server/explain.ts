@@ -43,7 +43,10 @@ export async function explain(
       return { status: Number(Object.keys(replies)[0]), body: {} };
     },
   });
-  const requests = createRequests({ trustedProxies: new BlockList(), limit: unlimited });
+  const requests = createRequests({
+    trustedProxies: new BlockList(),
+    limits: { client: unlimited, content: unlimited },
+  });
   const sent = { method, url: path, httpVersion: '1.1', headers: { host: 'localhost' }, socket: {} };
   const context = requests.begin(sent as IncomingMessage);
   const app = createApp({

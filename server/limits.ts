@@ -8,15 +8,22 @@ import { withTimeout } from './timeout.ts';
 import { createTokenBucket, createToResult } from './token-bucket.ts';
 import type { CreateBucket, LocalBucket, TokenBucket } from './token-bucket.ts';
 
+const optional = (meaning: string) => integer(1, 1_000_000).optional().describe(meaning);
 const positive = (preset: number, meaning: string) => integer(1, 1_000_000).default(preset).describe(meaning);
 
 /** The settings of rate limits and of the size of votes. */
 export const LimitSettings = z.object({
   RATELIMIT_RPS: positive(
     rateLimits.client.refill,
-    'Requests a second for each client IP (IPv6: each /64) over all `/v1` endpoints.',
+    'Requests a second for each client IP (IPv6: each /64) below `/v1`, except for content.',
   ),
-  RATELIMIT_BURST: positive(rateLimits.client.burst, 'The burst of requests for each client IP.'),
+  RATELIMIT_BURST: positive(rateLimits.client.burst, 'The burst of these requests for each client IP.'),
+  CONTENT_RATELIMIT_RPS: optional(
+    `Requests a second for each client IP over content: files of the release, \`/v1/status\` and \`/v1/domains/tlds\`. The default is ${rateLimits.content.refill}, or RATELIMIT_RPS if higher. \`npm run dev\` has no limit.`,
+  ),
+  CONTENT_RATELIMIT_BURST: optional(
+    `The burst of requests for content. The default is ${rateLimits.content.burst}, or RATELIMIT_BURST if higher.`,
+  ),
   POWER_RATELIMIT_RPS: positive(rateLimits.actions.refill, 'Actions and console commands a second for each API key.'),
   POWER_RATELIMIT_BURST: positive(
     rateLimits.actions.burst,
@@ -38,11 +45,12 @@ export const LimitSettings = z.object({
 export type LimitSettings = z.infer<typeof LimitSettings>;
 
 /** The rate limits of endpoints, of clients below /v1, and of the actions and reads of keys. */
-export type Limits = Readonly<Record<LimitName | 'actions' | 'reads', TokenBucket>> & { readonly client: LocalBucket };
+export type Limits = Readonly<Record<LimitName | 'actions' | 'reads', TokenBucket>> &
+  Readonly<Record<'client' | 'content', LocalBucket>>;
 
 /**
- * Opens the rate limits: in PostgreSQL for all instances, else in memory. The limit of a client is checked at every
- * request, so it stays in memory. `GET /v1/key` shows `keyLimits`.
+ * Opens the rate limits: in PostgreSQL for all instances, else in memory. The limits of a client are checked at every
+ * request, so they stay in memory. `GET /v1/key` shows `keyLimits`.
  */
 export function openLimits({
   env,
@@ -59,6 +67,11 @@ export function openLimits({
   }
   const limits: Limits = {
     client: createTokenBucket({ name: 'default', rps: env.RATELIMIT_RPS, burst: env.RATELIMIT_BURST }),
+    content: createTokenBucket({
+      name: 'content',
+      rps: env.CONTENT_RATELIMIT_RPS ?? Math.max(rateLimits.content.refill, env.RATELIMIT_RPS),
+      burst: env.CONTENT_RATELIMIT_BURST ?? Math.max(rateLimits.content.burst, env.RATELIMIT_BURST),
+    }),
     domains: createBucket({ name: 'domains', rps: env.DOMAIN_RATELIMIT_RPS, burst: env.DOMAIN_RATELIMIT_BURST }),
     feedback: createBucket({
       name: 'feedback',

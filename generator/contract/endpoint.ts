@@ -71,7 +71,7 @@ export interface Endpoint {
   readonly failure: ProblemCode;
 }
 
-/** Checks whether the limit per client address counts a path; unknown paths below /v1 count, too. */
+/** Checks whether a limit per client address counts a path: `content` if the response is stored, else `client`. */
 export function isLimited(path: string): boolean {
   return path.startsWith('/v1/');
 }
@@ -188,7 +188,8 @@ const byKey = { seconds: 1, countedFor: 'each API key' };
 
 /** Default rate limits: a burst of requests, then `refill` more every `seconds`. An IPv6 client is its /64 network. */
 export const rateLimits = {
-  client: { ...byClient, burst: 100, refill: 50, requests: 'All requests below /v1, including refused requests' },
+  content: { ...byClient, burst: 20_000, refill: 200, requests: 'Articles, lists, plans, TLD prices and the status' },
+  client: { ...byClient, burst: 100, refill: 50, requests: 'All other requests below /v1, including refused requests' },
   domains: { ...byClient, burst: 10, refill: 2, requests: 'Domain searches' },
   feedback: { ...byClient, burst: 1, refill: 1, seconds: 30, requests: 'Votes on articles' },
   actions: { ...byKey, burst: 5, refill: 1, requests: 'Power actions and console commands' },

@@ -95,7 +95,7 @@ interface RequestsOptions {
   readonly cors?: { readonly origins: readonly string[]; readonly allowLocal: boolean; readonly isPrivate: boolean };
   /** Accepts the Host of a request; default: any Host. */
   readonly isOwnHost?: ((request: IncomingMessage) => boolean) | undefined;
-  readonly limit: LocalBucket;
+  readonly limits: Readonly<Record<'client' | 'content', LocalBucket>>;
   /** The access log; unused for requests without a response. */
   readonly log?: Logger;
 }
@@ -125,7 +125,7 @@ export function createRequests(options: RequestsOptions) {
     trustedProxies,
     onUntrusted,
     cors = { origins: [], allowLocal: false, isPrivate: false },
-    limit,
+    limits,
     log,
   } = options;
   const { isOwnHost = () => true } = options;
@@ -184,8 +184,9 @@ export function createRequests(options: RequestsOptions) {
     assertOwnHost({ request }: RequestContext): void {
       if (!isOwnHost(request)) throw new Problem('misdirected_request');
     },
-    consume(context: RequestContext): RateLimitResult {
-      return (context.clientLimit ??= limit.consume(context.client.key));
+    /** Consumes a token of the client, once for each request. */
+    consume(context: RequestContext, isContent: boolean): RateLimitResult {
+      return (context.clientLimit ??= limits[isContent ? 'content' : 'client'].consume(context.client.key));
     },
   };
 }

@@ -21,7 +21,7 @@ export function createFastPath(releases: Releases, requests: Requests, isPreview
     const reply = toStoredReply(file, request, isPreview);
     const bytes = reply.variant && file.inMemory(reply.variant);
     if (reply.variant && !bytes) return false;
-    if (file.isLimited && !requests.consume(context).allowed) return false;
+    if (file.isLimited && !isPreview && !requests.consume(context, true).allowed) return false;
     context.route = file.route;
     response.writeHead(reply.status, flatten(requests.headersOf(context, false), reply.headers));
     response.end(bytes);

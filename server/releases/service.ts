@@ -41,7 +41,7 @@ export interface Release {
 
 /** A file of a release, ready to serve. */
 export interface Resource extends StoredFile<ReleaseFile> {
-  /** The path template of the endpoint, and whether the rate limit of clients applies there. */
+  /** The path template of the endpoint, and whether the rate limit of content applies there. */
   readonly route: string;
   readonly isLimited: boolean;
 }

@@ -90,9 +90,13 @@ test('each endpoint responds with 200, 304 and 405', async () => {
 
 test('each limited endpoint responds with 429', async () => {
   stopClock();
-  const app = await serveShared({ RATELIMIT_BURST: '1', RATELIMIT_RPS: '1' });
+  const [client, content] = ['', 'CONTENT_'].map((name) => ({
+    [`${name}RATELIMIT_BURST`]: '1',
+    [`${name}RATELIMIT_RPS`]: '1',
+  }));
+  const app = await serveShared({ ...client, ...content });
   const limited = endpointNames.filter((name) => isLimited(describeEndpoint(name).path));
-  await ask(app, '/v1/info');
+  for (const target of ['/v1/info', '/v1/plans']) await ask(app, target);
   expect(await statusesOf(limited, (name) => produce(app, name))).toEqual(all(limited, 429));
 });
 

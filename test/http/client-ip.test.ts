@@ -10,7 +10,8 @@ import { eventually, serveShared, sharedProject } from '../server/shared.ts';
 
 function findClient(trusted: string, socket: string | undefined, forwardedFor?: string | string[]) {
   const trustedProxies = readEnv({ TRUSTED_PROXIES: trusted }).TRUSTED_PROXIES;
-  const requests = createRequests({ trustedProxies, limit: createTokenBucket({ rps: 1, burst: 1 }) });
+  const bucket = createTokenBucket({ rps: 1, burst: 1 });
+  const requests = createRequests({ trustedProxies, limits: { client: bucket, content: bucket } });
   const request = { url: '/', socket: { remoteAddress: socket }, headers: { 'x-forwarded-for': forwardedFor } };
   return requests.begin(request as unknown as IncomingMessage).client;
 }
@@ -92,7 +93,7 @@ describe('end to end', () => {
       const seen: number[] = [];
       for (const address of ['203.0.113.1', '203.0.113.2', '203.0.113.3']) {
         const value = header === 'Forwarded' ? `for=${address}` : address;
-        seen.push((await ask(app, '/v1/plans', { headers: { [header]: value } })).status);
+        seen.push((await ask(app, '/v1/info', { headers: { [header]: value } })).status);
       }
       expect(seen).toEqual(exhausted);
     },
@@ -106,7 +107,7 @@ describe('end to end', () => {
     const app = await serveShared(proxied);
     const seen: number[] = [];
     for (const claim of claims) {
-      seen.push((await ask(app, '/v1/plans', { headers: { 'X-Forwarded-For': claim } })).status);
+      seen.push((await ask(app, '/v1/info', { headers: { 'X-Forwarded-For': claim } })).status);
     }
     expect(seen).toEqual(expected);
   });

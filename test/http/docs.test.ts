@@ -283,6 +283,6 @@ describe('the tables', () => {
     const words = await read('/docs/limits.html');
     for (const { requests, burst } of Object.values(rateLimits)) expect(words).toContain(`${requests} ${burst} `);
     expect(words).toContain('Votes on articles 1 1 in 30 seconds each client address');
-    expect(words).toContain('All requests below /v1, including refused requests 100 50 a second each client address');
+    expect(words).toContain('All other requests below /v1, including refused requests 100 50 a second each client');
   });
 });

@@ -48,14 +48,15 @@ describe('a server', () => {
 describe('a server with a client over its limit', () => {
   let served: Served;
   beforeAll(async () => {
-    served = await serve({ CORS_ORIGINS: 'https://www.example.com', RATELIMIT_RPS: '1', RATELIMIT_BURST: '1' });
+    const limits = ['', 'CONTENT_'].map((name) => ({ [`${name}RATELIMIT_RPS`]: '1', [`${name}RATELIMIT_BURST`]: '1' }));
+    served = await serve(Object.assign({ CORS_ORIGINS: 'https://www.example.com' }, ...limits));
   });
 
   test.each(toCases(limitedRows))('%s', async (_, row) => {
     // On a busy machine a second may pass between both requests, and the bucket is full again.
     let recorded = '';
     for (let tries = 0; tries < 10 && !recorded.includes(' 429 '); tries += 1) {
-      recorded = await recordRow(served, ['GET /v1/info', row as string]);
+      recorded = await recordRow(served, ['GET /v1/info', 'GET /v1/plans', row as string]);
     }
     expect(recorded).toMatchSnapshot('answer');
   });

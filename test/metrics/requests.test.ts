@@ -92,7 +92,7 @@ test('each endpoint is counted under the path of the OpenAPI document', async ()
 });
 
 test('a file counts the same through the fast path and h3', async () => {
-  const app = await serve({ RATELIMIT_BURST: '4', RATELIMIT_RPS: '1' });
+  const app = await serve({ CONTENT_RATELIMIT_BURST: '4', CONTENT_RATELIMIT_RPS: '1' });
   const target = '/v1/blog/article?path=/blog/news/first';
   const ask304 = async () => {
     const { etag } = (await ask(app, target)).headers;

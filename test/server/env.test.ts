@@ -171,6 +171,8 @@ const rows: { readonly [Name in keyof Env]-?: Row<NonNullable<Env[Name]>> } = {
     valid: { '1000000': 1_000_000 },
     wrong: [number, '0', '-5', '0.5', '1000001', 'big'],
   },
+  CONTENT_RATELIMIT_RPS: { valid: { '1': 1 }, wrong: [number, '0', '1000001', 'fast'] },
+  CONTENT_RATELIMIT_BURST: { valid: { '1000000': 1_000_000 }, wrong: [number, '0', '1000001', 'big'] },
   POWER_RATELIMIT_RPS: { preset: 1, valid: { '1': 1 }, wrong: [number, '0', '1000001', 'slow'] },
   POWER_RATELIMIT_BURST: { preset: 5, valid: { '1000000': 1_000_000 }, wrong: [number, '0', '1000001', 'big'] },
   READ_RATELIMIT_RPS: { preset: 2, valid: { '1': 1 }, wrong: [number, '0', '1000001'] },

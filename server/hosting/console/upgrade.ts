@@ -94,7 +94,7 @@ export function createUpgradeHandler(options: {
   /** Returns the server of an upgrade request, or throws a Problem. */
   const admit = (context: RequestContext): ServerName => {
     const { request, target } = context;
-    assertAllowed(context, requests.consume(context));
+    assertAllowed(context, requests.consume(context, false));
     requests.assertOwnHost(context);
     const [, id = ''] = streamTarget.exec(target) ?? [];
     const { data: server } = ServerName.safeParse(`game:${id}`);

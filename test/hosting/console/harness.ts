@@ -91,12 +91,10 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
     onFailure: (_message, error) => failures.push(error),
   });
   const { log, lines } = createTestLog('info');
+  const bucket = createTokenBucket({ name: 'default', rps: upgrades, burst: upgrades });
   const upgrade = createUpgradeHandler({
     relay,
-    requests: createRequests({
-      trustedProxies: new BlockList(),
-      limit: createTokenBucket({ name: 'default', rps: upgrades, burst: upgrades }),
-    }),
+    requests: createRequests({ trustedProxies: new BlockList(), limits: { client: bucket, content: bucket } }),
     log,
   });
   const http = createServer((request, response) => response.end(`plain ${request.url}`));

@@ -134,6 +134,7 @@ const common: Readonly<Record<string, readonly string[]>> = {
   'by encoding': ['vary: Accept-Encoding'],
   'by origin': ['vary: Origin'],
   limited: ['ratelimit-policy: "default";q=100;w=100', 'ratelimit: "default";r=99;t=<s>'],
+  'limited as content': ['ratelimit-policy: "content";q=20000;w=100', 'ratelimit: "content";r=19999;t=<s>'],
 };
 
 /**

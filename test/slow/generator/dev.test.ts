@@ -179,8 +179,11 @@ test('a file in the wrong folder is an error until it is removed', async () => {
   await expect.poll(dev.printed, eventually).toMatch(/removed content\/odd\/page\.md; built: 4 articles/);
 });
 
-test('browsers revalidate every answer of dev', async () => {
-  const { dev, get } = await serveDev({}, { DATA_DIR: 'data' });
+test('browsers revalidate every answer of dev, which has no limit for content', async () => {
+  const { dev, get } = await serveDev(
+    {},
+    { DATA_DIR: 'data', CONTENT_RATELIMIT_BURST: '1', CONTENT_RATELIMIT_RPS: '1' },
+  );
   const { files } = Manifest.parse(JSON.parse(dev.read('manifest.json')));
   const targets = Object.keys(files).flatMap((file) => matchFile(file)?.target ?? []);
   for (const target of [...targets, '/v1/domains/tlds', '/v1/kb/list?category=none']) {
