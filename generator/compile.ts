@@ -90,7 +90,7 @@ export async function compile(options: CompileOptions) {
       .filter(({ folder, isIncluded }) => folder.collection === collection && isIncluded)
       .toSorted((a, b) => collection.compare(a.metadata.item, b.metadata.item));
   const lists = { blog: listOf(blog), knowledgeBase: listOf(knowledgeBase) };
-  const project = { ...catalog, ...lists, aliases, authors: authors?.value ?? {}, urls, maxSearchTextLength };
+  const project = { ...catalog, ...lists, aliases, pictures, authors: authors?.value ?? {}, urls, maxSearchTextLength };
   const counts = {
     blogArticles: lists.blog.length,
     knowledgeBaseArticles: lists.knowledgeBase.length,

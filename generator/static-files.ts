@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, transform } from 'esbuild';
 import { z } from 'zod';
-import type { Aliases, Authors, CategoryItem, ContentItem } from '#contract/articles.ts';
+import type { Aliases, Authors, CategoryItem, ContentHashes, ContentItem } from '#contract/articles.ts';
 import type { StaticFile } from '#contract/endpoint.ts';
 import { renderOpenApi } from '#contract/openapi.ts';
-import { fileOf, fillTemplate, sources, staticFiles, toJsonText } from '#contract/endpoints.ts';
+import { fileOf, fillTemplate, matchFile, sources, staticFiles, toJsonText } from '#contract/endpoints.ts';
 import type { StaticFileName } from '#contract/endpoints.ts';
+import { isCompressed } from '#contract/release.ts';
 import type { StatusWidget } from '#contract/status.ts';
 import type { Article, ReadHtml } from './articles/article.ts';
 import { renderFeed, renderSitemap, selectFeed, selectSitemap } from './articles/feed.ts';
@@ -19,6 +20,7 @@ import type { SearchRenderer } from './articles/search.ts';
 import type { Stage } from './release/publish.ts';
 import type { Catalog } from './source/catalog.ts';
 import { compareText } from './source/diagnostics.ts';
+import type { PictureSizes } from './source/media.ts';
 
 /** The data that static files are made from. */
 export interface Project extends Catalog {
@@ -26,6 +28,7 @@ export interface Project extends Catalog {
   readonly blog: readonly Article[];
   readonly knowledgeBase: readonly Article[];
   readonly aliases: Aliases;
+  readonly pictures: PictureSizes;
   /** The entries of `authors.yaml`. */
   readonly authors: Authors;
   readonly urls: SiteUrls;
@@ -83,8 +86,13 @@ function neighboursOf(select: (project: Project) => readonly Article[]) {
   return row(
     (project) =>
       select(project).map(({ path, folder, metadata: { fields } }) => {
-        const { tags = [], updated = null } = fields;
-        return { path, category: folder.slug, tags, updated };
+        const { tags = [], updated = null, cover } = fields;
+        const { width = 0, height = 0 } = project.pictures.get(cover ?? '') ?? {};
+        const size = cover !== undefined && {
+          cover_width: Math.round(width) || null,
+          cover_height: Math.round(height) || null,
+        };
+        return { path, category: folder.slug, tags, updated, size };
       }),
     (articles) => {
       const found = findRelated(articles);
@@ -93,8 +101,8 @@ function neighboursOf(select: (project: Project) => readonly Article[]) {
         Map.groupBy(all, ({ category }) => category),
         ([category, group]) => {
           const pathAt = (at: number): string | null => group[at]?.path ?? null;
-          const toEntry = ({ path, related, tags, updated }: (typeof all)[number], at: number) => {
-            return { path, previous: pathAt(at - 1), next: pathAt(at + 1), related, tags, updated };
+          const toEntry = ({ path, related, tags, updated, size }: (typeof all)[number], at: number) => {
+            return { path, previous: pathAt(at - 1), next: pathAt(at + 1), related, tags, updated, ...size };
           };
           return [category, group.map(toEntry)] as const;
         },
@@ -104,13 +112,19 @@ function neighboursOf(select: (project: Project) => readonly Article[]) {
   );
 }
 
+/** Checks whether a former path is in the folder of its kind, such as /blog/: the server answers only those. */
+const isOfKind = ([from, to]: [string, string]): boolean => from.startsWith(to.slice(0, to.indexOf('/', 1) + 1));
+
+const widgetOf = (select: (widget: Awaited<ReturnType<typeof compileWidget>>) => unknown) =>
+  constant(['service'], async ({ service }) => select(await compileStatusWidget(service)));
+
 const docsSettings = ['service', 'name', 'support'] as const;
 /** Lazy: most builds take the pages from the memo. */
 const importDocs = () => import('./reference/docs.ts');
 
-/** Every kind of static file, except copies of single sources: articles and media. */
+/** Every kind of static file but copies of single sources, which are articles and media, and the hashes of all files. */
 const rows: Record<
-  Exclude<StaticFileName, 'getBlogArticle' | 'getKnowledgeBaseArticle' | 'getMedia'>,
+  Exclude<StaticFileName, 'getBlogArticle' | 'getKnowledgeBaseArticle' | 'getMedia' | 'getContentHashes'>,
   StaticFileRow
 > = {
   listBlogArticles: row(({ blog }) => itemsOf(blog)),
@@ -145,7 +159,7 @@ const rows: Record<
     isRemembered: true,
   },
   getPlans: row(({ plans }) => plans),
-  aliases: row(({ aliases }) => aliases),
+  aliases: row(({ aliases }) => Object.fromEntries(Object.entries(aliases).filter(isOfKind))),
   domains: row(({ domains }) => domains),
   status: row(({ status }) => status),
   sourceSchema: constant([], () =>
@@ -154,14 +168,11 @@ const rows: Record<
     ),
   ),
   getArticleStyle: constant([], readArticleStyle),
-  getStatusWidget: constant([], async () => (await compileStatusWidget()).script),
-  getStatusWidgetVersion: constant([], async () => {
-    const { version, script } = await compileStatusWidget();
-    return { [version]: script };
-  }),
-  statusWidgetIntegrity: constant([], async () => (await compileStatusWidget()).embed),
-  getOpenApi: constant(['name', 'support'], async (settings) => {
-    const { version, script } = await compileStatusWidget();
+  getStatusWidget: widgetOf(({ script }) => script),
+  getStatusWidgetVersion: widgetOf(({ version, script }) => ({ [version]: script })),
+  statusWidgetIntegrity: widgetOf(({ embed }) => embed),
+  getOpenApi: constant(['name', 'support', 'service'], async (settings) => {
+    const { version, script } = await compileStatusWidget(settings.service);
     const texts = { 'application/javascript': script, 'text/css': readArticleStyle() };
     return renderOpenApi({ widgetVersion: version, texts }, settings);
   }),
@@ -169,11 +180,11 @@ const rows: Record<
   getDocsFile: constant(docsSettings, async (settings) => (await importDocs()).renderDocsFiles(settings)),
 };
 
-/** Compiles the widget into a classic script, once per process. */
-export const compileStatusWidget = () => (compiledWidget ??= compileWidget());
-let compiledWidget: ReturnType<typeof compileWidget> | undefined;
+/** Compiles the widget for a PUBLIC_URL into a classic script, once per process. */
+export const compileStatusWidget = (service = '') => (compiledWidgets[service] ??= compileWidget(service));
+const compiledWidgets: Record<string, ReturnType<typeof compileWidget>> = {};
 
-async function compileWidget() {
+async function compileWidget(service: string) {
   const folder = join(import.meta.dirname, 'widget');
   const css = await transform(readFileSync(join(folder, 'style.css'), 'utf8'), { loader: 'css', minify: true });
   const { outputFiles } = await build({
@@ -186,7 +197,7 @@ async function compileWidget() {
     target: 'es2020',
     // ASCII works in pages of any encoding.
     charset: 'ascii',
-    define: { STYLE: JSON.stringify(css.code.trim()) },
+    define: { STYLE: JSON.stringify(css.code.trim()), PUBLIC_URL: JSON.stringify(service) },
     // Ignore tsconfig.json files, which could change the bytes.
     tsconfigRaw: {},
     logLevel: 'silent',
@@ -224,6 +235,18 @@ export async function writeStaticFiles(
     for (const [file, text] of Object.entries(texts)) hashes[file] = await stage.write(file, text);
     memo.write(hashesOf, input, hashes);
   }
+  await stage.write(fileOf('getContentHashes'), toJsonText('getContentHashes', toContentHashes(stage.files)));
+}
+
+function toContentHashes(files: Stage['files']): ContentHashes {
+  const hashes: ContentHashes = { articles: {}, files: {} };
+  for (const [file, { sha256 }] of [...files].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    const target = isCompressed(file) ? undefined : matchFile(file)?.target;
+    const [, article] = /\/article\?path=(.*)/.exec(target ?? '') ?? [];
+    if (article !== undefined) hashes.articles[article] = sha256.slice(0, 16);
+    else if (target !== undefined) hashes.files[target] = sha256.slice(0, 16);
+  }
+  return hashes;
 }
 
 /** Texts by path in the release. */

@@ -76,18 +76,21 @@ const server = createServer((request, response) => {
 
 async function answer({ url = '/' }: IncomingMessage, response: ServerResponse): Promise<void> {
   const found = await readAddress(url);
-  const moved = await findMoved(url);
+  // Former paths may be any path without a page.
+  const moved = found && found.file !== 'article.html' ? undefined : await findMoved(url);
   if (moved !== undefined) return void response.writeHead(301, { Location: moved, ...securityHeaders }).end();
   const { file, text } = found ?? { file: '404.html', text: await readPage('404.html') };
   const headers = { 'Content-Type': types[extname(file)], 'Cache-Control': 'no-cache', ...securityHeaders };
   response.writeHead(found ? 200 : 404, headers).end(text);
 }
 
-/** Looks up the current path of an article by a former path. */
+/** Looks up the current path of an article by a former path, which is decoded and has no slash at the end. */
 async function findMoved(url: string): Promise<string | undefined> {
-  const path = URL.parse(url, 'http://localhost')?.pathname ?? '';
-  if (!/^\/(?:blog|knowledgebase)\//.test(path)) return undefined;
   const moved = await readRedirects();
+  let path = URL.parse(url, 'http://localhost')?.pathname.replace(/\/$/, '') ?? '';
+  try {
+    path = decodeURIComponent(path).normalize('NFC');
+  } catch {}
   return Object.hasOwn(moved, path) ? moved[path] : undefined;
 }
 

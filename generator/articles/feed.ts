@@ -20,8 +20,8 @@ export function selectFeed(blog: readonly Article[], authors: Authors, { site, s
     const item = metadata.item as ContentItem;
     return {
       ...item,
-      // IDs are permanent: a moved article keeps the ID of its first path.
-      id: metadata.fields.aliases?.[0] ?? path,
+      // IDs are permanent: a moved article keeps the ID of its first path in the blog.
+      id: metadata.fields.aliases?.find((alias) => alias.startsWith('/blog/')) ?? path,
       updated: lastChanges[at]!,
       authorUrl: Object.hasOwn(authors, item.author) ? authors[item.author]!.url : undefined,
       categorySlug: folder.slug,

@@ -34,8 +34,35 @@ type Kind = (typeof kinds)[keyof typeof kinds];
 const cover = MediaPath.describe('Path of the cover image, starting with /media/.');
 const tagList = z.array(Slug);
 
-function frontMatterOf<Own extends z.ZodRawShape>({ root }: Kind, own: Own) {
-  const former = new RegExp(String.raw`^/${root}(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._-]+)+$`);
+/** Returns a path of the website in the form that former paths have: decoded, NFC, without a slash at the end. */
+export function toSitePath(path: string): string {
+  const plain = path.replace(/\/$/, '');
+  try {
+    return /%2f/i.test(plain) ? plain : decodeURIComponent(plain).normalize('NFC');
+  } catch {
+    return plain;
+  }
+}
+
+/** The faults of a path in the form of {@link toSitePath}. */
+const pathFaults: readonly (readonly [RegExp, string])[] = [
+  [/^(?!\/)/, 'must start with / and a segment'],
+  [/[?#]/, 'must have no query and no fragment'],
+  [/\/(?:\/|$)/, 'must have no empty segment: write one slash instead of //'],
+  [/\/\.{1,2}(?:\/|$)/, 'must have no segment . or ..'],
+  [/%/, 'must have no %2F and no invalid percent-encoding'],
+  [/[^/\p{L}\p{M}\p{Nd}\-._~]/u, 'must have only letters, digits, hyphens, dots, underscores and tildes'],
+];
+
+/** A former path in a source file, written plainly or percent-encoded. */
+const FormerPath = z.string().transform((written, context) => {
+  const path = toSitePath(written);
+  const [, fault] = pathFaults.find(([pattern]) => pattern.test(path)) ?? [];
+  if (fault !== undefined) context.addIssue(fault);
+  return path;
+});
+
+function frontMatterOf<Own extends z.ZodRawShape>(own: Own) {
   return z.strictObject({
     title: Line.describe('Title of the article.'),
     description: Line.describe('One or two sentences for lists and search engines.'),
@@ -45,14 +72,14 @@ function frontMatterOf<Own extends z.ZodRawShape>({ root }: Kind, own: Own) {
     updated: IsoDate.optional().describe('Day of the last significant change, YYYY-MM-DD.'),
     tags: tagList.optional().describe('Tags, written in lower-case letters, digits and hyphens.'),
     aliases: z
-      .array(z.string().regex(former, `must be a former path that starts with /${root}/`))
+      .array(FormerPath)
       .optional()
-      .describe('Former paths of this article; they keep working.'),
+      .describe('Former paths of this article, such as /blog/old/name or /2025/11/name.'),
   });
 }
 
 /** The front matter of `content/blog/<category>/<slug>.md`. */
-export const BlogFrontMatter = frontMatterOf(kinds.blog, {
+export const BlogFrontMatter = frontMatterOf({
   date: IsoDate.describe('Day of publication, YYYY-MM-DD. The article is not published before that day (UTC).'),
   author: Line.describe('Name of the author.'),
   cover,
@@ -60,7 +87,7 @@ export const BlogFrontMatter = frontMatterOf(kinds.blog, {
 export type BlogFrontMatter = z.infer<typeof BlogFrontMatter>;
 
 /** The front matter of `content/knowledgebase/<category>/<slug>.md`. */
-export const KnowledgeBaseFrontMatter = frontMatterOf(kinds.knowledgeBase, {});
+export const KnowledgeBaseFrontMatter = frontMatterOf({});
 export type KnowledgeBaseFrontMatter = z.infer<typeof KnowledgeBaseFrontMatter>;
 
 /** The schemas of sources in content/: front matter, `category.yaml`, `removed.yaml` and `authors.yaml`. */
@@ -69,13 +96,7 @@ export const articleSources = {
   knowledgebase: KnowledgeBaseFrontMatter,
   category: z.strictObject({ name: Line.describe('Display name of the category.') }),
   removed: z
-    .array(
-      text(
-        'Path of a removed article, starting with /blog/ or /knowledgebase/.',
-        /^\/(?:blog|knowledgebase)(?:\/[A-Za-z0-9._-]+)+$/,
-        'must be a path that starts with /blog/ or /knowledgebase/',
-      ),
-    )
+    .array(FormerPath.describe('Path of a removed article, or a former path.'))
     .describe('Paths of articles that were removed for good.'),
   authors: z
     .record(
@@ -138,7 +159,7 @@ export const CategoryItem = object('CategoryItem', 'A category with articles.', 
 });
 export type CategoryItem = z.infer<typeof CategoryItem>;
 
-const indexItemOf = ({ id, name, path }: Kind) =>
+const indexItemOf = <Own extends z.ZodRawShape>({ id, name, path }: Kind, own: Own) =>
   object(`${id}IndexItem`, `The neighbours, related articles and tags of a ${name} article.`, {
     path: path.describe('Path of the article.'),
     previous: path.nullable().describe('Path of the previous article of the category; null for the first article.'),
@@ -149,11 +170,13 @@ const indexItemOf = ({ id, name, path }: Kind) =>
       .describe('Paths of up to five related articles: most common tags first, then neighbours in the category.'),
     tags: tagList.describe('Tags of the article.'),
     updated: IsoDate.nullable().describe('Day of the last significant change, YYYY-MM-DD; null if there is none.'),
+    ...own,
   });
 
-export const BlogIndexItem = indexItemOf(kinds.blog);
+const pixels = (edge: string) => z.int().min(1).nullable().describe(`${edge} of the cover in pixels; null if unknown.`);
+export const BlogIndexItem = indexItemOf(kinds.blog, { cover_width: pixels('Width'), cover_height: pixels('Height') });
 
-export const KnowledgeBaseIndexItem = indexItemOf(kinds.knowledgeBase);
+export const KnowledgeBaseIndexItem = indexItemOf(kinds.knowledgeBase, {});
 
 export const AuthorItem = object('AuthorItem', 'An author of blog articles.', {
   name: text('Name of the author, as in the articles.'),
@@ -169,6 +192,21 @@ export const Aliases = named(
   examples.listRedirects,
 );
 export type Aliases = z.infer<typeof Aliases>;
+
+const Hashes = z.record(z.string(), z.string().regex(/^[0-9a-f]{16}$/));
+export const ContentHashes = object(
+  'ContentHashes',
+  'The first 16 hexadecimal digits of the SHA-256 hash of each file of the content.',
+  {
+    articles: Hashes.describe('The hash of each published article, by path.'),
+    files: Hashes.describe('The hash of each other file, by the path and query of its request.'),
+  },
+  {
+    articles: { '/blog/engineering/moving-nameservers': '9f86d081884c7d65' },
+    files: { '/v1/plans': '60303ae22b998861', '/media/covers/rotterdam.webp': 'fd61a03af4f77d87' },
+  },
+);
+export type ContentHashes = z.infer<typeof ContentHashes>;
 
 export const KBFeedbackRequest = object(
   'KBFeedbackRequest',
@@ -367,9 +405,18 @@ export const articleEntries = {
     path: '/v1/redirects.json',
     tag: 'Website',
     summary: 'All former paths of articles, each with the current path',
-    description: 'Has blog and knowledge base articles. A website can redirect each former path to the current path.',
+    description: 'Former paths may be any paths of the website; they are decoded and have no slash at the end.',
     schema: Aliases,
     reply: 'The current path by each former path.',
+  },
+  getContentHashes: {
+    file: 'public/v1/content.json',
+    path: '/v1/content.json',
+    tag: 'Website',
+    summary: 'The hashes of all articles and other files, to find changes',
+    description: 'A website compares the hashes with those of its last build, and reads only the changed articles.',
+    schema: ContentHashes,
+    reply: 'The hashes.',
   },
   aliases: { file: 'private/aliases.json', schema: Aliases },
   sendFeedback: {

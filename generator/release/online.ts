@@ -59,7 +59,7 @@ async function readCurrentRelease(out: string): Promise<Online | undefined> {
     const { counts } = JSON.parse(`${head}}}`) as Manifest;
     // Not validated: this generator wrote the files, and validating takes as long as parsing.
     const lists = [await read(fileOf('listBlogArticles')), await read(fileOf('listKnowledgeBaseArticles'))] as List[];
-    return { articles: toTitles(lists), aliases: (await read(fileOf('aliases'))) as Aliases, counts };
+    return { articles: toTitles(lists), aliases: (await read(fileOf('listRedirects'))) as Aliases, counts };
   } catch {
     return undefined;
   }

@@ -81,6 +81,8 @@ export async function createReleaseStage(options: ReleaseStageOptions) {
   };
 
   return {
+    /** The size and hash of each file so far. */
+    files: files as ReadonlyMap<string, Manifest['files'][string]>,
     /** Links an intact file of the previous release with this hash, and its encodings. */
     reuse,
     /** Writes a text and its compressed encodings, or links an equal file. Returns the hash. */

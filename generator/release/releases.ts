@@ -105,10 +105,12 @@ function toArticle(former: string, path: string): string {
   return `${endpoint}?path=${path}`;
 }
 
-/** Adds the spelling with encoded slashes, which browsers and generated clients use. */
+/** Adds the spellings with encoded slashes, as of browsers and generated clients, and with a slash at the end of a path. */
 function toSpellings(target: string): string[] {
   const [, start, value] = /^(\/media\/|[^=]*=)(.*)$/s.exec(target) ?? [];
-  return value === undefined ? [target] : [target, start + encodeURIComponent(value)];
+  if (start === undefined || value === undefined) return [target];
+  const values = start.endsWith('?path=') ? [value, `${value}/`] : [value];
+  return values.flatMap((each) => [start + encodeURI(each), start + encodeURIComponent(each)]);
 }
 
 /** A running server may use a release for this long after it was replaced. */

@@ -16,7 +16,7 @@ export function createFastPath(releases: Releases, requests: Requests, isPreview
   return (context: RequestContext, response: ServerResponse): boolean => {
     const { request, target } = context;
     const { method } = request;
-    const file = method === 'GET' || method === 'HEAD' ? releases.current().find(toPlainQuery(target)) : undefined;
+    const file = method === 'GET' || method === 'HEAD' ? releases.current().files.get(toPlainQuery(target)) : undefined;
     if (!file || (file.hasRanges && request.headers.range !== undefined)) return false;
     const reply = toStoredReply(file, request, isPreview);
     const bytes = reply.variant && file.inMemory(reply.variant);

@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { defaultFolders } from '#common/environment.ts';
 import { inSlices, parseManifest } from '#common/manifest.ts';
+import { toSitePath } from '#contract/articles.ts';
 import type { Aliases } from '#contract/articles.ts';
 import type { DomainCatalog } from '#contract/domains.ts';
 import { isLimited } from '#contract/endpoint.ts';
@@ -35,7 +36,9 @@ export interface Release {
   /** The catalogs for the server alone: domains, and monitors with planned maintenance. */
   readonly domains: DomainCatalog;
   readonly status: StatusCatalog;
-  /** Finds a file by its request target, with a decoded query value. */
+  /** The files by request target, with a decoded query value. */
+  readonly files: ReadonlyMap<string, Resource>;
+  /** Finds a file by its request target, or an article by a former path or another form of its path. */
   readonly find: (target: string) => Resource | undefined;
 }
 
@@ -173,9 +176,18 @@ export async function loadRelease(link: string, checkStatus: CheckStatus, reader
     parse('getPlans'),
     parse('getOpenApi'),
   ]);
-  const table = await toTable(directory, files, aliases, reader);
+  const table = await toTable(directory, files, reader);
+  /** Finds an article by a former path, or by another form of a path, such as with a slash at the end. */
+  const findMoved = (target: string): Resource | undefined => {
+    const [, endpoint, written] = /^(.*\/article\?path=)(\/.+)$/s.exec(target) ?? [];
+    if (endpoint === undefined || written === undefined) return undefined;
+    const path = toSitePath(written);
+    const location = endpoint + (Object.hasOwn(aliases, path) ? aliases[path] : path);
+    const file = table.get(location);
+    return file && { ...file, location, prepared: {} };
+  };
   const { id, nextChangeAt } = manifest;
-  return { id, nextChangeAt, domains, status, find: table.get.bind(table) };
+  return { id, nextChangeAt, domains, status, files: table, find: (target) => table.get(target) ?? findMoved(target) };
 }
 
 async function readManifest(directory: string) {
@@ -193,11 +205,10 @@ async function readManifest(directory: string) {
   return manifest;
 }
 
-/** Lists all files by request target; articles also by former paths. */
+/** Lists all files by request target. */
 async function toTable(
   directory: string,
   files: ReadonlyMap<string, ReleaseFile>,
-  aliases: Aliases,
   reader: Reader,
 ): Promise<Map<string, Resource>> {
   const table = new Map<string, Resource>();
@@ -222,12 +233,6 @@ async function toTable(
     if (target !== undefined && isRequired && !table.has(target)) {
       throw new ReleaseError(`${join(directory, file)}: the file is missing`);
     }
-  }
-  for (const [from, to] of Object.entries(aliases)) {
-    const endpoint = from.startsWith('/blog/') ? '/v1/blog/article' : '/v1/kb/article';
-    const location = `${endpoint}?path=${to}`;
-    const file = table.get(location);
-    if (file) table.set(`${endpoint}?path=${from}`, { ...file, location, prepared: {} });
   }
   return table;
 }

@@ -13,7 +13,7 @@ const schemas = Object.entries(settings['yaml.schemas']).map(([schema, globs]) =
 
 test.each(schemas)("$schema is the contract's schema", async ({ schema }) => {
   const [, source] = /^\.\/\.vscode\/schemas\/(\w+)\.json$/.exec(schema)!;
-  const text = JSON.stringify(z.toJSONSchema(sources[source as keyof typeof sources]), undefined, 2);
+  const text = JSON.stringify(z.toJSONSchema(sources[source as keyof typeof sources], { io: 'input' }), undefined, 2);
   await expect(`${text}\n`).toMatchFileSnapshot(`../../.vscode/schemas/${source}.json`);
 });
 

@@ -59,12 +59,17 @@ test('only scripts of the site and the API run, and only one script may write HT
 });
 
 test("a former path redirects to the article's current path", async () => {
-  const upstream = await createUpstream(() => ({ status: 200, body: '{"/blog/news/old":"/blog/company-news/new"}' }));
+  const to = '/blog/company-news/new';
+  const moves = { '/blog/news/old': to, '/2025/11/caf\u00E9': to };
+  const upstream = await createUpstream(() => ({ status: 200, body: JSON.stringify(moves) }));
   const site = await serveExampleSite(upstream.url);
-  const moved = await fetch(`${site}/blog/news/old?from=feed`, { redirect: 'manual' });
-  expect([moved.status, moved.headers.get('location')]).toEqual([301, '/blog/company-news/new']);
-  expect((await fetch(`${site}/blog/company-news/new`)).status).toBe(200);
-  // Redirects are read only for articles, and cached.
+  for (const from of ['/blog/news/old?from=feed', '/blog/news/old/', '/2025/11/caf%C3%A9/', '/2025/11/cafe%CC%81']) {
+    const moved = await fetch(site + from, { redirect: 'manual' });
+    expect([from, moved.status, moved.headers.get('location')]).toEqual([from, 301, to]);
+  }
+  expect((await fetch(`${site}${to}`)).status).toBe(200);
+  expect((await fetch(`${site}/%zz`)).status).toBe(404);
+  // Redirects are read only for articles and unknown pages, and cached.
   await fetch(`${site}/plans`);
   expect(upstream.seen.map(({ path }) => path)).toEqual(['/v1/redirects.json']);
 });

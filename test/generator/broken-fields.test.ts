@@ -9,7 +9,10 @@ const guide = 'content/knowledgebase/vps/broken.md';
 const blogFields = 'title, description, date, author, cover, category, draft, updated, tags, aliases';
 const noDate = 'must be a calendar date of the form YYYY-MM-DD';
 const noMedia = '"cover" must be a path below /media/ with only letters, digits, dots, hyphens and underscores';
-const noAlias = '7:11  "aliases[0]" must be a former path that starts with /blog/';
+const noAlias = '7:11  "aliases[0]" must have';
+const noSegment = `${noAlias} no segment . or ..`;
+const noEscape = `${noAlias} no %2F and no invalid percent-encoding`;
+const noOthers = `${noAlias} only letters, digits, hyphens, dots, underscores and tildes`;
 
 describe('a field is refused', () => {
   testFields({
@@ -53,13 +56,23 @@ describe('a field is refused', () => {
     'draft: 1': '7:8  "draft" must be true or false, not a number',
     'updated: 2026-13-01': '7:10  "updated" must be an existing day: there is no 2026-13-01',
     'aliases: /blog/old': '7:10  "aliases" must be a list, not text (write [/blog/old])',
-    'aliases: [/blog/old, /knowledgebase/old]': '7:22  "aliases[1]" must be a former path that starts with /blog/',
-    'aliases: ["/blog/old news/a"]': noAlias,
+    'aliases: [/a, 2025/old]': '7:15  "aliases[1]" must start with / and a segment',
+    'aliases: [https://www.example.com/old]': '7:11  "aliases[0]" must start with / and a segment',
+    'aliases: [/]': '7:11  "aliases[0]" must start with / and a segment',
+    'aliases: ["/?p=12"]': `${noAlias} no query and no fragment`,
+    'aliases: ["/a#b"]': `${noAlias} no query and no fragment`,
+    'aliases: [/2025//old]': `${noAlias} no empty segment: write one slash instead of //`,
+    'aliases: [/2025/old//]': `${noAlias} no empty segment: write one slash instead of //`,
+    'aliases: [/2025%2Fold]': noEscape,
+    'aliases: [/50%]': noEscape,
+    'aliases: ["/blog/old news/a"]': noOthers,
+    'aliases: [/blog/old%20news/a]': noOthers,
+    'aliases: ["/a\\b"]': noOthers,
     // Paths that leave their folder.
-    'aliases: [/blog/../../x]': noAlias,
-    'aliases: [/blog/./x]': noAlias,
-    'aliases: [/blog/news/..]': noAlias,
-    'aliases: [/blog/news/.]': noAlias,
+    'aliases: [/blog/../../x]': noSegment,
+    'aliases: [/blog/./x]': noSegment,
+    'aliases: [/blog/news/%2e%2E]': noSegment,
+    'aliases: [/blog/news/.]': noSegment,
   });
 
   testProjects({

@@ -6,8 +6,10 @@ import type { DefaultTreeAdapterTypes } from 'parse5';
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { KnowledgeBaseIndexItem as IndexItem } from '#contract/articles.ts';
+import { matchFile } from '#contract/endpoints.ts';
 import { describeInstalled } from '../helpers/installed.ts';
-import { article, buildProject, createProject, guide, siteUrls } from '../helpers/project.ts';
+import { png } from '../helpers/media.ts';
+import { article, buildProject, createProject, guide, siteUrls, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { readReleased } from './releases.ts';
 
@@ -102,35 +104,77 @@ test('the list of authors has those of published articles, with their entries in
   ]);
 });
 
-test('redirects are the sorted former paths of published articles, for clients and the server', async () => {
+test('redirects are the sorted former paths of published articles; the server has those of its own kind', async () => {
   const files = {
-    'content/blog/news/first.md': article({ aliases: '[/blog/old/b, /blog/2019/Old_Name.html]' }, '## Details\n'),
+    'content/blog/news/first.md': article(
+      { aliases: '[/2025/11/caf%C3%A9/, /blog/old/b/, /blog/2019/Old_Name.html, /knowledgebase/x]' },
+      '## Details\n',
+    ),
     'content/blog/news/second.md': article({ aliases: '[/blog/old/a]' }, 'Text.\n'),
     'content/blog/news/draft.md': article({ draft: 'true', aliases: '[/blog/old/c]' }, 'Text.\n'),
     'content/knowledgebase/vps/ssh.md': guide('SSH', 'x\n').replace('---\n', '---\naliases: [/knowledgebase/a/b]\n'),
   };
   const read = await publish(files);
-  for (const file of ['redirects.json', '../../private/aliases.json']) {
-    expect(Object.entries(JSON.parse(read(file)) as object)).toEqual([
-      ['/blog/2019/Old_Name.html', '/blog/news/first'],
-      ['/blog/old/a', '/blog/news/second'],
-      ['/blog/old/b', '/blog/news/first'],
-      ['/knowledgebase/a/b', '/knowledgebase/vps/ssh'],
-    ]);
-  }
+  const served = [
+    ['/blog/2019/Old_Name.html', '/blog/news/first'],
+    ['/blog/old/a', '/blog/news/second'],
+    ['/blog/old/b', '/blog/news/first'],
+    ['/knowledgebase/a/b', '/knowledgebase/vps/ssh'],
+  ];
+  expect(Object.entries(JSON.parse(read('../../private/aliases.json')) as object)).toEqual(served);
+  expect(Object.entries(JSON.parse(read('redirects.json')) as object)).toEqual([
+    ['/2025/11/caf\u00E9', '/blog/news/first'],
+    ...served,
+    ['/knowledgebase/x', '/blog/news/first'],
+  ]);
+});
+
+test('content.json has the hash of each article and each other file, and changes with them', async () => {
+  const root = createProject({ 'content/blog/news/draft.md': draft });
+  const build = async () => {
+    await buildProject(root);
+    const file = readReleased(root, 'public/v1/content.json');
+    return JSON.parse(file) as Record<'articles' | 'files', Record<string, string>>;
+  };
+  const before = await build();
+  const { files } = JSON.parse(readReleased(root, 'manifest.json')) as { files: Record<string, { sha256: string }> };
+  expect(Object.keys(before.articles)).toEqual([
+    '/blog/news/first',
+    '/blog/news/second',
+    '/knowledgebase/dns/records',
+    '/knowledgebase/vps/ssh',
+  ]);
+  expect(before.articles['/blog/news/first']).toBe(
+    files['public/v1/blog/article/news/first.json']!.sha256.slice(0, 16),
+  );
+  const served = Object.keys(files).flatMap((file) =>
+    /\.(?:gz|br)$/.test(file) ? [] : (matchFile(file)?.target ?? []),
+  );
+  const others = served.filter((target) => !target.includes('?path=') && target !== '/v1/content.json');
+  expect(Object.keys(before.files).toSorted()).toEqual(others.toSorted());
+  expect(before.files['/media/kb/map.svg']).toBe(files['public/media/kb/map.svg']!.sha256.slice(0, 16));
+
+  writeFiles(root, { 'content/knowledgebase/vps/ssh.md': guide('Connect with SSH', 'Use `ssh -v`.\n') });
+  const changed = Object.entries((await build()).articles).filter(([path, hash]) => before.articles[path] !== hash);
+  expect(changed.map(([path]) => path)).toEqual(['/knowledgebase/vps/ssh']);
 });
 
 test('the index of a category has the order of the list', async () => {
   const files = {
-    'content/blog/news/first.md': article({ date: '2026-01-02', tags: '[vps]', updated: '2026-06-07' }, '## Details\n'),
+    'content/media/covers/photo.png': png(1200, 630),
+    'content/blog/news/first.md': article(
+      { date: '2026-01-02', tags: '[vps]', updated: '2026-06-07', cover: '/media/covers/photo.png' },
+      '## Details\n',
+    ),
     'content/blog/news/later.md': later,
     'content/blog/news/third.md': article({ date: '2026-05-06' }, 'Text.\n'),
     'content/blog/team/new.md': article({ date: '2026-07-08', tags: '[linux, vps]' }, 'Text.\n'),
   };
   const [first, second, third] = ['/blog/news/first', '/blog/news/second', '/blog/news/third'];
+  const vector = { cover_width: null, cover_height: null };
   expect(JSON.parse((await publish(files))('blog/index/news.json'))).toEqual([
-    { path: third, previous: null, next: second, related: [second, first], tags: [], updated: null },
-    { path: second, previous: third, next: first, related: [third, first], tags: [], updated: null },
+    { path: third, previous: null, next: second, related: [second, first], tags: [], updated: null, ...vector },
+    { path: second, previous: third, next: first, related: [third, first], tags: [], updated: null, ...vector },
     {
       path: first,
       previous: second,
@@ -138,6 +182,8 @@ test('the index of a category has the order of the list', async () => {
       related: ['/blog/team/new', second, third],
       tags: ['vps'],
       updated: '2026-06-07',
+      cover_width: 1200,
+      cover_height: 630,
     },
   ]);
 });
@@ -255,7 +301,7 @@ describeInstalled(feedparser, () => {
           date: '2026-01-02',
           updated: '2026-05-06',
           tags: '[linux, vps]',
-          aliases: '[/blog/news/zero]',
+          aliases: '[/2025/zero, /blog/news/zero]',
         },
         '## Details\n\nMore.\n',
       ),

@@ -170,7 +170,7 @@ describe('content/removed.yaml', () => {
     ],
   });
 
-  const noPath = 'must be a path that starts with /blog/ or /knowledgebase/';
+  const noPath = 'must start with / and a segment';
   testProblems('content/removed.yaml', (text) => text, {
     '- blog/news/gone\n': `1:3  "[0]" ${noPath}`,
     '- /blog/news/gone.md\n- https://www.example.com/blog/x\n': `2:3  "[1]" ${noPath}`,

@@ -133,7 +133,8 @@ describe.each([
 
   test.each([
     `${path}x`,
-    `${path}/`,
+    `${path}//`,
+    `${path}/index.html`,
     `${path}.json`,
     `${path}%00`,
     `${path}%23top`,
@@ -164,8 +165,8 @@ describe.each([
   });
 });
 
-test('a former path serves the article, with its current path in Content-Location', async () => {
-  const first = { title: 'First', date: '2026-01-02', aliases: '[/blog/old/First.html, /blog/older/first]' };
+test('a former path, or a slash at the end, serves the article with its current path in Content-Location', async () => {
+  const first = { title: 'First', date: '2026-01-02', aliases: '[/blog/old/First.html, /blog/old/café]' };
   const aliases = 'aliases: [/knowledgebase/old/ssh]\n';
   const root = createProject({
     'content/blog/news/first.md': article(first, '## Details\n\nMore.\n'),
@@ -175,6 +176,10 @@ test('a former path serves the article, with its current path in Content-Locatio
   const app = await createTestApp({ root });
   for (const [endpoint, from, path] of [
     ['/v1/blog/article', '/blog/old/First.html', '/blog/news/first'],
+    ['/v1/blog/article', '/blog/news/first/', '/blog/news/first'],
+    ['/v1/blog/article', '/blog/old/First.html/', '/blog/news/first'],
+    ['/v1/blog/article', '/blog/old/caf%C3%A9', '/blog/news/first'],
+    ['/v1/blog/article', '/blog/old/cafe%CC%81', '/blog/news/first'],
     ['/v1/kb/article', '/knowledgebase/old/ssh', '/knowledgebase/vps/ssh'],
   ] as const) {
     const now = `${endpoint}?path=${path}`;
