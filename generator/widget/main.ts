@@ -1,11 +1,17 @@
 import { startPolling } from './poll.ts';
 import { createToast } from './toast.ts';
 
+/** The PUBLIC_URL of the build, or an empty text. */
+declare const PUBLIC_URL: string;
+
+/** Matches the URL of a script of this name, such as /v1/service-status.0123456789abcdef.js. */
+const ownName = /^https?:[^?#]*\/service-status(\.[\da-f]+)?\.js([?#]|$)/;
+
 /** The name of the widget, and the sessionStorage key of the dismissed status. */
 const name = 'service-status';
 const guard = Symbol.for(name);
 
-function start(script: HTMLScriptElement): void {
+function start(script: HTMLScriptElement, api: string): void {
   let latest = '';
   // Storage may be blocked; the value then lasts only as long as the page.
   let dismissed: string | null = null;
@@ -23,7 +29,8 @@ function start(script: HTMLScriptElement): void {
     remember(latest);
     toast.show(undefined);
   });
-  startPolling(script, (status) => {
+  startPolling(script.dataset, api, (status) => {
+    toast.attach();
     const signature = JSON.stringify(status);
     if (signature === latest) return;
     latest = signature;
@@ -34,11 +41,17 @@ function start(script: HTMLScriptElement): void {
   });
 }
 
-// A page that includes the script twice gets only one widget.
-if (!(guard in window)) {
+// In a module, `currentScript` is null.
+const script =
+  (document.currentScript as HTMLScriptElement | null) ??
+  [...document.scripts].find(({ src }) => ownName.test(src)) ??
+  document.createElement('script');
+const base = ownName.test(script.src) ? new URL(script.src).origin : PUBLIC_URL;
+const api = script.dataset.api || (base && `${base}/v1/status`);
+
+// A page that includes the script twice gets only one widget. Without an address, another include may start.
+if (api && !(guard in window)) {
   Object.defineProperty(window, guard, { value: true });
-  // In a module, `currentScript` is null, and the widget has no settings.
-  const script = (document.currentScript as HTMLScriptElement | null) ?? document.createElement('script');
-  if (document.body) start(script);
-  else addEventListener('DOMContentLoaded', () => start(script));
+  if (document.body) start(script, api);
+  else addEventListener('DOMContentLoaded', () => start(script, api));
 }

@@ -10,9 +10,7 @@ const maxWaitMs = 86_400_000;
  * Polls the platform status immediately, at every interval, and when the page becomes visible again, but never in a
  * hidden page. While the service is unreachable, polls with backoff and does not call `onStatus`.
  */
-export function startPolling(script: HTMLScriptElement, onStatus: (status: WidgetStatus) => void): void {
-  const { src, dataset: data } = script;
-  const api = data.api ?? new URL('/v1/status', src || location.href).href;
+export function startPolling(data: DOMStringMap, api: string, onStatus: (status: WidgetStatus) => void): void {
   const intervalMs = Math.max(5, Number(data.interval) || 10) * 1000;
   const only = (data.only ?? '').split(',').map(toKey).filter(Boolean);
   let round = 0;

@@ -37,9 +37,9 @@ const maxNames = 10;
 const maxNameLength = 80;
 
 /** Adds the toast, initially hidden, to the page. Calls `onDismiss` when a visitor dismisses the toast. */
-export function createToast({ nonce, dataset: data }: HTMLScriptElement, onDismiss: () => void) {
+export function createToast(script: HTMLScriptElement, onDismiss: () => void) {
+  const { nonce, dataset: data } = script;
   const texts = chooseTexts(data);
-  const baseClass = `box ${[data.position, data.theme].join(' ')} `.replace('-', ' ');
   const host = document.createElement('service-status');
   const root = host.attachShadow({ mode: 'closed' });
   const box = append(root, 'div');
@@ -48,10 +48,20 @@ export function createToast({ nonce, dataset: data }: HTMLScriptElement, onDismi
   const region = append(text, 'div');
   const button = append(box, 'button');
   let focused: HTMLElement | null = null;
+  let shown = '';
+
+  const paint = (): void => {
+    box.className = `box ${[data.position, data.theme, shown].join(' ').replace('-', ' ')}`;
+  };
+  // The body is often replaced by navigation, and may have a transform, which would move the toast.
+  const attach = (): void => {
+    if (!host.isConnected) document.documentElement.append(host);
+  };
 
   addStyle(root, nonce);
   box.lang = texts.lang;
-  box.className = baseClass;
+  paint();
+  new MutationObserver(paint).observe(script, { attributeFilter: ['data-theme'] });
   region.setAttribute('role', 'status');
   region.setAttribute('aria-atomic', 'true');
   region.setAttribute('aria-label', texts.label);
@@ -67,15 +77,16 @@ export function createToast({ nonce, dataset: data }: HTMLScriptElement, onDismi
     const from = event.relatedTarget as HTMLElement | null;
     if (!root.contains(from)) focused = from;
   });
-  document.body.append(host);
+  attach();
 
   return {
+    /** Attaches the toast again if the page has removed it. */
+    attach,
     /** Shows a status; hides the toast without a status. */
     show(status: WidgetStatus | undefined): void {
-      // The page may have replaced its body, including the widget.
-      if (!host.isConnected) document.body.append(host);
       const inside = root.activeElement;
-      box.className = baseClass + (status ? `on ${status.status}` : '');
+      shown = status ? `on ${status.status}` : '';
+      paint();
       region.textContent = '';
       if (!status) {
         // Returns the focus from the toast to the previous element.

@@ -66,7 +66,7 @@ function countFetches(): void {
   };
 }
 
-const widget = '/v1/service-status.js';
+const statusPath = '/v1/status';
 const cors = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Retry-After' };
 
 function toFault(answer: Answer): Fault {
@@ -93,7 +93,7 @@ export async function createStage(browser: Browser, { script, ...options }: Stag
     headers: { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': fill(policy) },
     body: fill(html),
   }));
-  const requestCount = (): number => api.seen.filter(({ path }) => path !== widget).length;
+  const requestCount = (): number => api.seen.filter(({ path }) => path === statusPath).length;
   const page = await newPage(browser, { locale: 'en-GB', ...options });
   const errors: string[] = [];
   page.on('pageerror', ({ message }) => errors.push(message));
@@ -113,7 +113,7 @@ export async function createStage(browser: Browser, { script, ...options }: Stag
   };
   const setAnswer = (next: Answer): void => {
     answer = next;
-    api.fail(toFault(next), ({ path }) => path !== widget);
+    api.fail(toFault(next), ({ path }) => path === statusPath);
   };
   const advance = async (ms: number, times = 0): Promise<void> => {
     const expected = requestCount() + times;

@@ -104,21 +104,33 @@ describeChromium((browser) => {
     });
   });
 
+  const theme = (name: string) => `document.querySelector('script').dataset.theme = '${name}'`;
+  const scheme = (name: string) => `document.documentElement.style.colorScheme = '${name}'`;
   test.each([
-    ['', 'light', false],
-    ['', 'dark', true],
-    ['data-theme="auto"', 'dark', true],
-    ['data-theme="light"', 'dark', false],
-    ['data-theme="dark"', 'light', true],
-  ] as const)('with "%s" in a %s system, the toast is dark: %s', async (attribute, colorScheme, dark) => {
-    const stage = await openStage(browser(), embed(attribute), web, { colorScheme });
-    const [background, text] = await stage.inside('.box', (box): [string, string] => {
-      const { backgroundColor, color } = getComputedStyle(box);
-      return [backgroundColor, color];
-    });
-    expect(luminanceOf(background) < luminanceOf(text)).toBe(dark);
-    expect(contrastOf(background, text)).toBeGreaterThan(7);
-  });
+    ['', 'light', '', false],
+    ['', 'dark', '', false],
+    ['', 'light', scheme('dark'), true],
+    ['', 'dark', scheme('light'), false],
+    ['', 'light', scheme('light dark'), false],
+    ['data-theme="auto"', 'dark', scheme('light dark'), true],
+    ['', 'light', 'document.head.innerHTML = \'<meta name="color-scheme" content="dark">\'', true],
+    ['data-theme="light"', 'dark', scheme('dark'), false],
+    ['data-theme="dark"', 'light', '', true],
+    ['data-theme="dark"', 'light', theme('light'), false],
+    ['', 'light', theme('dark'), true],
+  ] as const)(
+    'with "%s" in a %s system, after %s the toast is dark: %s',
+    async (attribute, colorScheme, change, dark) => {
+      const stage = await openStage(browser(), embed(attribute), web, { colorScheme });
+      await stage.page.evaluate(change);
+      const [background, text] = await stage.inside('.box', (box): [string, string] => {
+        const { backgroundColor, color } = getComputedStyle(box);
+        return [backgroundColor, color];
+      });
+      expect(luminanceOf(background) < luminanceOf(text)).toBe(dark);
+      expect(contrastOf(background, text)).toBeGreaterThan(7);
+    },
+  );
 
   test('the toast respects reduced motion, has a border in forced colours, and is not printed', async () => {
     const stage = await openStage(browser(), embed(), web, { reducedMotion: 'reduce', forcedColors: 'active' });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { compileStatusWidget } from '../../../generator/static-files.ts';
 import { describeChromium, newPage } from './chromium.ts';
 import { createStage, embed, expectToast, openStage } from './fixture.ts';
 
@@ -31,9 +32,81 @@ describeChromium((browser) => {
       const html = `<!doctype html><head><title>Site</title>${script}></script></head><body><p>Text.</p></body>`;
       const stage = await openStage(browser(), html, web);
       await expectToast(stage, `${trouble} Web`);
-      expect(await stage.page.evaluate(() => document.body.lastElementChild?.localName)).toBe('service-status');
+      expect(await stage.page.evaluate(() => document.documentElement.lastElementChild?.localName)).toBe(
+        'service-status',
+      );
     },
   );
+
+  const toHtml = (script: string) => `<!doctype html><title>Site</title><p>Text.</p>${script}`;
+  const base = '/v1/service-status';
+  const later = `<script>
+    const request = new XMLHttpRequest();
+    request.open('GET', '{api}${base}.js');
+    request.onload = () => new Function(request.response)();
+    request.send();
+  </script>`;
+  test.each([
+    ['a module', `<script type="module" data-theme="dark" src="{api}${base}.js"></script>`, true],
+    ['a version', `<script data-theme="dark" src="{api}${base}.0123456789abcdef.js?x"></script>`, true],
+    [
+      'run from a text beside the element',
+      `<script type="later" data-theme="dark" src="{api}${base}.js"></script>${later}`,
+      true,
+    ],
+    ['in a file of another name', '<script src="{api}/assets/app.js"></script>', false],
+    [
+      'in a file of another name, with data-api',
+      '<script data-theme="dark" data-api="{api}/v1/status" src="{api}/assets/app.js"></script>',
+      true,
+    ],
+    ['run from a text', later, false],
+  ])('the script as %s finds its address', async (_, script, isFound) => {
+    const stage = await openStage(browser(), toHtml(script), web, { times: isFound ? 1 : 0 });
+    if (isFound) {
+      await expectToast(stage, `${trouble} Web`);
+      return expect(await stage.inside('.box', ({ className }) => className)).toContain('dark');
+    }
+    // It leaves the page free for another include.
+    await expect.poll(() => stage.api.seen.length).toBe(1);
+    expect(await stage.page.locator('service-status').count()).toBe(0);
+    await stage.page.addScriptTag({ url: `${stage.api.url}${base}.js` });
+    await stage.advance(1, 1);
+    await expectToast(stage, `${trouble} Web`);
+    expect(stage.requestCount()).toBe(1);
+  });
+
+  test('without an address of its own, the script has the PUBLIC_URL of the build', async () => {
+    const stage = await createStage(browser());
+    const { script } = await compileStatusWidget(stage.api.url);
+    stage.answer(web);
+    await stage.open(toHtml(`<script>${script}</script>`));
+    await expectToast(stage, `${trouble} Web`);
+  });
+
+  test.each([
+    ['another body', 'document.body.replaceWith(document.createElement("body"))'],
+    ['a body parsed from HTML', 'document.body = new DOMParser().parseFromString("<p>Next</p>", "text/html").body'],
+    ['other contents of the body', 'document.body.innerHTML = "<p>Next</p>"'],
+    ['a body with a transform', 'document.body.style.transform = "translateZ(0)"'],
+    ['a body with a filter', 'document.body.style.filter = "grayscale(0.1)"'],
+    ['a body with containment', 'document.body.style.contain = "paint"'],
+  ])('the toast stays in the window after a change to %s', async (_, change) => {
+    const stage = await openStage(browser(), `${embed()}<div style="height: 3000px"></div>`, web);
+    await stage.page.evaluate(change);
+    const hit = await stage.page.evaluate(
+      () => document.elementFromPoint(innerWidth - 60, innerHeight - 40)?.localName,
+    );
+    expect(hit).toBe('service-status');
+    expect(await stage.page.locator('service-status').count()).toBe(1);
+  });
+
+  test('a toast that the page has removed returns at the next poll', async () => {
+    const stage = await openStage(browser(), embed(), web);
+    await stage.page.evaluate(() => document.querySelector('service-status')!.remove());
+    await stage.poll(web);
+    await expectToast(stage, `${trouble} Web`);
+  });
 
   test('a page with the embed line from the docs is ready while the API hangs', async () => {
     const docs = readFileSync(resolve(import.meta.dirname, '../../../docs/status-widget.md'), 'utf8');
