@@ -6,11 +6,19 @@ import { buildProject, createProject, guide } from '../../helpers/project.ts';
 import { contrastOf, describeChromium, newPage, servePage } from './chromium.ts';
 
 const inline =
-  'a [link](/blog/news/first), `code`, <kbd>Ctrl</kbd>, <mark>marked [link](/blog/news/first) `code`</mark>';
+  'a [link](/blog/news/first), `code`, <kbd>Ctrl</kbd>, <samp>out</samp>, <mark>marked [link](/blog/news/first) `code`</mark>';
 const alerts = ['NOTE', 'TIP', 'IMPORTANT', 'WARNING', 'CAUTION'].map((kind) => `> [!${kind}]\n> Text, ${inline}.\n`);
 
 /** An article that uses every rule of the style sheet. */
 const body = `
+## Two
+
+### Three
+
+- **one**
+
+1. first
+
 Text, ${inline}, <abbr title="Domain Name System">DNS</abbr>, <del>old</del> <ins>new</ins> and a footnote[^1].
 
 ${alerts.join('\n')}
@@ -49,6 +57,14 @@ goes on */
 
 [^1]: The note, ${inline}.
 `;
+
+/** Rules of other style sheets, as in resets, component frameworks and themes: boxes with colours, greyed texts. */
+const others = {
+  none: '',
+  reset: `* { margin: 0; padding: 0; border: 0; font: inherit } ol, ul { list-style: none } th, td { text-align: start }`,
+  boxes: `pre, code, kbd, samp { color: #e2e8f0; background: #1e293b } mark { color: #fee; background: #511 }
+    blockquote p, figcaption, dd, h2, li, summary, td, a:visited { color: #777 } th { color: #ddd; background: #333 }`,
+};
 
 /** Code for each highlight.js class in the style sheet, on each kind of line. */
 function toCode(style: string): string {
@@ -94,6 +110,39 @@ function readColours(page: Page): Promise<{ what: string; colours: [string, stri
   });
 }
 
+const forms = {
+  h2: 'large bold',
+  h3: 'large bold',
+  strong: 'bold',
+  ul: 'disc',
+  ol: 'decimal',
+  'th:last-child': 'right bold',
+  'td:last-child': 'right',
+};
+
+/** Reads what tells elements apart from plain text, and checks that no text is smaller than 85 % of its paragraph. */
+function readForms(page: Page): Promise<Record<string, string>> {
+  return page.evaluate((selectors) => {
+    const root = getComputedStyle(document.querySelector('.markdown-body')!);
+    const read = (selector: string): string => {
+      const element = document.querySelector(`.markdown-body ${selector}`)!;
+      const { fontSize, fontWeight, listStyleType, textAlign } = getComputedStyle(element);
+      const words = [];
+      if (Number.parseFloat(fontSize) > 1.2 * Number.parseFloat(root.fontSize)) words.push('large');
+      if (element.matches('ul, ol')) words.push(listStyleType);
+      if (textAlign === 'right') words.push('right');
+      if (Number(fontWeight) >= 600) words.push('bold');
+      return words.join(' ');
+    };
+    const small = [...document.querySelectorAll('.markdown-body :not(input)')].filter((element) => {
+      const size = (of: Element): number => Number.parseFloat(getComputedStyle(of).fontSize);
+      return size(element) < 0.85 * size(element.parentElement!);
+    });
+    const found = Object.fromEntries(selectors.map((selector) => [selector, read(selector)]));
+    return { ...found, ...(small.length > 0 && { small: small.map(({ localName }) => localName).join() }) };
+  }, Object.keys(forms));
+}
+
 describeChromium((browser) => {
   test.each(['light', 'dark'] as const)('all texts of an article have enough contrast (%s)', async (colorScheme) => {
     const root = createProject({
@@ -109,13 +158,17 @@ describeChromium((browser) => {
     const url = await servePage(
       '<!doctype html><meta name="color-scheme" content="light dark"><title>Article</title>' +
         `<link rel="stylesheet" href="${app.url}/v1/article.css"><base href="${app.url}">` +
-        `<main class="markdown-body">${html}${toCode(style)}</main>`,
+        `<style></style><main class="markdown-body">${html}${toCode(style)}</main>`,
     );
     const page = await newPage(browser(), { colorScheme, viewport: { width: 800, height: 1000 } });
     await page.goto(url);
-    const found = await readColours(page);
-    expect(found.length).toBeGreaterThan(150);
-    expect(found.filter(({ colours, least }) => contrastOf(...colours) < least)).toEqual([]);
+    for (const [name, rules] of Object.entries(others)) {
+      await page.evaluate((text) => (document.querySelector('style')!.textContent = text), rules);
+      const found = await readColours(page);
+      expect(found.length).toBeGreaterThan(150);
+      expect([name, found.filter(({ colours, least }) => contrastOf(...colours) < least)]).toEqual([name, []]);
+      expect([name, await readForms(page)]).toEqual([name, forms]);
+    }
     // A marked line is as wide as its block, including the scrolled part.
     const overlaps = await page.evaluate(() =>
       [...document.querySelectorAll('pre .line')].map(
