@@ -3,9 +3,11 @@ import { z } from 'zod';
 import type { ServerName } from '#contract/api-keys.ts';
 import { CommandError, requireOption } from '#common/command-line.ts';
 import type { Environment } from '#common/environment.ts';
-import { findRecordProblem, readProviders } from '../hosting/providers.ts';
+import { findRecordProblem, mayBePanel, readProviders } from '../hosting/providers.ts';
+import type { WrittenProviders } from '../hosting/providers.ts';
 import { EnvError, readSettings } from '../settings.ts';
 import { StoreUnreachableError } from '../store/database.ts';
+import { normalizeRef } from '../store/index.ts';
 import type { NewServer, Store } from '../store/types.ts';
 import { describeUnknownServer, formatTable, parseServer, textOption, toIso, toPrintable } from './context.ts';
 import type { Context } from './context.ts';
@@ -30,13 +32,15 @@ export function addServersCommands(program: Command, context: Context): void {
     .option('--json', 'print a JSON object')
     .action(async (server, { logFile = null, replace = false, shared, json, ...flags }) => {
       const provider = requireOption(flags.provider, '--provider');
-      const ref = requireOption(flags.ref, '--ref');
+      const givenRef = requireOption(flags.ref, '--ref');
       if (logFile !== null && !server.startsWith('game:')) throw new CommandError('--log-file is for game servers');
-      const record = { server, provider, ref, logFile, ...(shared && { shared: 'yes' as const }) };
-      const isChecked = checkRecord(record, settings());
-      const outcome = await withStore((store) => put(store, record, replace, change), true);
+      const given = { server, provider, ref: givenRef, logFile, ...(shared && { shared: 'yes' as const }) };
+      const providers = checkRecord(given, settings());
+      const isPanel = mayBePanel(provider, providers);
+      const record = { ...given, ref: isPanel ? normalizeRef(givenRef) : givenRef };
+      const outcome = await withStore((store) => put(store, record, { mayReplace: replace, isPanel }, change), true);
       // Only a warning: a server may be added on a machine that has only the database.
-      if (!isChecked)
+      if (!providers)
         printNote(`warning: PROVIDERS_FILE is not set: the provider ${provider} and the ref are not checked`);
       await show(json, record, `${server} ${outcome}`);
     });
@@ -76,19 +80,24 @@ export function addServersCommands(program: Command, context: Context): void {
   addChange('remove', 'removed', removes, (records, server) => records.remove(server));
 }
 
-/** Throws for an impossible provider or ref of a record. Returns false if PROVIDERS_FILE is not set. */
-function checkRecord(record: NewServer, settings: Environment): boolean {
+/** Throws for an impossible provider or ref of a record. Returns the providers; undefined without PROVIDERS_FILE. */
+function checkRecord(record: NewServer, settings: Environment): WrittenProviders | undefined {
   const { PROVIDERS_FILE: file } = readSettings(z.object({ PROVIDERS_FILE: z.string().optional() }), settings);
-  if (file === undefined) return false;
+  if (file === undefined) return undefined;
   const providers = readProviders(file);
   if (!providers) throw new EnvError('PROVIDERS_FILE: the file cannot be read, or is not YAML with providers');
   const problem = findRecordProblem(record, providers);
   if (problem !== undefined) throw new CommandError(toPrintable(problem));
-  return true;
+  return providers;
 }
 
 /** Adds a record, or replaces an existing record if allowed. Returns a description of the change. */
-async function put(store: Store, record: NewServer, mayReplace: boolean, change: Context['change']): Promise<string> {
+async function put(
+  store: Store,
+  record: NewServer,
+  { mayReplace, isPanel }: { readonly mayReplace: boolean; readonly isPanel: boolean },
+  change: Context['change'],
+): Promise<string> {
   const { server, provider, ref, logFile, shared } = record;
   // Replacing a damaged record is the only way to repair it.
   const found = await store.servers.find(server).catch((error: Error) => error);
@@ -101,10 +110,14 @@ async function put(store: Store, record: NewServer, mayReplace: boolean, change:
     throw new CommandError(`${reason}; pass --replace to replace the record`);
   }
   const twin = shared === undefined ? await store.servers.findTwin(record) : undefined;
-  if (twin)
+  // The store compares refs of all types as panels do; refs of other types differ by case.
+  const isOther = twin !== undefined && !isPanel && twin.ref !== ref;
+  if (twin && !isOther)
     throw new CommandError(`${twin.server} has ${describeRecord(twin)}; pass --shared to allow a second server`);
   const values = { provider, ref, log_file: logFile, ...(shared && { shared }) };
-  await change(store, { action: 'servers add', server, values }, () => store.servers.put(record));
+  await change(store, { action: 'servers add', server, values }, () =>
+    store.servers.put(isOther ? { ...record, shared: 'yes' } : record),
+  );
   if (!found) return 'is added';
   return existing ? `is changed from ${describeRecord(existing)}` : 'is changed';
 }

@@ -11,6 +11,7 @@ import { findRecordProblem, holdsSecret, readProviders } from '../hosting/provid
 import { isActive } from '../keys/authorize.ts';
 import { EnvError } from '../settings.ts';
 import { createUptimeKuma } from '../status/uptime-kuma.ts';
+import { toRefKey } from '../store/index.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { isLoopback } from '../upstream/address.ts';
 import {
@@ -257,11 +258,14 @@ export const installationChecks = {
   },
   async 'shared servers'({ store }) {
     const { servers = [] } = (await store()).value ?? {};
+    const groups = Map.groupBy(servers, ({ provider, ref }) => `${provider} ${toRefKey(ref)}`);
     const found = servers.flatMap(({ server, provider, ref, shared }) => {
-      const twin = servers.find((other) => other.server !== server && other.provider === provider && other.ref === ref);
-      if (shared !== 'unconfirmed' || !twin) return [];
+      if (shared !== 'unconfirmed') return [];
+      const twin = groups.get(`${provider} ${toRefKey(ref)}`)!.find((other) => other.server !== server);
+      if (!twin) return [];
       const add = `\`npm run servers -- add ${server} --provider ${provider} --ref ${ref} --replace --shared\``;
-      const seen = `${server} and ${twin.server} have the same provider and ref`;
+      const refs = twin.ref === ref ? 'have the same provider and ref' : `are one server: ${ref} and ${twin.ref}`;
+      const seen = `${server} and ${twin.server} ${refs}`;
       return fault(seen, `correct one of the two records, or confirm the duplicate: ${add}`);
     });
     return found.length > 0 ? found : ok('no unconfirmed duplicates');

@@ -128,6 +128,11 @@ export function holdsSecret(providers: WrittenProviders): boolean {
 
 const Typed = z.object({ type: z.enum(names) });
 
+/** Tests whether a provider is a panel; also true if PROVIDERS_FILE does not tell its type. */
+export function mayBePanel(name: string, providers: WrittenProviders | undefined): boolean {
+  return (Typed.safeParse(providers?.[name]).data?.type ?? 'pterodactyl') === 'pterodactyl';
+}
+
 /** Explains why a record cannot have a server; undefined if the provider may have it. */
 export function findRecordProblem(
   { server, provider: name, ref }: Pick<ServerRecord, 'server' | 'provider' | 'ref'>,

@@ -8,6 +8,7 @@ import { withTimeout } from '../timeout.ts';
 import { createAuditRecords } from './audit.ts';
 import { StoreError, StoreUnreachableError, Time, openTable, toColumn } from './database.ts';
 import type { Query, Row, StoreSettings, Value } from './database.ts';
+import { refKeySql } from './migrations.ts';
 import { openSqlite } from './sqlite.ts';
 
 /** The state shared by instances; each operation is atomic and visible to the next call. */
@@ -199,14 +200,28 @@ export type ServerRecord = Readonly<z.output<typeof Server>>;
 /** A server to add. */
 export type NewServer = Omit<ServerRecord, 'suspendedAt' | 'shared'> & Partial<Pick<ServerRecord, 'shared'>>;
 
+/** The identifier of a server in a panel: 8 hexadecimal digits, or a UUID. */
+const panelRef = /^[\da-f]{8}(?:-.{27})?$/i;
+
+/** Converts a panel's ref to small letters, as the panel compares it. */
+export const normalizeRef = (ref: string): string => (panelRef.test(ref) ? ref.toLowerCase() : ref);
+
+/** Converts a ref to the key by which refs of the same server are equal. */
+export function toRefKey(ref: string): string {
+  return panelRef.test(ref) ? ref.slice(0, 8).toLowerCase() : ref;
+}
+
 export function createServerRecords(query: Query) {
   const servers = openTable(query, 'hosting_servers', ['server'], Server);
   return {
-    /** Adds or replaces a server, but keeps a suspension. Throws if another unshared server has the same ref. */
+    /** Adds or replaces a server, but keeps a suspension. Throws if another unshared record is of the same server. */
     put: ({ server, provider, ref, logFile, shared = 'no' }: NewServer) =>
       servers.put({ server, provider, ref, logFile, shared }),
     findTwin: ({ server, provider, ref }: Pick<ServerRecord, 'server' | 'provider' | 'ref'>) =>
-      servers.find('WHERE provider = $1 AND ref = $2 AND server <> $3 ORDER BY server', [provider, ref, server]),
+      servers.find(
+        `WHERE provider = $1 AND ${refKeySql} = $2 AND server <> $3 ORDER BY CASE WHEN ref = $4 THEN 0 ELSE 1 END, server`,
+        [provider, toRefKey(ref), server, ref],
+      ),
     find: (server: ServerName) => servers.find('WHERE server = $1', [server]),
     /** Finds the servers that exist and are not suspended. */
     async findOpen(names: readonly ServerName[]): Promise<ReadonlySet<string>> {

@@ -13,6 +13,10 @@ const usableFrom = (minVersion: number, migration: Migration): Migration => Obje
 /** Matches entries before an action of an API key; entries of changes have an actor. */
 const isActionSql = `phase = 'requested' AND actor IS NULL AND action_id IS NOT NULL`;
 
+/** SQL twin of `toRefKey`. */
+export const refKeySql = `CASE WHEN length(ref) IN (8, 36) AND substr(ref, 9, 1) IN ('', '-')
+  AND rtrim(lower(substr(ref, 1, 8)), '0123456789abcdef') = '' THEN lower(substr(ref, 1, 8)) ELSE ref END`;
+
 /** All migrations in order, from version 1. Never change a released migration; add another. */
 export const migrations: readonly Migration[] = [
   ({ text, integer, sequence, tableEnd }) => [
@@ -127,6 +131,13 @@ export const migrations: readonly Migration[] = [
     `UPDATE hosting_servers SET shared = 'unconfirmed' WHERE (provider, ref) IN (
       SELECT provider, ref FROM hosting_servers GROUP BY provider, ref HAVING COUNT(*) > 1)`,
     `CREATE UNIQUE INDEX hosting_servers_ref ON hosting_servers (provider, ref) WHERE shared = 'no'`,
+  ]),
+  // A panel finds a server by its UUID and by the first 8 digits, often in capitals too.
+  usableFrom(4, () => [
+    `UPDATE hosting_servers SET shared = 'unconfirmed' WHERE shared = 'no' AND (provider, ${refKeySql}) IN (
+      SELECT provider, ${refKeySql} FROM hosting_servers WHERE shared <> 'yes' GROUP BY 1, 2 HAVING COUNT(*) > 1)`,
+    'DROP INDEX hosting_servers_ref',
+    `CREATE UNIQUE INDEX hosting_servers_ref_key ON hosting_servers (provider, (${refKeySql})) WHERE shared = 'no'`,
   ]),
 ];
 

@@ -146,6 +146,36 @@ describe('an existing server', () => {
   });
 });
 
+describe('a server of a panel', () => {
+  test.each([uuid, uuid.slice(0, 8), uuid.toUpperCase(), uuid.slice(0, 8).toUpperCase()])(
+    'has one record, whichever of its refs is added first: %s',
+    async (first) => {
+      const { add, store } = await createWithProviders();
+      expect((await add('game:a', 'panel-eu', first)).stdout).toBe('game:a is added\n');
+      expect((await add('game:other', 'panel-eu', uuid.replace('997', '998').toUpperCase())).stdout).toContain('added');
+      const kept = first.toLowerCase();
+      const message = `game:a has ref ${kept} of provider panel-eu; pass --shared to allow a second server\n`;
+      for (const ref of [uuid, uuid.slice(0, 8), uuid.toUpperCase(), uuid.slice(0, 8).toUpperCase()]) {
+        expect(await add('game:b', 'panel-eu', ref)).toEqual(refused(message));
+        expect(await add('game:other', 'panel-eu', ref, '--replace')).toEqual(refused(message));
+        const record = { server: 'game:b', provider: 'panel-eu', ref, logFile: null } as const;
+        await expect(store.servers.put(record)).rejects.toThrow('UNIQUE');
+      }
+      expect(await store.servers.list()).toMatchObject([{ ref: kept }, { ref: uuid.replace('997', '998') }]);
+      expect(await add('game:b', 'panel-eu', uuid, '--shared')).toEqual(succeeded('game:b is added\n'));
+    },
+  );
+
+  test('may have a name in capitals that is another server, if its provider is no panel', async () => {
+    const names = '{ deadbeef: { kind: game, command: [x] }, DEADBEEF: { kind: game, command: [x] } }';
+    const { add, store } = await createWithProviders(`providers: { here: { type: local, servers: ${names} } }\n`);
+    expect((await add('game:a', 'here', 'DEADBEEF')).stdout).toBe('game:a is added\n');
+    expect((await add('game:b', 'here', 'deadbeef')).stdout).toBe('game:b is added\n');
+    expect((await add('game:c', 'here', 'deadbeef')).status).toBe(1);
+    expect(await store.servers.list()).toMatchObject([{ ref: 'DEADBEEF' }, { ref: 'deadbeef' }]);
+  });
+});
+
 test('a missing server can be added with --replace', async () => {
   const { add } = await createWithProviders();
   expect((await add('vps:a', 'fsn', '4711', '--replace')).stdout).toBe('vps:a is added\n');

@@ -277,12 +277,21 @@ describe('migrate', () => {
     const env = { DATA_DIR: temporaryFolder() };
     const old = await connectSqlite(join(env.DATA_DIR, 'hosting.sqlite'));
     await migrate(old.query, sqliteDialect, migrations.slice(0, 8));
-    for (const [server, ref] of Object.entries({ 'vps:a': '1', 'vps:b': '1', 'vps:c': '2' })) {
-      await old.query(`INSERT INTO hosting_servers (server, provider, ref) VALUES ($1, 'fsn', $2)`, [server, ref]);
+    const id = '1a7ce997-259b-452e-8b4e-cecc464142ca';
+    const refs = { 'vps:a': '1', 'vps:b': '1', 'vps:c': '2', 'game:a': id, 'game:b': '1A7CE997', 'game:c': '1a7ce998' };
+    for (const [server, ref] of Object.entries(refs)) {
+      const provider = server.startsWith('vps') ? 'fsn' : 'panel';
+      await old.query('INSERT INTO hosting_servers (server, provider, ref) VALUES ($1, $2, $3)', [
+        server,
+        provider,
+        ref,
+      ]);
     }
     await old.close();
     expect((await runHere(['store', 'migrate'], env)).stderr).toBe(
-      'warning: vps:a and another server have ref 1 of provider fsn\n' +
+      `warning: game:a and another server have ref ${id} of provider panel\n` +
+        'warning: game:b and another server have ref 1A7CE997 of provider panel\n' +
+        'warning: vps:a and another server have ref 1 of provider fsn\n' +
         'warning: vps:b and another server have ref 1 of provider fsn\n',
     );
     const shared = async () => {
@@ -291,6 +300,8 @@ describe('migrate', () => {
     };
     const confirm = ['servers', 'add', 'vps:a', '--provider', 'fsn', '--ref', '1', '--replace', '--shared'];
     expect(await shared()).toMatchObject([
+      { state: 'fault', seen: `game:a and game:b are one server: ${id} and 1A7CE997` },
+      { state: 'fault', seen: `game:b and game:a are one server: 1A7CE997 and ${id}` },
       {
         state: 'fault',
         seen: 'vps:a and vps:b have the same provider and ref',
@@ -298,6 +309,7 @@ describe('migrate', () => {
       },
       { state: 'fault', seen: 'vps:b and vps:a have the same provider and ref' },
     ]);
+    expect((await runHere(['servers', 'remove', 'game:b'], env)).status).toBe(0);
     expect((await runHere(confirm, env)).status).toBe(0);
     expect(await shared()).toMatchObject([{ seen: 'vps:b and vps:a have the same provider and ref' }]);
     expect((await runHere(['servers', 'remove', 'vps:a'], env)).status).toBe(0);
