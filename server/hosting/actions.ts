@@ -53,7 +53,7 @@ export function createActions(options: {
         });
         await servers.assertUnmoved(record);
       };
-      await act(provider, record.ref, { signal, confirm, trace });
+      await act(provider, record.ref, { signal, confirm, trace, keyId });
     };
     try {
       await (action === 'command' ? send() : withLock(server, send));

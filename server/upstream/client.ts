@@ -46,8 +46,10 @@ export interface Quota {
   /** Counts a request. Call the result with the reply, or with nothing after a failure. */
   begin(): (reply?: Pick<Reply, 'status' | 'headers'>) => void;
   readonly hasRoom: () => boolean;
-  /** Throws a {@link ProviderError} unless requests other than power actions have room. */
+  /** Throws a {@link ProviderError} unless requests other than actions have room. */
   assertRoom(): void;
+  /** Counts a request for an action of an API key. Throws `rate_limited` if the key has used its share. */
+  charge(key: string): void;
 }
 
 /** A response. */
@@ -198,9 +200,15 @@ export function toProviderError(
 }
 
 /** Creates the error for a request that was not sent. Only the log shows the detail. */
-export function toRefusal(detail: string, message: string = problems.provider_error.message): ProviderError {
-  return new ProviderError(message, { outcome: 'refused', cause: new Error(detail) });
+export function toRefusal(detail: string, message: string = problems.provider_error.message, waitMs?: number) {
+  const headers = waitMs === undefined ? {} : toRetryAfter(waitMs);
+  return new ProviderError(message, { outcome: 'refused', cause: new Error(detail), headers });
 }
+
+/** Renders Retry-After, of at least a second. */
+export const toRetryAfter = (ms: number): HeaderFields => ({
+  'Retry-After': String(Math.max(1, Math.ceil(ms / 1000))),
+});
 
 /** Parses JSON with a schema; undefined if the text is no JSON or does not match. */
 export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema): z.infer<Schema> | undefined {

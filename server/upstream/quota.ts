@@ -1,11 +1,14 @@
-import { toRefusal } from './client.ts';
+import { Problem } from '../problem.ts';
+import { toRefusal, toRetryAfter } from './client.ts';
 import type { Quota, Reply } from './client.ts';
 
 /** The window of a panel (Laravel, `Limit::perMinute`), which starts with the first request. */
 const windowMs = 60_000;
 
-/** The share of the limit that is kept for power actions. */
-const powerReserve = 1 / 4;
+/** The share of the limit that is kept for actions. */
+const actionReserve = 1 / 4;
+/** The share of what is left that the actions of one key may cost. */
+const keyShare = 1 / 4;
 
 /** Creates the quota of an account from the rate limit headers of its upstream, which count all instances. */
 export function createQuota(now: () => number = () => performance.now()): Quota {
@@ -15,16 +18,19 @@ export function createQuota(now: () => number = () => performance.now()): Quota 
   // Requests without a reply yet, which may reduce `left`.
   let running = 0;
   let windowEndsAt = 0;
+  /** The requests for actions of each API key in this window. */
+  const spent = new Map<string, number>();
 
   const count = (budget: NonNullable<ReturnType<typeof readBudget>>): void => {
     // Replies may arrive in another order than they were counted, so only a larger step up is a new window.
     const isNew = now() >= windowEndsAt || budget.limit !== limit || budget.left > left + running;
     if (budget.endsInMs !== undefined || isNew) windowEndsAt = now() + Math.min(budget.endsInMs ?? windowMs, windowMs);
     left = isNew ? budget.left : Math.min(budget.left, left);
+    if (isNew) spent.clear();
     ({ limit } = budget);
   };
-  const hasRoom = (): boolean =>
-    limit === undefined || (now() < windowEndsAt ? left : limit) - running > limit * powerReserve;
+  const countFree = (all: number): number => (now() < windowEndsAt ? left : all) - running;
+  const hasRoom = (): boolean => limit === undefined || countFree(limit) > limit * actionReserve;
 
   return {
     begin() {
@@ -38,7 +44,20 @@ export function createQuota(now: () => number = () => performance.now()): Quota 
     },
     hasRoom,
     assertRoom() {
-      if (!hasRoom()) throw toRefusal(`the rest of the budget of ${limit} requests is kept for power actions`);
+      if (hasRoom()) return;
+      const detail = `the rest of the budget of ${limit} requests is kept for actions`;
+      throw toRefusal(detail, undefined, windowEndsAt - now());
+    },
+    charge(key) {
+      if (now() >= windowEndsAt) spent.clear();
+      const cost = spent.get(key) ?? 0;
+      if (limit !== undefined && cost > countFree(limit) * keyShare) {
+        throw new Problem('rate_limited', undefined, {
+          headers: toRetryAfter(windowEndsAt - now()),
+          reason: `the actions of the key cost ${cost} of ${limit} requests in this minute`,
+        });
+      }
+      spent.set(key, cost + 1);
     },
   };
 }

@@ -77,3 +77,55 @@ test.each(['x-ratelimit', 'ratelimit'])('the headers of %s leave room down to a 
   answer(10);
   expect(() => quota.assertRoom()).toThrow('The request could not be completed');
 });
+
+describe('the actions of a key', () => {
+  const answer = (quota: ReturnType<typeof createQuota>, left: number): void => {
+    quota.begin()(toReply({ 'x-ratelimit-limit': '256', 'x-ratelimit-remaining': String(left) }));
+  };
+  /** Charges a key until its refusal; returns the number of charged requests. */
+  const spend = (quota: ReturnType<typeof createQuota>, key: string, left: { now: number }): number => {
+    for (let count = 0; ; count += 1) {
+      try {
+        quota.charge(key);
+      } catch {
+        return count;
+      }
+      left.now -= 1;
+      answer(quota, left.now);
+    }
+  };
+
+  test('cost at most a quarter of what is left in the window, so every key can act', () => {
+    const quota = createQuota(() => 0);
+    const left = { now: 256 };
+    answer(quota, left.now);
+    const keys = Array.from({ length: 9 }, (_, number) => `key ${number}`);
+    expect(keys.map((key) => spend(quota, key, left))).toEqual([52, 41, 33, 27, 21, 17, 14, 11, 9]);
+  });
+
+  test('are refused with the end of the window, in which they count', () => {
+    let now = 0;
+    const quota = createQuota(() => now);
+    answer(quota, 256);
+    spend(quota, 'a', { now: 256 });
+    now = 20_500;
+    expect(() => quota.charge('a')).toThrow(
+      expect.objectContaining({ code: 'rate_limited', headers: { 'Retry-After': '40' } }),
+    );
+    now = 60_000;
+    quota.charge('a');
+  });
+
+  test('are not limited while the limit is unknown', () => {
+    const quota = createQuota(() => 0);
+    expect(() => Array.from({ length: 1000 }, () => quota.charge('a'))).not.toThrow();
+  });
+});
+
+test('a refused read may be repeated at the end of the window', () => {
+  let now = 0;
+  const quota = createQuota(() => now);
+  quota.begin()(toReply({ 'x-ratelimit-limit': '40', 'x-ratelimit-remaining': '5' }));
+  now = 12_000;
+  expect(() => quota.assertRoom()).toThrow(expect.objectContaining({ headers: { 'Retry-After': '48' } }));
+});

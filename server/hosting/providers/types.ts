@@ -3,15 +3,16 @@ import type { z } from 'zod';
 import type { ServerKind } from '#contract/api-keys.ts';
 import type { Environment } from '#common/environment.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
+import { problems } from '#contract/problem.ts';
 import { createLru } from '../../lru.ts';
 import type { Logger } from '../../log.ts';
 import type { CreateBucket } from '../../token-bucket.ts';
-import { describeAnswer, toRefusal } from '../../upstream/client.ts';
+import { ProviderError, describeAnswer, toRefusal, toRetryAfter } from '../../upstream/client.ts';
 import type { ActionOptions } from '../../upstream/actions.ts';
 import type { Reply } from '../../upstream/client.ts';
 
-/** Deadline, confirmation and trace of an action. */
-export type SendOptions = Pick<ActionOptions, 'signal' | 'confirm' | 'trace'>;
+/** Deadline, confirmation and trace of an action, and the API key that pays for it. */
+export type SendOptions = Pick<ActionOptions, 'signal' | 'confirm' | 'trace'> & { readonly keyId?: string };
 
 /** Options of a console command. */
 export interface CommandOptions extends SendOptions {
@@ -35,11 +36,17 @@ export interface StateReport {
   readonly checkedAt: number;
 }
 
+/** The times in milliseconds since the last action was sent and answered; Infinity without a recent action. */
+export interface ActionAge {
+  readonly sentMs: number;
+  readonly answeredMs: number;
+}
+
 /** Controls servers. Actions are sent once, after confirmation. Throws a {@link ProviderError}. */
 export interface ServerProvider<Action extends PowerAction = PowerAction> {
   power(ref: string, action: Action, options?: SendOptions): Promise<void>;
-  /** Reads a power state; `unknown` if the upstream has no state newer than `maxAgeMs`. */
-  readonly state: (ref: string, maxAgeMs: number) => Promise<StateReport>;
+  /** Reads a power state; `unknown` if no state is newer than `maxAgeMs`, or proven to follow the last action. */
+  readonly state: (ref: string, maxAgeMs: number, action?: ActionAge) => Promise<StateReport>;
 }
 
 /** The events of a console source. Reasons are safe for clients. */
@@ -53,8 +60,8 @@ export interface ConsoleEvents {
   gap(reason: string): void;
   /** The upstream reported an error; the console continues. */
   error?(reason: string): void;
-  /** The source has ended: refused, or lost and to be reopened after `retryAfterMs`. */
-  ended(reason: string, retryAfterMs?: number): void;
+  /** The source has ended: refused, or lost and to be reopened after `retryAfterMs`, at most `maxRetryMs` apart. */
+  ended(reason: string, retryAfterMs?: number, maxRetryMs?: number): void;
 }
 
 /** Tells console viewers that our configuration is wrong. */
@@ -189,12 +196,24 @@ const monotonicClock: StateClock = {
 const maxWaitMs = 6000;
 /** A failure is shared for this long before the next read starts. */
 const failureMs = 5000;
+/** The maximum age of a state that stands in for a read without a place. */
+const maxKnownMs = 60_000;
+
+/** A read that was not sent, because the upstream or the node of the server is busy. */
+export class BusyError extends ProviderError {
+  constructor(waitMs: number) {
+    const cause = new Error('the node of the server, or its panel, is slow: the read was not sent');
+    super(problems.provider_error.message, { outcome: 'refused', cause, headers: toRetryAfter(waitMs) });
+  }
+}
 
 /** The reads of a group of servers, one at a time. */
 interface ReadGroup {
   running?: Promise<void> | undefined;
   endedAt: number;
   failure?: { readonly error: unknown } | undefined;
+  /** When the last read without a place gave up. */
+  busyAt: number;
   /** The last successful read, with its start by the clock and in milliseconds since 1970. */
   known?: { readonly at: number; readonly date: number; readonly states: ReadonlyMap<string, PowerState> };
 }
@@ -202,6 +221,7 @@ interface ReadGroup {
 /** Creates `state` of a provider. Callers that ask about the same group share one read. */
 export function createStateReader(options: {
   readonly refs: RefPattern;
+  /** A {@link BusyError} is no failure: callers get the last known state, or `unknown`. */
   readonly read: (group: string) => Promise<ReadonlyMap<string, PowerState>>;
   /** Returns the group of a server: an account or a single server. By default all servers are one group. */
   readonly groupOf?: (ref: string) => string;
@@ -221,31 +241,35 @@ export function createStateReader(options: {
     try {
       group.known = { ...began, states: await read(name) };
       group.failure = undefined;
+      group.endedAt = clock.now();
     } catch (error) {
-      group.failure = { error };
+      if (error instanceof BusyError) group.busyAt = clock.now();
+      else [group.failure, group.endedAt] = [{ error }, clock.now()];
     }
-    group.endedAt = clock.now();
     group.running = undefined;
   };
   return async (ref, maxAgeMs) => {
     assertRef(refs, ref);
     const name = groupOf(ref);
-    const group = groups.get(name) ?? { endedAt: -Infinity };
+    const group = groups.get(name) ?? { endedAt: -Infinity, busyAt: -Infinity };
     groups.set(name, group);
     const asked = clock.now();
     // Only reads that began later count: earlier ones may report the state before an action.
     const after = asked - maxAgeMs + lagMs;
     for (;;) {
-      const { running, endedAt, failure, known } = group;
+      const { running, endedAt, failure, known, busyAt } = group;
       const now = clock.now();
       const ageMs = now - endedAt;
-      if (known && known.at > after && !failure && ageMs < intervalMs) {
+      const isBusy = busyAt >= asked;
+      const isKnown = isBusy ? now - (known?.at ?? -Infinity) <= maxKnownMs : !failure && ageMs < intervalMs;
+      if (known && known.at > after && isKnown) {
         const state = known.states.get(ref);
         if (state === undefined) throw toRefusal(`the upstream lists no server ${ref}`);
         return { state, checkedAt: known.date };
       }
       // Strictly later than the action, hence the extra millisecond.
       const waitMs = Math.max(failure ? 0 : intervalMs - ageMs, after - now + 1);
+      if (isBusy) return { state: 'unknown', checkedAt: Date.now() };
       if (running) await running;
       else if (failure && ageMs < failureMs) throw failure.error;
       else if (waitMs > 0) {

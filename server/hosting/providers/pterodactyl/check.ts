@@ -14,7 +14,7 @@ export const Account = z
   .transform(({ attributes: { admin, root_admin: isRoot, id } }) => {
     return { isPelican: isRoot !== undefined || id === undefined, isAdmin: admin || isRoot === true };
   });
-const ListedServer = z.object({ attributes: z.object({ identifier: z.string() }) });
+const ListedServer = z.object({ attributes: z.object({ identifier: z.string(), node: z.string().optional() }) });
 const Page = z.object({ data: z.array(z.unknown()), meta: z.object({ pagination: z.object({ total: ForeignInt }) }) });
 const Server = z.object({ meta: z.object({ user_permissions: Permissions }) });
 
@@ -27,13 +27,20 @@ const pageBytes = 8 * 1024 * 1024;
 /** Lists have no order: a server that changes between two pages may be on both or on none. */
 const maxPasses = 3;
 
+interface ListOptions {
+  readonly warn: (message: string) => void;
+  readonly sleep: (ms: number) => Promise<unknown>;
+}
+
 /** Lists the servers of a key; undefined for administrators, who have access to unlisted servers. */
-export async function listIdentifiers(
-  client: ReadClient,
-  { warn, sleep }: { readonly warn: (message: string) => void; readonly sleep: (ms: number) => Promise<unknown> },
-): Promise<ReadonlySet<string> | undefined> {
+export async function listIdentifiers(client: ReadClient, options: ListOptions): Promise<Set<string> | undefined> {
   if (parseReply(await client.request('GET', '/account'), Account).isAdmin) return undefined;
-  const found = new Set<string>();
+  return new Set((await listNodes(client, options)).keys());
+}
+
+/** Lists the nodes of a key's servers, by the identifiers of the servers. */
+export async function listNodes(client: ReadClient, { warn, sleep }: ListOptions): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
   const readServers = createListReader(ListedServer, warn);
   /** Reads a page, if necessary in the next window of the panel's limit. */
   const readPage = async (page: number, tries = 3): Promise<z.infer<typeof Page>> => {
@@ -52,7 +59,7 @@ export async function listIdentifiers(
       // oxlint-disable-next-line no-await-in-loop
       const { data, meta } = await readPage(page);
       ({ total } = meta.pagination);
-      for (const { attributes } of readServers(data)) found.add(attributes.identifier);
+      for (const { attributes } of readServers(data)) found.set(attributes.identifier, attributes.node ?? attributes.identifier);
       isLast = data.length === 0 || page * pageSize >= total;
     }
   }

@@ -10,10 +10,11 @@ import type { ReadClient } from '../../../upstream/reads.ts';
 import { createTokenBucket } from '../../../token-bucket.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
 import { assertRef, createStateReader, notAvailable } from '../types.ts';
-import type { CommandOptions, Provider, ProviderOptions, ProviderType } from '../types.ts';
+import type { CommandOptions, ConsoleEvents, Provider, ProviderOptions, ProviderType } from '../types.ts';
 import { failureOf, isDenied, judgePanelError, toPanelError } from './answers.ts';
-import { Account, checkPanel, listIdentifiers } from './check.ts';
+import { Account, checkPanel, listIdentifiers, listNodes } from './check.ts';
 import { createLogReader } from './log.ts';
+import { createPlaces } from './places.ts';
 import { WingsState, defaultTimings, openPanelSession, resourcesMs } from './session.ts';
 import type { ConsoleTimings, PanelSession } from './session.ts';
 
@@ -84,11 +85,14 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   /** The console credential belongs to an administrator, so consoles stay closed. */
   let isReaderAdmin = false;
   let isClosed = false;
+  const listOptions = { warn: (message: string) => log.warn(message), sleep: clock?.sleep ?? sleep };
+  const places = createPlaces({ now, listNodes: () => listNodes(client, listOptions) });
   const shareState = createStateReader({
     refs,
     groupOf: (ref) => ref,
     async read(ref) {
-      const { data = 'unknown' } = WingsState.safeParse(await readState(client, pathOf(ref)));
+      const read = (): Promise<string | undefined> => readState(client, pathOf(ref));
+      const { data = 'unknown' } = WingsState.safeParse(await places.read(ref, 'state', read));
       return new Map([[ref, data]]);
     },
     intervalMs: resourcesMs,
@@ -119,22 +123,24 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   };
   return {
     game: {
-      async power(ref, action, sendOptions) {
+      async power(ref, action, { keyId, ...sendOptions } = {}) {
         const body = { signal: action };
+        if (keyId !== undefined) quota.charge(keyId);
         const reply = await actions.post(`${pathOf(ref)}/power`, { body, ...sendOptions });
         // Exactly 204: a 200 may come from a proxy or a login page.
         if (reply.status !== 204) throw toPanelError(reply);
+        places.resume(ref);
       },
       async command(ref, command, sendOptions = {}) {
         const path = pathOf(ref);
+        if (sendOptions.keyId !== undefined) quota.charge(sendOptions.keyId);
         const kind = await askPelican(sendOptions);
         // Pelican answers 204 to every command, even if the server is offline or its node fails.
         const state = kind ? await proveState(ref, sendOptions) : undefined;
         if (stoppedStates.has(state ?? '')) throw toRefusal(`${ref} is offline`, offline);
-        quota.assertRoom();
         const { signal, confirm, trace } = sendOptions;
         const reply = await actions.post(`${path}/command`, { body: { command }, signal, confirm, trace });
-        if (reply.status === 204 && (kind === false || WingsState.safeParse(state).success)) return;
+        if (reply.status === 204 && (kind === false || WingsState.safeParse(state).success)) return places.resume(ref);
         if (reply.status === 204) throw toProviderError(reply, 'unknown', { detail: `, while ${ref} is ${state}` });
         // The panel's error for an offline server, and for a proxy's 502, which may follow a forwarded command.
         const isAmbiguous = reply.status === 502 && failureOf(reply).code === 'HttpException';
@@ -146,8 +152,15 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
         const [open] = openStates(ref, now() - maxAgeMs);
         return open ?? (await shareState(ref, maxAgeMs));
       },
-      latestLog: async (ref, file) => readLog(pathOf(ref), file),
-      openConsole(ref, events, isResumed = false) {
+      latestLog: (ref, file) => places.read(ref, 'log', () => readLog(pathOf(ref), file)),
+      openConsole(ref, given, isResumed = false) {
+        const events: ConsoleEvents = {
+          ...given,
+          status(state) {
+            places.resume(ref);
+            given.status(state);
+          },
+        };
         if (isReaderAdmin || isClosed || !reader || !refs.pattern.test(ref)) {
           const later = setImmediate(() => events.ended(notAvailable));
           return { stats: () => Promise.resolve(unknownStats), close: () => clearImmediate(later) };
@@ -168,7 +181,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
       if (isReaderAdmin) for (const session of sessions.keys()) session.refuse(notAvailable);
       return panel.findings;
     },
-    listRefs: () => listIdentifiers(client, { warn: (message) => log.warn(message), sleep: clock?.sleep ?? sleep }),
+    listRefs: () => listIdentifiers(client, listOptions),
     async hasRef(ref) {
       const reply = await client.request('GET', pathOf(ref));
       if (reply.status === 200 || (reply.status === 404 && reply.sender !== 'proxy')) return reply.status === 200;
