@@ -11,7 +11,7 @@ import type { ServerRecord, Store } from '../store/types.ts';
 import { withTimeout } from '../timeout.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { toLogText } from './providers/game-log.ts';
-import type { GameProvider, PowerAction, Provider, SendOptions, ServerProvider } from './providers/types.ts';
+import type { ActionAge, GameProvider, PowerAction, Provider, SendOptions, ServerProvider } from './providers/types.ts';
 import type { ServerLookup } from './servers.ts';
 
 type Actor = Authority & Pick<Caller, 'requestId' | 'trace' | 'ip'>;
@@ -36,6 +36,7 @@ export function createActions(options: {
     actor: Actor,
     { action, detail }: { readonly action: string; readonly detail: string | null },
     act: (provider: NonNullable<Provider[Kind]>, ref: string, options: SendOptions) => Promise<void>,
+    onSent?: () => void,
   ): Promise<void> => {
     const { keyId, server, requestId, ip, trace } = actor;
     // Includes waiting for the lock and reading the record.
@@ -52,6 +53,7 @@ export function createActions(options: {
           throw error instanceof Problem ? error : toUnsent('The API key cannot be read', error);
         });
         await servers.assertUnmoved(record);
+        onSent?.();
       };
       await act(provider, record.ref, { signal, confirm, trace, keyId });
     };
@@ -70,21 +72,24 @@ export function createActions(options: {
     async power(caller: Actor, action: PowerAction): Promise<void> {
       const act = (provider: ServerProvider, ref: string, send: SendOptions) => provider.power(ref, action, send);
       const { server } = caller;
-      await history.follow(server, () => perform(kindOf(server), caller, { action, detail: null }, act));
+      await history.follow(server, (onSent) => perform(kindOf(server), caller, { action, detail: null }, act, onSent));
     },
     /** Sends a console command from a request or a stream. */
     async command(caller: Omit<Actor, 'scope'>, command: string): Promise<void> {
       const actor = { ...caller, scope: 'game-console:read_write' } as const;
       const detail = Array.from(command).slice(0, 64).join('');
       await perform('game', actor, { action: 'command', detail }, (provider, ref, send) =>
-        provider.command(ref, command, { ...send, sinceLastAction: () => history.sinceLastAction(caller.server) }),
+        provider.command(ref, command, {
+          ...send,
+          sinceLastAction: async () => (await history.sinceLastAction(caller.server)).sentMs,
+        }),
       );
     },
     /** Reads the power state of a server; never a state from before a finished action. */
     async state({ server }: Pick<Caller, 'server'>) {
       const { record, provider } = await servers.find(kindOf(server), server);
-      const maxAgeMs = await history.sinceLastAction(server);
-      return await provider.state(record.ref, maxAgeMs);
+      const { ageMs, ...action } = await history.sinceLastAction(server);
+      return await provider.state(record.ref, ageMs, action);
     },
     /** Reads the newest log of a game server as plain text; undefined if the provider has no log. */
     async latestLog({ server }: Pick<Caller, 'server'>): Promise<string | undefined> {
@@ -99,24 +104,43 @@ const recentMs = 10 * 60_000;
 /** The clocks of two instances may differ by this much. */
 const skewMs = 2000;
 
+const sinceEntry = (at = -Infinity): number => Math.max(0, Date.now() - at - skewMs);
+
 /** Tracks the last power action per server; actions by other instances get 2 s of clock skew. */
 export function createPowerHistory(audit: Store['audit']) {
-  const own = createLru<ServerName, { readonly endedAt: number; readonly date: number }>(10_000);
+  const own = createLru<ServerName, { readonly sentAt: number; readonly endedAt: number; readonly date: number }>(
+    10_000,
+  );
   return {
-    /** Runs a power action and records its end, unless it had no effect. */
-    async follow(server: ServerName, act: () => Promise<void>): Promise<void> {
-      const end = await act().catch((error: unknown) => ({ error }));
-      // A refused action leaves the state as it was.
-      const isRefused = end !== undefined && hasNoEffect(toActionProblem(end.error));
-      if (!isRefused) own.set(server, { endedAt: performance.now(), date: Date.now() });
-      if (end) throw end.error;
+    /** Runs a power action, and records when it was sent and its end, unless it certainly had no effect. */
+    async follow(server: ServerName, act: (onSent: () => void) => Promise<void>): Promise<void> {
+      const before = own.get(server);
+      let sentAt = performance.now();
+      const record = (): unknown => own.set(server, { sentAt, endedAt: performance.now(), date: Date.now() });
+      try {
+        await act(() => {
+          sentAt = performance.now();
+          record();
+        });
+        record();
+      } catch (error) {
+        // Another failed action may have taken effect.
+        if (!hasNoEffect(toActionProblem(error))) record();
+        else if (before) own.set(server, before);
+        else own.delete(server);
+        throw error;
+      }
     },
-    /** Returns a lower bound of the time since the last power action; Infinity without a recent action. */
-    async sinceLastAction(server: ServerName): Promise<number> {
-      const loggedAt = await audit.lastPowerAction(server, Date.now() - recentMs);
+    /** Returns lower bounds of the times since the last power action; Infinity without a recent action. */
+    async sinceLastAction(server: ServerName): Promise<ActionAge & { readonly ageMs: number }> {
+      const logged = await audit.lastPowerAction(server, Date.now() - recentMs);
       const last = own.get(server);
-      if (last && (loggedAt === undefined || loggedAt <= last.date)) return performance.now() - last.endedAt;
-      return loggedAt === undefined ? Infinity : Math.max(0, Date.now() - loggedAt - skewMs);
+      if (last && (logged === undefined || logged.lastAt <= last.date)) {
+        const answeredMs = performance.now() - last.endedAt;
+        return { ageMs: answeredMs, answeredMs, sentMs: performance.now() - last.sentAt };
+      }
+      const sentMs = sinceEntry(logged?.requestedAt);
+      return { ageMs: sinceEntry(logged?.lastAt), sentMs, answeredMs: sentMs };
     },
   };
 }

@@ -115,16 +115,20 @@ export function createAuditRecords(query: Query) {
         await write().catch(writeAgain).catch(onFailure);
       };
     },
-    /** Returns the time of the last entry of a power action that may have had an effect, if later than a time. */
-    async lastPowerAction(server: ServerName, after: number): Promise<number | undefined> {
+    /** Returns the times of the last entries of power actions on a server after a time, but for actions without effect. */
+    async lastPowerAction(server: ServerName, after: number) {
       const [row] = await query(
-        `SELECT MAX(logged_at) AS last FROM hosting_audit AS entry
+        `SELECT MAX(logged_at) AS last, MAX(CASE WHEN phase = 'requested' THEN logged_at END) AS requested
+          FROM hosting_audit AS entry
           WHERE server = $1 AND logged_at > $2 AND actor IS NULL AND action <> 'command' AND NOT EXISTS (
-            SELECT 1 FROM hosting_audit AS ended WHERE ended.action_id = entry.action_id
-              AND ended.outcome NOT IN ('ok', 'unknown'))`,
+            SELECT 1 FROM hosting_audit WHERE action_id = entry.action_id
+              AND phase = 'finished' AND outcome NOT IN ('ok', 'unknown'))`,
         [server, after],
       );
-      return Time.nullish().parse(row?.['last']) ?? undefined;
+      const lastAt = Time.nullish().parse(row?.['last']) ?? undefined;
+      return lastAt === undefined
+        ? undefined
+        : { lastAt, requestedAt: Time.nullish().parse(row?.['requested']) ?? lastAt };
     },
     /** Streams the entries that match a filter, newest last, with one page in memory. */
     async *entries({ server, key, since = 0, until = maxTime }: AuditFilter) {

@@ -10,6 +10,7 @@ import type { SharedApp } from '../server/shared.ts';
 import { openStream } from './instances.ts';
 import type { AuditEntry } from '../../server/store/types.ts';
 import { createPowerHistory } from '../../server/hosting/actions.ts';
+import { ProviderError } from '../../server/upstream/client.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { auditEntry } from '../store/samples.ts';
@@ -254,7 +255,8 @@ async function createHistory() {
     store.audit.append(
       auditEntry({ at: Date.now(), phase: 'finished', action: 'stop', server, outcome: 'ok', ms: 1, ...fields }),
     );
-  return { history, write, since: () => history.sinceLastAction(server), pass: vi.advanceTimersByTime };
+  const since = async () => (await history.sinceLastAction(server)).ageMs;
+  return { history, write, since, pass: vi.advanceTimersByTime };
 }
 
 test('an action of this instance is timed exactly, despite its log entry', async () => {
@@ -267,6 +269,37 @@ test('an action of this instance is timed exactly, despite its log entry', async
   expect(await since()).toBe(0);
   pass(1234);
   expect(await since()).toBe(1234);
+});
+
+test('the sending and the answer of an action are timed', async () => {
+  const { history, write, pass } = await createHistory();
+  await history.follow(server, async (onSent) => {
+    pass(100);
+    onSent();
+    pass(50);
+  });
+  pass(7);
+  expect(await history.sinceLastAction(server)).toEqual({ ageMs: 7, answeredMs: 7, sentMs: 57 });
+  await write({ phase: 'requested', outcome: null, ms: null });
+  pass(1000);
+  await write({});
+  pass(5000);
+  expect(await history.sinceLastAction(server)).toEqual({ ageMs: 3000, answeredMs: 4000, sentMs: 4000 });
+});
+
+test('an action without effect does not count', async () => {
+  const { history, write, since, pass } = await createHistory();
+  await history.follow(server, () => Promise.resolve());
+  pass(5000);
+  const refusal = new ProviderError('no', { outcome: 'refused' });
+  const refused = history.follow(server, async (onSent) => {
+    onSent();
+    await write({ phase: 'requested', outcome: null, ms: null, actionId: 'refused' });
+    await write({ outcome: 'provider_error', actionId: 'refused' });
+    throw refusal;
+  });
+  await expect(refused).rejects.toBe(refusal);
+  expect(await since()).toBe(5000);
 });
 
 test('a failed action, or one whose audit entry cannot be written, is timed too', async () => {

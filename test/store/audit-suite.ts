@@ -70,10 +70,18 @@ export function auditSuite(createTarget: CreateTarget): void {
       await audit.append(auditEntry({ at: t0 + 6, action: 'command' }));
       await audit.append(auditEntry({ at: t0 + 7, action: 'servers suspend', actor: 'command line', keyId: null }));
       await audit.append(auditEntry({ at: t0 + 8, action: 'stop', server: 'vps:survival' }));
-      expect(await audit.lastPowerAction(server, 0)).toBe(t0 + 5);
-      expect(await audit.lastPowerAction(server, t0 + 4)).toBe(t0 + 5);
+      expect(await audit.lastPowerAction(server, 0)).toEqual({ lastAt: t0 + 5, requestedAt: t0 + 5 });
+      expect(await audit.lastPowerAction(server, t0 + 4)).toMatchObject({ lastAt: t0 + 5 });
       expect(await audit.lastPowerAction(server, t0 + 5)).toBeUndefined();
-      expect(await audit.lastPowerAction('vps:survival', t0)).toBe(t0 + 8);
+      expect(await audit.lastPowerAction('vps:survival', t0)).toMatchObject({ lastAt: t0 + 8 });
+      // The end of an action, and an action that was refused.
+      await audit.append(auditEntry({ at: t0 + 9, phase: 'finished', action: 'start', outcome: 'unknown', ms: 1 }));
+      for (const phase of ['requested', 'finished'] as const) {
+        await audit.append(
+          auditEntry({ at: t0 + 10, phase, action: 'start', actionId: 'refused', outcome: 'forbidden' }),
+        );
+      }
+      expect(await audit.lastPowerAction(server, 0)).toEqual({ lastAt: t0 + 9, requestedAt: t0 + 5 });
     });
 
     test('a long log is read without gaps or duplicates, even with many entries at the same time', async () => {
