@@ -73,13 +73,22 @@ export async function createPanelUpstream({
     resourcesMs: 0,
     /** A state such as suspended or installing, in which the panel refuses every request for the server. */
     conflict: undefined as string | undefined,
+    /** The panel's own address in its tokens; the default is its URL. */
+    issuer: undefined as string | undefined,
+    /** The permissions in tokens, also in impossible shapes; the default are the user's. */
+    grant: null as unknown,
+    /** The address of the node in tokens; the default is the node of this stand-in. */
+    socket: undefined as string | undefined,
+    /** Called for a power action instead of its usual effect; Wings publishes states before the panel answers. */
+    onPower: undefined as ((signal: string) => void) | undefined,
   };
 
   const power = (signal: string): Answer => {
     const next = { start: 'running', restart: 'running', stop: 'offline', kill: 'offline' }[signal];
     if (next === undefined) return failure(422, 'ValidationException', 'The selected signal is invalid.');
     panel.signals.push(signal);
-    if (isSteady) return { status: 204 };
+    panel.onPower?.(signal);
+    if (isSteady || panel.onPower) return { status: 204 };
     if (signal === 'restart') wings.become('offline');
     wings.become(next);
     // Wings tells its sockets before the panel answers.
@@ -99,9 +108,12 @@ export async function createPanelUpstream({
       return { ...failure(429, 'ThrottleRequestsException', 'Too Many Attempts.'), headers };
     }
     tokenTimes.push(Date.now());
-    return json(200, {
-      data: { token: wings.issue(user.owner ? ['*'] : user.permissions, panel.tokenSeconds), socket: socketUrl() },
-    });
+    const token = wings.issue(
+      panel.grant === null ? permissionsOf(user) : panel.grant,
+      panel.tokenSeconds,
+      panel.issuer,
+    );
+    return json(200, { data: { token, socket: panel.socket ?? socketUrl() } });
   };
   const file = (name: string | null): Answer => {
     const content = panel.files.get(name ?? '');
@@ -135,8 +147,10 @@ export async function createPanelUpstream({
   const serve = (request: Seen, user: PanelUser): Answer => {
     const url = new URL(request.path, upstream.url);
     const path = url.pathname.replace('/api/client', '');
-    const attributes = { identifier: wings.uuid.slice(0, 8), server_owner: user.owner };
     const { admin } = user;
+    const permissions = permissionsOf(user);
+    const identifier = wings.uuid.slice(0, 8);
+    const attributes = { server_owner: user.owner, identifier, uuid: wings.uuid, name: 'Server', node: 'Node 1' };
     const kind = isPelican ? { uuid: randomUUID(), root_admin: admin, '2fa_enabled': false } : { id: 4 };
     if (path === '/account') return json(200, { object: 'user', attributes: { ...kind, admin, username: 'svc' } });
     if (path === '') {
@@ -144,16 +158,12 @@ export async function createPanelUpstream({
       return json(200, { object: 'list', data: [{ object: 'server', attributes }], meta: { pagination } });
     }
     const [, id = '', rest = ''] = /^\/servers\/([^/]+)\/?(.*)$/.exec(path) ?? [];
-    if (id !== wings.uuid && id !== attributes.identifier) return failure(404, 'NotFoundHttpException', 'Not found.');
-    const permissions = user.owner ? ['*'] : user.permissions;
+    if (id !== wings.uuid && id !== identifier) return failure(404, 'NotFoundHttpException', 'Not found.');
     if (rest === '') return json(200, { object: 'server', attributes, meta: { user_permissions: permissions } });
     if (panel.conflict) return failure(409, 'ServerStateConflictException', panel.conflict);
     const body = request.body ? (JSON.parse(request.body) as { signal?: string; command?: string }) : {};
     const need = rest === 'power' ? `control.${body.signal?.replace('kill', 'stop')}` : needs[rest];
-    const granted = Object.values(user.permissions);
-    // Every subuser may connect, also with the object that Pelican gives to users with a role.
-    const mayConnect = need === 'websocket.connect' && !Array.isArray(user.permissions);
-    const may = need === undefined || mayConnect || granted.includes(need) || granted.includes('*');
+    const may = need === undefined || [need, '*'].some((name) => permissions.includes(name));
     if (!may) return failure(403, 'AccessDeniedHttpException', 'This action is unauthorized.');
     if (rest === 'power') return power(body.signal ?? '');
     if (rest === 'command') return command(body.command);
@@ -163,6 +173,8 @@ export async function createPanelUpstream({
     if (rest === 'resources') return readResources();
     return failure(404, 'NotFoundHttpException', 'Not found.');
   };
+  const permissionsOf = ({ admin, owner, permissions }: PanelUser) =>
+    admin ? ['*', 'admin.websocket.errors', 'admin.websocket.install'] : owner ? ['*'] : permissions;
   const counts = new Map<PanelUser, number>();
   /** Laravel counts in fixed windows; the stand-in has a single window. */
   const countRequest = (request: Seen, user: PanelUser): Answer => {
@@ -217,9 +229,9 @@ const nodeFailure = failure(
 
 const keptLines = 150;
 
-/** Sends an event; without arguments, omits the `args` key. */
+/** Sends an event, with a newline at its end; without arguments, omits the `args` key. */
 function send(socket: WebSocket, event: string, ...args: readonly string[]): void {
-  socket.send(JSON.stringify(args.length > 0 ? { event, args } : { event }));
+  socket.send(`${JSON.stringify(args.length > 0 ? { event, args } : { event })}\n`);
 }
 
 /** Adds Wings to an HTTP server, with the quirks of its source. The Origin of clients must be the panel's. */
@@ -239,9 +251,11 @@ function createWings(server: Server, origin: string, { uuid, tickMs, autoPong, o
   let state = 'offline';
   let answersStats = true;
   let usage: Readonly<Record<string, unknown>> = {};
-  let refused: number | undefined;
+  let refused: number | 'hang' | undefined;
   let panel = origin;
   let authLimit = Number.POSITIVE_INFINITY;
+  let beforeLogs: (() => void) | undefined;
+  const origins: (string | undefined)[] = [];
 
   const reject = (exp: number): string | undefined =>
     Date.now() / 1000 >= exp ? 'jwt: exp claim is invalid' : undefined;
@@ -307,6 +321,7 @@ function createWings(server: Server, origin: string, { uuid, tickMs, autoPong, o
     }
     if (event !== 'send logs') return;
     logsSent += 1;
+    beforeLogs?.();
     if (state === 'offline') return;
     for (const line of history) publishTo(socket, 'console output', line);
   };
@@ -319,8 +334,10 @@ function createWings(server: Server, origin: string, { uuid, tickMs, autoPong, o
     socket.on('error', () => undefined);
   });
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+    origins.push(request.headers.origin);
     const answer = (status: number): unknown => stream.end(`HTTP/1.1 ${status} No\r\nconnection: close\r\n\r\n`);
-    if (refused !== undefined) answer(refused);
+    if (refused === 'hang') stream.on('end', () => stream.end()).resume();
+    else if (refused !== undefined) answer(refused);
     else if (request.url !== `/api/servers/${uuid}/ws`) answer(404);
     else if (request.headers.origin !== panel) answer(403);
     else sockets.handleUpgrade(request, stream, head, (socket) => sockets.emit('connection', socket, request));
@@ -341,9 +358,10 @@ function createWings(server: Server, origin: string, { uuid, tickMs, autoPong, o
     statsSent: () => statsSent,
     /** The number of `auth` messages dropped by the limit. */
     authsDropped: () => authsDropped,
-    issue(permissions: readonly string[], seconds: number): string {
+    issue(permissions: unknown, seconds: number, iss = origin): string {
       const iat = Math.floor(Date.now() / 1000);
-      const claims = JSON.stringify({ iat, exp: iat + seconds, permissions, unique_id: randomUUID() });
+      const times = { iat, nbf: iat - 300, exp: iat + seconds };
+      const claims = JSON.stringify({ iss, ...times, server_uuid: uuid, permissions, unique_id: randomUUID() });
       const token = `header.${Buffer.from(claims).toString('base64url')}.signature`;
       issued.set(token, iat + seconds);
       return token;
@@ -354,6 +372,10 @@ function createWings(server: Server, origin: string, { uuid, tickMs, autoPong, o
       publish('stats', toStats());
     },
     answerStats: (answers: boolean) => (answersStats = answers),
+    /** Runs before the history is sent, as on a busy console. */
+    beforeLogs: (run: () => void) => (beforeLogs = run),
+    /** The Origins of all handshakes. */
+    origins: origins as readonly (string | undefined)[],
     print(line: string): void {
       history.push(line);
       history.splice(0, history.length - keptLines);
@@ -374,8 +396,8 @@ function createWings(server: Server, origin: string, { uuid, tickMs, autoPong, o
     /** Terminates all sockets without a close frame, as Wings does after a change of subusers. */
     cut,
     close: (code: number, reason: string) => sockets.clients.forEach((socket) => socket.close(code, reason)),
-    /** Answers handshakes with this status; undefined accepts them again. */
-    refuse: (status: number | undefined) => (refused = status),
+    /** Answers handshakes with this status, or never; undefined accepts them again. */
+    refuse: (status: number | 'hang' | undefined) => (refused = status),
     /** Denies all tokens issued so far, as a restart does. */
     denyOldTokens: () => issued.forEach((_, token) => denied.add(token)),
     /** Sets the Origin that handshakes must have. */

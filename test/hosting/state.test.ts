@@ -106,14 +106,25 @@ test('with an open console, the state needs no read and follows actions immediat
   const { app, panel, reads } = await serve();
   const stream = await openStream(app);
   await stream.until('status');
-  expect((await readState(app, 'getGameServerState')).state).toBe('running');
+  const states = ['running'];
+  const follow = async (next: string) => {
+    const { state } = await readState(app, 'getGameServerState');
+    if (state !== states.at(-1)) states.push(state);
+    return state === next;
+  };
+  expect(await follow('running')).toBe(true);
+  // Wings publishes the state before the panel answers.
+  panel.onPower = () => panel.wings.become('stopping');
   expect((await askEndpoint(app, 'stopGameServer')).status).toBe(200);
-  expect((await readState(app, 'getGameServerState')).state).not.toBe('running');
-  // The stand-in keeps its server running; Wings reports these states after a stop.
-  panel.wings.become('stopping');
-  await expect.poll(async () => (await readState(app, 'getGameServerState')).state).toBe('stopping');
-  panel.wings.become('offline');
-  await expect.poll(async () => (await readState(app, 'getGameServerState')).state).toBe('offline');
+  await expect.poll(() => follow('stopping')).toBe(true);
+  panel.onPower = () => panel.wings.become('offline');
+  expect((await askEndpoint(app, 'killGameServer')).status).toBe(200);
+  await expect.poll(() => follow('offline')).toBe(true);
+  // A server that is offline has no new state; Wings sends statistics on request.
+  panel.onPower = () => undefined;
+  expect((await askEndpoint(app, 'stopGameServer')).status).toBe(200);
+  await expect.poll(() => follow('offline'), { timeout: 10_000 }).toBe(true);
+  expect(states.filter((state) => state !== 'unknown')).toEqual(['running', 'stopping', 'offline', 'offline']);
   expect(reads()).toBe(0);
 });
 

@@ -41,8 +41,8 @@ export function createChannel(options: {
   let status: GameState | undefined;
   /** Last error, cleared by the next output. */
   let lastError: string | undefined;
-  /** Set from a `gap` for the viewers until the next output. */
-  let isGapReported = false;
+  /** The reasons of the gaps reported since the last output; the newest last. */
+  const gaps = new Set<string>();
   /** The upstream has replayed its backlog; do not ask for it again, replayed lines look like new ones. */
   let hasBacklog = false;
   /** The last read of statistics from this connection. */
@@ -56,6 +56,8 @@ export function createChannel(options: {
     output.follow([
       ...(status === undefined ? [] : [toFrame('status', status)]),
       ...(lastError === undefined ? [] : [toFrame('daemon error', lastError)]),
+      // Otherwise a lost connection looks like a quiet server to late viewers.
+      ...[...gaps].slice(-1).map((reason) => toFrame('gap', reason)),
     ]);
   };
   const connect = async (): Promise<void> => {
@@ -87,19 +89,21 @@ export function createChannel(options: {
       if (viewers > 0) opening = connect();
     });
   };
-  /** Computes the next delay. Half is jitter: the consoles of a recovered panel must not reconnect together. */
-  const toDelay = (): number => {
-    const ms = Math.min(backoff.maxMs, backoff.firstMs * 2 ** failures);
+  /** Computes the next delay, with jitter: the consoles of a recovered panel must not reconnect together. */
+  const toDelay = (maxMs?: number): number => {
+    const ms = Math.min(maxMs ?? backoff.maxMs, backoff.firstMs * 2 ** failures);
     failures += 1;
-    return ms * (0.5 + Math.random() / 2);
+    return maxMs === undefined ? ms * (0.5 + Math.random() / 2) : ms * (0.8 + Math.random() * 0.4);
   };
   const reportError = (reason: string): void => {
     if (reason !== lastError) output.append('daemon error', reason);
     lastError = reason;
   };
+  /** Reports a gap, or another reason for it; each once until the next output. */
   const reportGap = (reason: string): void => {
-    output.append('gap', reason);
-    isGapReported = true;
+    if (!gaps.has(reason)) output.append('gap', reason);
+    gaps.delete(reason);
+    gaps.add(reason);
   };
   const onOutput = (): void => {
     if (lastError !== undefined) {
@@ -109,18 +113,18 @@ export function createChannel(options: {
       output.append('gap', 'The console was opened again: lines may be missing here');
     }
     failures = 0;
-    isGapReported = false;
+    gaps.clear();
     hasBacklog = true;
   };
-  const onEnded = (reason: string, retryAfterMs?: number): void => {
+  const onEnded = (reason: string, retryAfterMs?: number, maxRetryMs?: number): void => {
     if (retryAfterMs === undefined) {
       hasBacklog = false;
       reportError(reason);
       disconnect(refusedMs);
     } else {
       // Report immediately; otherwise a dropped connection looks like a quiet server.
-      if (!isGapReported) reportGap(reason);
-      disconnect(Math.max(toDelay(), retryAfterMs));
+      reportGap(reason);
+      disconnect(Math.max(toDelay(maxRetryMs), retryAfterMs));
     }
   };
   const toEvents = (mine: number): ConsoleEvents => {

@@ -22,7 +22,7 @@ async function follow() {
   return { clock, relay, client, last, tries };
 }
 
-test('a lost upstream is one immediate gap, and is reopened without its backlog', async () => {
+test('a lost upstream is one immediate gap for each reason, and is reopened without its backlog', async () => {
   const { relay, client, last, tries } = await follow();
   last().ended(lost, 0);
   last().line('too late');
@@ -32,6 +32,7 @@ test('a lost upstream is one immediate gap, and is reopened without its backlog'
   last().ended(lost, 0);
   expect(await tries(2)).toBe(3);
   last().ended('another reason', 0);
+  expect(await client.next()).toEqual(['gap', 'another reason']);
   expect(await tries(4)).toBe(4);
   last().status('running');
   last().line('after');
@@ -70,10 +71,33 @@ test('a lost upstream is retried with increasing delays of up to a minute', asyn
   }
 });
 
+test.each([
+  [0, [0.8, 1.6, 3.2, 4, 4]],
+  [0.5, [1, 2, 4, 5, 5]],
+] as const)('with a maximum delay, a fifth of the delay is jitter: Math.random() is %d', async (random, waits) => {
+  const { last, tries } = await follow();
+  vi.mocked(Math.random).mockReturnValue(random);
+  for (const wait of waits) {
+    last().ended(lost, 0, 5000);
+    const before = await tries(wait - 0.1);
+    expect(await tries(0.2)).toBe(before + 1);
+  }
+});
+
+test('a viewer who joins before the first output of a console hears why there is none', async () => {
+  const { relay, clock } = await openTestStream();
+  relay.sources[0]!.ended('the game panel is busy', 0);
+  const viewer = await relay.open();
+  expect(await viewer.next()).toEqual(['gap', 'the game panel is busy']);
+  await clock.advance(1);
+  relay.sources[1]!.line('hello');
+  expect(await viewer.next()).toEqual(['console output', 'hello']);
+});
+
 test('a gap that was reported before the loss is not repeated', async () => {
   const { client, last, tries } = await follow();
   last().gap('the credential had to be renewed');
-  last().ended(lost, 0);
+  last().ended('the credential had to be renewed', 0);
   await tries(1);
   last().line('after');
   expect(await client.until('console output')).toEqual([
@@ -97,12 +121,14 @@ test('a lost upstream without viewers is not reopened until the next viewer', as
   expect((await next.until('logs end')).map(([, line]) => line)).toEqual(['before', 'after', undefined]);
 });
 
-test('a viewer who joins after a loss gets the last status and unknown statistics', async () => {
+test('a viewer who joins after a loss gets the last status, the gap and unknown statistics', async () => {
   const { relay, last } = await follow();
   last().ended(lost, 0);
+  last().ended('too late', 0);
   const viewer = await relay.open();
   viewer.send('send stats');
   expect(await viewer.next()).toEqual(['status', 'running']);
+  expect(await viewer.next()).toEqual(['gap', lost]);
   expect(await viewer.next()).toEqual(['stats', JSON.stringify(unknownStats)]);
 });
 

@@ -15,6 +15,7 @@ import { failureOf, isDenied, judgePanelError, toPanelError } from './answers.ts
 import { Account, checkPanel, listIdentifiers, listNodes } from './check.ts';
 import { createLogReader } from './log.ts';
 import { createPlaces } from './places.ts';
+import { checkNodes, createNodeSockets } from './sockets.ts';
 import { WingsState, defaultTimings, openPanelSession, resourcesMs } from './session.ts';
 import type { ConsoleTimings, PanelSession } from './session.ts';
 
@@ -62,6 +63,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   const timings: ConsoleTimings = { ...defaultTimings, ...options.timings };
   const now = clock?.now ?? (() => performance.now());
   const { origin } = new URL(settings.url);
+  const sockets = createNodeSockets({ panelUrl: settings.url, log, now });
   // No Origin header: with the panel's own origin, Laravel Sanctum requires a session and a CSRF token.
   const openAccount = (token: string, accountQuota?: Quota) =>
     openUpstream({
@@ -109,11 +111,14 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
     const reply = await client.request('GET', '/account', readOptions).catch(() => undefined);
     return (isPelican = reply && parseJson(reply.text, Account)?.isPelican);
   };
-  const openStates = (ref: string, after: number) =>
-    [...sessions].flatMap(([session, its]) => (its === ref ? (session.state(after) ?? []) : []));
+  /** Returns the state that an open console knows. */
+  const readOpen = async (ref: string, times: Parameters<PanelSession['state']>[0]) => {
+    const own = [...sessions].filter(([, its]) => its === ref).map(([session]) => session.state(times));
+    return (await Promise.all(own)).find((state) => state !== undefined);
+  };
   /** Reads the state for a command. A state that is older than the last power action proves nothing. */
   const proveState = async (ref: string, command: CommandOptions): Promise<string | undefined> => {
-    const [open] = openStates(ref, -Infinity);
+    const open = await readOpen(ref, { sentAt: -Infinity, answeredAt: -Infinity });
     if (open) return open.state;
     const sinceMs = (await command.sinceLastAction?.().catch(() => 0)) ?? Infinity;
     if (sinceMs <= resourcesMs) return undefined;
@@ -148,8 +153,8 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
           throw toProviderError(reply, 'refused', { message: offline });
         throw toPanelError(reply, isDenied(reply) ? 'provider_permission_denied' : 'provider_error');
       },
-      async state(ref, maxAgeMs) {
-        const [open] = openStates(ref, now() - maxAgeMs);
+      async state(ref, maxAgeMs, { sentMs, answeredMs } = { sentMs: maxAgeMs, answeredMs: maxAgeMs }) {
+        const open = await readOpen(ref, { sentAt: now() - sentMs, answeredAt: now() - answeredMs });
         return open ?? (await shareState(ref, maxAgeMs));
       },
       latestLog: (ref, file) => places.read(ref, 'log', () => readLog(pathOf(ref), file)),
@@ -168,7 +173,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
         const path = pathOf(ref);
         const consume = () => budget.consume(origin + path);
         const leave = () => sessions.delete(session);
-        const panel = { client: reader, path, origin, timings, consume, leave, log: log.child({ ref }), now };
+        const panel = { client: reader, path, ref, sockets, timings, consume, leave, log: log.child({ ref }), now };
         const session = openPanelSession({ ...panel, events, isResumed });
         sessions.set(session, ref);
         return session;
@@ -179,7 +184,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
       isPelican = panel.isPelican ?? isPelican;
       isReaderAdmin = panel.isReaderAdmin ?? isReaderAdmin;
       if (isReaderAdmin) for (const session of sessions.keys()) session.refuse(notAvailable);
-      return panel.findings;
+      return [...panel.findings, ...(reader ? await checkNodes(reader, sockets) : [])];
     },
     listRefs: () => listIdentifiers(client, listOptions),
     async hasRef(ref) {

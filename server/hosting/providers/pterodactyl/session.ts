@@ -8,9 +8,10 @@ import type { RateLimitResult } from '../../../token-bucket.ts';
 import type { Reply } from '../../../upstream/client.ts';
 import { ForeignInt, ForeignNumber, parseJson } from '../../../upstream/client.ts';
 import type { ReadClient } from '../../../upstream/reads.ts';
-import { isLoopback } from '../../../upstream/address.ts';
 import { notAvailable } from '../types.ts';
-import { Permissions, canWrite } from './answers.ts';
+import type { HandshakeError, NodeSockets } from './sockets.ts';
+import { parseToken } from './token.ts';
+import type { SocketToken } from './token.ts';
 import type { ConsoleEvents, GameState, StateReport } from '../types.ts';
 
 /** The timings of a panel session, in milliseconds. */
@@ -21,6 +22,9 @@ export const defaultTimings = {
   throttleMs: 5500,
   /** The wait for the backlog. Wings does not mark its end; most of it arrives within a round trip. */
   loadMs: 500,
+  /** The backlog ends this long after a line, and at the latest after the maximum. */
+  loadQuietMs: 300,
+  loadMaxMs: 2000,
   statsMs: 3000,
   /** Ignore expiry warnings this long after an `auth`: Wings repeats them, and panels limit tokens. */
   quietMs: 15_000,
@@ -35,26 +39,40 @@ export const resourcesMs = 20_000;
 /** One connection to the console of a server in a panel. */
 export type PanelSession = ReturnType<typeof openPanelSession>;
 
-/** A token of the panel, and the address of the socket. */
-interface SocketToken {
-  readonly url: string;
-  readonly token: string;
-  readonly lifeMs: number;
-}
-
 /** Events sent to Wings. A read-only credential is enough for all of them. */
 type WingsRequest = 'auth' | 'send logs' | 'send stats';
 
 type Timer = 'auth' | 'throttle' | 'renewal' | 'load';
 
+/** A state from Wings, with the time of its arrival. */
+interface SeenState {
+  readonly state: GameState;
+  readonly at: number;
+}
+
+/** When the last power action was sent, and when it was answered. */
+interface ActionTimes {
+  readonly sentAt: number;
+  readonly answeredAt: number;
+}
+
+/** The wait for a state after the answer to an action, and for the answer to a request for the state. */
+const askStateMs = 1000;
 /** Statistics of a running server are stale after this time. */
 const staleMs = 10_000;
 /** A connection is trusted for this long without traffic: one ping, and some time for the pong. */
 const silenceMs = 35_000;
-/** Wings truncates lines at 64 KiB (system/utils.go); in JSON, a byte takes at most six. */
-const maxPayload = 1024 * 1024;
+/** Handshakes are repeated at least this often, as they cost no token. */
+const maxHandshakeMs = 5000;
+/** A socket without a token counts among the few that a node accepts for a server. */
+const tokenMs = 10_000;
+/** The limit of the lines that wait for the backlog, in characters. */
+const maxHeld = 1024 * 1024;
 
 const lostGap = 'the connection to the console was lost';
+const unreachableGap = 'the node of the server is not reachable';
+const refusedGap = 'the node of the server refuses the connection';
+const busyGap = 'the game panel is busy';
 const renewalGap = 'the credential of the console had to be renewed';
 
 const WingsMessage = z.object({ event: z.string(), args: z.array(z.string()).nullish() });
@@ -66,9 +84,10 @@ export const WingsState = z.enum(['running', 'starting', 'stopping', 'offline'] 
 export function openPanelSession(options: {
   readonly client: ReadClient;
   readonly path: string;
+  readonly ref: string;
+  readonly sockets: NodeSockets;
   /** Takes a token request from the server's budget. Renewals are free. */
   readonly consume: () => RateLimitResult | Promise<RateLimitResult>;
-  readonly origin: string;
   readonly timings: ConsoleTimings;
   readonly events: ConsoleEvents;
   /** Do not ask for the backlog again: replayed lines look like new ones. */
@@ -78,7 +97,7 @@ export function openPanelSession(options: {
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
 }) {
-  const { client, path, consume, origin, timings, events, isResumed, leave, log, now } = options;
+  const { client, path, ref, sockets, consume, timings, events, isResumed, leave, log, now } = options;
   const timers = new Map<string, NodeJS.Timeout>();
   let nextStats = Promise.withResolvers<void>();
   /** After `live`, the next token is requested (`renewing`), awaits a retry (`deferred`), or is sent. */
@@ -90,10 +109,16 @@ export function openPanelSession(options: {
   let losesLines = false;
   /** The last statistics. Those of an offline server never become stale. */
   let last: (z.output<typeof WingsStats> & { readonly at: number }) | undefined;
-  /** The last status; undefined after a gap, which may have swallowed a newer one. */
-  let status: { readonly state: GameState; readonly changedAt: number } | undefined;
+  /** The states in the last status and in the last statistics; empty after a gap, which may have swallowed newer ones. */
+  let seen: { readonly status?: SeenState; readonly stats?: SeenState } = {};
+  /** The last request for the state: one after each action. */
+  let stateRequest = { at: -Infinity, answer: Promise.resolve() };
+  /** Lines since `send logs`, until the backlog is complete, and how many of the first came again. */
+  let held: { readonly lines: string[]; characters: number; repeated: number; readonly until: number } | undefined;
   /** The last message or pong from Wings; `date` is in milliseconds since 1970. */
   let traffic = { at: -Infinity, date: 0 };
+  /** Ends handshakes. */
+  const closing = new AbortController();
 
   const isEnded = (): boolean => stage === 'ended';
   const isAuthenticating = (): boolean => stage === 'authenticating' || stage === 'reauthenticating';
@@ -113,22 +138,28 @@ export function openPanelSession(options: {
   const send = (event: WingsRequest, ...args: readonly string[]): void => {
     if (websocket?.readyState === WebSocket.OPEN) websocket.send(JSON.stringify({ event, args }));
   };
-  const end = (reason?: string, retryAfterMs?: number): void => {
+  /** Closes the socket without events. */
+  const discard = (): void => {
+    const discarded = websocket?.removeAllListeners().on('error', () => undefined);
+    discarded?.close();
+    setTimeout(() => discarded?.terminate(), 1000).unref();
+  };
+  const end = (reason?: string, retryAfterMs?: number, maxRetryMs?: number): void => {
     if (isEnded()) return;
+    if (reason !== undefined) release();
     stage = 'ended';
     clearImmediate(starting);
+    closing.abort();
     for (const timer of timers.values()) clearTimeout(timer);
     timers.clear();
-    const closing = websocket?.removeAllListeners().on('error', () => undefined);
-    closing?.close();
-    setTimeout(() => closing?.terminate(), 1000).unref();
+    discard();
     nextStats.resolve();
     leave();
-    if (reason !== undefined) events.ended(reason, retryAfterMs);
+    if (reason !== undefined) events.ended(reason, retryAfterMs, maxRetryMs);
   };
   /** Ends permanently. Anything but a server-state refusal means our config is wrong, so log it as an error. */
-  const refuse = (reason: string, detail: string): void => {
-    log[reason === notAvailable ? 'error' : 'info']({ detail }, 'a console was refused');
+  const refuse = (reason: string, detail: string, ours: 'error' | 'warn' = 'error'): void => {
+    log[reason === notAvailable ? ours : 'info']({ detail }, 'a console was refused');
     end(reason);
   };
   const lose = (detail: string, reason = lostGap, retryAfterMs = 0): void => {
@@ -139,7 +170,8 @@ export function openPanelSession(options: {
   /** Requests a token. Calls `onFailure` if a retry may help, and ends the session if not. */
   const requestToken = async (onFailure: (detail: string, retryAfterMs: number) => void) => {
     // Not retried: each request takes one of the panel's few tokens.
-    const request = client.request('GET', `${path}/websocket`, { retry: false });
+    const limit = stage === 'opening' && websocket ? { timeoutMs: tokenMs } : {};
+    const request = client.request('GET', `${path}/websocket`, { retry: false, ...limit });
     const reply = await request.catch((error: unknown) => String((error as Error).cause ?? error));
     if (isEnded()) return undefined;
     if (typeof reply === 'string') {
@@ -147,40 +179,58 @@ export function openPanelSession(options: {
       return undefined;
     }
     const detail = reply.describe();
-    const answer = reply.status === 200 ? parseJson(reply.text, TokenReply)?.data : undefined;
+    const token = parseToken(reply);
     const isOwn = reply.sender !== 'proxy';
     if (reply.status === 409 && isOwn) refuse('the server is not available', detail);
     // Wrong key, missing permission or unknown server: a retry does not help.
     else if ([401, 403, 404].includes(reply.status) && isOwn) refuse(notAvailable, detail);
-    else if (!answer) onFailure(detail, reply.status === 429 ? toRetryAfter(reply) : 0);
+    else if (!token) onFailure(detail, reply.status === 429 ? toRetryAfter(reply) : 0);
+    // A warning: the owner of a server can change the permissions of its users.
+    else if (typeof token === 'string') refuse(notAvailable, `${detail}, with ${token}`, 'warn');
     else {
-      const payload = Buffer.from(answer.token.split('.')[1] ?? '', 'base64url').toString('utf8');
-      const claims = parseJson(payload, TokenClaims);
-      if (!claims || canWrite(claims.permissions)) {
-        refuse(notAvailable, `${detail}, with a token that may do more than read, or whose permissions are unreadable`);
-      } else if (!isSocketUrl(answer.socket)) refuse(notAvailable, `${detail}, with a socket that is not wss://`);
-      else return { url: answer.socket, token: answer.token, lifeMs: toLife(claims, Date.now()) };
+      sockets.remember(ref, token.url, token.issuer);
+      return token;
     }
     return undefined;
   };
   const onTraffic = (): void => {
     traffic = { at: now(), date: Date.now() };
   };
+  /** Opens the socket before a token is fetched: a failed handshake costs no token. */
   const start = async (): Promise<void> => {
+    const known = sockets.find(ref);
+    if (known !== undefined && !(await connect(known, false))) return;
     const { allowed, waitMs } = await consume();
     if (isEnded()) return;
-    if (!allowed) return end('the console has to wait', waitMs);
-    const first = await requestToken((detail, retryAfterMs) => lose(detail, lostGap, retryAfterMs));
-    if (first) connect(first);
+    if (!allowed) return end(busyGap, waitMs);
+    const first = await requestToken((detail, retryAfterMs) => lose(detail, busyGap, retryAfterMs));
+    if (!first) return;
+    if (first.url !== known) {
+      discard();
+      if (!(await connect(first.url, true))) return;
+    }
+    authenticate('authenticating', first);
   };
-  /** Opens the socket, and pings it: proxies close silent connections. */
-  const connect = (first: SocketToken): void => {
-    const limits = { maxPayload, perMessageDeflate: false, handshakeTimeout: 10_000, followRedirects: false };
-    // Wings requires the Origin of the panel.
-    const opened = new WebSocket(first.url, { origin, ...limits });
+  /** Opens the socket; returns false if the session has ended. */
+  const connect = async (url: string, isFresh: boolean): Promise<boolean> => {
+    const opened = await sockets.open(ref, url, closing.signal).catch((error: unknown) => error as Error);
+    if (!(opened instanceof WebSocket)) onHandshakeFailed(opened, isFresh);
+    else if (isEnded()) opened.terminate();
+    else follow(opened);
+    return !isEnded();
+  };
+  const onHandshakeFailed = (error: Error, isFresh: boolean): void => {
+    const { status } = error as HandshakeError;
+    if (status === 409) refuse('the server is not available', error.message);
+    // The panel's newest address is wrong too.
+    else if (status === 404 && isFresh) end(refusedGap, 0);
+    else end(status === undefined ? unreachableGap : refusedGap, 0, maxHandshakeMs);
+  };
+  /** Handles the events of the open socket, and pings it: proxies close silent connections. */
+  const follow = (opened: WebSocket): void => {
     let isAlive = true;
-    let answered: number | undefined;
     websocket = opened;
+    clearInterval(timers.get('ping'));
     timers.set(
       'ping',
       setInterval(() => {
@@ -191,23 +241,16 @@ export function openPanelSession(options: {
         }
       }, timings.pingMs),
     );
-    opened.on('open', () => authenticate('authenticating', first));
     opened.on('pong', () => {
       isAlive = true;
       onTraffic();
-    });
-    opened.on('unexpected-response', (_, response) => {
-      answered = response.statusCode;
-      opened.terminate();
     });
     opened.on('message', (data, isBinary) => {
       const message = isBinary ? undefined : parseJson((data as Buffer).toString('utf8'), WingsMessage);
       if (message) onMessage(message.event, message.args?.[0] ?? '');
       onTraffic();
     });
-    opened.on('close', (code) => onClose(code, answered));
-    // `close` always follows.
-    opened.on('error', () => undefined);
+    opened.on('close', onClose);
   };
   const authenticate = (next: 'authenticating' | 'reauthenticating', token: SocketToken): void => {
     stage = next;
@@ -230,11 +273,36 @@ export function openPanelSession(options: {
     clearTimer('throttle');
     setTimer('renewal', toRenewal(sentAt + current.lifeMs - performance.now()), () => void renew());
     if (isFirst && !isResumed) {
+      held = { lines: [], characters: 0, repeated: 0, until: performance.now() + timings.loadMaxMs };
       send('send logs');
-      setTimer('load', timings.loadMs, () => events.loaded());
+      setTimer('load', timings.loadMs, release);
     }
     // Wings pushes statistics only while the server runs.
     send('send stats');
+  };
+
+  /**
+   * Holds lines until the backlog is complete. Lines of a busy console come before the backlog, and again at its end; once
+   * all of them came again, or other lines follow, the backlog is over.
+   */
+  const onLine = (text: string): void => {
+    const isRepeated = held !== undefined && held.lines[held.repeated] === text;
+    if (held && held.repeated > 0 && !isRepeated) release();
+    if (!held) return events.line(text);
+    held.lines.push(text);
+    held.characters += text.length;
+    if (isRepeated) held.repeated += 1;
+    if (held.characters > maxHeld) release();
+    else setTimer('load', Math.max(0, Math.min(timings.loadQuietMs, held.until - performance.now())), release);
+  };
+  /** Emits the held lines, those that came again only once. */
+  const release = (): void => {
+    if (!held) return;
+    const { lines, repeated } = held;
+    held = undefined;
+    clearTimer('load');
+    for (const line of lines.slice(repeated)) events.line(line);
+    events.loaded();
   };
 
   const renew = async (): Promise<void> => {
@@ -253,8 +321,9 @@ export function openPanelSession(options: {
   };
   const reportLinesLost = (): void => {
     if (losesLines) return;
+    release();
     losesLines = true;
-    status = undefined;
+    seen = {};
     events.gap(renewalGap);
   };
   /** Renews the token when Wings warns of its expiry, unless it was sent just now. */
@@ -277,9 +346,9 @@ export function openPanelSession(options: {
   };
   const onMessage = (event: string, text: string): void => {
     const { data: state } = event === 'status' ? WingsState.safeParse(text) : {};
-    if (event === 'console output' || event === 'daemon message') events.line(text);
+    if (event === 'console output' || event === 'daemon message') onLine(text);
     else if (state) {
-      status = { state, changedAt: now() };
+      seen = { ...seen, status: { state, at: now() } };
       events.status(state);
     } else if (event === 'stats') onStats(text);
     else if (event === 'auth success' && isAuthenticating()) onAccepted();
@@ -296,20 +365,19 @@ export function openPanelSession(options: {
     const stats = parseJson(text, WingsStats);
     if (!stats) return;
     last = { ...stats, at: performance.now() };
+    const { data: state } = WingsState.safeParse(stats.state);
+    if (state) seen = { ...seen, stats: { state, at: now() } };
     nextStats.resolve();
     nextStats = Promise.withResolvers();
   };
-  const onClose = (code: number, answered: number | undefined): void => {
-    const detail = answered === undefined ? `closed with ${code}` : `the handshake was answered with ${answered}`;
+  const onClose = (code: number): void => {
+    const detail = `closed with ${code}`;
     // Wings closes the sockets of a suspended server with 4409 or 4400 (pterodactyl/panel#5464).
     if (code === 4409 || code === 4400) refuse('the server is suspended', detail);
-    else if (answered === 409) refuse('the server is not available', detail);
-    // Wings does not allow the Origin.
-    else if (answered === 403) refuse(notAvailable, detail);
     else lose(detail);
   };
   const currentStats = (): ConsoleStats | undefined => {
-    const isCurrent = last && (last.isOffline || performance.now() - last.at < staleMs);
+    const isCurrent = last && (last.state === 'offline' || performance.now() - last.at < staleMs);
     return isCurrent && !isEnded() ? last?.stats : undefined;
   };
 
@@ -319,11 +387,27 @@ export function openPanelSession(options: {
     /** Ends the session with an event; `close` ends it without one. */
     refuse: (reason: string): void => end(reason),
     close: (): void => end(),
-    /** State known from the console: changed after `after`, or confirmed since. */
-    state(after: number): StateReport | undefined {
-      if (!status || now() - traffic.at > silenceMs) return undefined;
-      const counts = status.changedAt > after || traffic.at > after + resourcesMs;
-      return counts ? { state: status.state, checkedAt: traffic.date } : undefined;
+    /**
+     * Returns the state known from the console after an action: a status from its sending on, statistics from its answer
+     * on. A second after the answer, requests the state once: a stop of an offline server has no status.
+     */
+    async state({ sentAt: after, answeredAt }: ActionTimes): Promise<StateReport | undefined> {
+      const find = (): GameState | undefined => {
+        const { status, stats } = seen;
+        const known = [status && status.at > after && status, stats && stats.at > answeredAt && stats];
+        const newest = known.flatMap((state) => state || []).toSorted((one, other) => other.at - one.at)[0];
+        return (newest ?? (traffic.at > answeredAt + resourcesMs ? status : undefined))?.state;
+      };
+      if (!seen.status || now() - traffic.at > silenceMs) return undefined;
+      if (!find() && now() - answeredAt > askStateMs) {
+        if (stateRequest.at < answeredAt) {
+          stateRequest = { at: now(), answer: withTimeout(nextStats.promise, askStateMs, () => undefined) };
+          send('send stats');
+        }
+        await stateRequest.answer;
+      }
+      const state = isEnded() ? undefined : find();
+      return state && { state, checkedAt: traffic.date };
     },
     async stats(): Promise<ConsoleStats> {
       if (!currentStats() && !isEnded()) {
@@ -335,25 +419,6 @@ export function openPanelSession(options: {
   };
 }
 
-const TokenReply = z.object({ data: z.object({ token: z.string().min(1), socket: z.string() }) });
-const TokenClaims = z.object({
-  exp: ForeignNumber.optional().catch(undefined),
-  iat: ForeignNumber.optional().catch(undefined),
-  permissions: Permissions,
-});
-
-/** The lifetime of a token, fixed in the code of panels. */
-const defaultLifeMs = 600_000;
-
-/** Computes the remaining lifetime of a new token. */
-function toLife({ exp, iat }: Pick<z.infer<typeof TokenClaims>, 'exp' | 'iat'>, now: number): number {
-  if (exp === undefined) return defaultLifeMs;
-  if (iat === undefined) return exp * 1000 > now ? exp * 1000 - now : defaultLifeMs;
-  const age = now - iat * 1000;
-  // An implausible age means that the clocks differ.
-  return (exp - iat) * 1000 - (age > 0 && age < 5000 ? age : 0);
-}
-
 /** Computes the delay of a renewal: 2 minutes before the expiry, or half of a short lifetime. */
 export function toRenewal(lifeMs: number): number {
   return Math.max(lifeMs > 240_000 ? lifeMs - 120_000 : lifeMs / 2, 250);
@@ -362,12 +427,6 @@ export function toRenewal(lifeMs: number): number {
 function toRetryAfter({ headers }: Reply): number {
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
   return Math.min(Number.isInteger(seconds) && seconds >= 0 ? seconds : 60, 600) * 1000;
-}
-
-function isSocketUrl(text: string): boolean {
-  const url = URL.parse(text);
-  if (!url || url.username || url.password || url.hash) return false;
-  return url.protocol === 'wss:' || (url.protocol === 'ws:' && isLoopback(url.hostname));
 }
 
 const bytes = ForeignInt.pipe(z.int().min(0)).nullable().catch(null);
@@ -384,5 +443,5 @@ const WingsStats = z
   .transform(({ cpu_absolute: cpu, memory_bytes, disk_bytes, network, state }) => {
     const { rx_bytes: network_rx_bytes, tx_bytes: network_tx_bytes } = network;
     const stats: ConsoleStats = { cpu, memory_bytes, disk_bytes, network_rx_bytes, network_tx_bytes };
-    return { stats, isOffline: state === 'offline' };
+    return { stats, state };
   });

@@ -283,7 +283,6 @@ describe('a console ends permanently', () => {
     ['the panel answers 403', answer(403, 'HttpForbiddenException'), 'console is not available'],
     ['the panel answers 404', answer(404, 'NotFoundHttpException'), 'console is not available'],
     ['the panel answers 401', answer(401, 'AuthenticationException'), 'console is not available'],
-    ['the handshake is answered with 403', refuse(403), 'console is not available'],
     ['the handshake is answered with 409', refuse(409), 'the server is not available'],
     ['its socket is not encrypted', nameSocket('ws://192.0.2.1/ws'), 'console is not available'],
     ['its socket is a page', nameSocket('https://192.0.2.1/ws'), 'console is not available'],

@@ -1,0 +1,166 @@
+import pLimit from 'p-limit';
+import { WebSocket } from 'ws';
+import { z } from 'zod';
+import type { Logger } from '../../../log.ts';
+import { createLru } from '../../../lru.ts';
+import { formatError, parseJson } from '../../../upstream/client.ts';
+import type { ReadClient } from '../../../upstream/reads.ts';
+import type { CheckResult } from '../types.ts';
+import { parseToken } from './token.ts';
+
+/** Wings truncates lines at 64 KiB (system/utils.go); in JSON, a byte takes at most six. */
+const limits = { maxPayload: 1024 * 1024, perMessageDeflate: false, handshakeTimeout: 10_000, followRedirects: false };
+/** The handshakes with one node at a time. */
+const maxHandshakes = 5;
+const logEveryMs = 60_000;
+/** Failed handshakes need a new token after this time, and then less often: the server may have moved. */
+const tokenAfterMs = 60_000;
+const tokenEveryMs = 300_000;
+
+/** A handshake that a node did not accept. */
+export class HandshakeError extends Error {
+  override readonly name = 'HandshakeError';
+  /** The status of the answer; undefined without an answer. */
+  readonly status: number | undefined;
+  constructor(message: string, status?: number) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The websockets of a panel's nodes. */
+export type NodeSockets = ReturnType<typeof createNodeSockets>;
+
+/** Creates {@link NodeSockets}, with the addresses of servers and the Origins that nodes accept. */
+export function createNodeSockets(options: {
+  /** The url of the panel in PROVIDERS_FILE. */
+  readonly panelUrl: string;
+  readonly log: Pick<Logger, 'warn'>;
+  readonly now: () => number;
+}) {
+  const { panelUrl, log, now } = options;
+  /** The addresses of servers, and when the next handshake needs a new token first. */
+  const addresses = createLru<string, { readonly url: string; readonly tokenAt: number }>(10_000);
+  const nodes = createLru<string, ReturnType<typeof createNode>>(1000);
+  /** The address of the panel in its tokens, which nodes compare with the Origin. */
+  let issuer = panelUrl;
+
+  const findNode = (url: string): ReturnType<typeof createNode> => {
+    const { host } = new URL(url);
+    const node = nodes.get(host) ?? createNode();
+    nodes.set(host, node);
+    return node;
+  };
+  const tryOrigins = async (url: string, signal: AbortSignal): Promise<WebSocket> => {
+    const node = findNode(url);
+    const slash = issuer.endsWith('/') ? issuer.slice(0, -1) : `${issuer}/`;
+    const origins = [...new Set([node.origin ?? issuer, issuer, slash, panelUrl])];
+    for (const origin of origins) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop
+        const websocket = await shakeHands(url, origin, signal);
+        node.origin = origin;
+        return websocket;
+      } catch (error) {
+        if (!(error instanceof HandshakeError) || error.status !== 403) throw error;
+      }
+    }
+    throw new HandshakeError(`403 for the Origin ${origins.join(', ')}`, 403);
+  };
+  /** Logs why a node accepts no sockets, once a minute, with the number of consoles that wait for the node. */
+  const report = (ref: string, url: string, { message }: Error): void => {
+    const node = findNode(url);
+    node.waiting.add(ref);
+    if (now() - node.loggedAt < logEveryMs) return;
+    const { host } = new URL(url);
+    log.warn({ node: host, detail: message, consoles: node.waiting.size }, 'the console of a node cannot be opened');
+    node.loggedAt = now();
+    node.waiting.clear();
+  };
+  return {
+    /** Finds the address of a server; undefined if a new token is needed first. */
+    find(ref: string): string | undefined {
+      const { url, tokenAt = -Infinity } = addresses.get(ref) ?? {};
+      return now() < tokenAt ? url : undefined;
+    },
+    /** Remembers the address of a server, and the panel's own address, from a new token. */
+    remember(ref: string, url: string, iss: string | undefined): void {
+      const { tokenAt = Infinity } = addresses.get(ref) ?? {};
+      addresses.set(ref, { url, tokenAt: tokenAt === Infinity ? Infinity : now() + tokenEveryMs });
+      issuer = iss ?? issuer;
+    },
+    /** Opens a websocket, at most 5 of a node at a time. Throws a {@link HandshakeError}. */
+    async open(ref: string, url: string, signal: AbortSignal): Promise<WebSocket> {
+      try {
+        const websocket = await findNode(url).limit(() => tryOrigins(url, signal));
+        addresses.set(ref, { url, tokenAt: Infinity });
+        return websocket;
+      } catch (error) {
+        if (!(error instanceof HandshakeError) || signal.aborted) throw error;
+        const { tokenAt = Infinity } = addresses.get(ref) ?? {};
+        const next = tokenAt === Infinity ? now() + tokenAfterMs : tokenAt;
+        // 404: the server is not on this node.
+        addresses.set(ref, { url, tokenAt: error.status === 404 ? -Infinity : next });
+        report(ref, url, error);
+        throw error;
+      }
+    },
+  };
+}
+
+const createNode = () => ({
+  limit: pLimit(maxHandshakes),
+  /** The last accepted Origin. */
+  origin: undefined as string | undefined,
+  /** Servers whose handshakes failed since the last log line. */
+  waiting: new Set<string>(),
+  loggedAt: -Infinity,
+});
+
+/** Opens a websocket. Throws a {@link HandshakeError}. */
+async function shakeHands(url: string, origin: string, signal: AbortSignal): Promise<WebSocket> {
+  if (signal.aborted) throw new HandshakeError('the console was closed');
+  const websocket = new WebSocket(url, { origin, ...limits });
+  const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
+  const abort = (): void => websocket.terminate();
+  signal.addEventListener('abort', abort, { once: true });
+  websocket.on('open', () => resolve(websocket));
+  websocket.on('unexpected-response', (_, { statusCode = 0 }) => {
+    reject(new HandshakeError(`the handshake was answered with ${statusCode}`, statusCode));
+    websocket.terminate();
+  });
+  // Stays, as an error without a listener would end the process.
+  websocket.on('error', (error) => reject(new HandshakeError(formatError(error))));
+  return await promise.finally(() => signal.removeEventListener('abort', abort));
+}
+
+const ListedNode = z.object({ attributes: z.object({ identifier: z.string(), node: z.string() }) });
+const ListedNodes = z.object({ data: z.array(ListedNode) });
+/** The number of servers whose nodes are checked, and the time for each. */
+const checkedServers = 5;
+const checkMs = 10_000;
+
+/** Opens a socket of each node of the first servers of the console key, as consoles do. Never throws. */
+export async function checkNodes(client: ReadClient, sockets: NodeSockets): Promise<CheckResult[]> {
+  const list = await client.request('GET', `?per_page=${checkedServers}`).catch(() => undefined);
+  const listed = (list && parseJson(list.text, ListedNodes)?.data) ?? [];
+  const nodes = Map.groupBy(listed, ({ attributes }) => attributes.node);
+  const checked = Array.from(nodes, async ([node, [server]]): Promise<CheckResult[]> => {
+    const ref = server!.attributes.identifier;
+    const path = `/servers/${encodeURIComponent(ref)}/websocket`;
+    const reply = await client.request('GET', path, { retry: false }).catch(() => undefined);
+    const token = reply && parseToken(reply);
+    // Refused tokens are not about the node.
+    if (!token || typeof token === 'string') return [];
+    sockets.remember(ref, token.url, token.issuer);
+    const opened = await sockets.open(ref, token.url, AbortSignal.timeout(checkMs)).catch((error: Error) => error);
+    if (opened instanceof WebSocket) {
+      opened.terminate();
+      return [];
+    }
+    const message = `The consoles of node ${node} cannot be opened: ${new URL(token.url).host}: ${opened.message}`;
+    const advice = 'check that this machine reaches that address and trusts its certificate, and the node its panel';
+    return [{ level: 'warn', message, advice }];
+  });
+  return (await Promise.all(checked)).flat();
+}

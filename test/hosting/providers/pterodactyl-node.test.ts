@@ -1,0 +1,179 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { onTestFinished, describe, expect, test } from 'vitest';
+import { listen } from '../../helpers/free-port.ts';
+import { until } from '../../helpers/upstream.ts';
+import { followPanel, preparePanel } from './console-harness.ts';
+import { recordConsole } from './console-recorder.ts';
+
+const lost = 'the connection to the console was lost';
+const unreachable = 'the node of the server is not reachable';
+const refused = 'the node of the server refuses the connection';
+
+/** Starts a node that counts handshakes, and refuses them. */
+async function createNode() {
+  const server = createServer();
+  let handshakes = 0;
+  server.on('upgrade', (_: IncomingMessage, stream: Duplex) => {
+    handshakes += 1;
+    stream.end('HTTP/1.1 500 No\r\nconnection: close\r\n\r\n');
+  });
+  const port = await listen(server);
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `ws://127.0.0.1:${port}/api/servers/any/ws`, handshakes: () => handshakes };
+}
+
+describe('a node that does not accept sockets', () => {
+  test.each([500, 400, 403])('answers %i: handshakes are repeated without a token', async (status) => {
+    const { wings, record, times, print, authorized } = await followPanel();
+    wings.refuse(status);
+    wings.cut();
+    await until('the handshake was repeated', () => wings.origins.length > 4);
+    expect(times).toHaveLength(1);
+    wings.refuse(undefined);
+    await authorized(2);
+    await print(record, 'back');
+    expect(times).toHaveLength(2);
+    expect(record.gaps).toEqual([lost, refused]);
+  });
+
+  test('has moved the server: the next token has the address of the other node', async () => {
+    const { upstream, wings, times } = await followPanel();
+    const other = await createNode();
+    upstream.socket = other.url;
+    wings.refuse(404);
+    wings.cut();
+    await until('the other node was asked', () => other.handshakes() > 1);
+    expect(times).toHaveLength(2);
+    expect(wings.auths).toHaveLength(1);
+  });
+
+  test('is not asked with a token for another node', async () => {
+    const { upstream, wings, times } = await followPanel();
+    const other = await createNode();
+    upstream.socket = other.url;
+    wings.cut();
+    await until('the other node was asked', () => other.handshakes() > 0);
+    expect([times.length, wings.auths.length]).toEqual([2, 1]);
+    await until('the socket of the first node is closed', () => wings.sockets() === 0);
+  });
+
+  test('a token is fetched first after a minute of failures, then every five minutes', async () => {
+    const { wings, times, clock } = await followPanel();
+    wings.refuse(500);
+    wings.cut();
+    const afterNext = async (ms: number, tokens: number): Promise<void> => {
+      clock.pass(ms);
+      const asked = wings.origins.length;
+      await until('the handshake was repeated twice', () => wings.origins.length > asked + 1);
+      expect(times).toHaveLength(tokens);
+    };
+    await until('the first handshake failed', () => wings.origins.length > 1);
+    await afterNext(59_000, 1);
+    await afterNext(1000, 2);
+    await afterNext(299_000, 2);
+    await afterNext(1000, 3);
+  });
+
+  test.each([
+    ['a closed port', 'ws://127.0.0.1:9', 'ECONNREFUSED'],
+    ['an unknown name', 'wss://node.invalid:8080', 'ENOTFOUND|EAI_AGAIN'],
+  ])('is logged with its host and the reason: %s', async (_, url, code) => {
+    const { upstream, open, lines, clock } = await preparePanel();
+    upstream.socket = `${url}/api/servers/any/ws`;
+    const viewers = [open(), open()];
+    for (const viewer of viewers) await until('the reason is reported', () => viewer.gaps.length > 0);
+    expect(viewers[0]!.gaps).toEqual([unreachable]);
+    expect(lines()).toMatchObject([{ level: 'warn', node: new URL(url).host, detail: expect.stringMatching(code) }]);
+    clock.pass(60_000);
+    await until('it is logged again', () => lines().length > 1);
+    expect(lines()[1]).toMatchObject({ consoles: 1 });
+  });
+
+  test('is a warning of the check, with the host and the reason', async () => {
+    const { upstream, wings, provider } = await preparePanel();
+    const warnings = async () => (await provider.check()).filter(({ level }) => level !== 'info');
+    expect(await warnings()).toEqual([]);
+    expect(wings.auths).toEqual([]);
+    upstream.socket = 'wss://127.0.0.1:9/api/servers/any/ws';
+    expect(await warnings()).toMatchObject([
+      { level: 'warn', message: expect.stringMatching(/127\.0\.0\.1:9: .*ECONNREFUSED/) },
+    ]);
+    upstream.socket = undefined;
+    wings.refuse(400);
+    expect(await warnings()).toMatchObject([{ message: expect.stringContaining('answered with 400') }]);
+  });
+
+  test('gets at most five handshakes at a time', async () => {
+    const { wings, game, record } = await followPanel();
+    wings.refuse('hang');
+    record.source.close();
+    const consoles = Array.from({ length: 8 }, () => recordConsole(game, wings.uuid));
+    const asked = () => wings.origins.length - 1;
+    await until('five wait', () => asked() === 5);
+    consoles.slice(0, 2).forEach(({ source }) => source.close());
+    await until('two more wait', () => asked() === 7);
+  });
+});
+
+describe('the Origin of a handshake', () => {
+  const name = 'https://panel.example.com';
+  test.each([
+    ['is the panel in the token', name, name, 1],
+    ['has no slash at its end if the node refuses one', `${name}/`, name, 2],
+    ['has a slash at its end if the node needs one', name, `${name}/`, 2],
+    ['is the url of the provider if the node refuses the others', name, undefined, 3],
+  ])('%s', async (_, issuer, expected, handshakes) => {
+    const { upstream, wings, open, authorized, print } = await preparePanel();
+    upstream.issuer = issuer;
+    wings.expectOrigin(expected ?? upstream.url);
+    const record = open();
+    await record.ready();
+    expect(wings.origins).toHaveLength(handshakes);
+    // The accepted one is remembered.
+    wings.cut();
+    await authorized(2);
+    expect(wings.origins).toHaveLength(handshakes + 1);
+    await print(record, 'hello');
+  });
+
+  test('is logged with every spelling if the node refuses all', async () => {
+    const { upstream, wings, open, lines } = await preparePanel();
+    upstream.issuer = name;
+    wings.expectOrigin('https://elsewhere.example.com');
+    open();
+    await until('the refusal is logged', () => lines().length > 0);
+    expect(lines()[0]).toMatchObject({ detail: expect.stringContaining(`${name}, ${name}/, ${upstream.url}`) });
+  });
+});
+
+describe('lines that come before the backlog', () => {
+  const show = async (before: string[], backlog: string[], after: string[] = []) => {
+    const { wings, open } = await preparePanel({ loadMs: 5000, loadQuietMs: 50 });
+    for (const line of backlog) wings.print(line);
+    wings.beforeLogs(() => before.forEach((line) => wings.publish('console output', line)));
+    const record = open();
+    await until('the backlog was requested', () => wings.logsSent() > 0);
+    for (const line of after) wings.print(line);
+    await until('the backlog is complete', () => record.loads > 0);
+    await until('the lines came', () => record.lines.length >= new Set([...before, ...backlog, ...after]).size);
+    return record.lines;
+  };
+  test.each([
+    ['a line', ['3'], ['1', '2', '3'], ['1', '2', '3']],
+    ['several lines', ['3', '4'], ['1', '2', '3', '4'], ['1', '2', '3', '4']],
+    ['a line that does not come again', ['4', '5'], ['1', '2', '3', '4'], ['5', '1', '2', '3', '4']],
+    ['only lines that do not come again', ['x'], ['1', '2'], ['x', '1', '2']],
+    ['none', [], ['1', '2'], ['1', '2']],
+  ])('stand where they belong: %s', async (_, before, backlog, expected) => {
+    expect(await show(before, backlog)).toEqual(expected);
+  });
+
+  test('do not delay the lines after the backlog', async () => {
+    expect(await show(['2'], ['1', '2'], ['3'])).toEqual(['1', '2', '3']);
+  });
+});
