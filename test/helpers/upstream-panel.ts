@@ -335,6 +335,7 @@ function createWings(server: Server, origin: string, { uuid, tickMs, autoPong, o
   });
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     origins.push(request.headers.origin);
+    stream.on('error', () => undefined);
     const answer = (status: number): unknown => stream.end(`HTTP/1.1 ${status} No\r\nconnection: close\r\n\r\n`);
     if (refused === 'hang') stream.on('end', () => stream.end()).resume();
     else if (refused !== undefined) answer(refused);

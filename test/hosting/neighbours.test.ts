@@ -107,11 +107,13 @@ test('two instances leave the same quarter of the budget that they share', async
   expect(countReads(world)).toBeGreaterThanOrEqual(30);
   expect(countReads(world)).toBeLessThanOrEqual(31);
   for (let count = 0; count < 9; count += 1) {
-    expect((await askWith(apps[count % 2]!, key, kill, 'POST')).status).toBe(200);
+    expect((await askWith(apps[count % 2]!, await issueKey({ servers: ['game:theirs'] }), kill, 'POST')).status).toBe(
+      200,
+    );
   }
 });
 
-test("reads and commands leave a quarter of the panel's budget to power actions", async () => {
+test("reads leave a quarter of the panel's budget to actions and commands", async () => {
   const world = await serve();
   const { app, panel, issueKey } = world;
   const servers = await addServers(world);
@@ -124,7 +126,28 @@ test("reads and commands leave a quarter of the panel's budget to power actions"
   expect(answers.filter(({ status }) => status === 502)).toHaveLength(30);
   expect(countReads(world)).toBe(30);
   const command = { method: 'POST', key, body: '{"command":"say hello"}' };
-  expect((await ask(app, '/v1/hosting/game/console/theirs/command', command)).status).toBe(502);
-  const actions = await Promise.all(Array.from({ length: 10 }, () => askWith(app, key, kill, 'POST')));
-  expect(actions.map(({ status }) => status)).toEqual(Array(10).fill(200));
+  expect((await ask(app, '/v1/hosting/game/console/theirs/command', command)).status).toBe(200);
+  const keys = await Promise.all(Array.from({ length: 9 }, () => issueKey({ servers: ['game:theirs'] })));
+  const actions = await Promise.all(keys.map((other) => askWith(app, other, kill, 'POST')));
+  expect(actions.map(({ status }) => status)).toEqual(Array(9).fill(200));
+});
+
+test("a key whose actions use more than a quarter of the rest of a panel's minute gets 429, others do not", async () => {
+  const { app, panel, issueKey } = await serve();
+  const [key, other] = [await issueKey(), await issueKey()];
+  panel.requestsPerMinute = 12;
+  const start = '/v1/hosting/game/power/mine/start';
+  const statuses = [];
+  for (let count = 0; count < 5; count += 1) statuses.push((await askWith(app, key, start, 'POST')).status);
+  expect(statuses).toEqual([200, 200, 200, 200, 429]);
+  const request = { method: 'POST', key, headers: { 'idempotency-key': 'again' } };
+  const { status, headers, text } = await ask(app, start, request);
+  expect([status, Number(headers['retry-after']) > 50, text]).toEqual([
+    429,
+    true,
+    expect.stringContaining('rate_limited'),
+  ]);
+  expect((await ask(app, start, request)).headers['idempotent-replayed']).toBeUndefined();
+  expect(panel.signals).toHaveLength(4);
+  expect((await askWith(app, other, start, 'POST')).status).toBe(200);
 });

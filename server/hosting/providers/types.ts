@@ -201,7 +201,7 @@ const maxKnownMs = 60_000;
 
 /** A read that was not sent, because the upstream or the node of the server is busy. */
 export class BusyError extends ProviderError {
-  constructor(waitMs: number) {
+  constructor(waitMs = 1000) {
     const cause = new Error('the node of the server, or its panel, is slow: the read was not sent');
     super(problems.provider_error.message, { outcome: 'refused', cause, headers: toRetryAfter(waitMs) });
   }

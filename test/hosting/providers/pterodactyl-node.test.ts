@@ -17,6 +17,7 @@ async function createNode() {
   let handshakes = 0;
   server.on('upgrade', (_: IncomingMessage, stream: Duplex) => {
     handshakes += 1;
+    stream.on('error', () => undefined);
     stream.end('HTTP/1.1 500 No\r\nconnection: close\r\n\r\n');
   });
   const port = await listen(server);
@@ -95,17 +96,19 @@ describe('a node that does not accept sockets', () => {
   });
 
   test('is a warning of the check, with the host and the reason', async () => {
-    const { upstream, wings, provider } = await preparePanel();
+    const { upstream, wings, provider, clock, times } = await preparePanel();
     const warnings = async () => (await provider.check()).filter(({ level }) => level !== 'info');
     expect(await warnings()).toEqual([]);
     expect(wings.auths).toEqual([]);
+    expect(await warnings()).toEqual([]);
+    expect(times).toHaveLength(1);
+    wings.refuse(400);
+    expect(await warnings()).toMatchObject([{ message: expect.stringContaining('answered with 400') }]);
+    clock.pass(60_000);
     upstream.socket = 'wss://127.0.0.1:9/api/servers/any/ws';
     expect(await warnings()).toMatchObject([
       { level: 'warn', message: expect.stringMatching(/127\.0\.0\.1:9: .*ECONNREFUSED/) },
     ]);
-    upstream.socket = undefined;
-    wings.refuse(400);
-    expect(await warnings()).toMatchObject([{ message: expect.stringContaining('answered with 400') }]);
   });
 
   test('gets at most five handshakes at a time', async () => {

@@ -24,7 +24,7 @@ async function prepare() {
     if (path.endsWith('/account')) return json(200, { attributes: { id: 1, admin: false } });
     return json(200, { data: listed, meta: { pagination: { total: listed.length } } });
   });
-  const { game, clock } = openProvider({ type: 'pterodactyl', url: upstream.url, token: panelKeys.write });
+  const { provider, game, clock } = openProvider({ type: 'pterodactyl', url: upstream.url, token: panelKeys.write });
   const countOf = (matches: (request: Seen) => boolean): number => upstream.seen.filter(matches).length;
   const state = async (ref: string): Promise<string> => (await game.state(ref, always)).state;
   /** Reads a state that the panel gives up after a time. */
@@ -39,7 +39,7 @@ async function prepare() {
     upstream.fail(undefined);
   };
   const lists = () => countOf(({ path }) => path.includes('page=1'));
-  return { upstream, game, clock, state, readSlowly, asked: () => countOf(isHung), lists };
+  return { upstream, provider, game, clock, state, readSlowly, asked: () => countOf(isHung), lists };
 }
 
 test('three reads are under way; without a place, the last state counts for a minute', async () => {
@@ -74,9 +74,10 @@ test('a server pauses after a slow read: its state is unknown, its log is refuse
 });
 
 test('the servers of a slow node share one place, with their logs', async () => {
-  const { upstream, state, readSlowly, game, asked, lists } = await prepare();
+  const { upstream, provider, state, readSlowly, game, asked, lists } = await prepare();
   await readSlowly(one);
-  await until('the list was read', () => lists() === 1);
+  await until('the nodes are listed', () => lists() === 1);
+  await provider.listRefs!();
   const arrived = upstream.hold(isHung);
   const reading = state(two);
   const release = await arrived;

@@ -445,5 +445,5 @@ test.each([
   const record = recordConsole(game, ref);
   await until('the console reports', () => record.events.length > 0);
   // A gap: the console is opened again.
-  expect(record.events).toEqual(['gap: the connection to the console was lost']);
+  expect(record.events).toEqual(['gap: the game panel is busy']);
 });

@@ -59,7 +59,8 @@ export async function listNodes(client: ReadClient, { warn, sleep }: ListOptions
       // oxlint-disable-next-line no-await-in-loop
       const { data, meta } = await readPage(page);
       ({ total } = meta.pagination);
-      for (const { attributes } of readServers(data)) found.set(attributes.identifier, attributes.node ?? attributes.identifier);
+      for (const { attributes } of readServers(data))
+        found.set(attributes.identifier, attributes.node ?? attributes.identifier);
       isLast = data.length === 0 || page * pageSize >= total;
     }
   }

@@ -9,7 +9,7 @@ import { createReadClient } from '../../../upstream/reads.ts';
 import type { ReadClient } from '../../../upstream/reads.ts';
 import { createTokenBucket } from '../../../token-bucket.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
-import { assertRef, createStateReader, notAvailable } from '../types.ts';
+import { BusyError, assertRef, createStateReader, notAvailable } from '../types.ts';
 import type { CommandOptions, ConsoleEvents, Provider, ProviderOptions, ProviderType } from '../types.ts';
 import { failureOf, isDenied, judgePanelError, toPanelError } from './answers.ts';
 import { Account, checkPanel, listIdentifiers, listNodes } from './check.ts';
@@ -93,7 +93,11 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
     refs,
     groupOf: (ref) => ref,
     async read(ref) {
-      const read = (): Promise<string | undefined> => readState(client, pathOf(ref));
+      const read = async (): Promise<string | undefined> => {
+        // The budget may be used up while the read waits for its place.
+        if (!quota.hasRoom()) throw new BusyError();
+        return await readState(client, pathOf(ref));
+      };
       const { data = 'unknown' } = WingsState.safeParse(await places.read(ref, 'state', read));
       return new Map([[ref, data]]);
     },
@@ -157,7 +161,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
         const open = await readOpen(ref, { sentAt: now() - sentMs, answeredAt: now() - answeredMs });
         return open ?? (await shareState(ref, maxAgeMs));
       },
-      latestLog: (ref, file) => places.read(ref, 'log', () => readLog(pathOf(ref), file)),
+      latestLog: (ref, file) => places.read(ref, 'log', async () => await readLog(pathOf(ref), file)),
       openConsole(ref, given, isResumed = false) {
         const events: ConsoleEvents = {
           ...given,

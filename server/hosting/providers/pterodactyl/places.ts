@@ -83,7 +83,7 @@ export function createPlaces(options: {
       void (isSlow(ref) ? slow(() => all(run)) : kind === 'log' ? run() : all(run));
       const { value } = await withTimeout(started.promise, placeMs, () => {
         isLate = true;
-        throw new BusyError(placeMs);
+        throw new BusyError();
       });
       return await value;
     },

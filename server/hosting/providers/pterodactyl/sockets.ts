@@ -148,17 +148,19 @@ export async function checkNodes(client: ReadClient, sockets: NodeSockets): Prom
   const checked = Array.from(nodes, async ([node, [server]]): Promise<CheckResult[]> => {
     const ref = server!.attributes.identifier;
     const path = `/servers/${encodeURIComponent(ref)}/websocket`;
-    const reply = await client.request('GET', path, { retry: false }).catch(() => undefined);
-    const token = reply && parseToken(reply);
-    // Refused tokens are not about the node.
-    if (!token || typeof token === 'string') return [];
-    sockets.remember(ref, token.url, token.issuer);
-    const opened = await sockets.open(ref, token.url, AbortSignal.timeout(checkMs)).catch((error: Error) => error);
+    const known = sockets.find(ref);
+    const reply = known === undefined && (await client.request('GET', path, { retry: false }).catch(() => undefined));
+    const token = reply ? parseToken(reply) : undefined;
+    if (typeof token === 'object') sockets.remember(ref, token.url, token.issuer);
+    const url = sockets.find(ref);
+    // A refused token is not about the node.
+    if (url === undefined) return [];
+    const opened = await sockets.open(ref, url, AbortSignal.timeout(checkMs)).catch((error: Error) => error);
     if (opened instanceof WebSocket) {
       opened.terminate();
       return [];
     }
-    const message = `The consoles of node ${node} cannot be opened: ${new URL(token.url).host}: ${opened.message}`;
+    const message = `The consoles of node ${node} cannot be opened: ${new URL(url).host}: ${opened.message}`;
     const advice = 'check that this machine reaches that address and trusts its certificate, and the node its panel';
     return [{ level: 'warn', message, advice }];
   });
