@@ -5,10 +5,11 @@ import { closest, distance } from 'fastest-levenshtein';
 import { H3, HTTPError, proxyRequest, toNodeHandler } from 'h3';
 import type { H3Event, HTTPMethod } from 'h3';
 import type { ServerName } from '#contract/api-keys.ts';
-import { describeNearest, isLimited } from '#contract/endpoint.ts';
+import { describeNearest, isLimited, takesIdempotencyKey } from '#contract/endpoint.ts';
 import type { Endpoint, LimitName } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { problems } from '#contract/problem.ts';
+import { failUnsent } from './hosting/actions.ts';
 import type { Relay } from './hosting/console/relay.ts';
 import { createUpgradeHandler, streamRoute } from './hosting/console/upgrade.ts';
 import type { Caller, KeyCaller, Route, RouteReply } from './http/handle.ts';
@@ -136,6 +137,11 @@ export function createApp(options: AppOptions): H3 {
     authorize(key, access.scope, server);
     return { ...caller, scope: access.scope, server, id } satisfies Caller;
   };
+  /** Admits a request; a failure says that an action was not sent. */
+  const admitOrFail = (context: RequestContext, endpoint: Endpoint, id: string) => {
+    const admitted = admit(context, endpoint, id);
+    return takesIdempotencyKey(endpoint) ? admitted.catch(failUnsent('The API key cannot be checked')) : admitted;
+  };
   const send = async (event: H3Event, reply: RouteReply, context: RequestContext): Promise<unknown> => {
     if ('to' in reply) {
       setHead(event, 302, { Location: reply.to, 'Cache-Control': 'no-cache', 'Content-Length': '0' });
@@ -166,7 +172,7 @@ export function createApp(options: AppOptions): H3 {
       request,
       trace,
       query: event.url.searchParams,
-      caller: limit || access ? await admit(context, endpoint, id) : undefined,
+      caller: limit || access ? await admitOrFail(context, endpoint, id) : undefined,
       rest: readRest(context.target, endpoint.path) ?? id,
       maxBodyBytes: limit && maxBodyBytes[limit],
       count: limit && body ? count : undefined,

@@ -13,7 +13,7 @@ import { createRoutes } from './routes.ts';
 import type { Environment } from '#common/environment.ts';
 import { toWindows } from './status/platform.ts';
 import { openStatus } from './status/service.ts';
-import { openWatchedStore, reportLoss, reportTo } from './store/health.ts';
+import { openWatchedStore, reportTo } from './store/health.ts';
 
 interface StartOptions {
   readonly environment?: Environment;
@@ -30,8 +30,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   // Closes the parts in reverse order, also if the start fails.
   await using opened = new AsyncDisposableStack();
   let url = '';
-  const reports = { report: reportTo(log), reportLoss: reportLoss(log) };
-  const start = { env, environment, demo, preview, log, opened, ...reports, ownUrl: () => url };
+  const start = { env, environment, demo, preview, log, opened, report: reportTo(log), ownUrl: () => url };
   // First, to count the events of all other parts.
   const metrics = await openMetrics(start);
   const releases = await openReleases(start, ({ maintenance }) => void toWindows(maintenance));

@@ -433,6 +433,12 @@ export const articleEntries = {
       200: json('The feedback was counted and sent to the team.', SuccessResponse),
       202: json('The feedback was counted; sending it to the team is disabled.', SuccessResponse),
     },
-    problems: ['invalid_feedback', 'unsupported_media_type', 'feedback_not_built', 'feedback_not_delivered'],
+    problems: [
+      'invalid_feedback',
+      'unsupported_media_type',
+      'feedback_not_counted',
+      'feedback_not_built',
+      'feedback_not_delivered',
+    ],
   },
 } as const satisfies Record<string, FileEndpoint | StaticFile | Endpoint>;

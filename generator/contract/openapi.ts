@@ -193,10 +193,13 @@ const headers = {
   'WWW-Authenticate': optional('The required authentication and scope, as defined by RFC 6750.'),
   'Idempotent-Replayed': optional('true if this is the stored response of an earlier request.'),
   'Idempotent-Request-Id': optional('The X-Request-Id of the first request with this Idempotency-Key.'),
-  'Action-Outcome': optional('not_sent, or unknown if a failed action may have been done. Every 502 has this header.', {
-    ...textSchema,
-    enum: ['not_sent', 'unknown'],
-  }),
+  'Action-Outcome': optional(
+    'not_sent, or unknown if a failed action may have been done. Every 500 and 502 has this header.',
+    {
+      ...textSchema,
+      enum: ['not_sent', 'unknown'],
+    },
+  ),
   'X-Domain-Unicode': optional(
     'The domain in Unicode (U-labels), as percent-encoded UTF-8; the field domain has the A-labels.',
   ),
@@ -208,7 +211,7 @@ type HeaderName = keyof typeof headers;
 
 /** Selects the headers of a successful response, or of the errors of one status. */
 function headersOf(endpoint: Endpoint, status: string, codes: readonly ProblemCode[] = []): Refs {
-  const { stored, access, hasFormerPaths, hasUnicodeName, replies } = endpoint;
+  const { stored, access, limit, hasFormerPaths, hasUnicodeName, replies } = endpoint;
   const refTo = (name: HeaderName) => ({ $ref: `#/components/headers/${name}` });
   const has = (...some: ProblemCode[]): boolean => some.some((code) => codes.includes(code));
   const isReply = status in replies;
@@ -234,9 +237,10 @@ function headersOf(endpoint: Endpoint, status: string, codes: readonly ProblemCo
     ['RateLimit-Policy', isCounted || has('rate_limited')],
     ['RateLimit', isCounted || has('rate_limited')],
   ];
+  const needsStore = access !== undefined || limit === 'feedback';
   const mayWait =
-    (access !== undefined && codes.some((code) => problems[code].status === 500)) ||
-    (has('provider_error') && (access !== undefined || endpoint.limit === 'domains'));
+    (needsStore && codes.some((code) => problems[code].status === 500)) ||
+    (has('provider_error') && (access !== undefined || limit === 'domains'));
   return {
     ...Object.fromEntries(sent.flatMap(([name, isSent]) => (isSent ? [[name, refTo(name)]] : []))),
     ...(mayWait && { 'Retry-After': refTo('Optional-Retry-After') }),

@@ -106,6 +106,11 @@ export const problems = {
     'The server could not be loaded',
     'Send the X-Request-Id to support: the record of the server cannot be loaded.',
   ),
+  feedback_not_counted: problem(
+    500,
+    'The vote could not be counted',
+    'Send the vote again after the time in Retry-After.',
+  ),
   feedback_not_built: problem(500, 'Feedback message could not be built', 'Send the X-Request-Id to support.'),
   provider_error: problem(
     502,

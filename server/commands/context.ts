@@ -56,8 +56,8 @@ export function createContext(command: string, processContext: ProcessContext) {
         fail(new OutputError(`the output cannot be written: ${cause.code ?? cause.message}`, { cause }));
       });
     });
-  const onFailure = (error: unknown): void =>
-    printNote(`warning: the outcome of this change is missing in the audit log: ${(error as Error).message}`);
+  const report = (fields: object, message: string): void =>
+    printNote(`warning: ${message} in the audit log: ${JSON.stringify(fields)}`);
   return {
     settings,
     installed,
@@ -69,7 +69,7 @@ export function createContext(command: string, processContext: ProcessContext) {
     show: (json: boolean | undefined, result: unknown, text: string) => print(json ? JSON.stringify(result) : text),
     /** Makes an audited change of a key or server; returns false if nothing changed. */
     change: ({ audit }: Store, ...change: Parameters<ReturnType<typeof createAuditedChange>>) =>
-      createAuditedChange({ audit, actor: 'command line', onFailure })(...change),
+      createAuditedChange({ audit, actor: 'command line' })(...change),
     /** Runs work on the configured store; `mayCreate` allows creating a store. */
     withStore: async <Result>(work: (store: Store) => Promise<Result>, mayCreate = false): Promise<Result> => {
       const where = readSettings(StoreSettings, settings());
@@ -77,10 +77,12 @@ export function createContext(command: string, processContext: ProcessContext) {
       const isNew = where.DATABASE_URL === undefined && isAbsent(file);
       if (isNew && !mayCreate)
         throw new EnvError(`there is no database ${file}: the first start, keys create or servers add creates it`);
-      const store = await openStore(where).catch((error: unknown) => {
-        if (!(error instanceof EnvError && error.message.endsWith('(EACCES)'))) throw error;
-        throw new EnvError(`${error.message}; run the command as the user who owns ${resolve(where.DATA_DIR)}`);
-      });
+      const store = await openStore({ ...where, DATABASE_CONNECTIONS: 1 }, undefined, report).catch(
+        (error: unknown) => {
+          if (!(error instanceof EnvError && error.message.endsWith('(EACCES)'))) throw error;
+          throw new EnvError(`${error.message}; run the command as the user who owns ${resolve(where.DATA_DIR)}`);
+        },
+      );
       // A new store may mean a wrong folder or user, noticed only later when the server rejects the key.
       const advice = 'the server must use the same DATA_DIR, and run as the user who ran this command';
       if (isNew) printNote(`note: ${file} is new; ${advice}`);
@@ -125,12 +127,14 @@ export function formatTable(heading: readonly string[], cells: readonly (readonl
 /** Formats a time in ISO format; null stays null. */
 export const toIso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 
-/** Describes a missing server, with the nearest name; undefined if the server exists. */
-export async function describeUnknownServer(store: Store, server: ServerName): Promise<string | undefined> {
-  if (await store.servers.find(server)) return undefined;
+/** Describes each missing server, with the nearest name. */
+export async function describeUnknownServers(store: Store, servers: readonly ServerName[]): Promise<string[]> {
+  const missing: ServerName[] = [];
+  for (const server of servers) if (!(await store.servers.find(server))) missing.push(server);
+  if (missing.length === 0) return [];
   // No hint if another record is damaged.
   const names = (await store.servers.list().catch(() => [])).map((record) => record.server);
-  return `there is no server ${server}${didYouMean(server, names)}`;
+  return missing.map((server) => `there is no server ${server}${didYouMean(server, names)}`);
 }
 
 /** Creates a parser of an argument, which throws a {@link CommandError} if `read` returns undefined. */

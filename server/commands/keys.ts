@@ -6,7 +6,7 @@ import { createApiKey, generateApiKey, isActive } from '../keys/authorize.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
 import {
   OutputError,
-  describeUnknownServer,
+  describeUnknownServers,
   formatTable,
   parseDuration,
   parseEnd,
@@ -40,10 +40,8 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
       if (key.servers.some((server) => server.startsWith(`${kind}:`))) continue;
       printNote(`warning: ${scope} has no effect: the key has no ${kind}:<id> server`);
     }
-    for (const server of named) {
-      const warning = await describeUnknownServer(store, server);
-      if (warning !== undefined) printNote(`warning: ${warning}; add it with servers add`);
-    }
+    for (const warning of await describeUnknownServers(store, named))
+      printNote(`warning: ${warning}; add it with servers add`);
   };
   const keys = program.command('keys').description('API keys for hosting controls.');
   keys
@@ -139,7 +137,7 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
         return [id, state, label, servers.join(','), scopes.join(','), created, lastUsed ?? 'never'];
       });
       const heading = ['ID', 'STATE', 'LABEL', 'SERVERS', 'SCOPES', 'CREATED', 'LAST USED'];
-      await show(json, described, formatTable(heading, rows));
+      await show(json, described, json ? '' : formatTable(heading, rows));
     });
   keys
     .command('explain')

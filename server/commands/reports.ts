@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings';
 import type { ArticleVotes, AuditEntry } from '../store/types.ts';
 import {
-  describeUnknownServer,
+  describeUnknownServers,
   formatTable,
   parseKeyId,
   parsePastTime,
@@ -25,6 +25,7 @@ export function addReportCommands(program: Command, { withStore, show, printNote
       moment('--since'),
     )
     .option('--until <T>', 'only entries before this time', moment('--until'))
+    .option('--changes', 'only changes of keys and servers')
     .option('--json', 'print a JSON object per line')
     .action(async ({ json, ...filter }) => {
       await withStore(async (store) => {
@@ -36,8 +37,7 @@ export function addReportCommands(program: Command, { withStore, show, printNote
         }
         if (found || filter.server === undefined) return;
         // Only a warning: the log outlives its servers.
-        const warning = await describeUnknownServer(store, filter.server);
-        if (warning !== undefined) printNote(`warning: ${warning}`);
+        for (const warning of await describeUnknownServers(store, [filter.server])) printNote(`warning: ${warning}`);
       });
     });
   program

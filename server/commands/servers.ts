@@ -9,7 +9,7 @@ import { EnvError, readSettings } from '../settings.ts';
 import { StoreUnreachableError } from '../store/database.ts';
 import { normalizeRef } from '../store/index.ts';
 import type { NewServer, Store } from '../store/types.ts';
-import { describeUnknownServer, formatTable, parseServer, textOption, toIso, toPrintable } from './context.ts';
+import { describeUnknownServers, formatTable, parseServer, textOption, toIso, toPrintable } from './context.ts';
 import type { Context } from './context.ts';
 
 /** Adds `servers add | list | suspend | resume | remove`. */
@@ -56,7 +56,7 @@ export function addServersCommands(program: Command, context: Context): void {
       const rows = records.map(({ server, provider, ref, logFile, suspended }) => {
         return [server, provider, ref, logFile ?? '', suspended ?? ''];
       });
-      await show(json, records, formatTable(heading, rows));
+      await show(json, records, json ? '' : formatTable(heading, rows));
     });
   type Apply = (records: Store['servers'], server: ServerName) => Promise<boolean>;
   /** Adds a command that changes an existing server; `apply` returns false for a missing server. */
@@ -69,7 +69,7 @@ export function addServersCommands(program: Command, context: Context): void {
       .action(async (server, { json }) => {
         await withStore(async (store) => {
           if (await change(store, { action: `servers ${name}`, server }, () => apply(store.servers, server))) return;
-          throw new CommandError(await describeUnknownServer(store, server));
+          throw new CommandError((await describeUnknownServers(store, [server]))[0]);
         });
         await show(json, { server }, `${server} is ${done}`);
       });

@@ -52,7 +52,11 @@ export function addStoreCommands(program: Command, { settings, print, printNote,
     .action(async (path) => {
       const database = find();
       const tables = await restore(resolve(path), database);
-      printNote('note: keys that were revoked after the backup are valid again: revoke them again');
+      printNote(
+        'note: the state of the backup is back: keys revoked, rotated (the old secret is valid again), narrowed or given ' +
+          'an earlier end since then; servers suspended, removed or moved; Idempotency-Keys (a repeat acts again). ' +
+          '`npm run audit -- --changes`, run on the store that was replaced, lists the changes',
+      );
       const rows = tables.map(({ table, records }) => [table, String(records)]);
       await print(rows.length > 0 ? formatTable(['TABLE', 'RECORDS'], rows) : `${database.name} is restored`);
     });
@@ -62,8 +66,10 @@ export function addStoreCommands(program: Command, { settings, print, printNote,
     .action(async () => {
       const { from, to } = await withStore(async ({ versions, servers }) => {
         const unconfirmed = (await servers.list()).filter(({ shared }) => shared === 'unconfirmed');
-        for (const { server, provider, ref } of unconfirmed)
+        for (const { server, provider, ref } of unconfirmed.slice(0, 10))
           printNote(toPrintable(`warning: ${server} and another server have ref ${ref} of provider ${provider}`));
+        if (unconfirmed.length > 10)
+          printNote(`warning: ${unconfirmed.length - 10} more pairs: see \`npm run doctor\``);
         return versions;
       }, true);
       const migrated = `the store is migrated from version ${from} to ${to}`;

@@ -16,6 +16,7 @@ import { StoreError } from '../store/database.ts';
 import type { Dialect, Query, StoreSettings } from '../store/database.ts';
 import { createApiKeyRecords, createServerRecords, sqliteFileIn } from '../store/index.ts';
 import { migrations, readSchemaVersion } from '../store/migrations.ts';
+import { wentBackId } from '../store/writes.ts';
 import { readSqlite, sqliteDialect } from '../store/sqlite.ts';
 import type { ApiKeyRecord, ServerRecord } from '../store/types.ts';
 import { codeOf, createVisit, judgeSkew } from './client.ts';
@@ -59,7 +60,7 @@ export function openInstallation(
   const storeAdvice =
     env.DATABASE_URL === undefined
       ? 'check the owner of the file; if the file is damaged, restore a backup: `npm run store -- restore FILE`'
-      : 'check that PostgreSQL is running and allows this machine, and the user and password in DATABASE_URL';
+      : 'check that PostgreSQL is running, has connections left and allows this machine, and the user and password in DATABASE_URL';
   const store = readOnce(storeAdvice, () => checkStore(env));
   /** True if our server answers on HOST and PORT. */
   const server = readOnce('', async () => findServer(env, options, (await store()).results, (await release()).value));
@@ -210,9 +211,9 @@ export async function findExisting(folder: string): Promise<{ folder: string; de
 /** Checks the store without writing to it or migrating it. Throws a StoreError. */
 export async function checkStore({ DATA_DIR, DATABASE_URL: url }: StoreSettings): Promise<Fact<Records>> {
   if (url !== undefined) {
-    const { postgresDialect, statementMs, withConnection } = await import('../store/postgres.ts');
+    const { postgresDialect, readClock, statementMs, withConnection } = await import('../store/postgres.ts');
     const read = async (query: Query): Promise<Fact<Records>> => {
-      const results = await examinePostgres(query);
+      const results = await examinePostgres(query, () => readClock(query));
       const value = await readRecords(query, postgresDialect, results);
       results.push({ check: 'rights in the store', ...(await checkPrivileges(query)) });
       return { value, results };
@@ -261,16 +262,13 @@ async function isWal(file: string): Promise<boolean> {
   return buffer[0] === 2;
 }
 
-async function examinePostgres(query: Query): Promise<DoctorResult[]> {
-  const asked = Date.now();
+async function examinePostgres(query: Query, readTime: () => Promise<number>): Promise<DoctorResult[]> {
   const [facts = {}] = await query(
     `SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS standby,
       current_setting('default_transaction_read_only') AS read_only,
-      CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now`,
+      (SELECT COUNT(*) FROM pg_stat_replication WHERE state = 'streaming') AS standbys,
+      current_setting('synchronous_standby_names') AS synchronous`,
   );
-  const halfTripMs = (Date.now() - asked) / 2;
-  // Clocks may differ by 2 s (docs/reference.md).
-  const clock = judgeSkew('the database', Number(facts.now) - asked - halfTripMs, 2000 + halfTripMs);
   const times = await Array.fromAsync({ length: 5 }, async () => {
     const since = performance.now();
     await query('SELECT 1');
@@ -287,7 +285,33 @@ async function examinePostgres(query: Query): Promise<DoctorResult[]> {
       'managed databases do this when the disk is full: add disk space, then set default_transaction_read_only = off';
     results.push(fault('the database takes no writes: default_transaction_read_only is on', advice));
   }
-  return [...results, { check: 'clock of the store', ...clock }];
+  if (Number(facts.standbys) > 0 && facts.synchronous === '') {
+    const streams = 'standbys stream, but none is synchronous: a failover loses actions and revocations';
+    results.push(
+      hint(streams, 'set synchronous_standby_names, or synchronous_mode of Patroni: docs/high-availability.md'),
+    );
+  }
+  return [...results, await judgeClock(readTime)];
+}
+
+/** Compares the clock of the database with ours, corrected for half the round trip. */
+export async function judgeClock(readTime: () => Promise<number>) {
+  const asked = Date.now();
+  const time = await readTime();
+  const halfTripMs = (Date.now() - asked) / 2;
+  // Clocks may differ by 2 s (docs/reference.md).
+  return { check: 'clock of the store', ...judgeSkew('the database', time - asked - halfTripMs, 2000 + halfTripMs) };
+}
+
+/** Reports for a day that the store went back. */
+async function checkWentBack(query: Query): Promise<DoctorResult[]> {
+  const [row] = await query('SELECT written_at FROM hosting_health WHERE id = $1 AND written_at > $2', [
+    wentBackId,
+    Date.now() - 24 * 3_600_000,
+  ]).catch(() => []);
+  if (!row) return [];
+  const seen = `the store went back at ${new Date(Number(row['written_at'])).toISOString()}: records are lost`;
+  return [fault(seen, 'see docs/runbook.md, "The store went back"')];
 }
 
 async function checkPrivileges(query: Query): Promise<DoctorResult> {
@@ -321,6 +345,7 @@ async function readRecords(query: Query, dialect: Dialect, results: DoctorResult
     const migrate = 'to migrate before the start, run `npm run store -- migrate`';
     if (version < latest) add(hint(`${seen} of ${latest}: the next start migrates the tables`, migrate));
     else add(ok(version === latest ? seen : `${seen}, newer than this program but compatible`));
+    results.push(...(await checkWentBack(query)));
     return { servers: await createServerRecords(query).list(), apiKeys: await createApiKeyRecords(query).list() };
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;

@@ -9,6 +9,7 @@ import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
 import { findRecordProblem, holdsSecret, readProviders } from '../hosting/providers.ts';
 import { isActive } from '../keys/authorize.ts';
+import type { ServerRecord } from '../store/types.ts';
 import { EnvError } from '../settings.ts';
 import { createUptimeKuma } from '../status/uptime-kuma.ts';
 import { toRefKey } from '../store/index.ts';
@@ -27,7 +28,7 @@ import {
 } from './client.ts';
 import { findExisting, isFree, isWritable, openInstallation, toSkipped, visitHere } from './installation.ts';
 import type { Expected, Installation } from './installation.ts';
-import { fault, hint, ok, countOf, runChecks, skipped } from './run.ts';
+import { countOf, fault, faultEach, hint, maxNames, ok, runChecks, skipped } from './run.ts';
 import type { DoctorResult, Checks, NamedResult } from './run.ts';
 
 /** Checks this installation, running or not, without writing a file or sending an action. */
@@ -77,9 +78,6 @@ async function readUpstreamSkew({ env, providers }: Installation): Promise<numbe
 const hourMs = 3_600_000;
 const gibibyte = 1024 ** 3;
 
-/** The maximum number of names in one result. */
-const maxNames = 5;
-
 /** The maximum number of unlisted servers that are asked for one by one. */
 const maxAsked = 20;
 
@@ -92,6 +90,9 @@ const secretName =
 
 /** The path of a Discord webhook; a path with `/slack` at its end takes Slack messages. */
 const discordPath = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[^/]+(?!.*\/slack$)/;
+
+/** Servers with the same target are one server at the provider. */
+const targetOf = ({ provider, ref }: ServerRecord): string => `${provider} ${toRefKey(ref)}`;
 
 /** The checks of an installation. */
 export const installationChecks = {
@@ -248,27 +249,26 @@ export const installationChecks = {
     if (!written) return skipped('PROVIDERS_FILE cannot be read');
     const wrong = real.filter((record) => findRecordProblem(record, written) !== undefined);
     if (wrong.length === 0) return ok(`${countOf(real.length, 'server')} with a provider`);
-    const more = wrong.length - maxNames;
-    return wrong.slice(0, maxNames).map((record, at) => {
-      const others = more > 0 && at === maxNames - 1 ? `; the same for ${more} more` : '';
-      const seen = `${record.server} cannot be reached: ${findRecordProblem(record, written)}${others}`;
+    return faultEach(wrong, (record) => {
       const add = `npm run servers -- add ${record.server} --provider NAME --ref REF --replace`;
-      return fault(seen, `correct the record: \`${add}\``);
+      const seen = `${record.server} cannot be reached: ${findRecordProblem(record, written)}`;
+      return [seen, `correct the record: \`${add}\``];
     });
   },
   async 'shared servers'({ store }) {
     const { servers = [] } = (await store()).value ?? {};
-    const groups = Map.groupBy(servers, ({ provider, ref }) => `${provider} ${toRefKey(ref)}`);
-    const found = servers.flatMap(({ server, provider, ref, shared }) => {
-      if (shared !== 'unconfirmed') return [];
-      const twin = groups.get(`${provider} ${toRefKey(ref)}`)!.find((other) => other.server !== server);
-      if (!twin) return [];
+    const byTarget = Map.groupBy(servers, targetOf);
+    const found = servers.flatMap((record) => {
+      const twin = byTarget.get(targetOf(record))!.find(({ server }) => server !== record.server);
+      return record.shared === 'unconfirmed' && twin ? [{ ...record, twin }] : [];
+    });
+    if (found.length === 0) return ok('no unconfirmed duplicates');
+    return faultEach(found, ({ server, provider, ref, twin }) => {
       const add = `\`npm run servers -- add ${server} --provider ${provider} --ref ${ref} --replace --shared\``;
       const refs = twin.ref === ref ? 'have the same provider and ref' : `are one server: ${ref} and ${twin.ref}`;
       const seen = `${server} and ${twin.server} ${refs}`;
-      return fault(seen, `correct one of the two records, or confirm the duplicate: ${add}`);
+      return [seen, `correct one of the two records, or confirm the duplicate: ${add}`];
     });
-    return found.length > 0 ? found : ok('no unconfirmed duplicates');
   },
   async refs({ store, providers }) {
     const { servers = [] } = (await store()).value ?? {};

@@ -39,5 +39,17 @@ export async function runChecks<Subject>(
   return results.flat();
 }
 
+/** The maximum number of names in the results of a check. */
+export const maxNames = 10;
+
+/** Reports the first ten items as faults; the last of them says how many more there are. */
+export function faultEach<Item>(items: readonly Item[], describe: (item: Item) => readonly [string, string]) {
+  const more = items.length - maxNames;
+  return items.slice(0, maxNames).map((item, at) => {
+    const [seen, advice] = describe(item);
+    return fault(more > 0 && at === maxNames - 1 ? `${seen}; the same for ${more} more` : seen, advice);
+  });
+}
+
 /** Formats a number with its noun, such as `1 server` or `2 servers`. */
 export const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -6,7 +6,7 @@ import type { Release } from '../releases/service.ts';
 import { installedSettings, nameCommands } from '../settings.ts';
 import type { Store } from '../store/types.ts';
 import { createPoller } from '../upstream/poller.ts';
-import { askProviders } from './installation.ts';
+import { askProviders, judgeClock } from './installation.ts';
 import type { Installation } from './installation.ts';
 import { installationChecks } from './local.ts';
 import { runChecks, skipped } from './run.ts';
@@ -17,7 +17,7 @@ export interface Watched {
   readonly env: Env;
   readonly environment: Environment;
   readonly log: Logger;
-  readonly store: Pick<Store, 'servers'>;
+  readonly store: Pick<Store, 'servers' | 'readClock'>;
   readonly releases: { readonly current: () => Release };
   readonly providers: ReadonlyMap<string, Provider>;
   /** In `npm run dev`, check only the settings, and once: the release changes at each save. */
@@ -32,6 +32,7 @@ const repeatMs = 24 * 3_600_000;
 const watchedChecks = [
   'settings',
   'clock',
+  'store',
   'disk',
   'rights',
   'release age',
@@ -52,7 +53,10 @@ export function watchInstallation(watched: Watched): () => void {
     environment,
     installed: installedSettings,
     release: async () => ({ value: releases.current(), results: [] }),
-    store: async () => ({ value: { servers: await store.servers.list(), apiKeys: [] }, results: [] }),
+    async store() {
+      const results = store.readClock ? [await judgeClock(store.readClock)] : [];
+      return { value: { servers: await store.servers.list(), apiKeys: [] }, results };
+    },
     server: async () => ({ value: true, results: [] }),
     async providers() {
       const { value: reports } = await askProviders(providers);

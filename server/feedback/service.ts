@@ -38,19 +38,22 @@ export function openFeedback({ env, opened, lifecycle, releases, store, report }
   const { CHAT_FEEDBACK_WEBHOOK_URL: url, CHAT_FEEDBACK_WEBHOOK_KIND: kind, SERVICE_VERSION: version } = env;
   const chat = url === undefined ? undefined : createChat(kind, url, version);
   opened.defer(async () => await chat?.close());
-  // Logged only: the reader cannot fix a failing store.
   const onCountFailure = report('a vote could not be counted');
   return {
-    /** Counts a vote and sends it to the chat, if any. Throws a Problem if the chat did not take the vote. */
+    /** Counts a vote and sends it to the chat, if any. Throws a Problem if the chat, or without a chat the store, fails. */
     async record({ helpful, title, slug = '' }: z.infer<typeof KBFeedbackRequest>, trace?: Trace) {
       const at = new Date();
       // Made-up paths share one row: they must not fill the store.
       const vote = { path: releases.findArticle(slug) ?? '', day: at.toISOString().slice(0, 10), helpful };
-      const counted = lifecycle.finish(() => store.feedback.count(vote).catch(onCountFailure));
+      const counted = lifecycle.finish(() => store.feedback.count(vote));
       if (!chat) {
-        await counted;
+        await counted.catch((cause: unknown) => {
+          throw new Problem('feedback_not_counted', undefined, { cause });
+        });
         return 'counted';
       }
+      // Logged only: the chat has the vote.
+      void counted.catch(onCountFailure);
       // Not awaited: the store may be slower than the reader should wait.
       try {
         await chat.send({ article: title, path: slug, helpful, at }, trace);

@@ -21,9 +21,8 @@ export function createActions(options: {
   readonly servers: ServerLookup;
   readonly store: Pick<Store, 'audit' | 'apiKeys'>;
   readonly timeoutMs: number;
-  readonly onAuditFailure: (error: unknown) => void;
 }) {
-  const { servers, store, timeoutMs, onAuditFailure } = options;
+  const { servers, store, timeoutMs } = options;
   const { audit, apiKeys } = store;
   const history = createPowerHistory(audit);
   // Half of the timeout: a waiting action needs time left to run.
@@ -42,7 +41,7 @@ export function createActions(options: {
     // Includes waiting for the lock and reading the record.
     const signal = AbortSignal.timeout(timeoutMs);
     const entry = { actor: null, keyId, action, server, requestId, ip, detail };
-    const finish = await audit.begin(entry, onAuditFailure).catch((cause: unknown) => {
+    const finish = await audit.begin(entry).catch((cause: unknown) => {
       throw toUnsent('The audit log cannot be written', cause);
     });
     const send = async (): Promise<void> => {
@@ -199,6 +198,13 @@ export function toUnsent(detail: string, cause: unknown): ProviderError {
     cause: new Error(detail, { cause }),
   });
 }
+
+/** Returns a handler of errors from before an action is sent: a 5xx gets `Action-Outcome: not_sent`. */
+export const failUnsent =
+  (detail: string) =>
+  (error: unknown): never => {
+    throw withActionOutcome(error instanceof Problem ? error : toUnsent(detail, error), '');
+  };
 
 /** Converts the error of an action to a Problem. */
 export function toActionProblem(error: unknown): Problem {

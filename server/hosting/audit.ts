@@ -9,12 +9,8 @@ export interface AuditedChange extends Partial<Pick<AuditEntry, 'keyId' | 'serve
 }
 
 /** Returns a function that applies a change and audits it; resolves to true if something changed. */
-export function createAuditedChange(options: {
-  readonly audit: Store['audit'];
-  readonly actor: string;
-  readonly onFailure: (error: unknown) => void;
-}) {
-  const { audit, actor, onFailure } = options;
+export function createAuditedChange(options: { readonly audit: Store['audit']; readonly actor: string }) {
+  const { audit, actor } = options;
   return async (
     { action, keyId = null, server = null, values = {} }: AuditedChange,
     /** Resolves to false if the record is not found, to `exists` if it exists already. */
@@ -22,7 +18,7 @@ export function createAuditedChange(options: {
   ): Promise<boolean> => {
     const pairs = Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]));
     const entry = { actor, action, keyId, server, detail: pairs.join(' ') || null, requestId: null, ip: null };
-    const finish = await audit.begin(entry, onFailure);
+    const finish = await audit.begin(entry);
     try {
       const result = await apply();
       const hasChanged = result !== false && result !== 'exists';

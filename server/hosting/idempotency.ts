@@ -4,18 +4,17 @@ import { messageOfUnknown } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { problems, renderProblem } from '#contract/problem.ts';
 import type { Caller, JsonReply } from '../http/handle.ts';
-import { Problem } from '../problem.ts';
+import { Problem, renderError } from '../problem.ts';
 import type { IdempotentAnswer, Store } from '../store/types.ts';
-import { hasNoEffect, toActionProblem, withActionOutcome } from './actions.ts';
+import { failUnsent, hasNoEffect, toActionProblem, withActionOutcome } from './actions.ts';
 
 /** Returns a function that runs work at most once per Idempotency-Key and replays the first response. */
 export function createRunOnce(options: {
   readonly store: Store['idempotency'];
   /** After this time, a request without a stored response counts as lost. */
   readonly maxDurationMs: number;
-  readonly onStoreFailure: (error: unknown) => void;
 }) {
-  const { store, maxDurationMs, onStoreFailure } = options;
+  const { store, maxDurationMs } = options;
   /**
    * Runs work that returns the body of a 200. A failure without effect releases the key; after an unknown outcome the
    * request is never sent again. Throws Problems with Action-Outcome.
@@ -39,29 +38,32 @@ export function createRunOnce(options: {
     });
     const fingerprint = hash('sha256', JSON.stringify([endpoint.method, endpoint.path, server, text]));
     const now = Date.now();
-    const found = await store.begin({ apiKeyId, key, fingerprint, requestId, now, deadline: now + maxDurationMs });
+    const claim = { apiKeyId, key, fingerprint, requestId, now, deadline: now + maxDurationMs };
+    const found = await store.begin(claim).catch(failUnsent('The Idempotency-Key cannot be claimed'));
     if (found.state !== 'begun') {
       if (found.fingerprint !== fingerprint) throw new Problem('idempotency_mismatch');
       const first = found.requestId === null ? undefined : { 'Idempotent-Request-Id': found.requestId };
       if (found.state === 'running' && Date.now() < found.deadline) {
         throw new Problem('in_progress', undefined, { headers: { 'Retry-After': '1', ...first } });
       }
-      const { status, body } = found.state === 'answered' ? found.answer : unknownOutcome(found.requestId ?? requestId);
-      // Only failures with an unknown outcome are stored.
-      const outcome = status >= 500 ? { 'Action-Outcome': 'unknown' } : undefined;
+      const answer = found.state === 'answered' ? found.answer : unknownOutcome(found.requestId ?? requestId);
+      const { status, body, isNotSent = false } = answer;
+      const outcome = status >= 500 ? { 'Action-Outcome': isNotSent ? 'not_sent' : 'unknown' } : undefined;
       const headers = { 'Idempotent-Replayed': 'true', ...first, ...outcome };
       return { status, body: JSON.parse(body) as unknown, headers };
     }
-    const save = (answer: IdempotentAnswer): Promise<void> => store.finish(apiKeyId, key, answer).catch(onStoreFailure);
+    const action = typeof endpoint.access === 'object' ? endpoint.access.action : endpoint.path;
+    const toEnd = (outcome: string) => ({ request_id: requestId, server, action, outcome });
     try {
       const body = await work();
-      // If the store fails here, the action has still succeeded; replays then get the unknown outcome.
-      await save({ status: 200, body: `${JSON.stringify(body)}\n` });
+      await store.finish(claim, { status: 200, body: `${JSON.stringify(body)}\n` }, toEnd('ok'));
       return { status: 200, body };
     } catch (error) {
-      await (hasNoEffect(toActionProblem(error))
-        ? store.release(apiKeyId, key).catch(onStoreFailure)
-        : save(unknownOutcome(requestId)));
+      const problem = toActionProblem(error);
+      const { status, body } = renderError(problem, endpoint);
+      await (hasNoEffect(problem)
+        ? store.release(claim, { status, body }, toEnd(problem.code))
+        : store.finish(claim, unknownOutcome(requestId), toEnd('unknown')));
       return fail(error);
     }
   };

@@ -39,8 +39,6 @@ interface HostingBase extends Base<Settings> {
   /** The action limit of each API key, which commands of streams share. */
   readonly limits: { readonly actions: TokenBucket };
   readonly createBucket: CreateBucket;
-  /** Returns a handler that logs the lost outcome of an action. */
-  readonly reportLoss: (message: string) => (error: unknown) => void;
   /** The URL of this server, once it listens. */
   readonly ownUrl: () => string;
 }
@@ -54,16 +52,14 @@ const dayMs = 24 * hourMs;
 
 /** Opens the hosting controls, closed with the server. Throws a ProvidersError if PROVIDERS_FILE is invalid. */
 export function openHosting(base: HostingBase) {
-  const { env, log, opened, lifecycle, store, limits, report, reportLoss, ownUrl } = base;
+  const { env, log, opened, lifecycle, store, limits, report, ownUrl } = base;
   const auditDays = env.AUDIT_RETENTION_DAYS;
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
   const maxDurationMs = timeoutMs + storeMs;
   const providers = openProviders(base, timeoutMs);
   const servers = createServers(store.servers, providers);
-  const onAuditFailure = reportLoss('the end of an action could not be written to the audit log');
-  const actions = createActions({ servers, store, timeoutMs, onAuditFailure });
-  const onStoreFailure = reportLoss('the outcome of a request could not be stored');
-  const runOnce = createRunOnce({ store: store.idempotency, maxDurationMs, onStoreFailure });
+  const actions = createActions({ servers, store, timeoutMs });
+  const runOnce = createRunOnce({ store: store.idempotency, maxDurationMs });
   const tokens = createStreamTokens({ store: store.streamTokens, ttlSeconds: env.CONSOLE_TOKEN_TTL_SECONDS });
   const relay = createRelay({
     tokens,
@@ -107,7 +103,7 @@ export function openHosting(base: HostingBase) {
     /** Starts the hourly removal of old records from the store. */
     start: () => void retention.start(),
     /** Adds the demo servers and their key; returns the key if this call created it. */
-    addDemo: () => ensureDemo(store, report('the end of a change could not be written to the audit log')),
+    addDemo: () => ensureDemo(store),
     /** Starts to stop local servers, which would delay the shutdown. */
     drain(): void {
       for (const provider of providers.values()) provider.drain?.();

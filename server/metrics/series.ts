@@ -5,7 +5,7 @@ import type { EventChannel } from '../events.ts';
 import type { Relay } from '../hosting/console/relay.ts';
 import { answeredRequests } from '../http/request.ts';
 import type { Releases } from '../releases/service.ts';
-import { endedQueries } from '../store/index.ts';
+import { endedQueries, wentBack } from '../store/index.ts';
 import { limitRefusals } from '../token-bucket.ts';
 import { endedCalls, openedUpstreams } from '../upstream/client.ts';
 
@@ -108,6 +108,9 @@ export function countEvents(registry: Registry, opened: AsyncDisposableStack): v
     queryDurations.observe(statement, ms / 1000);
     errors.inc(statement, error === undefined ? 0 : 1);
   });
+
+  const back = counter('hosting_api_store_went_back_total', 'Times that the store lost records that it had taken.', []);
+  on(wentBack, () => back.inc());
 
   const limited = counter(
     'hosting_api_limit_refusals_total',

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { ServerName } from '#contract/api-keys.ts';
 import { Time, openTable } from './database.ts';
 import type { Query } from './database.ts';
+import type { Writes } from './writes.ts';
 
 const pageSize = 1000;
-/** Retry writing the entry after an action once, after this time. */
-const retryMs = 2000;
 
 const maxTime = Number.MAX_SAFE_INTEGER;
 
@@ -61,6 +60,8 @@ interface AuditFilter {
   readonly key?: string;
   readonly since?: number;
   readonly until?: number;
+  /** Only changes of keys and servers. */
+  readonly changes?: boolean | undefined;
 }
 
 /** After this time, which exceeds the maximum of UPSTREAM_TIMEOUT_SECONDS, an unfinished action was lost in a crash. */
@@ -84,7 +85,7 @@ const dayMs = 86_400_000;
 /** Rows of hosting_health: the last look at the log, and since when the clock is too far ahead of it. */
 const [lookId, aheadId] = [2, 3];
 
-export function createAuditRecords(query: Query) {
+export function createAuditRecords(query: Query, writes: Writes) {
   const log = openTable(query, 'hosting_audit', ['id'], StoredEntry);
   const actions = openTable(query, 'hosting_audit', ['action_id'], Action);
   const append = async ({ at, ...entry }: AuditEntry): Promise<void> => {
@@ -92,27 +93,29 @@ export function createAuditRecords(query: Query) {
     const texts = { keyId: keyId ?? '', server: server ?? '', requestId: requestId ?? '', ip: ip ?? '' };
     await log.insert({ ...entry, ...texts, loggedAt: at });
   };
+  /** Writes an entry unless it is written already: after a lost connection it may be. */
+  const appendOnce = async (entry: AuditEntry): Promise<boolean> => {
+    const sql = 'SELECT 1 FROM hosting_audit WHERE action_id = $1 AND phase = $2';
+    if ((await query(sql, [entry.actionId, entry.phase])).length > 0) return false;
+    await append(entry);
+    return true;
+  };
   return {
     append,
-    /** Writes the entry before an action; returns a function that writes the entry after it and never rejects. */
+    /** Writes the entry before an action; returns a function that writes the entry after it, now or later. */
     async begin(
       fields: Omit<AuditEntry, 'actionId' | 'at' | 'phase' | 'outcome' | 'ms'>,
-      onFailure: (error: unknown) => void,
     ): Promise<(outcome: string) => Promise<void>> {
       const entry = { ...fields, actionId: randomUUID() };
       const started = performance.now();
-      await append({ ...entry, at: Date.now(), phase: 'requested', outcome: null, ms: null });
+      const first: AuditEntry = { ...entry, at: Date.now(), phase: 'requested', outcome: null, ms: null };
+      await append(first);
+      writes.remember({ run: () => appendOnce(first) });
       return async (outcome) => {
-        const end = { at: Date.now(), ms: Math.round(performance.now() - started) };
-        const write = () => append({ ...entry, ...end, phase: 'finished', outcome });
-        const writeAgain = async (): Promise<void> => {
-          // A restart of PostgreSQL takes about a second.
-          await sleep(retryMs);
-          // The first attempt may have succeeded and only its reply was lost.
-          const sql = `SELECT 1 FROM hosting_audit WHERE action_id = $1 AND phase = 'finished'`;
-          if ((await query(sql, [entry.actionId])).length === 0) await write();
-        };
-        await write().catch(writeAgain).catch(onFailure);
+        const { requestId: request_id, server, action } = fields;
+        const ms = Math.round(performance.now() - started);
+        const last: AuditEntry = { ...entry, at: Date.now(), ms, phase: 'finished', outcome };
+        await writes.settle({ request_id, server, action, outcome }, () => appendOnce(last));
       };
     },
     /** Returns the times of the last entries of power actions on a server after a time, but for actions without effect. */
@@ -131,9 +134,10 @@ export function createAuditRecords(query: Query) {
         : { lastAt, requestedAt: Time.nullish().parse(row?.['requested']) ?? lastAt };
     },
     /** Streams the entries that match a filter, newest last, with one page in memory. */
-    async *entries({ server, key, since = 0, until = maxTime }: AuditFilter) {
+    async *entries({ server, key, since = 0, until = maxTime, changes = false }: AuditFilter) {
       const filters = Object.entries({ server, key_id: key }).filter(([, value]) => value !== undefined);
-      const conditions = filters.map(([column], index) => `AND ${column} = $${index + 6}`).join(' ');
+      const equal = filters.map(([column], index) => `AND ${column} = $${index + 6}`).join(' ');
+      const conditions = `${equal} ${changes ? 'AND actor IS NOT NULL' : ''}`;
       const values = filters.map(([, value]) => value!);
       let [lastAt, lastId] = [since, 0];
       let page;

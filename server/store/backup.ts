@@ -21,7 +21,7 @@ import { promisify } from 'node:util';
 import { escapeIdentifier } from 'pg';
 import type { Environment } from '#common/environment.ts';
 import { createFolder } from '#common/files.ts';
-import { StoreError, reasonOf } from './database.ts';
+import { StoreError, reasonOf, toHostUrls } from './database.ts';
 import type { Query } from './database.ts';
 import { inTransaction, migrate, migrations, readSchemaVersion } from './migrations.ts';
 import { openPostgres, postgresDialect, withConnection } from './postgres.ts';
@@ -197,15 +197,15 @@ async function createDatabase(url: string): Promise<void> {
   try {
     return await withConnection(url, () => Promise.resolve());
   } catch (error) {
-    if (!(error instanceof StoreError && error.message.endsWith('(3D000)'))) throw error;
+    if (!(error instanceof StoreError && error.message.includes('(3D000)'))) throw error;
   }
-  const { hostname, port, username, pathname } = new URL(url);
+  const { hostname, port, username, pathname } = new URL(toHostUrls(url)[0]);
   const host = hostname.replaceAll(/[[\]]/g, '');
   const name = decodeURIComponent(pathname.slice(1));
   const owner = decodeURIComponent(username);
-  const server = Object.assign(new URL(url), { pathname: '/postgres' });
   try {
-    await withConnection(server.href, (query) => query(`CREATE DATABASE ${escapeIdentifier(name)}`));
+    const server = url.replace(/^([^/]*\/\/[^/?#]*)\/[^?#]*/, '$1/postgres');
+    await withConnection(server, (query) => query(`CREATE DATABASE ${escapeIdentifier(name)}`));
   } catch {
     const words = [`--host=${host}`, `--port=${port || 5432}`, '--username=postgres', `--owner=${owner}`, name];
     const quoted = words.map((word) => (/^[\w.:=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`));

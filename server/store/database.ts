@@ -1,5 +1,6 @@
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { SharedSettings } from '../settings.ts';
+import { SharedSettings, integer as wholeNumber } from '../settings.ts';
 
 /** A parameter of a statement. */
 export type Value = string | number | null;
@@ -18,6 +19,7 @@ export interface Connection {
 
 /** An open database with the tables of this version, or of a compatible later version. */
 export interface Database extends Connection {
+  readonly dialect: Dialect;
   /** The versions of the tables before and after the start. */
   readonly versions: { readonly from: number; readonly to: number };
 }
@@ -34,15 +36,47 @@ export interface Dialect {
   /** Returns one row if the table of migrations exists. */
   readonly findMigrations: string;
   readonly beginMigration: readonly string[];
+  /** Writes 8 KiB that need room on the disk, and keeps nothing. */
+  readonly needRoom: readonly string[];
 }
+
+/**
+ * The cause of a failed call: an invalid `statement`; a `conflict` with another transaction, which changed nothing; a call
+ * that was `refused` or took too long; a database that takes `no_writes`; a connection that is `lost` or not possible.
+ */
+export type StoreFault = 'statement' | 'conflict' | 'refused' | 'no_writes' | 'lost';
 
 /** The store cannot be used. The message is for operators, without secrets and records. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
+  readonly fault: StoreFault;
+  constructor(message: string, fault: StoreFault = 'statement') {
+    super(message);
+    this.fault = fault;
+  }
 }
 
 /** The database is unreachable or refuses a statement. The health of the store logs this error, not each caller. */
-export class StoreUnreachableError extends StoreError {}
+export class StoreUnreachableError extends StoreError {
+  constructor(message: string, fault: StoreFault = 'lost') {
+    super(message, fault);
+  }
+}
+
+/** Creates the error of a failed call. */
+export const toStoreError = (message: string, fault: StoreFault): StoreError =>
+  new (fault === 'statement' || fault === 'conflict' ? StoreError : StoreUnreachableError)(message, fault);
+
+/** Runs work again after a conflict, up to 10 times: a conflict changes nothing. */
+export async function retryConflicts<Result>(work: () => Promise<Result>, retries = 10): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (retries === 0 || !(error instanceof StoreError && error.fault === 'conflict')) throw error;
+  }
+  await delay(Math.random() * 20);
+  return await retryConflicts(work, retries - 1);
+}
 
 /** Converts an integer of a database to a number, if exact. */
 export const toSafeNumber = (integer: bigint | string): bigint | string | number =>
@@ -54,19 +88,48 @@ export function reasonOf(error: unknown): string {
   return code === undefined || code.startsWith('ERR_') ? message : code;
 }
 
+/** Splits a database URL with several hosts, as libpq writes it, into a URL for each host. */
+export function toHostUrls(text: string): [string, ...string[]] {
+  const [, start = '', hosts = text, rest = ''] =
+    /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
+  return hosts.split(',').map((host) => `${start}${host}${rest}`) as [string, ...string[]];
+}
+
+/** Explains what is wrong with a database URL, without parts of it; undefined for a valid URL. */
+function findUrlProblem(text: string): string | undefined {
+  const urls = toHostUrls(text).map((url) => URL.parse(url));
+  if (!urls.every((url) => ['postgres:', 'postgresql:'].includes(url?.protocol ?? '')))
+    return 'must be a URL such as postgres://user:password@host/database';
+  const { searchParams: query } = urls[0]!;
+  const unsupported = ['load_balance_hosts', 'hostaddr'].find((name) => query.has(name));
+  if (unsupported !== undefined) return `must not have ${unsupported}`;
+  const list = ['host', 'port'].find((name) => query.getAll(name).join(',').includes(','));
+  if (list !== undefined) return `must not have a list in ${list}=; write several hosts as host:5432,other:5432`;
+  return ['read-write', 'primary', 'any', null].includes(query.get(attributes))
+    ? undefined
+    : `must have ${attributes}=read-write or primary (or any, for store backup alone)`;
+}
+
+/** The parameter of a database URL that chooses among hosts. */
+export const attributes = 'target_session_attrs';
+
 /** The settings of the store, named like their environment variables. */
 export const StoreSettings = z.object({
   DATA_DIR: SharedSettings.shape.DATA_DIR,
   DATABASE_URL: z
     .string()
-    .refine(
-      (text) => ['postgres:', 'postgresql:'].includes(URL.parse(text)?.protocol ?? ''),
-      'must be a URL such as postgres://user:password@host/database',
-    )
+    .superRefine((text, context) => {
+      const problem = findUrlProblem(text);
+      if (problem !== undefined) context.addIssue(problem);
+    })
     .optional()
     .describe(
-      'A PostgreSQL database, `postgres://...`, which instances may share; the default is SQLite in `DATA_DIR`.',
+      'A PostgreSQL database, `postgres://...`, which instances may share; the default is SQLite in `DATA_DIR`. Several ' +
+        'hosts are written `host:5432,other:5432`.',
     ),
+  DATABASE_CONNECTIONS: wholeNumber(2, 50)
+    .default(8)
+    .describe('The most connections that an instance opens to PostgreSQL; a command opens one.'),
 });
 export type StoreSettings = z.infer<typeof StoreSettings>;
 
@@ -74,6 +137,9 @@ export type StoreSettings = z.infer<typeof StoreSettings>;
 export const Time = z.int().nonnegative();
 
 type Field = Value | readonly Value[];
+
+/** Few enough to read and check within milliseconds. */
+const pageSize = 500;
 
 /** Opens a table: columns in snake case, lists as JSON. An invalid record is a {@link StoreError} with its `key`. */
 export function openTable<Schema extends z.ZodType>(
@@ -104,6 +170,23 @@ export function openTable<Schema extends z.ZodType>(
     /** Selects records; `rest` follows the name of the table. */
     async select(rest: string, values: readonly Value[] = []): Promise<z.output<Schema>[]> {
       return (await query(`SELECT * FROM ${name} ${rest}`, values)).map(parse);
+    },
+    /** Selects all records by columns that identify them, in pages: other work may run in between. */
+    async listAll(
+      order: readonly (keyof z.output<Schema> & string)[],
+      after: Value[] = [],
+    ): Promise<z.output<Schema>[]> {
+      const columns = order.map(toColumn).join(', ');
+      const rest = after.length > 0 ? `WHERE (${columns}) > (${order.map((_, at) => `$${at + 1}`).join(', ')})` : '';
+      const page = await this.select(`${rest} ORDER BY ${columns} LIMIT ${pageSize}`, after);
+      await nextTurn();
+      if (page.length < pageSize) return page;
+      return page.concat(
+        await this.listAll(
+          order,
+          order.map((field) => page.at(-1)![field] as Value),
+        ),
+      );
     },
     async find(rest: string, values: readonly Value[]): Promise<z.output<Schema> | undefined> {
       const [row] = await query(`SELECT * FROM ${name} ${rest} LIMIT 1`, values);

@@ -2,7 +2,7 @@ import type { Base } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { withTimeout } from '../timeout.ts';
 import { createPoller } from '../upstream/poller.ts';
-import { StoreUnreachableError } from './database.ts';
+import { StoreError, StoreUnreachableError } from './database.ts';
 import type { StoreSettings } from './database.ts';
 import { openStore } from './index.ts';
 
@@ -10,17 +10,27 @@ const everyMs = 1000;
 /** The time limit of a check. */
 const checkMs = 3000;
 const repeatMs = 30_000;
+/** After a refused write, this many checks in a row must find room. */
+const neededPasses = 3;
 /** An outage ends after this time without a failure: most checks only read and may pass while writes fail. */
 const quietMs = 5000;
 
 const secondsSince = (since: number): number => Math.round((performance.now() - since) / 1000);
 
+/** Checks the store; with `needsRoom`, by a write that needs room. */
+type Check = (needsRoom: boolean) => Promise<void>;
+
 /** Tracks the health of a store; logs an outage at its start, every 30 s and at its end. */
 export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
   let answers = true;
+  let missingPasses = 0;
   let outage: { since: number; failures: number; lastFailureAt: number; loggedAt: number } | undefined;
   let poller: ReturnType<typeof createPoller> | undefined;
   const onFailure = (error: Error): void => {
+    if (error instanceof StoreError && error.fault === 'no_writes') {
+      answers = false;
+      missingPasses = neededPasses;
+    }
     const at = performance.now();
     outage ??= { since: at, failures: 0, lastFailureAt: at, loggedAt: -Infinity };
     outage.failures += 1;
@@ -33,13 +43,14 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
     );
   };
   const onAnswer = (): void => {
-    answers = true;
+    missingPasses = Math.max(0, missingPasses - 1);
+    answers = missingPasses === 0;
     if (!outage || performance.now() - outage.lastFailureAt < quietMs) return;
     log.info({ failures: outage.failures, seconds: secondsSince(outage.since) }, 'the store answers again');
     outage = undefined;
   };
-  const checkOnce = async (check: () => Promise<void>): Promise<void> => {
-    const pending = check();
+  const checkOnce = async (check: Check): Promise<void> => {
+    const pending = check(missingPasses > 0);
     await withTimeout(pending, checkMs, () => {
       throw new StoreUnreachableError(`a check was not answered within ${checkMs / 1000} s`);
     }).then(onAnswer, (error: unknown) => {
@@ -51,7 +62,7 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
   return {
     answers: () => answers,
     onFailure,
-    watch(check: () => Promise<void>): void {
+    watch(check: Check): void {
       poller = createPoller({ read: () => checkOnce(check), everyMs: () => everyMs });
       void poller.start();
     },
@@ -63,17 +74,13 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
 /** Opens the store of a server and its health, without watching yet; both close with the server. */
 export async function openWatchedStore({ env, log, opened }: Base<StoreSettings>) {
   const health = createStoreHealth(log);
-  const store = await openStore(env, health.onFailure);
+  const store = await openStore(env, health.onFailure, (fields, message) => log.error(fields, message));
   opened.defer(() => store.close());
   opened.defer(() => health.stop());
-  return { store, answers: health.answers, watch: () => health.watch(() => store.check()) };
+  return { store, answers: health.answers, watch: () => health.watch((needsRoom) => store.check(needsRoom)) };
 }
 
 /** Logs a failure, except an unreachable store, which the health of the store logs. */
 export const reportTo = (log: Logger) => (message: string) => (error: unknown) => {
   if (!(error instanceof StoreUnreachableError)) log.error({ err: error }, message);
 };
-
-/** Logs the lost outcome of an action, even while the store is unreachable. */
-export const reportLoss = (log: Logger) => (message: string) => (error: unknown) =>
-  log.error(error instanceof StoreUnreachableError ? { reason: error.message } : { err: error }, message);

@@ -10,11 +10,13 @@ import { StoreError, StoreUnreachableError, Time, openTable, toColumn } from './
 import type { Query, Row, StoreSettings, Value } from './database.ts';
 import { refKeySql } from './migrations.ts';
 import { openSqlite } from './sqlite.ts';
+import { createWrites } from './writes.ts';
+import type { LossReport, Vote, Writes } from './writes.ts';
+
+export { wentBack } from './writes.ts';
 
 /** The state shared by instances; each operation is atomic and visible to the next call. */
 export type Store = Awaited<ReturnType<typeof openStore>>;
-
-const writeEveryMs = 10_000;
 
 /** Database calls: the statement, without values, and the error of a failed call. */
 export const endedQueries = createEvent<{
@@ -30,13 +32,16 @@ const ignore = (): void => undefined;
 
 /** Opens and migrates the store; `onUnreachable` gets connection errors. Throws a StoreError or EnvError. */
 export async function openStore(
-  { DATA_DIR, DATABASE_URL: url }: StoreSettings,
+  settings: Pick<StoreSettings, 'DATA_DIR' | 'DATABASE_URL'> & Partial<StoreSettings>,
   onUnreachable: (error: StoreUnreachableError) => void = ignore,
+  report: LossReport = ignore,
 ) {
+  const { DATA_DIR, DATABASE_URL: url, DATABASE_CONNECTIONS: connections } = settings;
   if (url === undefined) prepareFolder('DATA_DIR', DATA_DIR, 0o700);
   const postgres = url === undefined ? undefined : await import('./postgres.ts');
-  const database = postgres ? await postgres.openPostgres(url!) : await openSqlite(sqliteFileIn(DATA_DIR));
-  let nextWriteAt = 0;
+  const database = postgres
+    ? await postgres.openPostgres(url!, connections, () => writes.noteOutage())
+    : await openSqlite(sqliteFileIn(DATA_DIR));
   const run = async (sql: string, values?: readonly Value[], onFailure = onUnreachable): Promise<Row[]> => {
     const startedAt = performance.now();
     let error: unknown;
@@ -45,7 +50,8 @@ export async function openStore(
     } catch (thrown) {
       error = thrown;
       if (thrown instanceof StoreUnreachableError) {
-        nextWriteAt = 0;
+        // A slow call is no outage.
+        if (thrown.fault !== 'refused') writes.noteOutage();
         onFailure(thrown);
       }
       throw thrown;
@@ -54,27 +60,38 @@ export async function openStore(
     }
   };
   const query: Query = (sql, values) => run(sql, values);
+  // The caller counts failed checks.
+  const ask: Query = (sql, values) => run(sql, values, ignore);
+
+  const feedback = createFeedbackRecords(query);
+  const writes = createWrites(ask, feedback.add, postgres !== undefined, report);
   return {
     apiKeys: createApiKeyRecords(query),
     servers: createServerRecords(query),
-    idempotency: createIdempotencyRecords(query),
-    audit: createAuditRecords(query),
-    feedback: createFeedbackRecords(query),
+    idempotency: createIdempotencyRecords(query, writes, report),
+    audit: createAuditRecords(query, writes),
+    feedback: {
+      /** Counts a vote by path (or '') and day, now or when the store takes it. */
+      count: ({ path, day, helpful }: { path: string; day: string; helpful: boolean }) =>
+        writes.count({ path, day, helpful: Number(helpful), unhelpful: Number(!helpful) }),
+      report: feedback.report,
+    },
     streamTokens: createStreamTokenRecords(query),
     /** The rate limits shared by all instances; undefined with SQLite, which has one instance. */
     limits: postgres?.createLimits(query, url!),
-    /** Reads a row, or writes a row every 10 s and after a failure: a database may refuse writes. */
-    async check(): Promise<void> {
-      const read = 'SELECT version FROM hosting_migrations LIMIT 1';
-      // The caller counts failed checks.
-      if (performance.now() < nextWriteAt) return void (await run(read, [], ignore));
-      const write = `INSERT INTO hosting_health (id, written_at) VALUES (1, $1)
-        ON CONFLICT (id) DO UPDATE SET written_at = excluded.written_at`;
-      await run(write, [Date.now()], ignore);
-      nextWriteAt = performance.now() + writeEveryMs;
+    /** Reads the clock of the database; undefined with SQLite. */
+    readClock: postgres && (() => postgres.readClock(query)),
+    /** Reads a row, or writes every 10 s and after an outage; `needsRoom` also tests the disk. */
+    async check(needsRoom = false): Promise<void> {
+      for (const sql of needsRoom ? database.dialect.needRoom : []) await ask(sql);
+      if (needsRoom || writes.isLookDue()) await writes.look();
+      else await ask('SELECT version FROM hosting_migrations LIMIT 1');
     },
     versions: database.versions,
-    close: database.close,
+    async close(): Promise<void> {
+      await writes.close();
+      await database.close();
+    },
   };
 }
 
@@ -128,7 +145,7 @@ export function createApiKeyRecords(query: Query) {
       secretHash === undefined
         ? keys.find('WHERE id = $1', [id])
         : keys.find('WHERE id = $1 AND $2 IN (secret_hash, previous_hash)', [id, secretHash]),
-    list: () => keys.select('ORDER BY created_at, id'),
+    list: () => keys.listAll(['createdAt', 'id']),
     /** Creates a key, or returns the active key with the same label. Of several callers, one creates a key. */
     async createIfAbsent(key: ApiKeyRecord): Promise<ApiKeyRecord | undefined> {
       const { label, createdAt: now } = key;
@@ -229,7 +246,7 @@ export function createServerRecords(query: Query) {
       const open = await servers.select(`WHERE suspended_at IS NULL AND server IN (${marks})`, names);
       return new Set(open.map(({ server }) => server));
     },
-    list: () => servers.select('ORDER BY server'),
+    list: () => servers.listAll(['server']),
     /** Suspends a server, also repeatedly; returns false if the server is missing. */
     suspend: (server: ServerName, at: number) =>
       servers.change('UPDATE hosting_servers SET suspended_at = COALESCE(suspended_at, $2) WHERE server = $1', [
@@ -286,6 +303,8 @@ const dayMs = 24 * 60 * 60 * 1000;
 export interface IdempotentAnswer {
   readonly status: number;
   readonly body: string;
+  /** True if the request certainly had no effect; such an answer is never stored. */
+  readonly isNotSent?: boolean;
 }
 
 /** The first request with an Idempotency-Key. */
@@ -316,31 +335,77 @@ const State = z
     return z.NEVER;
   });
 
-function createIdempotencyRecords(query: Query) {
+function createIdempotencyRecords(query: Query, writes: Writes, report: LossReport) {
   const states = openTable(query, 'hosting_idempotency', ['api_key_id', 'idempotency_key'], State);
-  const unanswered = 'WHERE api_key_id = $1 AND idempotency_key = $2 AND status IS NULL';
+  /** Answers that are not stored yet, by API key and Idempotency-Key. */
+  const answered = new Map<string, z.output<typeof State>>();
+  const nameOf = ({ apiKeyId, key }: IdempotentClaim): string => `${apiKeyId} ${key}`;
+  const find = ({ apiKeyId, key }: IdempotentClaim) =>
+    states.find('WHERE api_key_id = $1 AND idempotency_key = $2', [apiKeyId, key]);
+  const put = ({ apiKeyId, key: idempotencyKey, now: begunAt, ...claim }: IdempotentClaim, condition: string) =>
+    states.put({ apiKeyId, idempotencyKey, begunAt, ...claim, status: null, body: null }, condition);
+  const released = new WeakSet<IdempotentClaim>();
+  /** Claims a key again in a store that went back; a claim of another request stays. */
+  const claimAgain = async (claim: IdempotentClaim): Promise<boolean> => {
+    if (released.has(claim)) return false;
+    if (await put(claim, 'false')) return true;
+    const other = (await find(claim))?.requestId ?? null;
+    const requests = { request_id: claim.requestId, other_request_id: other };
+    if (other !== claim.requestId) report(requests, 'an action was done twice, because the store went back');
+    return false;
+  };
+  /** Ends a claim of this request: another may have been made since. */
+  const settle = async (
+    claim: IdempotentClaim,
+    end: object,
+    answer: IdempotentAnswer,
+    sql: string,
+    more: Value[] = [],
+  ) => {
+    const { apiKeyId, key, fingerprint, requestId, now } = claim;
+    const state = { state: 'answered', fingerprint, requestId, answer } as const;
+    answered.set(nameOf(claim), state);
+    const own =
+      'WHERE api_key_id = $1 AND idempotency_key = $2 AND request_id = $3 AND begun_at = $4 AND status IS NULL';
+    await writes.settle(end, async () => {
+      const hasChanged = await states.change(`${sql} ${own}`, [apiKeyId, key, requestId, now, ...more]);
+      if (answered.get(nameOf(claim)) === state) answered.delete(nameOf(claim));
+      return hasChanged;
+    });
+  };
   return {
-    /** Claims a key; exactly one of several callers gets `begun`. Records older than 24 h are ignored. */
-    async begin({ apiKeyId, key, fingerprint, requestId, now, deadline }: IdempotentClaim) {
+    /**
+     * Claims a key; exactly one of several callers gets `begun`. Records older than 24 h are ignored. For 5 s after an
+     * outage, only answers are returned.
+     */
+    async begin(claim: IdempotentClaim) {
+      const early = answered.get(nameOf(claim));
+      if (early) return early;
+      try {
+        await writes.assertOver();
+      } catch (error) {
+        const known = await find(claim);
+        if (known?.state === 'answered') return known;
+        throw error;
+      }
       // The record may be released between the two statements, but hardly ten times.
       for (let attempt = 0; attempt < 10; attempt += 1) {
-        const isBegun = await states.put(
-          { apiKeyId, idempotencyKey: key, fingerprint, begunAt: now, deadline, requestId, status: null, body: null },
-          `hosting_idempotency.begun_at < excluded.begun_at - ${dayMs}`,
-        );
-        if (isBegun) return { state: 'begun' } as const;
-        const state = await states.find('WHERE api_key_id = $1 AND idempotency_key = $2', [apiKeyId, key]);
+        if (await put(claim, `hosting_idempotency.begun_at < excluded.begun_at - ${dayMs}`)) {
+          writes.remember({ run: () => claimAgain(claim) });
+          return { state: 'begun' } as const;
+        }
+        const state = await find(claim);
         if (state) return state;
       }
       throw new StoreError('could not claim the Idempotency-Key after 10 attempts: it keeps being released');
     },
-    /** Stores the response to replay, never overwriting a response that a client may have received. */
-    async finish(apiKeyId: string, key: string, { status, body }: IdempotentAnswer): Promise<void> {
-      const sql = `UPDATE hosting_idempotency SET status = $3, body = $4 ${unanswered}`;
-      await query(sql, [apiKeyId, key, status, body]);
-    },
-    async release(apiKeyId: string, key: string): Promise<void> {
-      await query(`DELETE FROM hosting_idempotency ${unanswered}`, [apiKeyId, key]);
+    /** Stores the response to replay, now or when the store takes it; never overwrites a response. */
+    finish: (claim: IdempotentClaim, answer: IdempotentAnswer, end: object) =>
+      settle(claim, end, answer, 'UPDATE hosting_idempotency SET status = $5, body = $6', [answer.status, answer.body]),
+    /** Frees the key after a request without effect, now or when the store takes it; until then it has this answer. */
+    async release(claim: IdempotentClaim, answer: IdempotentAnswer, end: object): Promise<void> {
+      released.add(claim);
+      await settle(claim, end, { ...answer, isNotSent: true }, 'DELETE FROM hosting_idempotency');
     },
     async purge(before: number): Promise<void> {
       await query('DELETE FROM hosting_idempotency WHERE begun_at < $1', [before]);
@@ -355,18 +420,17 @@ export type ArticleVotes = Readonly<z.output<typeof Votes>>;
 function createFeedbackRecords(query: Query) {
   const votes = openTable(query, 'hosting_feedback', ['path'], Votes);
   return {
-    /** Counts an anonymous vote by path (or '') and day in UTC (YYYY-MM-DD). */
-    async count({ path, day, helpful }: { path: string; day: string; helpful: boolean }): Promise<void> {
-      await query(
+    /** Adds anonymous votes by path (or '') and day. */
+    add: ({ path, day, helpful, unhelpful }: Vote) =>
+      query(
         `INSERT INTO hosting_feedback (path, day, helpful, unhelpful) VALUES ($1, $2, $3, $4)
           ON CONFLICT (path, day) DO UPDATE
           SET helpful = hosting_feedback.helpful + excluded.helpful,
             unhelpful = hosting_feedback.unhelpful + excluded.unhelpful`,
-        [path, day, helpful ? 1 : 0, helpful ? 0 : 1],
-      );
-    },
+        [path, day, helpful, unhelpful],
+      ),
     /** Sums the votes on each article, optionally from a day on. */
-    async report({ since = '' }: { since?: string | undefined }): Promise<ArticleVotes[]> {
+    report: async ({ since = '' }: { since?: string | undefined }): Promise<ArticleVotes[]> => {
       const rows = await query(
         `SELECT path, CAST(SUM(helpful) AS BIGINT) AS helpful, CAST(SUM(unhelpful) AS BIGINT) AS unhelpful
           FROM hosting_feedback WHERE day >= $1 GROUP BY path ORDER BY path`,

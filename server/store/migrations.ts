@@ -1,5 +1,5 @@
 import type { Database, Dialect, Query } from './database.ts';
-import { StoreError } from './database.ts';
+import { StoreError, retryConflicts } from './database.ts';
 
 /** The statements that migrate the tables to the next version. */
 export type Migration = ((dialect: Dialect) => readonly string[]) & {
@@ -139,6 +139,12 @@ export const migrations: readonly Migration[] = [
     'DROP INDEX hosting_servers_ref',
     `CREATE UNIQUE INDEX hosting_servers_ref_key ON hosting_servers (provider, (${refKeySql})) WHERE shared = 'no'`,
   ]),
+  // The row of each instance counts its looks at the store. The indexes are for `audit --key` and `audit --changes`.
+  usableFrom(4, ({ integer }) => [
+    `ALTER TABLE hosting_health ADD COLUMN counter ${integer}`,
+    'CREATE INDEX hosting_audit_key ON hosting_audit (key_id, logged_at, id)',
+    'CREATE INDEX hosting_audit_changes ON hosting_audit (logged_at, id) WHERE actor IS NOT NULL',
+  ]),
 ];
 
 /** Migrates the tables over an exclusive connection, safely in several processes at once. Throws a {@link StoreError}. */
@@ -170,17 +176,19 @@ export async function migrate(query: Query, dialect: Dialect, list = migrations)
   return { from, to: version };
 }
 
-/** Runs work in a transaction, one at a time; rolls back if the work fails. */
+/** Runs work in a transaction, one at a time, again after a conflict; rolls back if the work fails. */
 export async function inTransaction<Result>(query: Query, dialect: Dialect, work: () => Promise<Result>) {
-  for (const statement of dialect.beginMigration) await query(statement);
-  try {
-    const result = await work();
-    await query('COMMIT');
-    return result;
-  } catch (error) {
-    await query('ROLLBACK').catch(() => undefined);
-    throw error;
-  }
+  return await retryConflicts(async () => {
+    for (const statement of dialect.beginMigration) await query(statement);
+    try {
+      const result = await work();
+      await query('COMMIT');
+      return result;
+    } catch (error) {
+      await query('ROLLBACK').catch(() => undefined);
+      throw error;
+    }
+  });
 }
 
 /** Reads the version of the tables; throws a {@link StoreError} if a program of version `supported` cannot use them. */

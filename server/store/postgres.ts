@@ -4,13 +4,14 @@ import { connect as connectTo } from 'node:net';
 import { unescape } from 'node:querystring';
 import { promisify } from 'node:util';
 import { Client, Pool, types } from 'pg';
-import type { ClientBase, ClientConfig } from 'pg';
-import type { Database, Dialect, Query } from './database.ts';
-import { StoreError, StoreUnreachableError, toSafeNumber } from './database.ts';
+import type { ClientBase, ClientConfig, PoolClient, QueryConfig } from 'pg';
+import type { Database, Dialect, Query, StoreFault } from './database.ts';
+import { StoreError, attributes, retryConflicts, toHostUrls, toSafeNumber, toStoreError } from './database.ts';
 import { migrate } from './migrations.ts';
 
-const connections = 8;
 const connectMs = 5000;
+/** The time limits of a host that is asked whether it takes writes: for the connection, and for the answer. */
+const hostMs = 1000;
 export const statementMs = 5000;
 const migrationMs = 60_000;
 /** After this time beyond the timeout of a statement, the connection counts as lost. */
@@ -29,30 +30,91 @@ export const postgresDialect: Dialect = {
   findMigrations: `SELECT 1 WHERE to_regclass('hosting_migrations') IS NOT NULL`,
   // An arbitrary lock number, unlikely in other programs: "hosting" in ASCII.
   beginMigration: ['BEGIN ISOLATION LEVEL READ COMMITTED', 'SELECT pg_advisory_xact_lock(29395939242896999)'],
+  // A single statement: a pooler may use another connection for the next one.
+  needRoom: [
+    `DO $$ BEGIN
+      INSERT INTO hosting_idempotency (api_key_id, idempotency_key, fingerprint, begun_at, deadline, body)
+        SELECT '', '', '', 0, 0, encode(decode(string_agg(md5(random()::text), ''), 'hex'), 'base64')
+        FROM generate_series(1, 512);
+      RAISE EXCEPTION USING ERRCODE = 'HA000';
+    EXCEPTION WHEN SQLSTATE 'HA000' THEN NULL;
+    END $$`,
+  ],
 };
 
-/** Opens a PostgreSQL database for any number of instances. Throws a {@link StoreError} without parts of the URL. */
-export async function openPostgres(url: string): Promise<Database> {
+/**
+ * Opens a PostgreSQL database for any number of instances; `onLost` is called when a connection is lost between calls.
+ * Throws a {@link StoreError} without parts of the URL.
+ */
+export async function openPostgres(
+  url: string,
+  connections: number = 1,
+  onLost: () => void = () => undefined,
+): Promise<Database> {
   // On a separate connection: the transaction may wait long for another instance.
   const versions = await withConnection(url, (query) => migrate(query, postgresDialect));
-  const pool = new Pool({ ...settings(url, statementMs), max: connections, idleTimeoutMillis: 60_000 });
-  // Ignore a lost connection: its statement fails, and the next one opens another.
-  pool.on('error', () => undefined).on('connect', (client) => client.on('error', () => undefined));
-  let closed: Promise<void> | undefined;
+  let last: string | undefined;
+  let pool: Promise<Pool> | undefined;
+  const openPool = async (): Promise<Pool> => {
+    last = await findHost(url, last);
+    const onConnect = (client: ClientBase): unknown => {
+      // The call of a lost connection fails, too.
+      client.on('error', () => undefined);
+      return assertPrimary(client, url);
+    };
+    const options = { ...settings(last, statementMs), max: connections, idleTimeoutMillis: 60_000, onConnect };
+    return new Pool(options).on('error', onLost);
+  };
+  /** Closes idle connections now, and busy ones after their call: after a failover, the next call finds the host. */
+  const renew = async (old = pool): Promise<void> => {
+    if (pool === old) pool = undefined;
+    await old?.then((each) => (each.ending ? undefined : each.end())).catch(() => undefined);
+  };
+  let isClosed = false;
+  /** Takes a connection; if the host became a standby, one of the host that takes writes now. */
+  const take = async (isSecond = false): Promise<PoolClient> => {
+    if (isClosed) throw toPostgresError(new Error('the connections are closed'), url);
+    const current = (pool ??= openPool());
+    try {
+      return await (await current).connect();
+    } catch (error) {
+      const failure = error instanceof StoreError ? error : toPostgresError(error, url);
+      if (failure.fault === 'lost') void renew(current);
+      if (isSecond || failure.fault !== 'lost' || !mustTakeWrites(url)) throw failure;
+      return await take(true);
+    }
+  };
   const query: Query = async (sql, values) => {
-    const client = await pool.connect().catch((error: unknown) => {
-      throw toPostgresError(error, url);
-    });
-    let hasFailed = true;
+    const client = await take();
+    let [hasFailed, isConfirmed] = [true, true];
+    // After a cancellation, PostgreSQL reports success without the synchronous standby, which may take over.
+    const onNotice = ({ routine }: { readonly routine?: string | undefined }): void =>
+      void (isConfirmed &&= routine !== 'SyncRepWaitForLSN');
+    client.on('notice', onNotice);
     try {
       const rows = await createPostgresQuery(client, url, statementMs)(sql, values);
+      if (!isConfirmed) throw toStoreError(`${prefix}no synchronous standby confirms the write`, 'lost');
       hasFailed = false;
       return rows;
+    } catch (error) {
+      const { fault } = error as StoreError;
+      if (fault === 'lost' || fault === 'no_writes') void renew();
+      throw error;
     } finally {
+      client.off('notice', onNotice);
       client.release(hasFailed);
     }
   };
-  return { query, versions, close: () => (closed ??= pool.end()) };
+  const close = async (): Promise<void> => {
+    isClosed = true;
+    await renew();
+  };
+  return {
+    query: (sql, values) => retryConflicts(() => query(sql, values)),
+    versions,
+    close,
+    dialect: postgresDialect,
+  };
 }
 
 /** Runs work, by default long work, on a dedicated connection, which transactions need. */
@@ -61,7 +123,7 @@ export async function withConnection<Result>(
   work: (query: Query) => Promise<Result>,
   timeoutMs = migrationMs,
 ): Promise<Result> {
-  const client = await connect(url, timeoutMs);
+  const client = await connect(await findHost(url), timeoutMs);
   try {
     return await work(createPostgresQuery(client, url, timeoutMs));
   } finally {
@@ -69,15 +131,52 @@ export async function withConnection<Result>(
   }
 }
 
-async function connect(url: string, timeoutMs: number): Promise<Client> {
+async function connect(url: string, timeoutMs: number, connectionTimeoutMillis: number = connectMs): Promise<Client> {
   try {
-    const client = new Client(settings(url, timeoutMs));
+    const client = new Client({ ...settings(url, timeoutMs), connectionTimeoutMillis });
     client.on('error', () => undefined);
     await client.connect();
     return client;
   } catch (error) {
     throw toPostgresError(error, url);
   }
+}
+
+/** Returns true if the URL has several hosts, or asks for a host that takes writes. */
+const mustTakeWrites = (url: string): boolean => url.includes(`${attributes}=`) || toHostUrls(url).length > 1;
+
+/** Asks a host whether it takes writes. Throws for a standby: keys may be revoked on the primary already. */
+async function assertPrimary(client: ClientBase, url: string): Promise<boolean> {
+  if (!mustTakeWrites(url)) return true;
+  const text = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only`;
+  const { rows } = await client.query<Record<string, unknown>>({ text, query_timeout: hostMs } as QueryConfig);
+  if (rows[0]!['standby'] === true) throw toStoreError(`${prefix}a standby, which takes no writes`, 'lost');
+  return rows[0]!['read_only'] === 'off';
+}
+
+/** Finds the host that takes writes, beginning with the last one; else one that is no standby. Returns its URL. */
+async function findHost(url: string, last?: string): Promise<string> {
+  const urls = toHostUrls(url);
+  const failures: string[] = [];
+  let readOnly: string | undefined;
+  if (!mustTakeWrites(url)) return url;
+  if (url.includes(`${attributes}=any`))
+    throw toStoreError(`${prefix}${attributes}=any is for store backup alone`, 'lost');
+  for (const host of new Set([last ?? urls[0], ...urls])) {
+    let client: Client | undefined;
+    try {
+      client = await connect(host, statementMs, hostMs);
+      if (await assertPrimary(client, url)) return host;
+      readOnly ??= host;
+    } catch (error) {
+      const { message } = error instanceof StoreError ? error : toPostgresError(error, url);
+      failures.push(`${urls.length > 1 ? `host ${urls.indexOf(host) + 1}: ` : ''}${message.slice(prefix.length)}`);
+    } finally {
+      void client?.end().catch(() => undefined);
+    }
+  }
+  if (readOnly !== undefined) return readOnly;
+  throw toStoreError(prefix + failures.join('; '), 'lost');
 }
 
 function settings(url: string, timeoutMs: number): ClientConfig {
@@ -128,8 +227,15 @@ function cancel(connection: ClientBase): Promise<unknown> {
 /** SQLSTATE classes with safe messages; other messages may quote values. Poolers use 08 and XX. */
 const safeClasses = /^(?:08|25|40|42|53|54|55|57|XX)/;
 
-/** SQLSTATE classes of invalid statements: the database itself works. */
-const statementClasses = /^(?:22|23|42)/;
+/** What an SQLSTATE means; the first match counts. All others mean that the connection is lost. */
+const faults: readonly (readonly [RegExp, StoreFault])[] = [
+  [/^(?:40001|40P01)$/, 'conflict'],
+  [/^(?:25006|53100|53200|53400|58...)$/, 'no_writes'],
+  [/^(?:42501|53300|55P03|57014)$/, 'refused'],
+  [/^(?:22|23|42)/, 'statement'],
+];
+
+const prefix = 'the PostgreSQL database cannot be used: ';
 
 function toPostgresError(error: unknown, url: string): StoreError {
   const { code, message } = error as NodeJS.ErrnoException;
@@ -139,9 +245,12 @@ function toPostgresError(error: unknown, url: string): StoreError {
   else if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(code)) reason = `the server cannot be reached (${code})`;
   else if (code.startsWith('28')) reason = `the server refuses the user or the password (${code})`;
   else if (code.startsWith('3D')) reason = `the server does not have this database (${code})`;
-  const Kind = statementClasses.test(code ?? '') ? StoreError : StoreUnreachableError;
-  return new Kind(`the PostgreSQL database cannot be used: ${reason}`);
+  else if (code === '53300') reason = noConnectionLeft;
+  return toStoreError(prefix + reason, faults.find(([codes]) => codes.test(code ?? ''))?.[1] ?? 'lost');
 }
+
+const noConnectionLeft =
+  'PostgreSQL has no connection left (53300): an instance opens up to DATABASE_CONNECTIONS, 8 by default, a command one';
 
 /** Hides the words of a URL, such as users and databases, which poolers quote. */
 function hideUrl(text: string, url: string): string {
@@ -155,6 +264,12 @@ const deriveKey = promisify(scrypt);
 
 /** The clock of the database, read at each use: a statement may wait for the row. */
 const nowUs = 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)';
+
+/** Reads the clock of the database, in ms. */
+export async function readClock(query: Query): Promise<number> {
+  const [row] = await query(`SELECT ${nowUs} / 1000 AS now`);
+  return Number(row?.['now']);
+}
 
 /** A bucket further from full than its capacity and this time is a relic of a clock that was set back. */
 const maxSkewUs = 60_000_000;
@@ -183,7 +298,7 @@ const consumeSql = `
  * instances must have the same password.
  */
 export function createLimits(query: Query, url: string) {
-  const secret = deriveKey(URL.parse(url)?.password || url, 'hosting_limits', 32) as Promise<Buffer>;
+  const secret = deriveKey(URL.parse(toHostUrls(url)[0])?.password || url, 'hosting_limits', 32) as Promise<Buffer>;
   return {
     /** Consumes a token. `fullUs` is the time in microseconds until the bucket is full. */
     async consume(name: string, key: string, { tokenUs, capacityUs }: { tokenUs: number; capacityUs: number }) {

@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createFolder } from '#common/files.ts';
 import pLimit from 'p-limit';
-import type { Connection, Database, Dialect, Query, Row, Value } from './database.ts';
-import { StoreError, StoreUnreachableError, reasonOf, toSafeNumber } from './database.ts';
+import type { Connection, Database, Dialect, Query, Row, StoreError, StoreFault, Value } from './database.ts';
+import { reasonOf, toSafeNumber, toStoreError } from './database.ts';
 import { migrate } from './migrations.ts';
 
 /** The maximum wait of a call for the lock of another process, including the calls before it. */
@@ -25,13 +25,20 @@ export const sqliteDialect: Dialect = {
   tableEnd: ' STRICT',
   findMigrations: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'hosting_migrations'`,
   beginMigration: ['BEGIN IMMEDIATE'],
+  // Committed: SQLite rolls a write back without having needed room.
+  needRoom: [
+    'PRAGMA wal_checkpoint(TRUNCATE)',
+    `INSERT OR REPLACE INTO hosting_idempotency (api_key_id, idempotency_key, fingerprint, begun_at, deadline, body)
+      VALUES ('', '', '', 0, 0, hex(randomblob(4096)))`,
+    `DELETE FROM hosting_idempotency WHERE api_key_id = ''`,
+  ],
 };
 
 /** Opens a file, which processes may share; a new file is for its owner only. Throws a {@link StoreError}. */
 export async function openSqlite(file: string): Promise<Database> {
   const database = await connectSqlite(file);
   try {
-    return { ...database, versions: await migrate(database.query, sqliteDialect) };
+    return { ...database, dialect: sqliteDialect, versions: await migrate(database.query, sqliteDialect) };
   } catch (error) {
     await database.close();
     throw error;
@@ -145,7 +152,7 @@ function createSqliteQuery(connection: DatabaseSync, file: string, assertSame?: 
     for (;;) {
       const rows = attempt(sql, values);
       if (rows) return rows;
-      if (performance.now() > deadline) throw toSqliteError(new Error('database is locked'), file);
+      if (performance.now() > deadline) throw toSqliteError(new Error('database is locked'), file, 'no_writes');
       // Random: waiting processes must not retry at the same time.
       await delay(5 + Math.random() * 20);
     }
@@ -157,7 +164,8 @@ function createSqliteQuery(connection: DatabaseSync, file: string, assertSame?: 
     // In WAL mode a read does not wait for writes.
     const rows = sql.startsWith('SELECT ') ? attempt(sql, values) : undefined;
     if (rows) return rows;
-    if (queue.pendingCount >= maxWaiting) throw toSqliteError(new Error('too many calls wait for the lock'), file);
+    if (queue.pendingCount >= maxWaiting)
+      throw toSqliteError(new Error('too many calls wait for the lock'), file, 'no_writes');
     return queue(runWhenFree, sql, values, deadline);
   };
 }
@@ -170,10 +178,15 @@ export function runNow(statement: StatementSync, values: readonly Value[] = []):
   return rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toValue(value)])));
 }
 
+/** What a code of SQLite means: ERROR, CONSTRAINT, MISMATCH and RANGE; READONLY, IOERR and FULL. */
+const faults = new Map<number, StoreFault>([
+  ...[1, 19, 20, 25].map((code) => [code, 'statement'] as const),
+  ...[8, 10, 13].map((code) => [code, 'no_writes'] as const),
+]);
+
 /** Converts an error of SQLite, whose messages contain names of tables and columns, never values. */
-function toSqliteError(error: unknown, file: string): StoreError {
+function toSqliteError(error: unknown, file: string, fault?: StoreFault): StoreError {
   const { errcode = 0 } = error as { errcode?: number };
   const text = `the database ${file} cannot be used: ${reasonOf(error)}`;
-  // SQLITE_ERROR, _CONSTRAINT, _MISMATCH and _RANGE: the statement is invalid, but the database works.
-  return [1, 19, 20, 25].includes(errcode & 0xff) ? new StoreError(text) : new StoreUnreachableError(text);
+  return toStoreError(text, fault ?? faults.get(errcode & 0xff) ?? 'lost');
 }

@@ -39,7 +39,8 @@ const unseen: Readonly<Record<string, string>> = {
   'getStatus 500 internal_error': 'As getHealth: a failed source is 503.',
   'listDomainTlds 500 internal_error': 'As getHealth: a failed source is 502.',
   'searchDomain 500 internal_error': 'As getHealth: a failed source is 502.',
-  'sendFeedback 500 internal_error': 'As getHealth: a failed chat is 502, and a failed store is logged.',
+  'sendFeedback 500 internal_error': 'As getHealth: a failed chat is 502.',
+  'sendFeedback 500 feedback_not_counted': 'A failed store gets the votes later: feedback.test.ts has an invalid one.',
   'sendFeedback 500 feedback_not_built': 'The message consists of validated text, so no request makes it fail.',
 };
 

@@ -15,6 +15,10 @@ import { createTestLog } from '../helpers/upstream.ts';
 import { recordConsole } from '../hosting/providers/console-recorder.ts';
 import { sharedProject } from '../server/shared.ts';
 
+/** A store with these servers. */
+const storeOf = (servers: readonly object[]) =>
+  ({ servers: { list: () => Promise.resolve(servers) } }) as unknown as Watched['store'];
+
 /** Watches an installation that has no faults except for the changes. */
 async function watch(changes: Partial<Watched>) {
   const settings = { DIST_DIR: join(await sharedProject(), 'dist'), DATA_DIR: temporaryFolder() };
@@ -23,7 +27,7 @@ async function watch(changes: Partial<Watched>) {
   const stop = watchInstallation({
     env: readEnv(settings),
     environment: {},
-    store: { servers: { list: () => Promise.resolve([]) } } as unknown as Watched['store'],
+    store: storeOf([]),
     releases: { current: () => ({ nextChangeAt: null }) } as unknown as Watched['releases'],
     providers: new Map(),
     isPreview: false,
@@ -257,4 +261,20 @@ test('a start without faults logs no warning', async () => {
   await expect.poll(accounts).toBeGreaterThan(1);
   await app.stop();
   expect(app.log().filter(({ level }) => level !== 'info')).toEqual([]);
+});
+
+test('10,000 servers take little time, and of many faults ten are logged', async () => {
+  const servers = Array.from({ length: 10_000 }, (_, at) => {
+    const [number, pair] = [String(at).padStart(5, '0'), Math.floor(at / 2)];
+    return { server: `vps:c${number}`, provider: 'cloud', ref: `${100_000 + pair}`, shared: 'unconfirmed' };
+  });
+  const began = process.cpuUsage();
+  const { faults } = await watch({ store: storeOf(servers) });
+  await expect.poll(() => faults().filter((line) => line.includes('shared servers'))).toHaveLength(10);
+  const { user, system } = process.cpuUsage(began);
+  // Comparing each server with each other takes ten times as long.
+  expect(user + system).toBeLessThan(2_000_000);
+  expect(faults().join('\n')).toContain(
+    'vps:c00009 and vps:c00008 have the same provider and ref; the same for 9990 more',
+  );
 });

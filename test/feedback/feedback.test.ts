@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
@@ -30,7 +32,7 @@ async function serve(changes: Record<string, string> = {}, root?: string) {
     await store.close();
     return votes;
   };
-  return { app, chat, report };
+  return { app, chat, report, database: join(DATA_DIR, 'hosting.sqlite') };
 }
 
 /** Sends a vote. */
@@ -182,6 +184,19 @@ test('votes are counted by article, and votes for unknown articles together', as
     { path: '', helpful: 3, unhelpful: 1 },
     { path: ssh, helpful: 2, unhelpful: 0 },
   ]);
+});
+
+test('a vote that the store can never take is 500 without a chat, and logged with one', async () => {
+  for (const [chatUrl, status] of [
+    ['', 500],
+    [undefined, 200],
+  ] as const) {
+    const { app, database: file } = await serve(chatUrl === '' ? { CHAT_FEEDBACK_WEBHOOK_URL: '' } : {});
+    using database = new DatabaseSync(file);
+    database.exec('ALTER TABLE hosting_feedback RENAME TO hosting_away');
+    expect((await send(app, '{"helpful":true}')).status).toBe(status);
+    expect(JSON.stringify(app.log())).toContain('no such table: hosting_feedback');
+  }
 });
 
 describe('the limit', () => {

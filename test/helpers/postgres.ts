@@ -80,6 +80,13 @@ async function startPostgres(binaries: string) {
     end,
     /** Restarts the server on the same port and data. */
     start,
+    /** Restarts the server as a standby, which takes no writes, until it is promoted. */
+    async demote(): Promise<void> {
+      await end('SIGINT');
+      writeFileSync(join(data, 'standby.signal'), '');
+      await start();
+    },
+    promote: () => withClient(url('postgres'), (client) => client.query('SELECT pg_promote()')),
     async stop(): Promise<void> {
       if (child.exitCode === null && child.signalCode === null) await end('SIGINT');
       process.off('exit', killed);

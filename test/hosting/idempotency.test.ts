@@ -227,3 +227,16 @@ test('after an unexpected failure the outcome is unknown, and the Idempotency-Ke
   const { json } = await askJson(app, `/v1/hosting/actions/${String(first.headers['x-request-id'])}`, { key: app.key });
   expect(json).toMatchObject({ action: 'start', server: 'vps:mine', status: 'unknown' });
 });
+
+test.each([
+  ['the API key', 'hosting_api_keys', {}],
+  ['the audit log', 'hosting_audit', {}],
+  ['the audit log, with an Idempotency-Key,', 'hosting_audit', { 'Idempotency-Key': 'order-4711' }],
+  ['the Idempotency-Key', 'hosting_idempotency', { 'Idempotency-Key': 'order-4711' }],
+])('if %s cannot be read or written, a failed action says that it was not sent', async (_, table, headers) => {
+  const { app, world } = await borrowHosting();
+  world.change(`ALTER TABLE ${table} RENAME TO hosting_away`);
+  const answer = await askEndpoint(app, 'startGameServer', { headers });
+  expect(answer).toMatchObject({ status: 500, headers: { 'action-outcome': 'not_sent' } });
+  expect(powerCalls(world)).toBe(0);
+});

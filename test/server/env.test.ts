@@ -284,6 +284,7 @@ const rows: { readonly [Name in keyof Env]-?: Row<NonNullable<Env[Name]>> } = {
     valid: { 'https://Help.example.com/?a=1': 'https://help.example.com/?a=1' },
     wrong: [/: must be an http or https URL without a user$/, 'help', 'mailto:a@b.example', 'https://a@b.example'],
   },
+  DATABASE_CONNECTIONS: { preset: 8, valid: { 2: 2, 50: 50 }, wrong: [number, '1', '51', 'x'] },
   DATABASE_URL: {
     valid: {
       'postgres://user@db.example.com/hosting': 'postgres://user@db.example.com/hosting',

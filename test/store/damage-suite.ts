@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { generateApiKey } from '../../server/keys/authorize.ts';
 import { StoreError } from '../../server/store/database.ts';
 import type { Store } from '../../server/store/types.ts';
-import { apiKey, auditEntry, claim, streamToken } from './samples.ts';
+import { apiKey, auditEntry, claim, end, streamToken } from './samples.ts';
 import { openWithQuery } from './target.ts';
 import type { CreateTarget } from './target.ts';
 
@@ -48,7 +48,7 @@ export function damageSuite(createTarget: CreateTarget): void {
       await store.servers.put({ server: 'game:survival', provider: 'panel', ref: 'PRIVATE', logFile: null });
       await store.audit.append(auditEntry({ detail: 'PRIVATE' }));
       await begin(store);
-      await store.idempotency.finish('k', 'one', { status: 200, body: 'PRIVATE' });
+      await store.idempotency.finish(claim(), { status: 200, body: 'PRIVATE' }, end);
       await store.streamTokens.add(streamToken());
       await read(store);
       await query(`UPDATE hosting_${table} SET ${set}`);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { apiKey, claim, streamToken } from './samples.ts';
+import { apiKey, claim, end, streamToken } from './samples.ts';
 import { openTwice, openWithQuery } from './target.ts';
 import type { CreateTarget } from './target.ts';
 
@@ -209,7 +209,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await idempotency.begin(claim())).toEqual({ state: 'begun' });
       const later = (ms: number) => claim({ fingerprint: 'other', now: t0 + ms, deadline: deadline + ms });
       expect(await idempotency.begin(later(1))).toEqual({ state: 'running', ...known, deadline });
-      await idempotency.finish('k', 'one', answer);
+      await idempotency.finish(claim(), answer, end);
       expect(await idempotency.begin(later(2))).toEqual({ state: 'answered', ...known, answer });
     });
 
@@ -218,18 +218,22 @@ export function recordsSuite(createTarget: CreateTarget): void {
       for (const [apiKeyId, key] of [['k', 'one'] as const, ['l', 'one'] as const, ['k', 'One'] as const]) {
         expect(await idempotency.begin(claim({ apiKeyId, key }))).toEqual({ state: 'begun' });
       }
-      await idempotency.finish('k', 'one', answer);
+      await idempotency.finish(claim(), answer, end);
       expect(await idempotency.begin(claim({ apiKeyId: 'l' }))).toMatchObject({ state: 'running' });
     });
 
     test('a released key can begin again, but an answer is neither released nor replaced', async () => {
       const { idempotency } = await open();
       await idempotency.begin(claim());
-      await idempotency.release('k', 'one');
-      expect(await idempotency.begin(claim({ fingerprint: 'second', requestId: 'later' }))).toEqual({ state: 'begun' });
-      await idempotency.finish('k', 'one', answer);
-      await idempotency.finish('k', 'one', { status: 502, body: 'late' });
-      await idempotency.release('k', 'one');
+      await idempotency.release(claim(), answer, end);
+      const second = claim({ fingerprint: 'second', requestId: 'later' });
+      expect(await idempotency.begin(second)).toEqual({ state: 'begun' });
+      // The end of the first request does not end the claim of the second.
+      await idempotency.finish(claim(), { status: 502, body: 'first' }, end);
+      await idempotency.release(claim(), answer, end);
+      await idempotency.finish(second, answer, end);
+      await idempotency.finish(second, { status: 502, body: 'late' }, end);
+      await idempotency.release(second, answer, end);
       const state = { state: 'answered', fingerprint: 'second', requestId: 'later', answer };
       expect(await idempotency.begin(claim())).toEqual(state);
     });
@@ -237,7 +241,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
     test('a record expires after 24 hours, answered or not', async () => {
       const { idempotency } = await open();
       for (const key of ['answered', 'running']) await idempotency.begin(claim({ key }));
-      await idempotency.finish('k', 'answered', answer);
+      await idempotency.finish(claim({ key: 'answered' }), answer, end);
       for (const state of ['answered', 'running']) {
         const renew = (now: number) => idempotency.begin(claim({ key: state, fingerprint: 'new', now }));
         expect(await idempotency.begin(claim({ key: state, now: t0 + day }))).toMatchObject({ state });

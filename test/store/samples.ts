@@ -57,3 +57,6 @@ export function claim(fields: Partial<IdempotentClaim> = {}): IdempotentClaim {
   const request = { fingerprint: 'print', requestId: 'a-request' };
   return { apiKeyId: 'k', key: 'one', ...request, now, deadline: now + 20_000, ...fields };
 }
+
+/** The end of an action, for the log. */
+export const end = { request_id: 'a-request', server: 'game:survival', action: 'start', outcome: 'ok' };

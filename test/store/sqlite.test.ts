@@ -120,7 +120,7 @@ describe('in a SQLite file', () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'hosting.sqlite'), 'not a database, but text of some length'.repeat(100));
     await expect(openStore({ DATA_DIR: folder })).rejects.toThrow(
-      new StoreError(`the database ${join(folder, 'hosting.sqlite')} cannot be used: file is not a database`),
+      `the database ${join(folder, 'hosting.sqlite')} cannot be used: file is not a database`,
     );
     const file = join(folder, 'file');
     writeFileSync(file, '');
