@@ -42,6 +42,15 @@ describeInstalled({ name: 'systemd', package: 'systemd', commands: ['systemd-ana
     expect(Number(/exposure level for .*: ([\d.]+)/.exec(output)?.[1])).toBeLessThanOrEqual(3);
   });
 
+  test('units that begin as root may hand over to the user of the service', () => {
+    // setpriv sets its capabilities, too.
+    for (const name of ['hosting-api-backup.service', 'hosting-api-doctor.service']) {
+      const unit = parseUnit(readUnitFile(name));
+      expect(unit.get('SystemCallFilter')!.at(-1)).toMatch(/^@setuid .*\bcapset$/);
+      expect(unit.get('CapabilityBoundingSet')![0]).toMatch(/^CAP_SETUID CAP_SETGID\b/);
+    }
+  });
+
   test('the timer builds at 00:01 UTC, or after the next boot', async () => {
     const timer = parseUnit(readUnitFile('hosting-api-build.timer'));
     expect(timer.get('Persistent')).toEqual(['true']);
