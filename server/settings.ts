@@ -52,14 +52,14 @@ export const url = (parse: (text: string) => string | undefined, rule: string) =
   });
 
 /** The path of a regular file that can be read. */
-export const ReadableFile = z.string().refine((file) => {
+export const ReadableFile = z.string().superRefine((file, context) => {
   try {
     accessSync(file, constants.R_OK);
-    return statSync(file).isFile();
-  } catch {
-    return false;
+    if (!statSync(file).isFile()) context.addIssue('must be a regular file');
+  } catch (error) {
+    context.addIssue(`the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
-}, 'the file cannot be read');
+});
 
 /** The URL below which paths are added. */
 export const BaseUrl = url(toBaseUrl, baseUrlRule);

@@ -294,7 +294,7 @@ const rows: { readonly [Name in keyof Env]-?: Row<NonNullable<Env[Name]>> } = {
   },
   PROVIDERS_FILE: {
     valid: { [import.meta.filename]: import.meta.filename },
-    wrong: [/: the file cannot be read$/, '/nowhere/providers.yaml', '/'],
+    wrong: [/: (?:the file cannot be read \(ENOENT\)|must be a regular file)$/, '/nowhere/providers.yaml', '/'],
   },
   UPSTREAM_TIMEOUT_SECONDS: { preset: 20, valid: { '600': 600 }, wrong: [number, '0', '601', '20s'] },
   // Node.js fires timers beyond 24 days immediately.
