@@ -1,24 +1,12 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import {
-  constants,
-  copyFileSync,
-  existsSync,
-  linkSync,
-  lstatSync,
-  mkdtempDisposableSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { open } from 'node:fs/promises';
+import { existsSync, linkSync, lstatSync, mkdtempDisposableSync, rmSync, statSync } from 'node:fs';
+import { constants, copyFile, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { unescape } from 'node:querystring';
 import { DatabaseSync } from 'node:sqlite';
-import { getCACertificates } from 'node:tls';
 import { promisify } from 'node:util';
-import { escapeIdentifier } from 'pg';
+import { Client, escapeIdentifier } from 'pg';
 import type { Environment } from '#common/environment.ts';
 import { createFolder } from '#common/files.ts';
 import { StoreError, reasonOf, toHostUrls } from './database.ts';
@@ -127,7 +115,7 @@ async function createWhole(to: string, write: (temporary: string) => Promise<voi
       linkSync(temporary, to);
     } catch {
       // exFAT and some network file systems have no links.
-      copyFileSync(temporary, to, constants.COPYFILE_EXCL);
+      await copyFile(temporary, to, constants.COPYFILE_EXCL);
       await using copy = await open(to, 'r+');
       await copy.sync();
     }
@@ -181,7 +169,7 @@ async function restorePostgres(file: string, url: string, environment: Environme
   if (found) {
     throw new StoreError(`the PostgreSQL database is not empty (${String(found['name'])}): choose an empty database`);
   }
-  const options = ['--exit-on-error', '--single-transaction', '--no-owner', '--no-privileges', file];
+  const options = ['--dbname=', '--exit-on-error', '--single-transaction', '--no-owner', '--no-privileges', file];
   await runPostgres('pg_restore', options, url, environment);
   // Behind a pooler, the settings of pg_restore would stay: its empty search_path hides all tables.
   await withConnection(url, (query) => query('RESET ALL'));
@@ -214,54 +202,43 @@ async function createDatabase(url: string): Promise<void> {
   }
 }
 
-/** Runs a program of PostgreSQL, with the password in its environment: arguments are visible to every user. */
+/** Runs a program of PostgreSQL. The connection is in its environment: arguments are visible to every user. */
 async function runPostgres(
   program: 'pg_dump' | 'pg_restore',
   options: string[],
   url: string,
   environment: Environment,
 ): Promise<string> {
-  const { address, password, verifies } = toLibpq(url);
-  using folder = mkdtempDisposableSync(join(tmpdir(), 'hosting-api-'));
-  // Without this file, libpq would trust no CA.
-  const authorities = join(folder.path, 'ca.pem');
-  if (verifies) writeFileSync(authorities, getCACertificates().join('\n'));
-  const env = {
+  const urls = toHostUrls(url);
+  const hosts = urls.map((connectionString) => new Client({ connectionString }));
+  const { user, database, password } = hosts[0]!;
+  // libpq ignores the variables of parameters that only Node.js knows.
+  const parameters = [...new URL(urls[0]).searchParams].map(([name, value]) => [
+    `PG${name.toUpperCase().replaceAll('_', '')}`,
+    value === 'no-verify' ? 'require' : value,
+  ]);
+  const env: Record<string, string | undefined> = {
     ...environment,
+    ...(hosts.length > 1 && { PGTARGETSESSIONATTRS: 'read-write' }),
+    ...Object.fromEntries(parameters),
+    PGHOST: hosts.map(({ host }) => host).join(','),
+    PGPORT: hosts.map(({ port }) => port).join(','),
+    PGUSER: user,
+    PGDATABASE: database,
+    PGPASSWORD: password ?? environment['PGPASSWORD'],
     PGCONNECT_TIMEOUT: '10',
-    ...(password !== '' && { PGPASSWORD: password }),
-    ...(verifies && { PGSSLROOTCERT: authorities }),
   };
+  // Without a file, libpq would trust no CA.
+  if (env.PGSSLMODE?.startsWith('verify-'))
+    env.PGSSLROOTCERT ??= env.NODE_EXTRA_CA_CERTS ?? '/etc/ssl/certs/ca-certificates.crt';
   try {
-    return (await promisify(execFile)(program, [...options, `--dbname=${address}`], { env, maxBuffer: 2 ** 26 }))
-      .stdout;
+    return (await promisify(execFile)(program, options, { env, maxBuffer: 2 ** 26 })).stdout;
   } catch (error) {
     const { code, stderr = '' } = error as { code?: string | number; stderr?: string };
     if (code === 'ENOENT') throw new StoreError(`${program} is not installed here: apt-get install postgresql-client`);
-    const reason = password === '' ? stderr : stderr.replaceAll(password, '***');
+    const reason = password ? stderr.replaceAll(password, '***') : stderr;
     throw new StoreError(reason.trim() || `${program} failed (${code})`);
   }
-}
-
-/** Parameters of a URL that libpq knows too; it refuses others. */
-const libpqParameter =
-  /^(?:\w*application_name|channel_binding|client_encoding|connect_timeout|gssencmode|host|keepalives\w*|krbsrvname|options|passfile|port|require\w+|ssl(?!negotiation)\w+|target_session_attrs|tcp_user_timeout|user)$/;
-
-/** Splits a database URL, as the server takes it, into a URL for libpq and the password. */
-function toLibpq(url: string) {
-  const [, user = '', , secret = '', place = '', search] =
-    /^\w+:\/\/(?:([^:/?#]*)(:([^/?#]*))?@)?([^?#]*)(?:\?([^#]*))?/.exec(url) ?? [];
-  const query = new URLSearchParams(search);
-  const isSecure = query.get('sslmode') === 'no-verify' || /^(?:true|1)$/.test(query.get('ssl') ?? '');
-  if (isSecure) query.set('sslmode', 'require');
-  const known = [...query].filter(([name]) => libpqParameter.test(name));
-  const parameters = known.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
-  const name = user === '' ? '' : `${encodeURIComponent(unescape(user))}@`;
-  return {
-    address: `postgres://${name}${place.replaceAll(/%(?![\da-f]{2})/gi, '%25').replaceAll(' ', '%20')}?${parameters}`,
-    password: unescape(secret) || query.get('password') || '',
-    verifies: query.get('sslmode')?.startsWith('verify-') && !query.has('sslrootcert'),
-  };
 }
 
 /** Imports a backup of SQLite into an empty PostgreSQL database, in one transaction. */

@@ -400,7 +400,7 @@ describePostgres((server) => {
     for (const one of [url, inQuery]) {
       expect((await run(one, `${folder}:${path}`)).status).toBe(0);
       const seen = readFileSync(join(folder, 'seen'), 'utf8');
-      expect(seen).toContain('--dbname=postgres://postgres@127.0.0.1');
+      expect(seen).toContain('--format=custom');
       expect(seen).not.toContain(server().password);
       rmSync(join(folder, 'backup'));
     }
