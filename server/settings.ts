@@ -13,13 +13,11 @@ export const installedSettings = '/etc/hosting-api/settings.env';
 
 /** Names the commands of npm in a text as they run here: in an installation, or, if PATH lacks npm, in a container. */
 export function nameCommands(text: string, path: string | undefined, installed = installedSettings): string {
-  const isInstalled = existsSync(installed);
   const hasNpm = path === undefined || path.split(delimiter).some((folder) => existsSync(join(folder, 'npm')));
-  const scripts: Readonly<Record<string, string>> = packageJson.scripts;
-  return text.replaceAll(/\bnpm run (?:-s )?(\w+)(?: --)?/g, (command, name: string) => {
-    if (isInstalled) return `hosting-api ${name}`;
-    return hasNpm ? command : (scripts[name] ?? command);
-  });
+  const scripts: Readonly<Record<string, string>> = existsSync(installed) || hasNpm ? {} : packageJson.scripts;
+  return text.replaceAll(/\bnpm run (?:-s )?(\w+)(?: --)?/g, (command, name: string) =>
+    existsSync(installed) ? `hosting-api ${name}` : (scripts[name] ?? command),
+  );
 }
 
 /** Creates the type of a setting with a fixed set of values. */

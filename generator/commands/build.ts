@@ -17,7 +17,11 @@ export async function runBuild(flags: BuildFlags, checkOnly = false): Promise<vo
   }
   const urls = readUrls();
   const out = checkOnly ? resolveFolder('DIST_DIR', flags.out) : createOut(flags.out);
-  if (flags.now === undefined) warnOfClock(now, out);
+  const last = readSwitches(out).at(-1)?.at.toISOString() ?? '';
+  if (flags.now === undefined && last.slice(0, 10) > now) {
+    const seen = `the clock says ${now}, but the release in ${displayPath(out)} became current at ${last}`;
+    process.stderr.write(`warning: ${seen}: set the clock, because articles dated after ${now} go offline\n`);
+  }
   const content = resolveFolder('CONTENT_DIR', flags.content);
   const catalog = resolveFolder('CATALOG_DIR', flags.catalog);
   const started = performance.now();
@@ -45,14 +49,6 @@ export async function runBuild(flags: BuildFlags, checkOnly = false): Promise<vo
     progress.clear();
   }
   report(result, flags.format, (performance.now() - started) / 1000, out);
-}
-
-/** Warns before a build on an earlier day than that of the current release, which takes newer articles offline. */
-function warnOfClock(now: string, out: string): void {
-  const last = readSwitches(out).at(-1)?.at.toISOString() ?? '';
-  if (last.slice(0, 10) <= now) return;
-  const seen = `the clock says ${now}, but the release in ${displayPath(out)} became current at ${last}`;
-  process.stderr.write(`warning: ${seen}: set the clock, because articles dated after ${now} go offline\n`);
 }
 
 /** Creates a progress line, which appears only in a terminal and changes at most every 100 ms. */

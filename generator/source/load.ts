@@ -1,16 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  readdirSync,
-  statSync,
-} from 'node:fs';
+import { closeSync, constants, existsSync, openSync, readFileSync, readSync, readdirSync, statSync } from 'node:fs';
 import type { Dirent } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import fastGlob from 'fast-glob';
@@ -126,13 +116,13 @@ function loadFile(listed: Omit<SourceFile, 'bytes' | 'sha256'>, diagnostics: Dia
 /** Shared, because allocating 10,000 buffers would take as long as reading the files. */
 const buffer = Buffer.allocUnsafe(1024 ** 2);
 
-/** Returns the size of a file, with the hash if within the limit. Most files need one read and no `fstat`. */
+/** Returns the size of a file, with the hash if within the limit. Most files need one read and no `stat`. */
 function hashFile(path: string, limit: number): { bytes: number; sha256?: string } {
   // A symbolic link may have replaced the file since the listing.
   const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     let length = readSync(file, buffer);
-    const bytes = length < buffer.length ? length : fstatSync(file).size;
+    const bytes = length < buffer.length ? length : statSync(path).size;
     if (bytes > limit) return { bytes };
     if (bytes === length) return { bytes, sha256: hash('sha256', buffer.subarray(0, length)) };
     const digest = createHash('sha256');

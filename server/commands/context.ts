@@ -170,7 +170,6 @@ export const parseKeyId = parser(
 );
 
 const Day = z.iso.date();
-const dayMs = 86_400_000;
 const LocalTime = z.iso.datetime({ local: true });
 
 /** Parses a day (its start in UTC) or an ISO time (default UTC) to milliseconds. */
@@ -181,13 +180,7 @@ export function parseTime(text: string): number | undefined {
   return LocalTime.safeParse(time).success ? Date.parse(time + zone) : undefined;
 }
 
-/** Parses an end, which a day includes, like {@link parseTime}; `start` is the start of the day, or the same time. */
-export function parseEnd(text: string): { readonly start: number; readonly end: number } | undefined {
-  const start = parseTime(text);
-  return start === undefined ? undefined : { start, end: Day.safeParse(text).success ? start + dayMs : start };
-}
-
-const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: dayMs };
+const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Parses a duration such as 90s, 15m, 24h or 7d to milliseconds; `0` needs no unit. */
 export function parseDuration(text: string): number | undefined {

@@ -9,10 +9,10 @@ import {
   describeUnknownServers,
   formatTable,
   parseDuration,
-  parseEnd,
   parseKeyId,
   parseScope,
   parseServer,
+  parseTime,
   parser,
   repeatable,
   textOption,
@@ -225,9 +225,11 @@ const parseLabel = textOption('--label', 100, 0);
 
 const expiryRule = '--expires must be a date of the form YYYY-MM-DD, or an ISO time such as 2030-01-31T12:00Z';
 const parseExpiry = parser(expiryRule, (text) => {
-  const expiry = parseEnd(text);
-  if (expiry === undefined || expiry.end > Date.now()) return expiry;
-  throw new CommandError(`--expires is in the past: ${toIso(expiry.end)}`);
+  const start = parseTime(text);
+  if (start === undefined) return undefined;
+  const end = text.includes('T') ? start : start + 86_400_000;
+  if (end <= Date.now()) throw new CommandError(`--expires is in the past: ${toIso(end)}`);
+  return { start, end };
 });
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];

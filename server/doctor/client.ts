@@ -136,46 +136,43 @@ export function judgeCertificate({ tls }: Seen): DoctorResult {
   return fault(`the certificate expires in ${days} days`, 'renew it, and find out why the automatic renewal failed');
 }
 
-/** The expected answer to a token on a stream. */
-interface Expectation {
-  readonly event: string;
-  readonly means: string;
-  /** Waits for a ping, which the service sends every 30 s: proxies often close silent streams. */
-  readonly stays?: boolean;
-}
-
-/** Opens a websocket, sends a token and expects an event. Waits for the rate limit like {@link createVisit}. */
-export async function judgeStream(address: URL, token: string, expected: Expectation): Promise<DoctorResult> {
-  const { event, means, stays = false } = expected;
+/**
+ * Opens a websocket, sends a token and expects an event, and then with `stays` a ping, which the service sends every 30 s:
+ * proxies often close silent streams. Waits for the rate limit like {@link createVisit}.
+ */
+export async function judgeStream(
+  address: URL,
+  token: string,
+  event: string,
+  means: string,
+  stays = false,
+): Promise<DoctorResult> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const socket = new WebSocket(address, { handshakeTimeout: 10_000 });
   const seconds = stays ? 45 : 15;
   const timer = setTimeout(() => resolve(`does not respond within ${seconds} s`), seconds * 1000);
   let wait = Infinity;
-  let silentSince: number | undefined;
+  let silence = '';
   socket.on('unexpected-response', (_request, { statusCode, headers }) => {
     if (statusCode === 429) wait = Number(headers['retry-after']);
     resolve(`is refused with ${statusCode}`);
   });
   socket.on('error', (error) => resolve(`fails: ${codeOf(error)}`));
-  socket.on('close', (code) => {
-    const silence = Math.round((performance.now() - (silentSince ?? 0)) / 1000);
-    resolve(silentSince === undefined ? `is closed with ${code}` : `is closed after ${silence} s of silence`);
-  });
+  socket.on('close', (code) => resolve(`is closed with ${code}${silence}`));
   socket.on('open', () => socket.send(JSON.stringify({ event: 'auth', args: [token] })));
   socket.on('message', (data: Buffer) => {
     const message = parseJson(data.toString()) as { event?: unknown } | undefined;
-    if (stays && (silentSince !== undefined || message?.event === event)) silentSince = performance.now();
-    else resolve(message ? `sends ${String(message.event)}` : 'sends no JSON');
+    if (stays && message?.event === event) silence = ' while it is silent';
+    else if (silence === '') resolve(message ? `sends ${String(message.event)}` : 'sends no JSON');
   });
-  socket.on('ping', () => silentSince !== undefined && resolve(`sends ${event}`));
+  socket.on('ping', () => silence && resolve(`sends ${event}`));
   const seen = await promise;
   clearTimeout(timer);
   socket.terminate();
   if (seen === `sends ${event}`) return ok(means);
   if (wait <= maxWaitSeconds) {
     await sleep(wait * 1000);
-    return await judgeStream(address, token, expected);
+    return await judgeStream(address, token, event, means, stays);
   }
   const advice =
     'forward the websocket handshake (nginx: proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; ' +

@@ -3,7 +3,7 @@ import { lstat, readFile, readdir, realpath, stat, statfs } from 'node:fs/promis
 import { dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { Environment } from '#common/environment.ts';
-import { askResolver, toUsed } from '../domains/lookup/dns.ts';
+import { askResolvers } from '../domains/lookup/dns.ts';
 import { createPriceSource } from '../domains/prices.ts';
 import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
@@ -158,15 +158,15 @@ export const installationChecks = {
     for (const [name, path] of Object.entries(environment)) {
       const secret = name.replace(/_FILE$/, '');
       addCredential(secret.toLowerCase().replaceAll('_', '-'));
-      // A container runtime mounts secrets there, with rights that only the host can change.
-      const isMounted = path?.startsWith('/run/secrets/');
-      if (path && !isMounted && secret !== name && secretName.test(secret)) files.set(path, name);
+      if (path && secret !== name && secretName.test(secret)) files.set(path, name);
     }
     // A path (PANEL_TOKEN_FILE) or a duration (CONSOLE_TOKEN_TTL_SECONDS) is not a secret and does not match.
     const dotenv = Object.entries(parseEnv(await readFile('.env', 'utf8').catch(() => '')));
     if (dotenv.some(([name, value]) => secretName.test(name) && value !== '')) files.set('.env', '.env');
     if (providers !== undefined && holdsSecret(readProviders(providers) ?? {})) files.set(providers, 'PROVIDERS_FILE');
     const folder = resolve(DATA_DIR);
+    // Only the host of a container can change the rights of mounted secrets.
+    for (const path of files.keys()) if (path.startsWith('/run/secrets/')) files.delete(path);
     const found = await Promise.all([
       checkClosed(folder, '700', `other users can access DATA_DIR (${folder})`),
       ...[...files].map(([path, name]) =>
@@ -401,24 +401,22 @@ export const installationChecks = {
   },
   async DNS({ env: { DNS_SERVERS: servers } }) {
     if (servers === 'off') return skipped('DNS_SERVERS is off');
-    const options = { timeoutMs: 3000, signal: AbortSignal.timeout(10_000) };
-    // .com always exists: a resolver without an answer for .com fails every search.
-    const random = `x${randomBytes(12).toString('hex')}.com`;
+    const options = { servers, timeoutMs: 3000, signal: AbortSignal.timeout(10_000) };
     const advice = 'correct DNS_SERVERS, or /etc/resolv.conf';
-    const asked = toUsed(servers).map(async (server, at): Promise<DoctorResult[]> => {
-      const reply = await askResolver(server, 'com', options);
-      const resolver = `the ${['first', 'second'][at]} resolver`;
+    const randoms = askResolvers(`x${randomBytes(12).toString('hex')}.com`, options);
+    // .com always exists: a resolver without an answer for .com fails every search.
+    const asked = askResolvers('com', options).map(async (ask, at) => {
+      const reply = await ask();
+      const resolver = `the ${at === 0 ? 'first' : 'second'} resolver`;
       if (reply === 'delegated') {
-        if ((await askResolver(server, random, options)) !== 'delegated') return [];
+        if ((await randoms[at]!()) !== 'delegated') return [];
         const seen = `${resolver} has name servers for a name that does not exist: every domain counts as taken`;
-        return [fault(seen, advice)];
+        return fault(seen, advice);
       }
       if (reply !== 'timeout' && reply !== 'unreachable')
-        return [
-          fault(`${resolver} refuses queries, or does not resolve .com`, 'allow this machine to use the resolver'),
-        ];
-      const seen = `${resolver} ${reply === 'timeout' ? 'does not answer' : 'cannot be reached'}: domain searches`;
-      return [fault(`${seen} ${at === 0 ? 'wait for it' : 'depend on the first'}`, advice)];
+        return fault(`${resolver} refuses to resolve .com`, 'allow this machine to use the resolver');
+      const fails = reply === 'timeout' ? 'does not answer' : 'cannot be reached';
+      return fault(`${resolver} ${fails}: searches are slow or fail`, advice);
     });
     const found = (await Promise.all(asked)).flat();
     return found.length > 0 ? found : ok(`${countOf(asked.length, 'resolver')} answer`);

@@ -432,7 +432,7 @@ const serviceChecks: Checks<VisitedService> = {
   // With a wrong token, the expected event is a rejection.
   async 'console streams'({ base }) {
     const address = new URL(`${base.href.replace(/\/$/, '')}/v1/hosting/game/console/doctor/stream`);
-    return await judgeStream(address, 'doctor', { event: 'jwt error', means: 'the service rejects a wrong token' });
+    return await judgeStream(address, 'doctor', 'jwt error', 'the service rejects a wrong token');
   },
   async 'address of streams'({ visit, base, keyed: headers }) {
     if (!headers) return noKey;
@@ -448,7 +448,6 @@ const serviceChecks: Checks<VisitedService> = {
     const [given, expected] = [`${address.protocol}//${address.host}`, base.origin.replace('http', 'ws')];
     if (given !== expected)
       return fault(`clients are sent to ${given}`, `set PUBLIC_URL to ${base.href.replace(/\/$/, '')}`);
-    const means = 'a stream opens, and stays open in silence';
-    return await judgeStream(address, data.websocket.token, { event: 'auth success', means, stays: true });
+    return await judgeStream(address, data.websocket.token, 'auth success', 'a stream opens and stays open', true);
   },
 };

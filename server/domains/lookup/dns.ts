@@ -9,55 +9,46 @@ import { announceUpstream } from '../../upstream/client.ts';
 /** A resolver's answer about a delegation. `failed`: an error code; `truncated`: the full answer needs TCP. */
 type DnsReply = 'delegated' | 'not delegated' | 'failed' | 'truncated';
 
-/** Maps each answer, and each failure without an answer, to its metrics outcome. */
-const outcomes = {
-  ...({ delegated: 'ok', truncated: 'ok', 'not delegated': 'not_found', failed: 'server_error' } as const),
-  ...({ timeout: 'timeout', unreachable: 'unreachable', invalid: 'invalid' } as const),
-};
+/** Why no answer came. */
+type Failure = 'timeout' | 'invalid' | 'unreachable';
 
-interface AskOptions {
+/** Maps each answer to its metrics outcome. */
+const outcomes = { delegated: 'ok', truncated: 'ok', 'not delegated': 'not_found', failed: 'server_error' } as const;
+
+interface DelegationOptions {
+  /** Resolvers as `ip`, `ip:port` or `[ip]:port`; by default the resolvers of the system. */
+  readonly servers: readonly string[] | undefined;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-interface DelegationOptions extends AskOptions {
-  /** Resolvers as `ip`, `ip:port` or `[ip]:port`; by default the resolvers of the system. */
-  readonly servers: readonly string[] | undefined;
-}
-
 /** Looks for a delegation, which proves registration. False proves nothing: a registered name may have no name servers. */
-export async function isDelegated(name: string, { servers, ...options }: DelegationOptions): Promise<boolean> {
-  for (const server of toUsed(servers)) {
-    const reply = await askResolver(server, name, options);
+export async function isDelegated(name: string, options: DelegationOptions): Promise<boolean> {
+  for (const ask of askResolvers(name, options)) {
+    const reply = await ask();
     if (/delegated/.test(reply) || options.signal.aborted) return reply === 'delegated';
   }
   return false;
 }
 
-/** Selects the resolvers that a search asks, the second only if the first fails. */
-export const toUsed = (servers: readonly string[] = getServers()): readonly string[] => servers.slice(0, 2);
-
-/** Asks a resolver for the delegation of a name, over TCP if necessary. */
-export async function askResolver(
-  server: string,
-  name: string,
-  { timeoutMs, signal }: AskOptions,
-): Promise<keyof typeof outcomes> {
+/** Lists the queries of a search, one for each resolver: the second is used only if the first fails. */
+export function askResolvers(name: string, { servers = getServers(), timeoutMs, signal }: DelegationOptions) {
   const publish = announceUpstream('dns');
-  const ask = async (send: typeof queryUdp) => {
+  const ask = async (send: typeof queryUdp, server: string) => {
     const questions = [{ type: 'NS' as const, name }];
     const query: Packet = { type: 'query', id: randomInt(0x10000), flags: RECURSION_DESIRED, questions };
     const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const startedAt = performance.now();
-    const reply = await send(toResolver(server), query, ends).catch((error: NodeJS.ErrnoException) => {
-      if (ends.aborted) return 'timeout';
-      return error.syscall === undefined ? 'invalid' : 'unreachable';
-    });
-    publish(outcomes[reply], performance.now() - startedAt);
+    const reply = await send(toResolver(server), query, ends).catch(({ syscall }: NodeJS.ErrnoException) =>
+      ends.aborted ? 'timeout' : syscall === undefined ? 'invalid' : 'unreachable',
+    );
+    publish(reply in outcomes ? outcomes[reply as DnsReply] : (reply as Failure), performance.now() - startedAt);
     return reply;
   };
-  const reply = await ask(queryUdp);
-  return reply === 'truncated' && !signal.aborted ? ask(queryTcp) : reply;
+  return servers.slice(0, 2).map((server) => async () => {
+    const reply = await ask(queryUdp, server);
+    return reply === 'truncated' && !signal.aborted ? ask(queryTcp, server) : reply;
+  });
 }
 
 type Resolver = ReturnType<typeof toResolver>;
