@@ -32,13 +32,13 @@ export function addServersCommands(program: Command, context: Context): void {
     .option('--json', 'print a JSON object')
     .action(async (server, { logFile = null, replace = false, shared, json, ...flags }) => {
       const provider = requireOption(flags.provider, '--provider');
-      const givenRef = requireOption(flags.ref, '--ref');
+      const ref = requireOption(flags.ref, '--ref');
       if (logFile !== null && !server.startsWith('game:')) throw new CommandError('--log-file is for game servers');
-      const given = { server, provider, ref: givenRef, logFile, ...(shared && { shared: 'yes' as const }) };
-      const providers = checkRecord(given, settings());
+      const providers = checkRecord({ server, provider, ref }, settings());
       const isPanel = mayBePanel(provider, providers);
-      const record = { ...given, ref: isPanel ? normalizeRef(givenRef) : givenRef };
-      const outcome = await withStore((store) => put(store, record, { mayReplace: replace, isPanel }, change), true);
+      const common = { server, provider, logFile, ...(shared && { shared: 'yes' as const }) };
+      const record = { ...common, ref: isPanel ? normalizeRef(ref) : ref };
+      const outcome = await withStore((store) => put(store, record, { replace, isPanel }, change), true);
       // Only a warning: a server may be added on a machine that has only the database.
       if (!providers)
         printNote(`warning: PROVIDERS_FILE is not set: the provider ${provider} and the ref are not checked`);
@@ -81,7 +81,10 @@ export function addServersCommands(program: Command, context: Context): void {
 }
 
 /** Throws for an impossible provider or ref of a record. Returns the providers; undefined without PROVIDERS_FILE. */
-function checkRecord(record: NewServer, settings: Environment): WrittenProviders | undefined {
+function checkRecord(
+  record: Parameters<typeof findRecordProblem>[0],
+  settings: Environment,
+): WrittenProviders | undefined {
   const { PROVIDERS_FILE: file } = readSettings(z.object({ PROVIDERS_FILE: z.string().optional() }), settings);
   if (file === undefined) return undefined;
   const providers = readProviders(file);
@@ -95,7 +98,7 @@ function checkRecord(record: NewServer, settings: Environment): WrittenProviders
 async function put(
   store: Store,
   record: NewServer,
-  { mayReplace, isPanel }: { readonly mayReplace: boolean; readonly isPanel: boolean },
+  { replace, isPanel }: { readonly replace: boolean; readonly isPanel: boolean },
   change: Context['change'],
 ): Promise<string> {
   const { server, provider, ref, logFile, shared } = record;
@@ -105,7 +108,7 @@ async function put(
   const existing = found instanceof Error ? undefined : found;
   const isSame = existing?.provider === provider && existing.ref === ref && existing.logFile === logFile;
   if (isSame && (shared === undefined || shared === existing.shared)) return 'is already added';
-  if (found && !mayReplace) {
+  if (found && !replace) {
     const reason = existing ? `${server} exists with ${describeRecord(existing)}` : (found as Error).message;
     throw new CommandError(`${reason}; pass --replace to replace the record`);
   }

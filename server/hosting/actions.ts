@@ -107,28 +107,16 @@ const sinceEntry = (at = -Infinity): number => Math.max(0, Date.now() - at - ske
 
 /** Tracks the last power action per server; actions by other instances get 2 s of clock skew. */
 export function createPowerHistory(audit: Store['audit']) {
-  const own = createLru<ServerName, { readonly sentAt: number; readonly endedAt: number; readonly date: number }>(
-    10_000,
-  );
+  const own = createLru<ServerName, Readonly<Record<'sentAt' | 'endedAt' | 'date', number>>>(10_000);
   return {
-    /** Runs a power action, and records when it was sent and its end, unless it certainly had no effect. */
+    /** Runs a power action, and records when it was sent and its end, unless it had no effect. */
     async follow(server: ServerName, act: (onSent: () => void) => Promise<void>): Promise<void> {
-      const before = own.get(server);
       let sentAt = performance.now();
-      const record = (): unknown => own.set(server, { sentAt, endedAt: performance.now(), date: Date.now() });
-      try {
-        await act(() => {
-          sentAt = performance.now();
-          record();
-        });
-        record();
-      } catch (error) {
-        // Another failed action may have taken effect.
-        if (!hasNoEffect(toActionProblem(error))) record();
-        else if (before) own.set(server, before);
-        else own.delete(server);
-        throw error;
-      }
+      const end = await act(() => (sentAt = performance.now())).catch((error: unknown) => ({ error }));
+      // A refused action leaves the state as it was.
+      const isRefused = end !== undefined && hasNoEffect(toActionProblem(end.error));
+      if (!isRefused) own.set(server, { sentAt, endedAt: performance.now(), date: Date.now() });
+      if (end) throw end.error;
     },
     /** Returns lower bounds of the times since the last power action; Infinity without a recent action. */
     async sinceLastAction(server: ServerName): Promise<ActionAge & { readonly ageMs: number }> {

@@ -48,8 +48,8 @@ export interface Quota {
   readonly hasRoom: () => boolean;
   /** Throws a {@link ProviderError} unless requests other than actions have room. */
   assertRoom(): void;
-  /** Counts a request for an action of an API key. Throws `rate_limited` if the key has used its share. */
-  charge(key: string): void;
+  /** Counts the requests for an action of an API key. Throws `rate_limited` if the key has used its share. */
+  charge(key: string, requests?: number): void;
 }
 
 /** A response. */

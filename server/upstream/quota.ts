@@ -48,7 +48,7 @@ export function createQuota(now: () => number = () => performance.now()): Quota 
       const detail = `the rest of the budget of ${limit} requests is kept for actions`;
       throw toRefusal(detail, undefined, windowEndsAt - now());
     },
-    charge(key) {
+    charge(key, requests = 1) {
       if (now() >= windowEndsAt) spent.clear();
       const cost = spent.get(key) ?? 0;
       if (limit !== undefined && cost > countFree(limit) * keyShare) {
@@ -57,7 +57,7 @@ export function createQuota(now: () => number = () => performance.now()): Quota 
           reason: `the actions of the key cost ${cost} of ${limit} requests in this minute`,
         });
       }
-      spent.set(key, cost + 1);
+      spent.set(key, cost + requests);
     },
   };
 }

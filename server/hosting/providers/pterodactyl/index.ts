@@ -116,13 +116,14 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
     return (isPelican = reply && parseJson(reply.text, Account)?.isPelican);
   };
   /** Returns the state that an open console knows. */
-  const readOpen = async (ref: string, times: Parameters<PanelSession['state']>[0]) => {
-    const own = [...sessions].filter(([, its]) => its === ref).map(([session]) => session.state(times));
-    return (await Promise.all(own)).find((state) => state !== undefined);
+  const readOpen = async (ref: string, sentMs: number, answeredMs: number) => {
+    const own = [...sessions].filter(([, its]) => its === ref);
+    const states = own.map(([session]) => session.state(now() - sentMs, now() - answeredMs));
+    return (await Promise.all(states)).find((state) => state !== undefined);
   };
   /** Reads the state for a command. A state that is older than the last power action proves nothing. */
   const proveState = async (ref: string, command: CommandOptions): Promise<string | undefined> => {
-    const open = await readOpen(ref, { sentAt: -Infinity, answeredAt: -Infinity });
+    const open = await readOpen(ref, Infinity, Infinity);
     if (open) return open.state;
     const sinceMs = (await command.sinceLastAction?.().catch(() => 0)) ?? Infinity;
     if (sinceMs <= resourcesMs) return undefined;
@@ -142,8 +143,9 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
       },
       async command(ref, command, sendOptions = {}) {
         const path = pathOf(ref);
-        if (sendOptions.keyId !== undefined) quota.charge(sendOptions.keyId);
         const kind = await askPelican(sendOptions);
+        // A command of Pelican costs a read, too.
+        if (sendOptions.keyId !== undefined) quota.charge(sendOptions.keyId, kind === false ? 1 : 2);
         // Pelican answers 204 to every command, even if the server is offline or its node fails.
         const state = kind ? await proveState(ref, sendOptions) : undefined;
         if (stoppedStates.has(state ?? '')) throw toRefusal(`${ref} is offline`, offline);
@@ -158,8 +160,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
         throw toPanelError(reply, isDenied(reply) ? 'provider_permission_denied' : 'provider_error');
       },
       async state(ref, maxAgeMs, { sentMs, answeredMs } = { sentMs: maxAgeMs, answeredMs: maxAgeMs }) {
-        const open = await readOpen(ref, { sentAt: now() - sentMs, answeredAt: now() - answeredMs });
-        return open ?? (await shareState(ref, maxAgeMs));
+        return (await readOpen(ref, sentMs, answeredMs)) ?? (await shareState(ref, maxAgeMs));
       },
       latestLog: (ref, file) => places.read(ref, 'log', async () => await readLog(pathOf(ref), file)),
       openConsole(ref, given, isResumed = false) {

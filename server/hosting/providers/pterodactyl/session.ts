@@ -45,16 +45,7 @@ type WingsRequest = 'auth' | 'send logs' | 'send stats';
 type Timer = 'auth' | 'throttle' | 'renewal' | 'load';
 
 /** A state from Wings, with the time of its arrival. */
-interface SeenState {
-  readonly state: GameState;
-  readonly at: number;
-}
-
-/** When the last power action was sent, and when it was answered. */
-interface ActionTimes {
-  readonly sentAt: number;
-  readonly answeredAt: number;
-}
+type SeenState = Readonly<{ state: GameState; at: number }>;
 
 /** The wait for a state after the answer to an action, and for the answer to a request for the state. */
 const askStateMs = 1000;
@@ -213,15 +204,14 @@ export function openPanelSession(options: {
   };
   /** Opens the socket; returns false if the session has ended. */
   const connect = async (url: string, isFresh: boolean): Promise<boolean> => {
-    const opened = await sockets.open(ref, url, closing.signal).catch((error: unknown) => error as Error);
+    const opened = await sockets.open(ref, url, closing.signal).catch((error: HandshakeError) => error);
     if (!(opened instanceof WebSocket)) onHandshakeFailed(opened, isFresh);
     else if (isEnded()) opened.terminate();
     else follow(opened);
     return !isEnded();
   };
-  const onHandshakeFailed = (error: Error, isFresh: boolean): void => {
-    const { status } = error as HandshakeError;
-    if (status === 409) refuse('the server is not available', error.message);
+  const onHandshakeFailed = ({ status, message }: HandshakeError, isFresh: boolean): void => {
+    if (status === 409) refuse('the server is not available', message);
     // The panel's newest address is wrong too.
     else if (status === 404 && isFresh) end(refusedGap, 0);
     else end(status === undefined ? unreachableGap : refusedGap, 0, maxHandshakeMs);
@@ -391,7 +381,7 @@ export function openPanelSession(options: {
      * Returns the state known from the console after an action: a status from its sending on, statistics from its answer
      * on. A second after the answer, requests the state once: a stop of an offline server has no status.
      */
-    async state({ sentAt: after, answeredAt }: ActionTimes): Promise<StateReport | undefined> {
+    async state(after: number, answeredAt: number): Promise<StateReport | undefined> {
       const find = (): GameState | undefined => {
         const { status, stats } = seen;
         const known = [status && status.at > after && status, stats && stats.at > answeredAt && stats];

@@ -17,16 +17,10 @@ const logEveryMs = 60_000;
 const tokenAfterMs = 60_000;
 const tokenEveryMs = 300_000;
 
-/** A handshake that a node did not accept. */
-export class HandshakeError extends Error {
-  override readonly name = 'HandshakeError';
-  /** The status of the answer; undefined without an answer. */
-  readonly status: number | undefined;
-  constructor(message: string, status?: number) {
-    super(message);
-    this.status = status;
-  }
-}
+/** A handshake that a node did not accept; without a status, the node did not answer. */
+export type HandshakeError = Error & { readonly status: number | undefined };
+const toHandshakeError = (message: string, status?: number): HandshakeError =>
+  Object.assign(new Error(message), { status });
 
 /** The websockets of a panel's nodes. */
 export type NodeSockets = ReturnType<typeof createNodeSockets>;
@@ -62,10 +56,10 @@ export function createNodeSockets(options: {
         node.origin = origin;
         return websocket;
       } catch (error) {
-        if (!(error instanceof HandshakeError) || error.status !== 403) throw error;
+        if ((error as HandshakeError).status !== 403) throw error;
       }
     }
-    throw new HandshakeError(`403 for the Origin ${origins.join(', ')}`, 403);
+    throw toHandshakeError(`403 for the Origin ${origins.join(', ')}`, 403);
   };
   /** Logs why a node accepts no sockets, once a minute, with the number of consoles that wait for the node. */
   const report = (ref: string, url: string, { message }: Error): void => {
@@ -95,8 +89,9 @@ export function createNodeSockets(options: {
         const websocket = await findNode(url).limit(() => tryOrigins(url, signal));
         addresses.set(ref, { url, tokenAt: Infinity });
         return websocket;
-      } catch (error) {
-        if (!(error instanceof HandshakeError) || signal.aborted) throw error;
+      } catch (thrown) {
+        const error = thrown as HandshakeError;
+        if (signal.aborted) throw error;
         const { tokenAt = Infinity } = addresses.get(ref) ?? {};
         const next = tokenAt === Infinity ? now() + tokenAfterMs : tokenAt;
         // 404: the server is not on this node.
@@ -119,18 +114,18 @@ const createNode = () => ({
 
 /** Opens a websocket. Throws a {@link HandshakeError}. */
 async function shakeHands(url: string, origin: string, signal: AbortSignal): Promise<WebSocket> {
-  if (signal.aborted) throw new HandshakeError('the console was closed');
+  if (signal.aborted) throw toHandshakeError('there was no handshake in time');
   const websocket = new WebSocket(url, { origin, ...limits });
   const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
   const abort = (): void => websocket.terminate();
   signal.addEventListener('abort', abort, { once: true });
   websocket.on('open', () => resolve(websocket));
   websocket.on('unexpected-response', (_, { statusCode = 0 }) => {
-    reject(new HandshakeError(`the handshake was answered with ${statusCode}`, statusCode));
+    reject(toHandshakeError(`the handshake was answered with ${statusCode}`, statusCode));
     websocket.terminate();
   });
   // Stays, as an error without a listener would end the process.
-  websocket.on('error', (error) => reject(new HandshakeError(formatError(error))));
+  websocket.on('error', (error) => reject(toHandshakeError(formatError(error))));
   return await promise.finally(() => signal.removeEventListener('abort', abort));
 }
 
@@ -155,7 +150,7 @@ export async function checkNodes(client: ReadClient, sockets: NodeSockets): Prom
     const url = sockets.find(ref);
     // A refused token is not about the node.
     if (url === undefined) return [];
-    const opened = await sockets.open(ref, url, AbortSignal.timeout(checkMs)).catch((error: Error) => error);
+    const opened = await sockets.open(ref, url, AbortSignal.timeout(checkMs)).catch((error: HandshakeError) => error);
     if (opened instanceof WebSocket) {
       opened.terminate();
       return [];
