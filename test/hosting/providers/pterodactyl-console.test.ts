@@ -232,7 +232,7 @@ test('a renewal of the token does not request the backlog again', async () => {
 });
 
 test('the fourth console opened at once waits for the token limit', async () => {
-  const { wings, game, open, times, written } = await preparePanel({ windowMs: 1000 });
+  const { wings, game, open, times, written } = await preparePanel({ windowMs: 2000 });
   const records = Array.from({ length: 4 }, () => recordConsole(game, wings.uuid));
   await until('the last one has to wait', () => records[3]!.gaps[0] === 'the game panel is busy');
   await Promise.all(records.slice(0, 3).map((record) => record.ready()));
@@ -278,7 +278,9 @@ const always = Number.POSITIVE_INFINITY;
 async function followState() {
   const { upstream, wings, game, clock, ...panel } = await preparePanel();
   const record = await followConsole(game, wings.uuid);
-  await until('statistics came', () => wings.statsSent() === 1);
+  await until('statistics were requested', () => wings.statsSent() === 1);
+  wings.publish('daemon error', 'after the statistics');
+  await until('the statistics came', () => record.events.some((event) => event.startsWith('error')));
   const stateAfter = (maxAgeMs: number) => game.state(wings.uuid, maxAgeMs);
   const reads = () => upstream.seen.filter(({ path }) => path.endsWith('/resources')).length;
   /** Prints a line, which is a sign of life. */
