@@ -175,6 +175,26 @@ export function recordsSuite(createTarget: CreateTarget): void {
       expect(await servers.list()).toEqual([vps]);
     });
 
+    test.each([
+      ['1a7ce997-259b-452e-8b4e-cecc464142ca', '1A7CE997', true],
+      ['1a7ce997', '1A7CE997-259B-452E-8B4E-CECC464142CA', true],
+      ['1a7ce997', '1a7ce998', false],
+      ['1a7ce997', '1a7ce997x', false],
+      ['my-name1', 'MY-NAME1', false],
+      ['lobby', 'lobby', true],
+    ])('the refs %s and %s are of one server: %s', async (ref, other, isSame) => {
+      const { servers } = await open();
+      await servers.put({ ...game, ref });
+      const second = { ...game, server: 'game:43', ref: other } as const;
+      expect((await servers.findTwin(second))?.server).toBe(isSame ? 'game:42' : undefined);
+      const added = await servers.put(second).then(
+        () => true,
+        () => false,
+      );
+      expect(added).toBe(!isSame);
+      await servers.put({ ...second, shared: 'yes' });
+    });
+
     test('a suspension keeps its first time, survives a replacement, and ends when the server is resumed', async () => {
       const { servers } = await open();
       await servers.put(game);
