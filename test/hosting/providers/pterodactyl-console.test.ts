@@ -44,7 +44,9 @@ describe('a read-only key with more permissions', () => {
   ])('opens a console if they only read: %j', async (permissions) => {
     const { upstream, open } = await preparePanel();
     upstream.grant = permissions;
-    await open().ready();
+    const record = open();
+    await record.ready();
+    expect(record.ends).toEqual([]);
   });
 
   test('is an error of the check and ends open consoles if its user is an administrator', async () => {

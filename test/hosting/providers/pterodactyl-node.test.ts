@@ -120,6 +120,7 @@ describe('a node that does not accept sockets', () => {
     await until('five wait', () => asked() === 5);
     consoles.slice(0, 2).forEach(({ source }) => source.close());
     await until('two more wait', () => asked() === 7);
+    expect(wings.auths).toHaveLength(1);
   });
 });
 
