@@ -341,10 +341,10 @@ const faults: Readonly<Record<string, Fault>> = {
     finds: ['provider panel', /status 500: QueryException$/, /storage\/logs/],
   },
   'a token without some permissions': {
-    make: ({ world }) => void (world.panel.users.get(panelKeys.write)!.permissions = ['control.start', 'file.read']),
+    make: ({ world }) => void (world.panel.users.get(panelKeys.write)!.permissions = ['control.start']),
     finds: [
       'provider panel',
-      /^The token lacks control\.console, control\.stop, control\.restart, file\.read-content on \w{8}$/,
+      /^The token lacks control\.console, control\.stop, control\.restart, file\.read-content, file\.read on \w{8}$/,
       /docs\/reference\.md/,
     ],
   },

@@ -4,10 +4,11 @@ import { expect, test } from 'vitest';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
 import { openProvider } from '../../helpers/provider.ts';
-import { panelKeys } from '../../helpers/upstream-panel.ts';
+import { createPanelUpstream, panelKeys } from '../../helpers/upstream-panel.ts';
+import type { PanelUpstream } from '../../helpers/upstream-panel.ts';
 import { createUpstream, json, until } from '../../helpers/upstream.ts';
 import type { Answer } from '../../helpers/upstream.ts';
-import { recordConsole } from './console-recorder.ts';
+import { followConsole, recordConsole } from './console-recorder.ts';
 
 /** A request to a real panel, and its reply. */
 interface Recorded {
@@ -118,12 +119,12 @@ const outcomes: readonly (readonly [outcome: string, pterodactyl: string, pelica
   ],
   ['ok The token is accepted; The read_only_token is accepted', 'server-not-ours server-unknown', ''],
   [
-    'ok The token is accepted; The token lacks control.console, control.start, control.stop, control.restart, file.read-content; The read_only_token is accepted',
+    'ok The token is accepted; The token lacks control.console, control.start, control.stop, control.restart, file.read-content, file.read; The read_only_token is accepted',
     'server-ro',
     'server-reader',
   ],
   [
-    'ok The token is accepted; The token lacks control.start, control.restart, file.read-content; The read_only_token is accepted; The read_only_token may do more than read (control.console, control.stop): these consoles stay closed',
+    'ok The token is accepted; The token lacks control.start, control.restart, file.read-content, file.read; The read_only_token is accepted; The read_only_token may do more than read (control.console, control.stop): these consoles stay closed',
     '',
     'server-reader-with-view-role',
   ],
@@ -235,4 +236,105 @@ test.each(rows)('$panel: $name', async ({ panel, name, outcome }) => {
     return messages.filter((message) => kind === 'server' || !message.includes('read_only_token')).join('; ');
   };
   expect(await describeResult((calls[kind] ?? check)())).toBe(outcome.trimEnd());
+});
+
+/** The values that a reader reads, by the kind of request. */
+const readPaths: Record<string, readonly string[]> = {
+  account: ['attributes.admin', 'attributes.root_admin', 'attributes.id'],
+  list: ['data.0.attributes.identifier', 'meta.pagination.total'],
+  server: ['meta.user_permissions.0'],
+  resources: ['attributes.current_state'],
+  websocket: ['data.token', 'data.socket'],
+};
+
+/** Reduces a reply to what a reader reads: the status, the code of an error, and the types of values. */
+function toRead(kind: string, status: number, headers: Headers, body: unknown) {
+  const valueAt = (path: string) =>
+    path.split('.').reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key], body);
+  return {
+    status,
+    code: valueAt('errors.0.code'),
+    hasRetryAfter: headers.has('retry-after'),
+    limits: headers.has('x-ratelimit-remaining') && headers.has('x-ratelimit-limit'),
+    types: status === 200 ? (readPaths[kind] ?? []).map((path) => typeof valueAt(path)) : [],
+  };
+}
+
+type Change = (panel: PanelUpstream) => void;
+const run: Change = (panel) => panel.wings.become('running');
+const add =
+  (content: string): Change =>
+  (panel) =>
+    void panel.files.set('/logs/latest.log', content);
+const big = 'x'.repeat(4 * 1024 * 1024 + 1);
+const suspend: Change = (panel) => (panel.conflict = 'This server is currently suspended');
+const limit: Change = (panel) => (panel.requestsPerMinute = 0);
+const limitTokens: Change = (panel) => (panel.tokensPerMinute = 0);
+const nothing: Change = () => undefined;
+
+test.each<readonly [panel: Panel, name: string, key: 'write' | 'read' | 'none', change: Change]>([
+  ['pterodactyl', 'account', 'write', nothing],
+  ['pterodactyl', 'account-401', 'none', nothing],
+  ['pterodactyl', 'list', 'write', nothing],
+  ['pterodactyl', 'server-ro', 'read', nothing],
+  ['pterodactyl', 'resources-running', 'write', run],
+  ['pterodactyl', 'resources-suspended', 'write', suspend],
+  ['pterodactyl', 'power', 'write', nothing],
+  ['pterodactyl', 'power-no-permission', 'read', nothing],
+  ['pterodactyl', 'power-suspended', 'write', suspend],
+  ['pterodactyl', 'r429-power', 'write', limit],
+  ['pterodactyl', 'command', 'write', run],
+  ['pterodactyl', 'command-offline', 'write', nothing],
+  ['pterodactyl', 'command-no-permission', 'read', run],
+  ['pterodactyl', 'file', 'write', add('log\n')],
+  ['pterodactyl', 'file-too-large', 'write', add(big)],
+  ['pterodactyl', 'file-no-permission', 'read', add('log\n')],
+  ['pterodactyl', 'websocket', 'read', run],
+  ['pelican', 'account-subuser', 'write', nothing],
+  ['pelican', '401', 'none', nothing],
+  ['pelican', '429', 'write', limit],
+  ['pelican', 'list-subuser', 'write', nothing],
+  ['pelican', 'server-reader', 'read', nothing],
+  ['pelican', 'resources-offline', 'write', nothing],
+  ['pelican', 'power-204', 'write', nothing],
+  ['pelican', '409-suspended', 'write', suspend],
+  ['pelican', 'command-204-offline', 'write', nothing],
+  ['pelican', 'command-403', 'read', nothing],
+  ['pelican', 'files-200', 'write', add('log\n')],
+  ['pelican', 'files-missing', 'write', nothing],
+  ['pelican', 'files-too-large', 'write', add(big)],
+  ['pelican', 'files-403', 'read', add('log\n')],
+  ['pelican', 'websocket-reader', 'read', run],
+  ['pelican', 'websocket-429', 'read', limitTokens],
+])('the stand-in answers as %s: %s', async (panel, name, key, change) => {
+  const { request, status, headers, body } = recorded[panel].find((reply) => reply.name === name)!;
+  const isPelican = panel === 'pelican';
+  const upstream = await createPanelUpstream({ isPelican });
+  upstream.requestsPerMinute = 100;
+  change(upstream);
+  const [method = '', path = ''] = request.split(' ');
+  const url =
+    upstream.url +
+    path.replace(/servers\/[^/?]+/, `servers/${upstream.wings.uuid}`).replace(/file=.*/, 'file=/logs/latest.log');
+  const token = { write: isPelican ? panelKeys.pelican : panelKeys.write, read: panelKeys.read, none: 'none' }[key];
+  const sent = path.endsWith('power') ? { signal: 'start' } : { command: 'list' };
+  const response = await fetch(url, {
+    method,
+    headers: { authorization: `Bearer ${token}`, accept: 'application/json' },
+    ...(method === 'POST' && { body: JSON.stringify(sent) }),
+  });
+  const text = await response.text();
+  const found = text.startsWith('{') ? (JSON.parse(text) as unknown) : text;
+  const kind = kindOf(path);
+  expect(toRead(kind, response.status, response.headers, found)).toEqual(
+    toRead(kind, status, new Headers(headers), body),
+  );
+});
+
+test('Wings of the stand-in tells a socket the new status before the panel answers', async () => {
+  const upstream = await createPanelUpstream();
+  const { game } = openProvider(upstream.settings);
+  const record = await followConsole(game, upstream.wings.uuid);
+  await game.power(upstream.wings.uuid, 'start');
+  expect(record.states).toEqual(['offline', 'running']);
 });

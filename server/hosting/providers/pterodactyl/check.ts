@@ -8,18 +8,13 @@ import { Permissions, canWrite, failureOf } from './answers.ts';
 
 /** An account: the kind of its panel, and whether its user is an administrator. */
 export const Account = z
-  .object({
-    attributes: z.object({ admin: z.boolean(), root_admin: z.boolean().optional(), id: z.unknown().optional() }),
-  })
+  .object({ attributes: z.looseObject({ admin: z.boolean() }) })
   .transform(({ attributes: { admin, root_admin: isRoot, id } }) => {
     return { isPelican: isRoot !== undefined || id === undefined, isAdmin: admin || isRoot === true };
   });
 const ListedServer = z.object({ attributes: z.object({ identifier: z.string(), node: z.string().optional() }) });
 const Page = z.object({ data: z.array(z.unknown()), meta: z.object({ pagination: z.object({ total: ForeignInt }) }) });
 const Server = z.object({ meta: z.object({ user_permissions: Permissions }) });
-
-/** The code of a panel that requires a second factor of all users. */
-const secondFactor = 'TwoFactorAuthRequiredException';
 
 const pageSize = 50;
 /** A server with the variables of its egg has up to 42 kB. */
@@ -69,7 +64,7 @@ export async function listNodes(client: ReadClient, { warn, sleep }: ListOptions
 
 /** Faults that the panel names, by its code. */
 const reasons: Readonly<Record<string, readonly [reason: string, advice: string]>> = {
-  [secondFactor]: ['it requires a second factor of this user', 'require one of administrators alone in its settings'],
+  TwoFactorAuthRequiredException: ['it requires a second factor of this user', 'require one of administrators alone'],
   ThrottleRequestsException: ['its limit is used up', 'raise APP_API_CLIENT_RATELIMIT in the settings of the panel'],
   HttpException: ['it is in maintenance', 'run `php artisan up` once the panel is updated'],
 };
@@ -97,7 +92,7 @@ async function checkUser(client: ReadClient, name: string) {
     explain(reply) {
       const { code } = failureOf(reply);
       const [reason, advice] = reasons[code] ?? [code, 'see storage/logs of the panel'];
-      return code === '' ? undefined : { reason, advice, isPermanent: code === secondFactor };
+      return code === '' ? undefined : { reason, advice, isPermanent: reply.status === 400 };
     },
     judge() {
       if (account?.isAdmin === false) return { level: 'info', message: `The ${name} is accepted` };
@@ -134,24 +129,18 @@ async function checkUser(client: ReadClient, name: string) {
   return { findings, isPelican, isAdmin, count: servers && listed?.length, findWrong };
 }
 
-const needed = ['control.console', 'control.start', 'control.stop', 'control.restart', 'file.read-content'];
-
-const toMissing =
-  (wanted: readonly string[]) =>
-  (permissions: readonly string[] = ['*']): readonly string[] =>
-    permissions.includes('*') ? [] : wanted.filter((name) => !permissions.includes(name));
+const actions = ['control.console', 'control.start', 'control.stop', 'control.restart'];
+const needed = [...actions, 'file.read-content', 'file.read'];
 
 /** Checks the credentials of a panel. Never throws. */
 export async function checkPanel(client: ReadClient, reader: ReadClient | undefined) {
   const { findings, isPelican, count = 0, findWrong } = await checkUser(client, 'token');
-  const missing = findWrong(toMissing(needed));
-  const hint = findWrong(toMissing(['file.read']));
+  const missing = findWrong((found = ['*']) => needed.filter((name) => !found.includes(name) && !found.includes('*')));
   if (missing !== undefined) {
-    const advice = 'give them to the user of the token on each server; docs/reference.md has a recipe';
-    findings.push({ level: 'warn', message: `The token lacks ${missing}`, advice });
-  } else if (hint !== undefined) {
-    const advice = 'give it: otherwise Wings 1.11.9 and later fail to read a log that does not exist yet';
-    findings.push({ level: 'info', message: `The token lacks ${hint}`, advice });
+    // Only needed to tell a missing log from other failures.
+    const level = missing.startsWith('file.read on') ? 'info' : 'warn';
+    const advice = 'give this to the user of the token on each server: docs/reference.md has a recipe';
+    findings.push({ level, message: `The token lacks ${missing}`, advice });
   }
   if (!reader) {
     findings.push({
