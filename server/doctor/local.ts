@@ -364,10 +364,12 @@ export const installationChecks = {
     }
     try {
       // Discord describes a webhook on GET; other chats have no request without a side effect.
-      const { status } = await createVisit(new URL(origin))(isDiscord ? pathname : '/');
+      const { status, fields } = await createVisit(new URL(origin))(isDiscord ? pathname : '/');
       if (!isDiscord) return ok('the host is reachable; only a vote tests the webhook');
       if (status === 200) return ok('the webhook exists');
-      if (status !== 401 && status !== 404) return skipped(`Discord answers ${status}`);
+      // The page of a proxy has no message.
+      const isOwn = fields['message'] !== undefined;
+      if (!isOwn || (status !== 401 && status !== 404)) return skipped(`Discord answers ${status}`);
       const advice = 'create a webhook in the channel settings, and set CHAT_FEEDBACK_WEBHOOK_URL to its URL';
       return fault(`the webhook does not exist: Discord answers ${status}`, advice);
     } catch (error) {

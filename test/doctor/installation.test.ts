@@ -446,7 +446,7 @@ const faults: Readonly<Record<string, Fault>> = {
     finds: ['STATUS_FILE', 'last written 10 minutes ago', /server log/],
   },
   'a webhook that does not exist': {
-    make: ({ chat }) => chat.fail({ status: 404, body: 'hunter2' }),
+    make: ({ chat }) => chat.fail(json(404, { message: 'hunter2', code: 10_015 })),
     finds: ['webhook', 'the webhook does not exist: Discord answers 404', /create a webhook/],
   },
   'a webhook of another kind': {
@@ -501,6 +501,17 @@ test('a panel that is down is one fault', async () => {
   const { faults: found, findings } = await installation.examine();
   expect(found).toMatchObject([{ check: 'provider panel', seen: 'The panel cannot be reached with the token' }]);
   expect(findings).toContainEqual({ check: 'refs of panel', state: 'skipped', seen: 'the provider does not answer' });
+});
+
+test('a machine whose only upstream is down has no time to compare', async () => {
+  const installation = await createInstallation();
+  await Promise.all([installation.world.panel.stop(), installation.world.hetzner.stop()]);
+  const { findings } = await installation.examine({ UPTIME_KUMA_URL: '', UPTIME_KUMA_STATUS_PAGE: '' });
+  expect(findings).toContainEqual({
+    check: 'clock of an upstream',
+    state: 'skipped',
+    seen: 'no upstream sends the time',
+  });
 });
 
 test('keys that expired long ago are a hint, not a fault', async () => {
