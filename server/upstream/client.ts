@@ -113,10 +113,8 @@ export function openUpstream(upstream: UpstreamOptions) {
       fail,
       cancel: () => count?.(),
       /** Throws a {@link ProviderError} for an upgrade or a body that is too large (undefined). */
-      answer(
-        { status, statusText, headers }: Pick<Response, 'status' | 'statusText' | 'headers'>,
-        bytes: Buffer | undefined,
-      ): Reply {
+      answer(head: Pick<Response, 'status' | 'statusText' | 'headers'>, bytes: Buffer | undefined): Reply {
+        const { status, statusText, headers } = head;
         if (!bytes) throw fail('invalid', 'unknown', `${status}, with a body that is too large`);
         if (status < 200) throw fail('invalid', 'unknown', `${status}, an upgrade`);
         count?.({ status, headers });
@@ -255,17 +253,8 @@ export function parseReply<Schema extends z.ZodType>(reply: Reply, schema: Schem
 
 /** How a call of an upstream ended: by a class of statuses, or by a failure without a usable response. */
 export type CallOutcome =
-  | (
-      | 'ok'
-      | 'not_found'
-      | 'credential_refused'
-      | 'forbidden'
-      | 'rate_limited'
-      | 'conflict'
-      | 'rejected'
-      | 'server_error'
-    )
-  | ('invalid' | 'timeout' | 'unreachable' | 'broken');
+  | ('ok' | 'not_found' | 'credential_refused' | 'forbidden' | 'rate_limited' | 'conflict' | 'rejected')
+  | ('server_error' | 'invalid' | 'timeout' | 'unreachable' | 'broken');
 
 /** A finished call of an upstream. */
 interface UpstreamCall {
@@ -309,16 +298,11 @@ const ownNames = new Set([
 /** Returns the name of a provider in the metrics. No name in PROVIDERS_FILE has a colon. */
 export const nameProvider = (name: string): string => (ownNames.has(name) ? `provider:${name}` : name);
 
-const outcomes: Readonly<Record<number, CallOutcome>> = {
-  401: 'forbidden',
-  403: 'forbidden',
-  404: 'not_found',
-  429: 'rate_limited',
-};
+const outcomes = { 401: 'forbidden', 403: 'forbidden', 404: 'not_found', 429: 'rate_limited' } as const;
 
 /** Classifies a call by the status of its response. */
 function toCallOutcome(status: number, credentialStatuses: readonly number[] = [401]): CallOutcome {
   if (credentialStatuses.includes(status)) return 'credential_refused';
   if (status < 400) return 'ok';
-  return outcomes[status] ?? (status < 500 ? 'rejected' : 'server_error');
+  return outcomes[status as 404] ?? (status < 500 ? 'rejected' : 'server_error');
 }

@@ -12,8 +12,8 @@ const Tlds = z.object({ error: z.null(), result: z.array(z.unknown()) });
 /** Depending on the database driver, numbers and booleans are strings. */
 const One = z.union([z.literal(true), z.literal([1, '1'])]);
 
-/** A TLD on sale; the reasons of others are for the operator. */
-const OnSale = z.object({ tld: z.string(), active: One, allow_register: One });
+/** A TLD on sale for any term. */
+const OnSale = z.looseObject({ tld: z.string(), active: One, allow_register: One });
 
 /** A TLD on sale for one year; a longer minimum term has no price for one year. */
 const FossBillingTld = z
@@ -36,15 +36,8 @@ export function createFossBilling(
   { url: baseUrl }: { readonly url: string },
   { timeoutMs, warn }: PriceSourceOptions,
 ): PriceSource {
-  const options = {
-    name: 'fossbilling',
-    baseUrl,
-    headers: {},
-    timeoutMs,
-    maxBytes: maxPriceBytes,
-    credentialStatuses: [],
-  };
-  const client = createReadClient(openUpstream(options));
+  const options = { name: 'fossbilling', headers: {}, credentialStatuses: [], maxBytes: maxPriceBytes };
+  const client = createReadClient(openUpstream({ ...options, baseUrl, timeoutMs }));
   const call = async (method: string): Promise<Reply> => {
     const reply = await client.request('GET', `/api/guest/${method}`);
     // A web server without URL rewriting returns 404 or an HTML page.
@@ -54,22 +47,18 @@ export function createFossBilling(
   return {
     async read() {
       // Without a code, the response is the default currency, which applies to all prices.
-      const currency = parsePrices(await call('currency/get'), Currency);
-      if (currency.result.code !== 'EUR') {
-        warn(
-          `the default currency of FOSSBilling must be EUR, and is ${currency.result.code.replaceAll(/\W/g, '').slice(0, 8)}`,
-        );
+      const { code } = parsePrices(await call('currency/get'), Currency).result;
+      if (code !== 'EUR') {
+        warn(`the default currency of FOSSBilling must be EUR, and is ${code.replaceAll(/\W/g, '').slice(0, 8)}`);
         return [];
       }
       const { result } = parsePrices(await call('servicedomain/tlds'), Tlds);
-      const onSale = result.flatMap((entry) => {
-        const { data } = OnSale.safeParse(entry);
-        return data ? [{ tld: data.tld, prices: FossBillingTld.safeParse(entry).data }] : [];
-      });
-      const left = onSale.flatMap(({ tld, prices }) => (prices ? [] : JSON.stringify(tld.slice(0, 64))));
+      const onSale = result.flatMap((entry) => OnSale.safeParse(entry).data ?? []);
+      const sold = onSale.map((entry) => FossBillingTld.safeParse(entry).data);
+      const left = onSale.filter((_, index) => !sold[index]).map(({ tld }) => JSON.stringify(tld.slice(0, 64)));
       const more = left.length > 10 ? ` and ${left.length - 10} more` : '';
       if (left.length > 0) warn(`not sold for one year, or without a price: ${left.slice(0, 10).join(', ')}${more}`);
-      return onSale.flatMap(({ prices }) => (prices ? [prices] : []));
+      return sold.filter((entry) => entry !== undefined);
     },
     close: () => client.close(),
   };
