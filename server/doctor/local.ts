@@ -287,10 +287,12 @@ export const installationChecks = {
       // Panels list only the first 8 digits of a UUID.
       const unlisted = own.filter(({ ref }) => !known.has(ref) && !known.has(ref.slice(0, 8).toLowerCase()));
       // A role of Pelican gives access to servers that are in no list.
-      const has = (ref: string) => provider.hasRef?.(ref).catch(() => false);
+      const has = (ref: string) => provider.hasRef?.(ref).catch(() => true);
       const asked = await Promise.all(unlisted.slice(0, maxAsked).map(async ({ ref }) => Boolean(await has(ref))));
       const missing = asked.every(Boolean) ? [] : unlisted.filter((_, index) => asked[index] !== true);
-      if (missing.length === 0) return named(ok(`${countOf(own.length, 'server')} found`));
+      const unasked = Math.max(0, unlisted.length - maxAsked);
+      const rest = unasked > 0 ? `; ${unasked} in no list, and not asked for` : '';
+      if (missing.length === 0) return named(ok(`${countOf(own.length - unasked, 'server')} found${rest}`));
       const seen = `the token cannot see ${joinNames(missing.map(({ server }) => server))}`;
       const advice = 'check that the servers still exist, and that the user of the token may access them';
       return named(fault(seen, advice));
@@ -386,12 +388,10 @@ export const installationChecks = {
     const advice = `check the ${env.DOMAIN_PRICES} settings, and that the system allows the address of this machine`;
     try {
       const { size } = await source.read();
-      const why = notes.join('; ');
-      if (size === 0 && why === '') return fault('no TLD has complete prices in EUR for one year', advice);
-      if (size === 0) return fault(why, 'correct this in the billing system');
-      return why === ''
-        ? ok(countOf(size, 'TLD'))
-        : hint(`${countOf(size, 'TLD')}; ${why}`, 'correct these TLDs there');
+      const seen = [...(size > 0 ? [countOf(size, 'TLD')] : []), ...notes].join('; ');
+      if (size === 0 && notes.length === 0) return fault('no TLD has complete prices in EUR for one year', advice);
+      if (size === 0) return fault(seen, 'correct this in the billing system');
+      return notes.length > 0 ? hint(seen, 'correct these TLDs in the billing system') : ok(seen);
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       const url = env.DOMAIN_PRICES === 'fossbilling' ? env.FOSSBILLING_URL : env.WHMCS_URL;

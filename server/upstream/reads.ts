@@ -13,7 +13,7 @@ import { collect } from './exchange.ts';
 
 const Agent = UntypedAgent as typeof UndiciAgent;
 
-interface ReadOptions extends RequestOptions {
+export interface ReadOptions extends RequestOptions {
   /** Sent as JSON, or as a form if URLSearchParams. */
   readonly body?: Readonly<Record<string, unknown>> | URLSearchParams;
   /** Retry once after a temporary failure; default true. */

@@ -6,7 +6,7 @@ import { offline, openUpstream, parseJson, parseReply, toProviderError, toRefusa
 import type { Quota } from '../../../upstream/client.ts';
 import { createQuota } from '../../../upstream/quota.ts';
 import { createReadClient } from '../../../upstream/reads.ts';
-import type { ReadClient } from '../../../upstream/reads.ts';
+import type { ReadClient, ReadOptions } from '../../../upstream/reads.ts';
 import { createTokenBucket } from '../../../token-bucket.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
 import { BusyError, assertRef, createStateReader, notAvailable } from '../types.ts';
@@ -211,11 +211,7 @@ function pathOf(ref: string): string {
 }
 
 /** Reads the state of a server; undefined while it is suspended, being installed or being transferred. */
-async function readState(
-  client: ReadClient,
-  path: string,
-  options?: Parameters<ReadClient['request']>[2],
-): Promise<string | undefined> {
+async function readState(client: ReadClient, path: string, options?: ReadOptions): Promise<string | undefined> {
   const reply = await client.request('GET', `${path}/resources`, options);
   if (failureOf(reply).code === 'ServerStateConflictException') return undefined;
   return parseReply(reply, Resources).attributes.current_state;

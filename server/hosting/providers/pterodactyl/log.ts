@@ -12,7 +12,9 @@ const maxBytes = 8 * 1024 * 1024;
 /** Some bytes more than needed: the first character may be cut. */
 const tailBytes = providerLogBytes + 8;
 
-const Entry = z.object({ attributes: z.object({ name: z.string(), is_file: z.boolean(), is_symlink: z.boolean() }) });
+const Entry = z.object({
+  attributes: z.object({ name: z.string(), is_file: z.unknown().optional(), is_symlink: z.unknown().optional() }),
+});
 const Folder = z.object({ data: z.array(Entry) });
 
 /** Creates a reader of log files, which returns undefined for a file that is missing or unreadable with the key. */
@@ -41,7 +43,7 @@ export function createLogReader(client: ReadClient, log: Pick<Logger, 'warn'>, n
     // The folder may be missing itself.
     if (!found) return await isMissing(server, parts, depth - 1);
     const entry = found.data.find(({ attributes }) => attributes.name === parts[depth])?.attributes;
-    return !entry || (depth === parts.length - 1 && !entry.is_file && !entry.is_symlink);
+    return !entry || (depth === parts.length - 1 && entry.is_file === false && entry.is_symlink !== true);
   };
   return async (server: string, file: string | null): Promise<string | undefined> => {
     const parts = (file ?? 'logs/latest.log').split('/').filter(Boolean);
