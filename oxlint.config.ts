@@ -108,7 +108,8 @@ function restrictImports(files: string, restrictions: Readonly<Record<string, ob
 }
 
 export default defineConfig({
-  ignorePatterns: ['node_modules', 'dist', 'coverage', 'test/fixtures'],
+  // Astro is not installed here.
+  ignorePatterns: ['node_modules', 'dist', 'coverage', 'test/fixtures', 'examples/astro'],
   plugins: ['eslint', 'typescript', 'unicorn', 'oxc', 'import', 'promise', 'node', 'vitest'],
   categories: { correctness: 'error', suspicious: 'error' },
   rules: {

@@ -1,0 +1,22 @@
+import { defineCollection } from 'astro:content';
+import { read } from './api.mjs';
+
+/** Reads the articles that have changed since the last build; Astro keeps the others in node_modules/.astro. */
+const articles = defineCollection({
+  loader: {
+    name: 'hosting-api',
+    async load({ store }) {
+      const hashes: Record<string, string> = (await read('/v1/content.json')).articles;
+      for (const path of store.keys()) if (!(path in hashes)) store.delete(path);
+      const changed = Object.entries(hashes).filter(([path, digest]) => store.get(path)?.digest !== digest);
+      await Promise.all(
+        changed.map(async ([path, digest]) => {
+          const kind = path.startsWith('/blog/') ? 'blog' : 'kb';
+          store.set({ id: path, digest, data: await read(`/v1/${kind}/article?path=${path}`) });
+        }),
+      );
+    },
+  },
+});
+
+export const collections = { articles };
