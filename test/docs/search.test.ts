@@ -2,8 +2,11 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
+import { loadSearch, readReleased } from '../generator/releases.ts';
 import { startSampleApi } from '../helpers/example-site.ts';
+import { buildProject, createProject, guide } from '../helpers/project.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 
@@ -61,8 +64,24 @@ test('the search in docs/search.md finds the wanted guide first', async () => {
   );
   const found = JSON.parse(lines.at(-1)!) as Record<keyof typeof wanted, string | undefined>;
   const others = Object.entries(wanted).filter(
-    ([query, guide]) => found[query as keyof typeof wanted] !== `/knowledgebase/${guide}`,
+    ([query, path]) => found[query as keyof typeof wanted] !== `/knowledgebase/${path}`,
   );
   // For these queries, guides that use the words more often rank first: better guides would help, not a better search.
   expect(others.map(([query]) => query)).toEqual(['my server lags', 'backup of a minecraft world']);
+});
+
+test('autoSuggest as in docs/search.md completes the words of titles', async () => {
+  const text = 'We keep backups for a week, each backup is backed by a second copy, and backing up takes minutes.\n';
+  const root = createProject({
+    'content/knowledgebase/vps/backups.md': guide('Backups of a server', text),
+    'content/knowledgebase/vps/databases.md': guide('Move a database', text),
+  });
+  await buildProject(root);
+  const { index } = loadSearch(readReleased(root, 'public/v1/kb/search.json'));
+  const page = readFileSync(resolve(repository, 'docs/search.md'), 'utf8');
+  const [, options = ''] = /`search\.autoSuggest\(query, (\{.*?\})\)`/.exec(page) ?? [];
+  const suggest = (query: string): string[] =>
+    index.autoSuggest(query, runInNewContext(`(${options})`) as object).map(({ suggestion }) => suggestion);
+  expect(suggest('back')).toEqual(['backups']);
+  expect(suggest('move dat')).toEqual(['move database']);
 });
