@@ -208,7 +208,7 @@ ${databases.map((port, at) => `  server db${at} 127.0.0.1:${port} check port ${a
     complete,
     findLeader,
     async setSynchronous(isOn: boolean): Promise<void> {
-      await call(await complete(), '/config', 'PATCH', { synchronous_mode: isOn });
+      await call(await complete(), '/config', 'PATCH', { synchronous_mode: isOn, synchronous_mode_strict: isOn });
       const leader = await complete();
       const isSet = async () =>
         withClient(urlOf([databases[leader]!], 'postgres'), async (client) => {
