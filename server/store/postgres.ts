@@ -246,9 +246,11 @@ function toPostgresError(error: unknown, url: string): StoreError {
   else if (code.startsWith('28')) reason = `the server refuses the user or the password (${code})`;
   else if (code.startsWith('3D')) reason = `the server does not have this database (${code})`;
   else if (code === '53300') reason = noConnectionLeft;
+  else if (code === '42501' && /schema/.test(message)) reason += createAdvice;
   return toStoreError(prefix + reason, faults.find(([codes]) => codes.test(code ?? ''))?.[1] ?? 'lost');
 }
 
+const createAdvice = ': run `npm run store -- migrate` as the owner, or GRANT CREATE ON SCHEMA public TO the user';
 const noConnectionLeft =
   'PostgreSQL has no connection left (53300): an instance opens up to DATABASE_CONNECTIONS, 8 by default, a command one';
 
