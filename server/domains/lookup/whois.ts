@@ -94,8 +94,8 @@ interface Line {
   isTerms: boolean;
 }
 
-/** Longer lines are terms of use, whose end does not matter. */
-const maxLine = 400;
+/** Longer lines are terms of use, whose end does not matter; responses with more lines are unknown. */
+const [maxLine, maxLines] = [400, 500];
 const header = /^(?:domain name|registrar|name ?servers|holder)$/;
 
 /** Parses a line; the keys of registries stand in brackets (JPRS), before dots, a tab or several spaces. */
@@ -104,23 +104,28 @@ function toLine(raw: string, name: string, label: string): Line {
     .slice(0, maxLine)
     .toLowerCase()
     .replaceAll(/["'<>]/g, '')
-    .replace(/^[\s%#;*]+|^[^\p{L}\p{N}]+$/u, '')
+    .replace(/^[^\p{L}\p{N}]+$|^[\s%#;*]+/u, '')
     .replace(/^(?:[a-z]\. ?)?\[(\S[^\]]*)\]/, '$1: ')
     .replace(/^(\p{L}[^:\t]{0,40}?)(?:\t| {3})\s*(?=[^:\s])/u, '$1: ')
-    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/\s+|\.{3,}/g, ' ')
     .trim()
     .replaceAll(name, '<name>')
     .replaceAll(domainToUnicode(name), '<name>')
     .replace(new RegExp(String.raw`^(domain: |no match for )${label}$`), '$1<name>');
-  const [, key = '', value = ''] = /^(\p{L}[^:\d]{0,60}?\d{0,2})[ .]*:(?!\/\/)[ .]*(.*)$/u.exec(text) ?? [];
+  const [, key = '', value = ''] = /^(\p{L}[^:\d]{0,60}?\d{0,2}) ?:(?!\/\/) *(.*)$/u.exec(text) ?? [];
   const isTerms = raw.length > maxLine;
   const isComment = /^\s*(?:[%#;>]|\[ )/.test(raw);
   return { text, key: key || (header.test(text) ? text : ''), value, isComment, isTerms };
 }
 
-/** The first words of terms of use, or of a footer (JPRS). */
-const terms =
-  /^(?:terms|notice|disclaimer|please note|access (?:to|may)|by submitting|copyright|use of|you (?:may|must|agree)|the compilation|(?:the|this) (?:whois )?(?:data|information|service)\b|for more information|whois: |参考)/;
+/** Matches one of several patterns. */
+const anyOf = (...patterns: readonly string[]): RegExp => new RegExp(patterns.join('|'), 'u');
+
+/** The first words of terms of use, or of a footer (.jp, .lv). */
+const terms = anyOf(
+  '^(?:terms|notice|disclaimer|please note|access (?:to|may)|by submitting|copyright|use of|you (?:may|must|agree))',
+  String.raw`^(?:the compilation|(?:the|this) (?:whois )?(?:data|information|service)\b|for more information|whois:|参考)`,
+);
 
 /** Marks terms of use in a paragraph: after their first words, or the whole paragraph if it is running text. */
 function markTerms(paragraph: readonly Line[]): void {
@@ -143,14 +148,21 @@ function toLines(received: string, name: string, label: string): Line[] {
       paragraph = [];
     }
     const next = lines[index + 1];
-    if (line.key !== '' && line.key.length < 30 && line.value === '' && next?.key === '') line.value = next.text;
+    const isHeading = line.key !== '' && line.key.length < 30 && line.value === '';
+    // The last line may be cut off.
+    if (isHeading && index < lines.length - 2 && next?.key === '') line.value = next.text;
   }
   return lines;
 }
 
 /** Refusals of all registries, as a sentence of their own. */
-const refusal =
-  /too many|(?:limit|quota|rate|queries)\b.*\b(?:exceeded|reached)|exceeded\b.*\b(?:limit|quota|rate|number)|(?:temporarily|currently) (?:unavailable|down)|service unavailable|try again later|slow down|too (?:busy|fast|short)|grace period|(?:request|access|permission|connection)s?\b.*\b(?:denied|refused|not permitted)|address (?:is |was )?blocked|blacklisted|banned|go away|\d+-second|only \d+ request|queries are throttled:|^-[1-9]\d*:|^rc: -|5500000000[24]/;
+const refusal = anyOf(
+  String.raw`too (?:many|busy|fast|short)|(?:limit|quota|rate|queries)\b.*\b(?:exceeded|reached)`,
+  String.raw`exceeded\b.*\b(?:limit|quota|rate|number)|(?:temporarily|currently) (?:unavailable|down)|service unavailable`,
+  'try again later|slow down|grace period|go away|blacklisted|banned|address (?:is |was )?blocked|queries are throttled:',
+  String.raw`(?:request|access|permission|connection)s?\b.*\b(?:denied|refused|not permitted)`,
+  String.raw`\d+-second|only \d+ request|^-[1-9]\d*:|^rc: -|5500000000[24]`,
+);
 /** A condition, as in terms of use. */
 const condition = /\b(?:if|when|may|might|excessive use)\b/;
 
@@ -162,22 +174,31 @@ const freeStatus =
 /** A status that says nothing about the name. */
 const noStatus = /^(?:\d{3} )?(?:error|unknown|invalid (?:query|request|input))\b/;
 /** The keys of a record, besides its subject and status. */
-const record =
-  /regist(?:ra|ered|ry domain id)|holder|owner|titular|creat|expir|renew|paid|fecha|n(?:ame)?[ -]?servers?\b|^ns ?\d|^dns\b|hostname|changed|modified|updated|domain id|ネームサーバ|登録年月日/;
+const record = anyOf(
+  'regist(?:ra|ered|ry domain id)|holder|owner|titular|creat|expir|renew|paid|fecha|changed|modified|updated|domain id',
+  String.raw`n(?:ame)?[ -]?servers?\b|^ns ?\d|^dns\b|hostname|ネームサーバ|登録年月日`,
+);
 /** The keys of a denial, besides its subject and status. */
 const harmless = /^(?:version|script|query_?\w*|type|rc|url of .*|status codes|whois.*|note|.*more information.*)$/;
 
-/** Sentences for a name that nobody has, with `<name>` or words that stand for it. */
-const thing = String.raw`(?:(?:the|this) )?(?:(?:requested|queried) )?(?:domain name|domain|object|key|data|<name>)(?: <name>)?`;
-const about = String.raw`(?:(?: for| about| matching| to| that)?(?: (?:the|this|that|your))*(?: (?:domain|name|selected|matching))*(?: (?:<name>|query|request criteria|sources?(?: s)?)))?`;
-const within = String.raw`(?: in (?:the |our )?(?:\w+ ){0,3}(?:database|registry|register|server))?`;
+/** The words for a name, and for what it is missing from. */
+const thing = '(?:(?:the|this) )?(?:(?:requested|queried) )?(?:domain name|domain|object|key|data|<name>)(?: <name>)?';
+const about = [
+  '(?:(?: for| about| matching| to| that)?(?: (?:the|this|that|your|match|domain|name|query|selected))*',
+  '(?: (?:<name>|query|request criteria|sources?(?: s)?)))?',
+].join('');
+const within = String.raw`(?: in (?:the |our )?(?:\w+ ){0,5}(?:database|registry|register|server))?`;
+const nouns = String.raw`data|match|matching \w+|objects?|entries|(?:domain )?records?|results|information|domain`;
+/** Sentences for a name that nobody has. */
 const denials = [
   `(?:${thing} )?(?:is |was |has |does )?not (?:been )?(?:found|registered|exist)${about}${within}`,
   'the queried object does not exist (?:<name>|no object found|domain not found|no matching objects found|.*no match)',
-  `(?:<name> )?no (?:such )?(?:data|match|matching \\w+|objects?|entries|records?|results|information|domain)(?: (?:was|were|is))?(?: found| available)?${about}(?: found)?${within}`,
-  `(?:${thing} )?(?:is )?available(?: for registration)?(?: please visit)?|${thing} is free`,
-  'nothing found|(?:we )?do not have an entry in our database matching your query',
-].map((source) => new RegExp(String.raw`^(?:error \d+ |nincs tal[aá]lat |unfortunately )?(?:${source})$`, 'u'));
+  `(?:<name> )?no (?:such )?(?:${nouns})(?: (?:was|were|is))?(?: found| available)?${about}(?: found)?${within}`,
+  `(?:${thing} )?(?:is )?available(?: for registration)?(?: please visit)?|${thing} is free|nothing found${about}`,
+  '(?:we )?do not have an entry in our database matching your query|no found|(?:<name> )?no existe',
+].map((source) =>
+  anyOf(String.raw`^(?:error )?(?:\d+ )?(?:nincs tal[aá]lat |unfortunately |sorry but )?(?:${source})$`),
+);
 
 /** Tests whether a line says that nobody has the name. */
 function isDenial(text: string): boolean {
@@ -188,7 +209,7 @@ function isDenial(text: string): boolean {
 /** A sentence for a name that cannot be registered, without a record. */
 const kept = /^<name> is (?:active|in quarantine|excluded|registered|not available)/;
 
-const isName = (value: string): boolean => /^<name>\.?$/.test(value);
+const isName = (value: string): boolean => /^<name>\.?(?: \(<name>\))?$/.test(value);
 const isFreeStatus = ({ value }: Line): boolean => freeStatus.test(value);
 /** Tests for the status of a registered or withheld name. */
 const isTakenStatus = ({ value }: Line): boolean => ![freeStatus, noStatus, refusal].some((words) => words.test(value));
@@ -196,23 +217,24 @@ const isRecord = ({ key, value, text }: Line): boolean =>
   (value !== '' && record.test(key)) || /^record (?:created|expires) on \S/.test(text);
 const isRefusal = ({ text, key, isTerms }: Line): boolean =>
   !isTerms && !record.test(key) && refusal.test(text) && !condition.test(text);
-/** Tests whether a line may speak of the name: a comment only if it says so. */
+/** Tests whether a line may speak of the name: a comment or terms of use only if they say so. */
 const isAboutName = ({ text, isComment, isTerms }: Line): boolean =>
-  !isTerms && !isDenial(text) && (!isComment || /<name>|this (?:domain )?name/.test(text));
+  !isDenial(text) && ((!isComment && !isTerms) || /<name>|this (?:domain|name)\b/.test(text));
 /** Tests for a line that a denial does not have. */
-function isOdd({ key, value, text, isComment }: Line): boolean {
-  if (isComment) return false;
+function isOdd({ key, value, text, isComment, isTerms }: Line): boolean {
+  if (isComment || isTerms) return false;
   if (key === '') return text.includes('<name>') && !/^(?:searching for|whois|<name>)/.test(text);
   return value !== '' && ![subject, status, harmless].some((keys) => keys.test(key));
 }
 
 /** Parses a response: a record of the name, then a refusal, then a denial. */
 function parseWhoisReply(received: string, name: string, label: string): Availability | 'refused' {
+  if (received.split('\n', maxLines + 1).length > maxLines) return 'unknown';
   const all = toLines(received, name, label);
   // The last line may be cut off.
   const lines = all.slice(0, -1);
   const own = lines.filter((line) => isAboutName(line));
-  const fields = own.filter(({ key, value, isComment }) => key !== '' && value !== '' && !isComment);
+  const fields = own.filter(({ key, value, isComment, isTerms }) => key && value && !isComment && !isTerms);
   const states = fields.filter(({ key }) => status.test(key) && !record.test(key));
   const isFree = states.length > 0 && states.every((line) => isFreeStatus(line));
   const hasRecord = own.some((line) => isRecord(line));

@@ -298,6 +298,10 @@ const forms: Readonly<Record<string, readonly [free: string, registered: string]
     'domain_name: some-name.test\nquery_status: 220 Available\n',
     'domain_name: some-name.test\nquery_status: 200 Active\n',
   ],
+  'brackets, .lv': [
+    '[Domain]\nDomain: some-name.test\nStatus: free\n\n[Whois]\nUpdated: 2026-11-20T12:00:00.000+00:00\n',
+    '[Domain]\nDomain: some-name.test\nStatus: active\n\n[Holder]\nType: Natural person\n',
+  ],
   'own sentence': ['some-name.test is free\n', 'Dominio: some-name.test\nFecha de registro: 2004-10-01\n'],
 };
 
@@ -349,6 +353,11 @@ test.each([
   ['Domain not found', 'unknown'],
   ['Domain not found.\nThis platinum name can be registered.\n', 'unknown'],
   ['some-name.test is available for purchase\n', 'unknown'],
+  ['Domain not found.\n\nPlease note: this name is a premium name.\n', 'unknown'],
+  ['Domain not found.\n\nNotice: names may be reserved.\nThis domain is reserved.\n', 'taken'],
+  ['Domain name:\n', 'unknown'],
+  ['Domain Name: some-name.test\nStatus:\nnot regi', 'unknown'],
+  [`${'\n'.repeat(2000)}Domain not found\n`, 'unknown'],
   ['Domain not found.\n>>> This name is not available for registration <<<\n', 'taken'],
   ['Unknown TLD\n', 'unknown'],
 ])('WHOIS: %j is %s', async (text, expected) => {
