@@ -157,17 +157,17 @@ function toLines(received: string, name: string, label: string): Line[] {
 
 /** Refusals of all registries, as a sentence of their own. */
 const refusal = anyOf(
-  String.raw`too (?:many|busy|fast|short)|(?:limit|quota|rate|queries)\b.*\b(?:exceeded|reached)`,
-  String.raw`exceeded\b.*\b(?:limit|quota|rate|number)|(?:temporarily|currently) (?:unavailable|down)|service unavailable`,
-  'try again later|slow down|grace period|go away|blacklisted|banned|address (?:is |was )?blocked|queries are throttled:',
-  String.raw`(?:request|access|permission|connection)s?\b.*\b(?:denied|refused|not permitted)`,
+  String.raw`too (?:many|busy|fast|short|frequent)|(?:limit|quota|rate|queries)\b.*\b(?:exceeded|reached)`,
+  String.raw`(?:exceeded|reached)\b.*\b(?:limit|quota|rate|number)|(?:temporarily|currently) (?:unavailable|down)|service unavailable`,
+  'try again (?:later|in)|slow down|grace period|go away|blacklisted|banned|queries are throttled:',
+  String.raw`(?:request|access|permission|connection|address|ip)s?\b.*\b(?:denied|refused|not permitted|blocked|restricted)`,
   String.raw`\d+-second|only \d+ request|^-[1-9]\d*:|^rc: -|5500000000[24]`,
 );
 /** A condition, as in terms of use. */
 const condition = /\b(?:if|when|may|might|excessive use)\b/;
 
 /** The keys that name the subject of a response. */
-const subject = /(?:^|[ _-])(?:domain(?:[ _-]?name|-ace)?|dominio|dom[ií]nio)$|^(?:object|query)$/;
+const subject = /(?:^|[ _-])(?:domain(?:[ _-]?name|-ace)?|domaine|dominio|dom[ií]nio)$|^(?:object|query)$/;
 const status = /(?:^|[ _/-])(?:status|state|estado)$|^estatus\b|^available$|^状態$/;
 const freeStatus =
   /^(?:\d{3} )?(?:free|yes|(?:available|not registered|not found|no match|no objects? found)(?: for registration)?)[.!]?$/;
@@ -175,14 +175,15 @@ const freeStatus =
 const noStatus = /^(?:\d{3} )?(?:error|unknown|invalid (?:query|request|input))\b/;
 /** The keys of a record, besides its subject and status. */
 const record = anyOf(
-  'regist(?:ra|ered|ry domain id)|holder|owner|titular|creat|expir|renew|paid|fecha|changed|modified|updated|domain id',
-  String.raw`n(?:ame)?[ -]?servers?\b|^ns ?\d|^dns\b|hostname|ネームサーバ|登録年月日`,
+  'regist(?:ra|ered|ry domain id)|holder|owner|titular|contact|cr[eé]at|expir|renew|paid|fecha|changed|modified|updated|domain id',
+  String.raw`n(?:ame)?[ -]?servers?\b|^ns ?\d*$|^dns\b|hostname|ネームサーバ|登録年月日`,
 );
 /** The keys of a denial, besides its subject and status. */
 const harmless = /^(?:version|script|query_?\w*|type|rc|url of .*|status codes|whois.*|note|.*more information.*)$/;
 
 /** The words for a name, and for what it is missing from. */
-const thing = '(?:(?:the|this) )?(?:(?:requested|queried) )?(?:domain name|domain|object|key|data|<name>)(?: <name>)?';
+const thing =
+  '(?:(?:the|this|above) )?(?:(?:requested|queried) )?(?:domain name|domain|object|key|data|<name>)(?: <name>)?';
 const about = [
   '(?:(?: for| about| matching| to| that)?(?: (?:the|this|that|your|match|domain|name|query|selected))*',
   '(?: (?:<name>|query|request criteria|sources?(?: s)?)))?',
@@ -196,14 +197,19 @@ const denials = [
   `(?:<name> )?no (?:such )?(?:${nouns})(?: (?:was|were|is))?(?: found| available)?${about}(?: found)?${within}`,
   `(?:${thing} )?(?:is )?available(?: for registration)?(?: please visit)?|${thing} is free|nothing found${about}`,
   '(?:we )?do not have an entry in our database matching your query|no found|(?:<name> )?no existe',
+  'el dominio no se encuentra registrado.*',
 ].map((source) =>
-  anyOf(String.raw`^(?:error )?(?:\d+ )?(?:nincs tal[aá]lat |unfortunately |sorry but )?(?:${source})$`),
+  anyOf(
+    String.raw`^(?:error )?(?:\d+ )?(?:nincs tal[aá]lat |no se encontro el objeto |unfortunately |sorry but )?(?:${source})$`,
+  ),
 );
 
 /** Tests whether a line says that nobody has the name. */
 function isDenial(text: string): boolean {
-  const words = text.replaceAll(/[^\p{L}\p{N}<>.]+|\.(?!\w)/gu, ' ').trim();
-  return denials.some((denial) => denial.test(words));
+  return text.split(/[.!] (?=.)/).every((sentence) => {
+    const words = sentence.replaceAll(/[^\p{L}\p{N}<>.]+|\.(?!\w)/gu, ' ').trim();
+    return denials.some((denial) => denial.test(words));
+  });
 }
 
 /** A sentence for a name that cannot be registered, without a record. */
@@ -214,7 +220,7 @@ const isFreeStatus = ({ value }: Line): boolean => freeStatus.test(value);
 /** Tests for the status of a registered or withheld name. */
 const isTakenStatus = ({ value }: Line): boolean => ![freeStatus, noStatus, refusal].some((words) => words.test(value));
 const isRecord = ({ key, value, text }: Line): boolean =>
-  (value !== '' && record.test(key)) || /^record (?:created|expires) on \S/.test(text);
+  (value !== '' && record.test(key) && !status.test(key)) || /^record (?:created|expires) on \S/.test(text);
 const isRefusal = ({ text, key, isTerms }: Line): boolean =>
   !isTerms && !record.test(key) && refusal.test(text) && !condition.test(text);
 /** Tests whether a line may speak of the name: a comment or terms of use only if they say so. */
@@ -235,7 +241,7 @@ function parseWhoisReply(received: string, name: string, label: string): Availab
   const lines = all.slice(0, -1);
   const own = lines.filter((line) => isAboutName(line));
   const fields = own.filter(({ key, value, isComment, isTerms }) => key && value && !isComment && !isTerms);
-  const states = fields.filter(({ key }) => status.test(key) && !record.test(key));
+  const states = fields.filter(({ key }) => status.test(key));
   const isFree = states.length > 0 && states.every((line) => isFreeStatus(line));
   const hasRecord = own.some((line) => isRecord(line));
   const isNamed = fields.some(({ value }) => isName(value));
@@ -244,8 +250,11 @@ function parseWhoisReply(received: string, name: string, label: string): Availab
   const subjects = fields.filter(({ key, value }) => subject.test(key) && !status.test(key) && /^\S+$/.test(value));
   if (subjects.some(({ value }) => !isName(value))) return 'unknown';
   if (own.some(({ text }) => kept.test(text))) return 'taken';
-  const words = own.map(({ text }) => text);
-  const judged = judgeDenial(words, name);
   const isDenied = isFree || (states.length === 0 && lines.some(({ text }) => isDenial(text)));
+  const words = own.filter(({ text }) => isDenied || /<name>|this (?:domain|name)\b|^(?:reserved|status)\b/.test(text));
+  const judged = judgeDenial(
+    words.map(({ text }) => text),
+    name,
+  );
   return judged !== 'free' || (isDenied && !hasRecord && !own.some((line) => isOdd(line))) ? judged : 'unknown';
 }

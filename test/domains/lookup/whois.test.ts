@@ -360,6 +360,12 @@ test.each([
   [`${'\n'.repeat(2000)}Domain not found\n`, 'unknown'],
   ['Domain not found.\n>>> This name is not available for registration <<<\n', 'taken'],
   ['Unknown TLD\n', 'unknown'],
+  ['Domain name: some-name.test\nregistration status: available\n', 'free'],
+  ['Data not found. This domain is available for registration.\n', 'free'],
+  ['Data not found. This domain is reserved.\n', 'taken'],
+  ['Error: requests from your address have been blocked\n', 'unknown'],
+  ['This data is not available to you\n', 'unknown'],
+  ['The database is not available\n', 'unknown'],
 ])('WHOIS: %j is %s', async (text, expected) => {
   expect(await askAll([text])).toEqual([expected]);
 });
