@@ -19,9 +19,9 @@ import { readManifest } from '../server/targets.ts';
 /** Starts a server with metrics and new customers. */
 async function serveWorld(settings: Record<string, string> = {}) {
   const { app, world } = await serveHosting({ METRICS_PORT: '0', ...settings });
-  // The check of the credentials at the start: two of the panel, one of the cloud.
+  // The check of both credentials of the panel at the start: an account, a list and a server each.
   const checks = async () => parseSeries(await app.metrics()).get(calls('panel', 'ok')) ?? 0;
-  await expect.poll(checks, eventually).toBeGreaterThanOrEqual(4);
+  await expect.poll(checks, eventually).toBeGreaterThanOrEqual(6);
   return { world, app };
 }
 
