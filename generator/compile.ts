@@ -89,7 +89,8 @@ export async function compile(options: CompileOptions) {
     articles
       .filter(({ folder, isIncluded }) => folder.collection === collection && isIncluded)
       .toSorted((a, b) => collection.compare(a.metadata.item, b.metadata.item));
-  const lists = { blog: listOf(blog), knowledgeBase: listOf(knowledgeBase) };
+  const [media] = content.media.keys();
+  const lists = { blog: listOf(blog), knowledgeBase: listOf(knowledgeBase), media };
   const project = { ...catalog, ...lists, aliases, pictures, authors: authors?.value ?? {}, urls, maxSearchTextLength };
   const counts = {
     blogArticles: lists.blog.length,

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { Aliases, Authors, CategoryItem, ContentHashes, ContentItem } from '#contract/articles.ts';
 import type { StaticFile } from '#contract/endpoint.ts';
 import { renderOpenApi } from '#contract/openapi.ts';
+import type { Examples } from '#contract/openapi.ts';
 import { fileOf, fillTemplate, matchFile, sources, staticFiles, toJsonText } from '#contract/endpoints.ts';
 import type { StaticFileName } from '#contract/endpoints.ts';
 import { isCompressed } from '#contract/release.ts';
@@ -32,6 +33,8 @@ export interface Project extends Catalog {
   /** The entries of `authors.yaml`. */
   readonly authors: Authors;
   readonly urls: SiteUrls;
+  /** The path of a media file. */
+  readonly media: string | undefined;
   /** The search index omits texts above this total length. */
   readonly maxSearchTextLength: number;
 }
@@ -44,8 +47,8 @@ interface RenderTools {
 
 /** Makes a kind of static file from plain data of the project. */
 interface StaticFileRow {
-  /** Selects the data; undefined leaves the file out of the release. */
-  readonly select: (project: Project) => unknown;
+  /** Selects the data, also from files of earlier rows; undefined leaves the file out of the release. */
+  readonly select: (project: Project, stage: Stage) => unknown;
   /** Renders a text or, with a schema, a value; several files by path parameter. */
   readonly render: (data: unknown, tools: RenderTools) => unknown;
   /** Keeps the texts in the memo, for builds without a previous release: rendering is slow. */
@@ -53,7 +56,7 @@ interface StaticFileRow {
 }
 
 function row<Data>(
-  select: (project: Project) => Data | undefined,
+  select: (project: Project, stage: Stage) => Data | undefined,
   render: (data: Data, tools: RenderTools) => unknown = (data) => data,
 ): StaticFileRow {
   return { select, render: (data, tools) => render(data as Data, tools) };
@@ -171,14 +174,60 @@ const rows: Record<
   getStatusWidget: widgetOf(({ script }) => script),
   getStatusWidgetVersion: widgetOf(({ version, script }) => ({ [version]: script })),
   statusWidgetIntegrity: widgetOf(({ embed }) => embed),
-  getOpenApi: constant(['name', 'support', 'service'], async (settings) => {
-    const { version, script } = await compileStatusWidget(settings.service);
-    const texts = { 'application/javascript': script, 'text/css': readArticleStyle() };
-    return renderOpenApi({ widgetVersion: version, texts }, settings);
-  }),
+  getOpenApi: row(
+    (project, stage) => ({ examples: selectExamples(project, stage), settings: project.urls }),
+    ({ examples, settings }) => renderOpenApi(examples, settings),
+  ),
   getDocs: constant(docsSettings, async (settings) => (await importDocs()).renderPage('/docs', settings)),
   getDocsFile: constant(docsSettings, async (settings) => (await importDocs()).renderDocsFiles(settings)),
 };
+
+/** Selects the examples of the OpenAPI document, which this release answers. */
+function selectExamples({ blog, knowledgeBase, media, domains, urls }: Project, stage: Stage): Examples {
+  const [post, guide] = [blog[0], knowledgeBase[0]].map((article) => {
+    return article && { path: article.path, category: article.folder.slug, slug: article.path.split('/').at(-1)! };
+  });
+  const widget = JSON.parse(stage.readText(fileOf('statusWidgetIntegrity'))) as StatusWidget;
+  // Live prices decide which TLDs are sold.
+  const tlds = (urls.prices ?? 'catalog') === 'catalog' ? Object.entries(domains.tlds) : [];
+  const sold = tlds.find(([, { active, prices }]) => active !== false && prices?.['EUR']?.['1'])?.[0];
+  const parameters: Examples['parameters'] = {
+    getBlogArticle: post,
+    getBlogIndex: post,
+    listKnowledgeBaseArticles: guide,
+    getKnowledgeBaseArticle: guide,
+    getKnowledgeBaseIndex: guide,
+    getMedia: media === undefined ? undefined : { path: media.slice('/media/'.length) },
+    getStatusWidgetVersion: { version: /\.(\w+)\.js$/.exec(widget.path)![1]! },
+    searchDomain: sold === undefined ? undefined : { domain: `example${sold}` },
+  };
+  const bodies: Record<string, unknown> = {};
+  for (const name of Object.keys(staticFiles) as StaticFileName[]) {
+    // The example of this list asks for a category.
+    const from = guide && name === 'listKnowledgeBaseArticles' ? 'listKnowledgeBaseCategory' : name;
+    const { schema }: StaticFile = staticFiles[from];
+    const file = fileOf(from, parameters[name]);
+    // Media are not texts, and the search index has nothing to read.
+    if (/^get(?:Media|KnowledgeBaseSearch)$/.test(name) || !stage.files.has(file)) continue;
+    const text = stage.readText(file);
+    bodies[name] = shorten(schema ? JSON.parse(text) : text, schema);
+  }
+  return { parameters, bodies };
+}
+
+/** Shortens lists and maps to two entries, and texts to 300 characters. */
+function shorten(value: unknown, schema?: unknown): unknown {
+  // Half a surrogate pair is not valid in JSON of every language.
+  if (typeof value === 'string') return value.slice(0, 300).replace(/[\uD800-\uDBFF]$/, '');
+  if (Array.isArray(value))
+    return value.slice(0, 2).map((item) => shorten(item, schema instanceof z.ZodArray && schema.element));
+  if (typeof value !== 'object' || value === null) return value;
+  const isMap = schema instanceof z.ZodRecord;
+  const inner = (key: string): unknown =>
+    isMap ? schema.valueType : schema instanceof z.ZodObject && schema.shape[key];
+  const entries = Object.entries(value).slice(0, isMap ? 2 : undefined);
+  return Object.fromEntries(entries.map(([key, each]) => [key, shorten(each, inner(key))]));
+}
 
 /** Compiles the widget for a PUBLIC_URL into a classic script, once per process. */
 export const compileStatusWidget = (service = '') => (compiledWidgets[service] ??= compileWidget(service));
@@ -220,7 +269,7 @@ export async function writeStaticFiles(
   { memo, ...tools }: RenderTools & { readonly memo: Memo },
 ): Promise<void> {
   for (const [name, { select, render, isRemembered }] of Object.entries(rows) as [StaticFileName, StaticFileRow][]) {
-    const data = select(project);
+    const data = select(project, stage);
     if (data === undefined) continue;
     const [hashesOf, textsOf] = [`hashes of ${name}`, `texts of ${name}`];
     const input = hash('sha256', JSON.stringify(data));

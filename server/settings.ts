@@ -104,7 +104,7 @@ export const SharedSettings = z.object({
     .default('127.0.0.1')
     .describe('The address to listen on.'),
   PUBLIC_URL: BaseUrl.optional().describe(
-    'The address at which clients reach the service, also for console streams; the default is the address it listens on. A build uses PUBLIC_URL for media in the feed.',
+    'The address at which clients reach the service, also for console streams; the default is the address it listens on. A build uses PUBLIC_URL for media in the feed, and as the first server of the OpenAPI document.',
   ),
   SERVICE_VERSION: z
     .string()

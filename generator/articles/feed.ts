@@ -9,8 +9,8 @@ import type { Diagnostics } from '../source/diagnostics.ts';
 import type { SourceFolder } from '../source/load.ts';
 import type { Article, ReadHtml } from './article.ts';
 
-/** Addresses without trailing slashes, and the name of the service. */
-export type SiteUrls = Readonly<Partial<Record<'site' | 'service' | 'support' | 'name', string | undefined>>>;
+/** Addresses without trailing slashes, the name of the service, and its source of domain prices. */
+export type SiteUrls = Readonly<{ [Name in 'site' | 'service' | 'support' | 'name' | 'prices']?: string | undefined }>;
 
 /** Selects the newest 30 articles, if the addresses of website and service are set. */
 export function selectFeed(blog: readonly Article[], authors: Authors, { site, service, name }: SiteUrls) {

@@ -98,13 +98,14 @@ function readSettings<Values>(readAll: (read: Read) => Values): Values {
   return values;
 }
 
-/** Reads the addresses and the name of the service. */
+/** Reads the addresses and the name of the service, and its source of domain prices. */
 export function readUrls(): SiteUrls {
   return readSettings((read) => ({
     site: read('SITE_URL', toBaseUrl, baseUrlRule),
     service: read('PUBLIC_URL', toBaseUrl, baseUrlRule),
     support: read('SUPPORT_URL', toPageUrl, pageUrlRule),
     name: read('SITE_NAME'),
+    prices: read('DOMAIN_PRICES'),
   }));
 }
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { endpointDefaults, json } from '#contract/endpoint.ts';
 import type { Endpoint, FileEndpoint, StaticFile } from '#contract/endpoint.ts';
-import examples from '#contract/examples.json' with { type: 'json' };
 import { HttpsUrl, IsoDate, Line, MediaPath, Slug, named, object, success, text } from '#contract/primitives.ts';
 import { searchFiles } from '#contract/search.ts';
 
@@ -14,8 +13,6 @@ const kinds = {
     name: 'blog',
     order: 'newest first',
     path: z.string().regex(/^\/blog\/[a-z0-9-]+\/[a-z0-9-]+$/),
-    article: examples.getBlogArticle,
-    category: 'engineering',
   },
   knowledgeBase: {
     root: 'knowledgebase',
@@ -25,8 +22,6 @@ const kinds = {
     name: 'knowledge base',
     order: 'sorted by title',
     path: z.string().regex(/^\/knowledgebase\/[a-z0-9-]+\/[a-z0-9-]+$/),
-    article: examples.getKnowledgeBaseArticle,
-    category: 'domains-and-dns',
   },
 } as const;
 type Kind = (typeof kinds)[keyof typeof kinds];
@@ -136,8 +131,8 @@ const content = {
   body: text('The article in Markdown, without its front matter.'),
   html: text('The article as sanitised HTML, with an id for each heading.'),
 };
-const withContent = <Shape extends z.ZodRawShape>(id: string, { shape }: z.ZodObject<Shape>, { name, article }: Kind) =>
-  object(id, `A ${name} article, with Markdown in body and rendered HTML in html.`, { ...shape, ...content }, article);
+const withContent = <Shape extends z.ZodRawShape>(id: string, { shape }: z.ZodObject<Shape>, { name }: Kind) =>
+  object(id, `A ${name} article, with Markdown in body and rendered HTML in html.`, { ...shape, ...content });
 
 export const ContentArticle = withContent('ContentArticle', ContentItem, kinds.blog);
 export type ContentArticle = z.infer<typeof ContentArticle>;
@@ -149,7 +144,6 @@ const KnowledgeBaseList = named(
   'KnowledgeBaseList',
   'Knowledge base articles, sorted by title.',
   z.array(KnowledgeBaseSummary),
-  examples.listKnowledgeBaseArticles,
 );
 
 export const CategoryItem = object('CategoryItem', 'A category with articles.', {
@@ -189,7 +183,6 @@ export const Aliases = named(
   'Redirects',
   'The current path of an article by each of its former paths.',
   z.record(z.string(), z.string()),
-  examples.listRedirects,
 );
 export type Aliases = z.infer<typeof Aliases>;
 
@@ -241,13 +234,9 @@ export const mediaTypes: Readonly<Record<string, string>> = {
 };
 
 /** Creates the query parameter for the slug of a category. */
-const categoryOf = ({ root, category }: Kind) =>
-  z.string().meta({
-    description: `The slug of a category: the path segment after /${root}/.`,
-    example: category,
-  });
+const categoryOf = ({ root }: Kind) => z.string().describe(`The slug of a category: the path segment after /${root}/.`);
 
-const articleOf = ({ folder, root, tag, name, article }: Kind) =>
+const articleOf = ({ folder, root, tag, name }: Kind) =>
   ({
     file: `public/v1/${folder}/article/{category}/{slug}.json`,
     path: `/v1/${folder}/article`,
@@ -255,12 +244,8 @@ const articleOf = ({ folder, root, tag, name, article }: Kind) =>
     tag,
     summary: `A ${name} article, by current or former path`,
     hasFormerPaths: true,
-    description: 'Former paths work, too: the field path and the header Content-Location have the current path.',
-    query: z.object({
-      path: z
-        .string()
-        .meta({ description: `Full path of the article, starting with /${root}/.`, example: article.path }),
-    }),
+    description: `Returns a ${name} article as Markdown and as HTML. Former paths work, too: the field path and the header Content-Location have the current path.`,
+    query: z.object({ path: z.string().describe(`Full path of the article, starting with /${root}/.`) }),
     missing: { code: 'path_required' },
     reply: 'The article.',
     problems: ['path_required', 'validation_error'],
@@ -268,20 +253,20 @@ const articleOf = ({ folder, root, tag, name, article }: Kind) =>
     absent: 'article_not_found',
   }) as const satisfies FileEndpoint;
 
-const categoriesOf = ({ folder, tag, id, name }: Kind, example: unknown) => {
+const categoriesOf = ({ folder, tag, id, name }: Kind) => {
   const description = `The categories of the ${name}, sorted by name.`;
   return {
     file: `public/v1/${folder}/categories.json`,
     path: `/v1/${folder}/categories`,
     tag,
     summary: `The categories of the ${name}, sorted by name`,
-    description: 'Lists only categories with articles.',
-    schema: named(`${id}Categories`, description, z.array(CategoryItem), example),
+    description: `Lists the categories of the ${name}, sorted by name. Categories without articles are left out.`,
+    schema: named(`${id}Categories`, description, z.array(CategoryItem)),
     reply: 'The categories.',
   } as const satisfies FileEndpoint;
 };
 
-const indexOf = (kind: Kind, item: z.ZodType, example: unknown) => {
+const indexOf = (kind: Kind, item: z.ZodType) => {
   const { folder, tag, id, name, order } = kind;
   const description = `The neighbours, related articles and tags of each article of a ${name} category, ${order}.`;
   return {
@@ -290,9 +275,9 @@ const indexOf = (kind: Kind, item: z.ZodType, example: unknown) => {
     target: `/v1/${folder}/index?category={category}`,
     tag,
     summary: 'Neighbours, related articles, tags and last changes of the articles of a category',
-    description: 'Has the same order as the list. Articles themselves have no tags and no day of the last change.',
+    description: `Lists the neighbours, related articles, tags and last changes of the articles of a ${name} category. The order is that of the list. Articles themselves have no tags and no day of the last change.`,
     query: z.object({ category: categoryOf(kind) }),
-    schema: named(`${id}Index`, description, z.array(item), example),
+    schema: named(`${id}Index`, description, z.array(item)),
     reply: 'The index; empty if the category does not exist.',
     problems: ['validation_error'],
     messages: { validation_error: 'Query parameter category is required' },
@@ -307,7 +292,8 @@ export const articleEntries = {
     path: '/v1/article.css',
     tag: 'Blog',
     summary: 'The style sheet for the html of articles, light and dark',
-    description: 'Styles an element of class markdown-body, for blog and knowledge base articles.',
+    description:
+      'Returns the style sheet for the html of blog and knowledge base articles. Put the html into an element of class markdown-body.',
     mediaType: 'text/css; charset=utf-8',
     reply: 'The style sheet.',
     failure: 'internal_error',
@@ -317,8 +303,9 @@ export const articleEntries = {
     path: '/v1/blog/list',
     tag: 'Blog',
     summary: 'All blog articles, newest first',
-    description: 'Articles of the same day are sorted by path. Get the text of an article from /v1/blog/article.',
-    schema: named('ContentList', 'All blog articles, newest first.', z.array(ContentItem), examples.listBlogArticles),
+    description:
+      'Lists all blog articles, newest first. Articles of the same day are sorted by path. Get the text of an article from /v1/blog/article.',
+    schema: named('ContentList', 'All blog articles, newest first.', z.array(ContentItem)),
     reply: 'The list.',
   },
   getBlogArticle: { ...articleOf(kinds.blog), schema: ContentArticle },
@@ -327,7 +314,8 @@ export const articleEntries = {
     path: '/v1/kb/list',
     tag: 'Knowledge base',
     summary: 'Knowledge base articles, sorted by title',
-    description: 'Lists all articles, or the articles of a category. Get the text of an article from /v1/kb/article.',
+    description:
+      'Lists all knowledge base articles, or those of a category, sorted by title. Get the text of an article from /v1/kb/article.',
     query: z.object({ category: categoryOf(kinds.knowledgeBase).optional() }),
     schema: KnowledgeBaseList,
     reply: 'The list; empty if the category does not exist.',
@@ -347,11 +335,11 @@ export const articleEntries = {
     path: '/media/{path*}',
     tag: 'Media',
     summary: 'An image or other media file of an article',
-    description: 'Articles refer to these files by path.',
+    description: 'Returns an image or another media file. Articles refer to these files by path.',
     mediaType: mediaTypes,
     reply: 'The file.',
     partReply: 'The requested range of the file.',
-    example: examples.getMedia,
+    example: '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 9"><rect width="16" height="9"/></svg>\n',
     problems: ['range_not_satisfiable'],
     absent: 'media_not_found',
     failure: 'internal_error',
@@ -362,10 +350,9 @@ export const articleEntries = {
     tag: 'Blog',
     summary: 'The newest 30 blog articles with their texts, as an Atom feed',
     description:
-      'All addresses are absolute: pages on the website, media on this service. The feed exists only if the operator has set the addresses of both.',
+      'Returns the newest 30 blog articles with their texts, as an Atom feed. All addresses are absolute: pages on the website, media on this service. The feed exists only if the operator has set the addresses of both.',
     mediaType: 'application/atom+xml; charset=utf-8',
     reply: 'An Atom 1.0 feed.',
-    example: examples.getBlogFeed,
     absent: 'not_found',
     messages: { not_found: 'There is no feed' },
   },
@@ -375,29 +362,24 @@ export const articleEntries = {
     tag: 'Website',
     summary: 'A sitemap of all articles, for search engines',
     description:
-      'Has blog and knowledge base articles. lastmod is the day of the last significant change, else the day of publication, if any. The sitemap exists only if the operator has set the address of the website.',
+      'Returns a sitemap of all blog and knowledge base articles, for search engines. lastmod is the day of the last significant change, else the day of publication, if any. The sitemap exists only if the operator has set the address of the website.',
     mediaType: 'application/xml; charset=utf-8',
     reply: 'A sitemap, as defined by sitemaps.org (version 0.9).',
-    example: examples.getSitemap,
     absent: 'not_found',
     messages: { not_found: 'There is no sitemap' },
   },
-  listBlogCategories: categoriesOf(kinds.blog, examples.listBlogCategories),
-  listKnowledgeBaseCategories: categoriesOf(kinds.knowledgeBase, examples.listKnowledgeBaseCategories),
-  getBlogIndex: indexOf(kinds.blog, BlogIndexItem, examples.getBlogIndex),
-  getKnowledgeBaseIndex: indexOf(kinds.knowledgeBase, KnowledgeBaseIndexItem, examples.getKnowledgeBaseIndex),
+  listBlogCategories: categoriesOf(kinds.blog),
+  listKnowledgeBaseCategories: categoriesOf(kinds.knowledgeBase),
+  getBlogIndex: indexOf(kinds.blog, BlogIndexItem),
+  getKnowledgeBaseIndex: indexOf(kinds.knowledgeBase, KnowledgeBaseIndexItem),
   listBlogAuthors: {
     file: 'public/v1/blog/authors.json',
     path: '/v1/blog/authors',
     tag: 'Blog',
     summary: 'The authors of blog articles, sorted by name',
-    description: 'Lists only authors with articles, each with a picture and a page, if any.',
-    schema: named(
-      'AuthorList',
-      'The authors of blog articles, sorted by name.',
-      z.array(AuthorItem),
-      examples.listBlogAuthors,
-    ),
+    description:
+      'Lists the authors of blog articles, each with a picture and a page, if any. Authors without articles are left out.',
+    schema: named('AuthorList', 'The authors of blog articles, sorted by name.', z.array(AuthorItem)),
     reply: 'The authors.',
   },
   listRedirects: {
@@ -405,7 +387,8 @@ export const articleEntries = {
     path: '/v1/redirects.json',
     tag: 'Website',
     summary: 'All former paths of articles, each with the current path',
-    description: 'Former paths may be any paths of the website; they are decoded and have no slash at the end.',
+    description:
+      'Lists all former paths, each with the current path. Former paths may be any paths of the website; they are decoded and have no slash at the end.',
     schema: Aliases,
     reply: 'The current path by each former path.',
   },
@@ -414,7 +397,8 @@ export const articleEntries = {
     path: '/v1/content.json',
     tag: 'Website',
     summary: 'The hashes of all articles and other files, to find changes',
-    description: 'A website compares the hashes with those of its last build, and reads only the changed articles.',
+    description:
+      'Returns the hash of each article and of each other file. A website compares the hashes with those of its last build, and reads only the changed articles.',
     schema: ContentHashes,
     reply: 'The hashes.',
   },
@@ -425,7 +409,8 @@ export const articleEntries = {
     path: '/v1/kb/feedback',
     tag: 'Knowledge base',
     summary: 'Report whether a knowledge base article was helpful',
-    description: 'Each client may send one report every 30 seconds, unless the operator sets another limit.',
+    description:
+      'Reports whether a knowledge base article was helpful. Each client may send one report every 30 seconds, unless the operator sets another limit.',
     body: { schema: KBFeedbackRequest, required: true, invalid: 'invalid_feedback', strict: true },
     missing: { code: 'invalid_feedback' },
     limit: 'feedback',

@@ -14,11 +14,11 @@ export const head = {
       'Blog and knowledge base articles, plans, domains, hosting controls and platform status.',
       'Every GET endpoint also supports HEAD. Every response has an X-Request-Id; quote it when you contact support.',
       'A request with an ETag in If-None-Match gets 304 if nothing has changed.',
-      'The examples come from sample content.',
+      'Examples of parameters and of content are from this service, other examples are samples.',
     ].join(' '),
     license: { name: 'MIT', identifier: 'MIT' },
   },
-  // The document is a file of the release, which several instances may serve under several names.
+  // After PUBLIC_URL, which clients take as their default: several instances may serve the document.
   servers: [{ url: '/', description: 'The instance that served this document.' }],
   tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
 };
@@ -92,7 +92,7 @@ export const docsEntries = {
     path: '/v1/openapi.json',
     tag: 'Service',
     summary: 'The OpenAPI document of this API',
-    description: 'Returns this document. All instances with the same release return the same document.',
+    description: 'Returns the OpenAPI document of this API, the same on all instances with the same release.',
     schema: OpenApiDocument,
     reply: 'An OpenAPI 3.1 document.',
     failure: 'internal_error',

@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { endpointDefaults, json } from '#contract/endpoint.ts';
 import type { Endpoint, StaticFile } from '#contract/endpoint.ts';
-import examples from '#contract/examples.json' with { type: 'json' };
 import { HostPort, HttpUrl, HttpsUrl, Price, object, success, text } from '#contract/primitives.ts';
 
 export const DomainPricing = object('DomainPricing', 'The prices of a domain for one term.', {
   currency: text('Currency code (ISO 4217). Always EUR.'),
-  term: z.int().describe('Length of the term. Always 1.'),
+  term: z.int().min(1).describe('Length of the term. Always 1.'),
   period: text('Unit of the term. Always year.'),
   register: z.number().describe('Price to register the domain.'),
   renew: z.number().describe('Price to renew the domain.'),
@@ -21,30 +20,23 @@ export const DomainTLD = object('DomainTLD', 'A TLD for sale.', {
   order_url: z.url().optional().describe('URL to order a domain of this TLD, if the TLD has its own order page.'),
 });
 
-export const DomainTLDListResponse = object(
-  'DomainTLDListResponse',
-  'All TLDs for sale.',
-  { success, tlds: z.array(DomainTLD).describe('The TLDs for sale, sorted by name.') },
-  examples.listDomainTlds,
-);
+export const DomainTLDListResponse = object('DomainTLDListResponse', 'All TLDs for sale.', {
+  success,
+  tlds: z.array(DomainTLD).describe('The TLDs for sale, sorted by name.'),
+});
 
-export const DomainSearchResponse = object(
-  'DomainSearchResponse',
-  'The availability and prices of a domain.',
-  {
-    success,
-    domain: text('The searched domain in lower case; an internationalised domain in xn-- form.'),
-    tld,
-    available: z
-      .boolean()
-      .describe(
-        'Whether the domain can be registered; true only if the registry confirms it. Premium names cannot be recognised: their price may differ from the list price.',
-      ),
-    pricing: DomainPricing,
-    order_url: z.url().optional().describe('URL to order the domain.'),
-  },
-  examples.searchDomain,
-);
+export const DomainSearchResponse = object('DomainSearchResponse', 'The availability and prices of a domain.', {
+  success,
+  domain: text('The searched domain in lower case; an internationalised domain in xn-- form.'),
+  tld,
+  available: z
+    .boolean()
+    .describe(
+      'Whether the domain can be registered; true only if the registry confirms it. Premium names cannot be recognised: their price may differ from the list price.',
+    ),
+  pricing: DomainPricing,
+  order_url: z.url().optional().describe('URL to order the domain.'),
+});
 
 const TermPrices = z.strictObject({
   register: Price.describe('Registration price.'),
@@ -119,7 +111,7 @@ export const domainEntries = {
     path: '/v1/domains/tlds',
     tag: 'Domains',
     summary: 'All TLDs for sale, with their prices for one year',
-    description: 'Prices are in euros for one year. Only these TLDs can be searched.',
+    description: 'Lists all TLDs for sale, with their prices in euros for one year. Only these TLDs can be searched.',
     replies: { 200: json('The TLDs.', DomainTLDListResponse) },
     problems: ['pricing_unavailable', 'provider_error'],
     messages: { provider_error: 'Domain data could not be loaded' },
@@ -131,12 +123,9 @@ export const domainEntries = {
     tag: 'Domains',
     summary: 'The availability of a domain, and its prices for one year',
     description:
-      'A domain counts as available only if the registry confirms it. If the registry does not respond, the response is 502: try again later, after Retry-After seconds if this header is present.',
+      'Checks whether a domain is available, and returns its prices for one year. A domain counts as available only if the registry confirms it. If the registry does not respond, the response is 502: try again later, after Retry-After seconds if this header is present.',
     query: z.object({
-      domain: z.string().meta({
-        description: 'A full domain name, without protocol, path or query.',
-        example: examples.searchDomain.domain,
-      }),
+      domain: z.string().describe('A full domain name, without protocol, path or query.'),
     }),
     missing: { code: 'invalid_domain' },
     malformed: 'invalid_domain',

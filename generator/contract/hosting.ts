@@ -1,16 +1,21 @@
 import { z } from 'zod';
-import { Scope, serverActions, serverKinds } from '#contract/api-keys.ts';
+import { scopes, serverActions, serverKinds } from '#contract/api-keys.ts';
 import type { ServerAction, ServerKind } from '#contract/api-keys.ts';
 import { summarizeStream } from '#contract/console-stream.ts';
 import { describeConfirmation, endpointDefaults, json } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
-import { object, part, schemas, success, text } from '#contract/primitives.ts';
+import { named, object, schemas, success, text } from '#contract/primitives.ts';
 
 const instant = z.iso.datetime();
 
-const RateLimit = z.strictObject({
+const RateLimit = object('RateLimit', 'A token bucket; RateLimit headers have the remaining quota.', {
   requests_per_second: z.number().positive().describe('Requests added per second.'),
   burst: z.int().positive().describe('Maximum number of requests without a pause.'),
+});
+
+const KeyLimits = object('KeyLimits', 'Rate limits of an API key.', {
+  power: RateLimit.describe('Power actions and console commands.'),
+  read: RateLimit.describe('GET requests that require the key.'),
 });
 
 export const KeyResponse = object(
@@ -19,20 +24,19 @@ export const KeyResponse = object(
   {
     id: text('ID of the key: the part after hk_. The ID is not secret.'),
     label: text('Name of the key, as chosen by the operator.'),
-    scopes: z.array(Scope).describe('Scopes of the key; read_write includes read of the same name.'),
+    scopes: z
+      .array(z.string())
+      .describe(`Scopes of the key: ${scopes.join(', ')}. read_write includes read of the same name.`),
     servers: z.array(z.string()).describe('Servers of the key, each as game: or vps: followed by the ID.'),
     created_at: instant.describe('Time of creation, in UTC.'),
     expires_at: instant.nullable().describe('Time of expiry, in UTC; null if the key does not expire.'),
-    limits: part('Rate limits of the key, each a token bucket. RateLimit headers have the remaining quota.', {
-      power: RateLimit.describe('Power actions and console commands.'),
-      read: RateLimit.describe('GET requests that require the key.'),
-    }),
+    limits: KeyLimits,
   },
   {
     id: 'AbCdEfGhIj01',
     label: 'Control panel of Example Ltd',
     scopes: ['vps-power:read_write', 'game-power:read_write', 'game-console:read', 'game-logs:read'],
-    servers: ['vps:demo', 'game:demo'],
+    servers: ['game:demo', 'vps:demo'],
     created_at: '2026-03-01T12:00:00.000Z',
     expires_at: null,
     limits: { power: { requests_per_second: 1, burst: 5 }, read: { requests_per_second: 2, burst: 20 } },
@@ -55,22 +59,24 @@ const requested = {
 
 export const VPSPowerResponse = object('VPSPowerResponse', 'A VPS power action was accepted.', {
   success,
-  action: z.enum(['start', 'stop', 'reset']).describe('The action.'),
+  action: named('VPSPowerAction', 'A power action on a VPS.', z.enum(['start', 'stop', 'reset'])),
   vps_id,
   ...requested,
 });
 
 export const GamePowerResponse = object('GamePowerResponse', 'A game server power action was accepted.', {
   success,
-  action: z.enum(['start', 'stop', 'restart', 'kill']).describe('The action.'),
+  action: named('GamePowerAction', 'A power action on a game server.', z.enum(['start', 'stop', 'restart', 'kill'])),
   server_id,
   ...requested,
 });
 
 const power = {
-  state: z
-    .enum(['running', 'starting', 'stopping', 'offline', 'unknown'])
-    .describe('The power state; unknown if the provider reports no other value.'),
+  state: named(
+    'PowerState',
+    'The power state; unknown if the provider reports no other value.',
+    z.enum(['running', 'starting', 'stopping', 'offline', 'unknown']),
+  ),
   checked_at: instant.describe(
     'Time when the provider reported the state, in UTC; a game panel may cache the state for up to 20 seconds. The current time if the provider reported nothing.',
   ),
@@ -93,19 +99,20 @@ export const GameStateResponse = object(
 
 /**
  * 1 to 1,024 characters, at least one visible: panels trim white space and format characters, and refuse an empty
- * command. Control characters and lone surrogates, which are not valid UTF-8, are refused. Format characters are listed
- * one by one because many generated clients do not support `\p{Cf}`.
+ * command. Control characters and lone surrogates, which are not valid UTF-8, are refused. The OpenAPI document has only
+ * the length, because regular expressions of other languages cannot say the rest.
  */
 const commandPattern =
   // oxlint-disable-next-line no-control-regex
   /^(?=[\s\S]*[^\s\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb])[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,1024}$/u;
+const lengths = { minLength: 1, maxLength: 1024 };
 const commandRule = 'must be 1 to 1,024 characters, one of them visible, without control characters';
 
 export const GameConsoleCommandRequest = object(
   'GameConsoleCommandRequest',
   'A console command.',
   {
-    command: text('The command, as typed on the console.', commandPattern, commandRule),
+    command: text(`The command, as typed on the console; ${commandRule}.`, commandPattern, commandRule).meta(lengths),
   },
   { command: 'say Hello' },
 );
@@ -123,7 +130,7 @@ export const GameConsoleWebsocketResponse = object(
   {
     success,
     server_id,
-    websocket: part('The address and token of the stream.', {
+    websocket: object('ConsoleStream', 'The address and token of a console stream.', {
       socket_url: z.url({ protocol: /^wss?$/ }).describe('Websocket address of the stream.'),
       token: text('Token for the first message on the stream; expires after some minutes.'),
     }),
@@ -158,11 +165,11 @@ export const HostingActionResponse = object(
     request_id: text('The X-Request-Id of the request.'),
     action: text('The action: start, stop, reset, restart, kill or command.'),
     server: text('The server: game: or vps: followed by the ID.'),
-    status: z
-      .enum(['running', 'accepted', 'failed', 'unknown'])
-      .describe(
-        'The status. running: there is no outcome yet. accepted: the action was sent and accepted. failed: the action had no effect. unknown: the action may have had an effect.',
-      ),
+    status: named(
+      'ActionStatus',
+      'The status. running: there is no outcome yet. accepted: the action was sent and accepted. failed: the action had no effect. unknown: the action may have had an effect.',
+      z.enum(['running', 'accepted', 'failed', 'unknown']),
+    ),
     requested_at: instant.describe('Time of the request.'),
     finished_at: instant.nullable().describe('End of the action; null while running, or if the end was not recorded.'),
   },
@@ -192,34 +199,34 @@ export const HostingActivityResponse = object(
 
 const path = text('The path of the endpoint.');
 
+const HostingServer = object('HostingServer', 'A server of an API key.', {
+  server: text('The server, as in keys and actions: game: or vps: followed by the ID.'),
+  id: text('The ID of the server in paths.'),
+  kind: named('ServerKind', 'The kind of a server.', z.enum(serverKinds)),
+  actions: z
+    .array(z.string())
+    .describe(
+      `The actions that this key may use, of ${serverActions.join(', ')}; empty while the server is suspended or has been removed.`,
+    ),
+  links: object('HostingServerLinks', 'Paths of the endpoints of a server, by action.', {
+    state: path,
+    start: path,
+    stop: path,
+    restart: path.optional(),
+    kill: path.optional(),
+    reset: path.optional(),
+    console: path.optional(),
+    command: path.optional(),
+    log: path.optional(),
+  }),
+});
+
 export const HostingServersResponse = object(
   'HostingServersResponse',
   'A page of the servers of an API key.',
   {
     success,
-    servers: z
-      .array(
-        z.strictObject({
-          server: text('The server, as in keys and actions: game: or vps: followed by the ID.'),
-          id: text('The ID of the server in paths.'),
-          kind: z.enum(serverKinds).describe('The kind of the server.'),
-          actions: z
-            .array(z.enum(serverActions))
-            .describe('The actions that this key may use; empty while the server is suspended or has been removed.'),
-          links: part('Paths of the endpoints of the server, by action.', {
-            state: path,
-            start: path,
-            stop: path,
-            restart: path.optional(),
-            kill: path.optional(),
-            reset: path.optional(),
-            console: path.optional(),
-            command: path.optional(),
-            log: path.optional(),
-          }),
-        }),
-      )
-      .describe('The servers, in the order of the key.'),
+    servers: z.array(HostingServer).describe('The servers, in the order of the key.'),
     next,
   },
   {
@@ -242,7 +249,7 @@ export const HostingServersResponse = object(
         },
       },
     ],
-    next: null,
+    next: 'iYHoh1ir-x80T7cAGzNtbfsgLBUfVqjvKGrdHbOw',
   },
 );
 
@@ -277,8 +284,7 @@ const powerOf = (kind: ServerKind, base: string, state: z.ZodType, accepted: z.Z
       method: 'GET',
       path: base,
       summary: `The power state of a ${name}`,
-      description:
-        'After an action you never get the old state; it is unknown until a newer one is available. Poll at most every 5 seconds.',
+      description: `Returns the power state of a ${name}. After an action you never get the old state; it is unknown until a newer one is available. Poll at most every 5 seconds.`,
       access: { kind, scope: `${kind}-power:read`, action: 'state' },
       replies: { 200: json('The state.', state) },
       messages: { ...shared.messages, provider_error: 'The state could not be read' },
@@ -316,8 +322,8 @@ const confirmed = (endpoint: ReturnType<typeof vpsPower.act>, confirmation: NonN
     messages: { ...endpoint.messages, confirmation_required: describeConfirmation(confirmation, 'neither has it') },
   }) as const satisfies Endpoint;
 
-/** A cursor: 30 bytes in base64url. */
-const Cursor = z.string().regex(/^[A-Za-z0-9_-]{40}$/, 'must be the next of an earlier page of this key');
+/** A cursor: 30 bytes in base64url. An empty one is the first page. */
+const Cursor = z.string().regex(/^(?:[A-Za-z0-9_-]{40})?$/, 'must be the next of an earlier page of this key');
 
 const Limit = z
   .string()
@@ -326,18 +332,15 @@ const Limit = z
 
 /** Defaults of operations that need any valid key. */
 const keyed = { ...endpointDefaults, errorStyle: 'json', tag: 'Keys', access: 'any_key' } as const;
-/** Creates the paging of a list; the example of the list starts after the example cursor. */
-const pageAfter = (example: string) => ({
+/** The paging of a list. */
+const paged = {
   query: z.object({
-    after: Cursor.meta({
-      description: 'The field next of the previous page; without a cursor, the first page is returned.',
-      example,
-    }).optional(),
+    after: Cursor.describe('The field next of the previous page; empty or left out for the first page.').optional(),
     limit: Limit.optional(),
   }),
-  problems: ['validation_error'] as const,
+  problems: ['validation_error'],
   messages: { validation_error: 'Query parameter limit must be a whole number from 1 to 100' },
-});
+} as const;
 
 /** The operations on API keys and servers; all of them require an API key. */
 export const hostingEntries = {
@@ -345,7 +348,7 @@ export const hostingEntries = {
     ...keyed,
     path: '/v1/key',
     summary: 'Permissions and limits of this API key',
-    description: 'Works with any scopes, for keys that are neither revoked nor expired. Never returns the secret.',
+    description: 'Returns the permissions, servers and rate limits of the API key, but never its secret.',
     replies: { 200: json('The API key of this request.', KeyResponse) },
   },
   getVpsState: vpsPower.state,
@@ -359,7 +362,7 @@ export const hostingEntries = {
     vpsPower.act(
       'reset',
       'Reset a VPS (power cycle); requires force=true in the query and in the body',
-      'Cuts the power and starts the VPS again. Data that was not written to disk is lost.',
+      'Resets a VPS: cuts the power and starts it again. Data that was not written to disk is lost. Send force=true in the query and in the body.',
     ),
     { action: 'Reset', needs: 'both' },
   ),
@@ -371,20 +374,12 @@ export const hostingEntries = {
     'Restart a game server',
     'Asks the game to exit, which lets it save its world, and starts it again.',
   ),
-  killGameServer: confirmed(
-    gamePower.act(
-      'kill',
-      'Kill a game server; requires force=true in the query or in the body',
-      'Ends the game immediately. Unsaved data is lost.',
-    ),
-    { action: 'Kill', needs: 'one' },
-  ),
   openGameConsole: {
     ...gameConsole,
     method: 'GET',
     path: '/v1/hosting/game/console/{server_id}/websocket',
     summary: 'Get the address of a console stream and a token for it',
-    description: `Fetch a new token when the stream announces that its token expires. A key with read_write may send commands. ${summarizeStream()}`,
+    description: `Returns the address of the console stream of a game server, and a token for it. Fetch a new token when the stream announces that its token expires. A key with read_write may send commands. ${summarizeStream()}`,
     access: { kind: 'game', scope: 'game-console:read', action: 'console' },
     replies: {
       200: json(
@@ -397,7 +392,8 @@ export const hostingEntries = {
     ...gameConsole,
     path: '/v1/hosting/game/console/{server_id}/command',
     summary: 'Send a console command',
-    description: 'The server must be online. The output of the command appears on the console stream.',
+    description:
+      'Sends a command to the console of a game server. The server must be online. The output of the command appears on the console stream.',
     access: { kind: 'game', scope: 'game-console:read_write', action: 'command' },
     body: { schema: GameConsoleCommandRequest, required: true },
     missing: { code: 'validation_error', message: 'A JSON body with the field command is required' },
@@ -410,16 +406,25 @@ export const hostingEntries = {
     path: '/v1/hosting/game/logs/{server_id}/latest',
     summary: 'The latest log of a game server',
     description:
-      'Returns at most the last 1 MiB, from the start of a line. The log is read at most once in 3 seconds for all clients.',
+      'Returns the latest log of a game server: at most the last 1 MiB, from the start of a line. The log is read at most once in 3 seconds for all clients.',
     access: { kind: 'game', scope: 'game-logs:read', action: 'log' },
     replies: { 200: json('The log.', GameLatestLogResponse) },
   },
+  killGameServer: confirmed(
+    gamePower.act(
+      'kill',
+      'Kill a game server; requires force=true in the query or in the body',
+      'Kills a game server: ends the game immediately. Unsaved data is lost. Send force=true in the query or in the body.',
+    ),
+    { action: 'Kill', needs: 'one' },
+  ),
   listServers: {
     ...keyed,
     path: '/v1/hosting/servers',
     summary: 'The servers of this key, with permitted actions and paths',
-    description: 'Lists the servers in the order of the key, without their state: get it from the link state.',
-    ...pageAfter('T6oU6yr6Vq-HrsCEedFLoSbCafWB0wf1m6MqnS4w'),
+    description:
+      'Lists the servers of the key, with what it may do with each. The order is that of the key. Get the state of a server from its link state.',
+    ...paged,
     replies: { 200: json('A page of servers.', HostingServersResponse) },
   },
   getAction: {
@@ -428,7 +433,7 @@ export const hostingEntries = {
     tag: 'Activity',
     summary: 'The status of an action',
     description:
-      'Returns the newest action of this key with the request ID. A request that was refused with 400, 401, 403, 409, 422 or 429 is not an action.',
+      'Returns the status of an action of this key by its request ID; of several, the newest. A request that was refused with 400, 401, 403, 409, 422 or 429 is not an action.',
     replies: { 200: json('The status of the action.', HostingActionResponse) },
     problems: ['not_found'],
     messages: { not_found: 'This API key has no action with this request ID' },
@@ -438,8 +443,9 @@ export const hostingEntries = {
     path: '/v1/hosting/activity',
     tag: 'Activity',
     summary: 'The actions of this key, newest first',
-    description: 'Lists each action once, even if actions are added while you read the pages.',
-    ...pageAfter('AZypSZ3gD0wrfn0aTFWbDjqNX24sQU9xR3Qxocyj'),
+    description:
+      'Lists the actions of this key, newest first. Each action is listed once, even if actions are added while you read the pages.',
+    ...paged,
     replies: { 200: json('A page of actions.', HostingActivityResponse) },
   },
 } as const satisfies Record<string, Endpoint>;

@@ -3,6 +3,7 @@ import { head, toInfo } from '#contract/docs.ts';
 import type { Presentation } from '#contract/docs.ts';
 import { isLimited, messagesOf, takesIdempotencyKey } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
+import samples from '#contract/examples.json' with { type: 'json' };
 import { endpoints } from '#contract/endpoints.ts';
 import { schemas } from '#contract/primitives.ts';
 import { ErrorResponse, errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
@@ -25,24 +26,28 @@ export type Operation = ReturnType<typeof renderOperation>;
 /** The OpenAPI document that this program writes. */
 export type OpenApi = ReturnType<typeof renderOpenApi>;
 
-/** Generated files whose values appear in examples. */
-interface GeneratedFiles {
-  readonly widgetVersion: string;
-  /** The script and the style sheet, by media type. */
-  readonly texts: Readonly<Record<string, string>>;
+type Values = Readonly<Record<string, string>>;
+
+/** Examples from a release, by operation. */
+export interface Examples {
+  /** Values of parameters, by name. */
+  readonly parameters: Readonly<Record<string, Values | undefined>>;
+  /** Bodies with the status 200; samples stand in for missing ones. */
+  readonly bodies: Readonly<Record<string, unknown>>;
 }
 
 /** Renders the OpenAPI 3.1 document of all endpoints. */
-export function renderOpenApi(files: GeneratedFiles, presentation: Presentation = {}) {
+export function renderOpenApi(examples: Examples, { service, ...presentation }: Presentation = {}) {
   const paths: Record<string, { get?: Operation; post?: Operation }> = {};
   for (const [operationId, endpoint] of Object.entries<Endpoint>(endpoints)) {
     if (endpoint.isPage) continue;
     const path = (paths[endpoint.path.replace('*}', '}')] ??= {});
-    path[endpoint.method === 'GET' ? 'get' : 'post'] = renderOperation(operationId, endpoint, files);
+    path[endpoint.method === 'GET' ? 'get' : 'post'] = renderOperation(operationId, endpoint, examples);
   }
   return {
     ...head,
     info: toInfo(presentation),
+    servers: [...(service ? [{ url: service, description: 'The public address.' }] : []), ...head.servers],
     paths,
     components: {
       schemas: renderSchemas(),
@@ -58,11 +63,15 @@ const apiKey = {
   description: 'An API key. Its scopes apply to its servers.',
 };
 
-function renderOperation(operationId: string, endpoint: Endpoint, files: GeneratedFiles) {
+function renderOperation(operationId: string, endpoint: Endpoint, { parameters, bodies }: Examples) {
   const responses: Record<string, ResponseObject> = {};
   for (const [status, { description, mediaType, schema, example }] of Object.entries(endpoint.replies)) {
-    const shape = schema ? toRef(schema) : mediaType === '*/*' ? {} : textSchema;
-    const content = { [mediaType]: { schema: shape, example: example ?? files.texts[mediaType] } };
+    const shape = schema ? toRef(schema) : mediaType === 'text/plain' ? textSchema : binarySchema;
+    const built =
+      status === '200'
+        ? (bodies[operationId] ?? (samples as Readonly<Record<string, unknown>>)[operationId])
+        : undefined;
+    const content = { [mediaType]: { schema: shape, example: built ?? example } };
     responses[status] = { description, headers: headersOf(endpoint, status), content };
   }
   if (endpoint.stored) responses['304'] = { description: 'Not modified.', headers: headersOf(endpoint, '304') };
@@ -77,7 +86,7 @@ function renderOperation(operationId: string, endpoint: Endpoint, files: Generat
     description: needed ? `${description} Requires ${needed}.` : description,
     tags: [tag],
     security: access ? [{ apiKey: [] }] : [],
-    parameters: renderParameters(endpoint, files.widgetVersion),
+    parameters: renderParameters(endpoint, parameters[operationId]),
     ...(body && {
       requestBody: {
         required: body.required,
@@ -120,87 +129,113 @@ function renderSchemas(): Record<string, JsonSchema> {
   const { schemas: shapes } = z.toJSONSchema(schemas, {
     uri: (id) => `#/components/schemas/${id}`,
     override: ({ zodSchema, jsonSchema }) => {
-      const meta = schemas.get(zodSchema);
-      if (meta) jsonSchema.description = meta.description;
+      // A schema that only has another description refers to its component.
+      if (schemas.has(zodSchema)) jsonSchema.description = schemas.get(zodSchema)!.description;
     },
   });
-  const named = Object.entries(shapes).map(([id, { $schema: _schema, $id: _id, ...shape }]) => [id, shape] as const);
-  return Object.fromEntries(named.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  const named = Object.entries(shapes).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const isSchema = ({ type, anyOf }: JsonSchema) => typeof type === 'string' || Array.isArray(anyOf);
+  return JSON.parse(JSON.stringify(Object.fromEntries(named)), (_, value: JsonSchema | null) =>
+    typeof value === 'object' && value && isSchema(value) ? toPortable(value) : value,
+  ) as Record<string, JsonSchema>;
+}
+
+/** Matches regular expressions that break Ruby literals or struct tags of Go, or that RE2 lacks. */
+const foreign = /"|\\[xup]|\(\?[=!<]/;
+
+/** Rewrites a JSON Schema, after those in it, with the keywords that client generators of every language support. */
+function toPortable({ anyOf, enum: values, exclusiveMinimum: above, ...schema }: JsonSchema): JsonSchema {
+  const { const: _constant, $schema: _schema, $id: _id, ...shape } = schema;
+  const [option, nothing] = (anyOf ?? []) as JsonSchema[];
+  if (nothing?.['type'] === 'null' && option?.['type']) return { ...option, ...shape, type: [option['type'], 'null'] };
+  if (anyOf) shape['anyOf'] = anyOf;
+  if (Array.isArray(values) && /^(?:[a-z][a-z0-9_:-]*(?:,|$))+$/.test(values.join())) shape['enum'] = values;
+  const isInteger = shape['type'] === 'integer';
+  if (above !== undefined) shape['minimum'] = Number(above) + Number(isInteger);
+  if (isInteger) shape['format'] = Number(shape['maximum'] ?? Infinity) < 2 ** 31 ? 'int32' : 'int64';
+  if (shape['type'] === 'number') shape['format'] = 'double';
+  const pattern = (shape['pattern'] as string | undefined)?.replaceAll('\\/', '/');
+  if (pattern !== undefined) shape['pattern'] = pattern;
+  if (shape['format'] || foreign.test(pattern ?? '')) delete shape['pattern'];
+  return shape;
 }
 
 const textSchema: JsonSchema = { type: 'string' };
-const seconds: JsonSchema = { type: 'integer', minimum: 1 };
+const binarySchema: JsonSchema = { type: 'string', format: 'binary' };
+const seconds: JsonSchema = { type: 'integer', format: 'int32', minimum: 1 };
 
-const inHeader = (name: string, description: string, schema: JsonSchema, example: string) => {
-  return { name, in: 'header' as const, required: false, description, schema, example };
+const inHeader = (name: string, description: string, schema = textSchema) => {
+  return { name, in: 'header' as const, required: false, description, schema, example: undefined };
 };
 const idempotencyKey = inHeader(
   'Idempotency-Key',
   'For 24 hours, repeating a request with the same key returns the first response and does not repeat the action.',
-  { ...textSchema, minLength: 1, maxLength: 255 },
-  'restart-2026-03-01-a',
+  { ...textSchema, pattern: '^[!-~]{1,255}$' },
+);
+const requestId = inHeader(
+  'X-Request-Id',
+  'An ID for this request: 8 to 64 letters, digits, dots, hyphens and underscores. Any other value is replaced.',
 );
 const range = inHeader(
   'Range',
   'The part of the file to send, such as bytes=0-1023 or bytes=-500. A request for several parts gets the whole file.',
-  textSchema,
-  'bytes=0-99',
 );
 
-/** The parameters in paths, by name. */
-const inPaths: Readonly<Record<string, { readonly description: string; readonly example: string }>> = {
-  id: { description: 'ID of the VPS.', example: 'demo' },
-  server_id: { description: 'ID of the game server.', example: 'demo' },
-  request_id: { description: 'The X-Request-Id of the request.', example: 'restart-4711' },
-  path: {
-    description: 'Path of the file below /media/. A slash may be written as %2F.',
-    example: 'covers/price-list.svg',
-  },
+/** The descriptions of parameters in paths, by name. */
+const inPaths: Readonly<Record<string, string>> = {
+  id: 'ID of the VPS.',
+  server_id: 'ID of the game server.',
+  request_id: 'The X-Request-Id of the request.',
+  path: 'Path of the file below /media/. A slash may be written as %2F.',
+  version: 'The version: 16 hexadecimal digits.',
 };
+/** The servers of the demo. */
+const demo: Values = { id: 'demo', server_id: 'demo' };
 
-/** Renders the parameters of an endpoint, with the widget version of the release as an example. */
-function renderParameters(endpoint: Endpoint, widgetVersion: string) {
+/** Renders the parameters of an endpoint, with examples that the service of the release answers. */
+function renderParameters(endpoint: Endpoint, examples = demo) {
   const { path, query } = endpoint;
-  const version = { description: 'The version: 16 hexadecimal digits.', example: widgetVersion };
   const inPath = [...path.matchAll(/\{(\w+)\*?\}/g)].map(([, name = '']) => {
-    const { description, example } = name === 'version' ? version : inPaths[name]!;
+    const [description, example] = [inPaths[name]!, examples[name]];
     return { name, in: 'path' as const, required: true, description, schema: textSchema, example };
   });
   const inQuery = Object.entries<z.ZodType>(query?.shape ?? {}).map(([name, schema]) => {
-    const { $schema: _, description = '', example, ...shape } = z.toJSONSchema(schema);
+    const { description = '', example = examples[name], ...shape } = z.toJSONSchema(schema);
     const required = !z.safeParse(schema, undefined).success;
-    return { name, in: 'query' as const, required, description, schema: shape, example };
+    // An empty value counts as missing.
+    if (required && shape['type'] === 'string') shape['minLength'] = 1;
+    return { name, in: 'query' as const, required, description, schema: toPortable(shape), example };
   });
   const inHeaders = [
-    ...(takesIdempotencyKey(endpoint) ? [idempotencyKey] : []),
+    ...(takesIdempotencyKey(endpoint) ? [idempotencyKey, requestId] : []),
     ...(206 in endpoint.replies ? [range] : []),
   ];
   return [...inPath, ...inQuery, ...inHeaders];
 }
 
-const header = (description: string, schema = textSchema) => ({ description, required: true, schema });
-const optional = (description: string, schema = textSchema) => ({ description, required: false, schema });
+/** None is required, because a CDN or another web server may drop some. */
+const header = (description: string, schema = textSchema) => ({ description, schema });
 
 const headers = {
   'X-Request-Id': header('The ID of this request in the service logs.'),
   ETag: header('The version of this response, for If-None-Match.'),
   'Cache-Control': header('How long the response may be cached.'),
-  'Content-Location': optional('The current address of the article, if the request used a former path.'),
+  'Content-Location': header('The current address of the article, if the request used a former path.'),
   'RateLimit-Policy': header('The rate limit, as defined by the IETF draft draft-ietf-httpapi-ratelimit-headers.'),
   RateLimit: header('The remaining quota, as defined by the same draft.'),
   'Retry-After': header('Seconds to wait before the next request.', seconds),
-  'Optional-Retry-After': optional('Seconds to wait before the next request, if known.', seconds),
-  'WWW-Authenticate': optional('The required authentication and scope, as defined by RFC 6750.'),
-  'Idempotent-Replayed': optional('true if this is the stored response of an earlier request.'),
-  'Idempotent-Request-Id': optional('The X-Request-Id of the first request with this Idempotency-Key.'),
-  'Action-Outcome': optional(
+  'Optional-Retry-After': header('Seconds to wait before the next request, if known.', seconds),
+  'WWW-Authenticate': header('The required authentication and scope, as defined by RFC 6750.'),
+  'Idempotent-Replayed': header('true if this is the stored response of an earlier request.'),
+  'Idempotent-Request-Id': header('The X-Request-Id of the first request with this Idempotency-Key.'),
+  'Action-Outcome': header(
     'not_sent, or unknown if a failed action may have been done. Every 500 and 502 has this header.',
     {
       ...textSchema,
       enum: ['not_sent', 'unknown'],
     },
   ),
-  'X-Domain-Unicode': optional(
+  'X-Domain-Unicode': header(
     'The domain in Unicode (U-labels), as percent-encoded UTF-8; the field domain has the A-labels.',
   ),
   'Accept-Ranges': header('bytes: Range requests are supported.'),

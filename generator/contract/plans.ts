@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { FileEndpoint } from '#contract/endpoint.ts';
-import examples from '#contract/examples.json' with { type: 'json' };
 import { HttpsUrl, Line, Price, object, text } from '#contract/primitives.ts';
 
 export const CatalogPlan = object('CatalogPlan', 'A plan for sale.', {
@@ -24,15 +23,10 @@ export const ServiceCatalog = object('ServiceCatalog', 'A web hosting service wi
 
 export const GameCatalog = object('GameCatalog', 'A game with its plans.', catalogShape);
 
-export const PlanCatalogResponse = object(
-  'PlanCatalogResponse',
-  'All plans, by service and by game.',
-  {
-    services: z.record(z.string(), ServiceCatalog).describe('The web hosting services by key, in display order.'),
-    games: z.record(z.string(), GameCatalog).describe('The games by key, in display order.'),
-  },
-  examples.getPlans,
-);
+export const PlanCatalogResponse = object('PlanCatalogResponse', 'All plans, by service and by game.', {
+  services: z.record(z.string(), ServiceCatalog).describe('The web hosting services by key, in display order.'),
+  games: z.record(z.string(), GameCatalog).describe('The games by key, in display order.'),
+});
 export type PlanCatalogResponse = z.infer<typeof PlanCatalogResponse>;
 
 /** The source of a service or game: `catalog/services/<key>.yaml`, `catalog/games/<key>.yaml`. */
@@ -48,7 +42,8 @@ export const planEntries = {
     path: '/v1/plans',
     tag: 'Plans',
     summary: 'All plans, by service and by game',
-    description: 'Memory and storage are in GB. Plans stay in the list while sold out.',
+    description:
+      'Lists all plans, by service and by game. Memory and storage are in GB. Plans stay in the list while sold out.',
     schema: PlanCatalogResponse,
     reply: 'The plan catalog.',
     failure: 'internal_error',

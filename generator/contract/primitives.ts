@@ -22,11 +22,6 @@ export function object<Shape extends z.ZodRawShape>(id: string, description: str
   return named(id, description, z.strictObject(shape), example);
 }
 
-/** Creates the schema of a nested object; unknown fields are refused. */
-export function part<Shape extends z.ZodRawShape>(description: string, shape: Shape) {
-  return z.strictObject(shape).describe(description);
-}
-
 /** Creates the schema of a text with a description and an optional pattern. */
 export function text(description: string, form?: RegExp, message?: string) {
   return (form ? z.string().regex(form, message) : z.string()).describe(description);
@@ -48,10 +43,10 @@ export const IsoDate = z.iso.date({
 });
 
 /** A single line of text with at least one visible character. */
-export const Line = z
-  .string()
-  .regex(/\S/, 'must not be empty')
-  .regex(/^[^\r\n]*$/, 'must be a single line; start folded text with >-');
+export const Line = z.string().regex(/^[^\r\n]*\S[^\r\n]*$/, {
+  error: ({ input }) =>
+    /\S/.test(String(input)) ? 'must be a single line; start folded text with >-' : 'must not be empty',
+});
 
 /** The path of a media file: `/media/...`. */
 export const MediaPath = z.string().regex(/^\/media(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/, {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { FileEndpoint } from '#contract/endpoint.ts';
-import { object, part, text } from '#contract/primitives.ts';
+import { object, text } from '#contract/primitives.ts';
 
 /** The source code of MiniSearch's option `processTerm`: JSON cannot hold functions. */
 export const processTerm = "(term) => term.normalize('NFKD').replace(/\\p{M}/gu, '').toUpperCase().toLowerCase()";
@@ -27,12 +27,12 @@ export const KnowledgeBaseSearch = object(
       .describe(
         'The option processTerm as JavaScript; it ignores case, accents and umlauts. JSON cannot hold functions, so copy it into your code.',
       ),
-    options: part('Options for MiniSearch.loadJS.', {
+    options: object('MiniSearchOptions', 'Options for MiniSearch.loadJS.', {
       idField: z.literal('path').describe('The id of a result is the path of the article.'),
-      fields: z.array(z.enum(searchOptions.fields)).describe('The searched fields; text only if hasText is true.'),
-      storeFields: z.array(z.enum(searchOptions.storeFields)).describe('The fields of a result.'),
-      searchOptions: part('Options of each search.', {
-        boost: part('The weight of a match by field; a match in the text has the weight 1.', {
+      fields: z.array(z.string()).describe('The searched fields; text only if hasText is true.'),
+      storeFields: z.array(z.string()).describe('The fields of a result.'),
+      searchOptions: object('MiniSearchSearchOptions', 'Options of each search.', {
+        boost: object('FieldWeights', 'The weight of a match by field; a match in the text has the weight 1.', {
           title: factorOf('title'),
           tags: factorOf('tags'),
           headings: factorOf('headings'),
@@ -61,7 +61,7 @@ export const searchFiles = {
     tag: 'Knowledge base',
     summary: 'A search index of the knowledge base, for MiniSearch',
     description:
-      'The website searches by itself, with the npm package minisearch: MiniSearch.loadJS(index, { ...options, processTerm }). The id of a result is the path of the article.',
+      'Returns a search index of the knowledge base, with which a website searches by itself. Load it with the npm package minisearch: MiniSearch.loadJS(index, { ...options, processTerm }). The id of a result is the path of the article.',
     schema: KnowledgeBaseSearch,
     reply: 'The index with its options.',
   },

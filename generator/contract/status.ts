@@ -1,15 +1,17 @@
 import { z } from 'zod';
 import { endpointDefaults, json } from '#contract/endpoint.ts';
 import type { Endpoint, FileEndpoint, StaticFile } from '#contract/endpoint.ts';
-import { HostPort, HttpUrl, Line, describeUnsafe, object, text } from '#contract/primitives.ts';
+import { HostPort, HttpUrl, Line, describeUnsafe, named, object, text } from '#contract/primitives.ts';
 
 export const StatusResponse = object(
   'StatusResponse',
   'The platform status, with the names of the affected components.',
   {
-    status: z
-      .enum(['up', 'maintenance', 'disrupted'])
-      .describe('The status; a disruption takes precedence over maintenance.'),
+    status: named(
+      'PlatformStatus',
+      'The status; a disruption takes precedence over maintenance.',
+      z.enum(['up', 'maintenance', 'disrupted']),
+    ),
     maintenance: z.array(z.string()).optional().describe('Names of the components under maintenance, if any.'),
     disrupted: z.array(z.string()).optional().describe('Names of the disrupted components, if any.'),
   },
@@ -36,9 +38,11 @@ export const ReadyResponse = object(
   'ReadyResponse',
   'The readiness of this instance.',
   {
-    status: z
-      .enum(['ready', 'draining', 'unready'])
-      .describe('The state: ready, draining before a shutdown, or unready while the data store is unavailable.'),
+    status: named(
+      'Readiness',
+      'The state: ready, draining before a shutdown, or unready while the data store is unavailable.',
+      z.enum(['ready', 'draining', 'unready']),
+    ),
   },
   { status: 'ready' },
 );
@@ -119,7 +123,7 @@ export const statusEntries = {
     path: '/health',
     tag: 'Service',
     summary: 'Health of the process',
-    description: 'For supervisors: a response means that the process is running. No rate limit applies.',
+    description: 'Returns healthy while the process is running, for supervisors. No rate limit applies.',
     replies: { 200: json('The process is running.', HealthResponse) },
   },
   getReady: {
@@ -128,7 +132,7 @@ export const statusEntries = {
     tag: 'Service',
     summary: 'Readiness of this instance',
     description:
-      'For load balancers: send no requests to this instance during a shutdown or while the data store is unavailable.',
+      'Returns whether this instance accepts requests, for load balancers: not during a shutdown, nor while the data store is unavailable.',
     replies: {
       200: json('The instance accepts requests.', ReadyResponse),
       503: json('The instance is shutting down or cannot serve requests.', ReadyResponse, { status: 'draining' }),
@@ -139,7 +143,7 @@ export const statusEntries = {
     path: '/v1/info',
     tag: 'Service',
     summary: 'The running version',
-    description: 'The version of the service. The version of the API is info.version of this document.',
+    description: 'Returns the running version of the service. The version of the API is info.version of this document.',
     replies: { 200: json('The running version.', InfoResponse) },
   },
   getStatus: {
@@ -148,7 +152,7 @@ export const statusEntries = {
     path: '/v1/status',
     tag: 'Status',
     summary: 'Platform status: up, maintenance or disrupted',
-    description: 'Lists the affected components. Empty lists are left out.',
+    description: 'Returns the platform status, with the names of the affected components. Empty lists are left out.',
     replies: {
       200: json('The status, with the names of the affected components.', StatusResponse),
       503: json('The status is unknown.', StatusErrorResponse),
@@ -160,14 +164,15 @@ export const statusEntries = {
     path: '/v1/service-status.js',
     summary: 'The status widget, a script that shows the platform status on any website',
     description:
-      'This address always has the newest version. Pages with an integrity attribute use an address with a version.',
+      'Returns the newest version of a script that shows the platform status on any website. Pages with an integrity attribute use an address with a version.',
   },
   getStatusWidgetVersion: {
     ...script,
     file: 'public/v1/service-status.{version}.js',
     path: '/v1/service-status.{version}.js',
     summary: 'A version of the status widget, whose bytes never change',
-    description: 'The file v1/service-status.json of a release has the path and the hash for the integrity attribute.',
+    description:
+      'Returns a version of the status widget, whose bytes never change. The file v1/service-status.json of a release has the path and the hash for the integrity attribute.',
     isImmutable: true,
     absent: 'not_found',
   },

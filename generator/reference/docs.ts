@@ -44,6 +44,7 @@ const pages = {
   '/docs': 'Start and reference',
   '/docs/scopes.html': 'Keys and scopes',
   '/docs/servers.html': 'States and actions',
+  '/docs/clients.html': 'Clients in your language',
   '/docs/streams.html': 'Console streams',
   '/docs/errors.html': 'Errors',
   '/docs/limits.html': 'Limits',

@@ -19,7 +19,7 @@ import { createWhmcs } from './prices/whmcs.ts';
 export const PriceSettings = z.object({
   DOMAIN_PRICES: oneOf('catalog', 'whmcs', 'fossbilling')
     .default('catalog')
-    .describe('The source of domain prices: `catalog`, `whmcs` or `fossbilling`.'),
+    .describe('The source of domain prices: `catalog`, `whmcs` or `fossbilling`. Builds need it too, for examples.'),
   WHMCS_URL: UpstreamUrl.optional().describe('The base URL of WHMCS.'),
   WHMCS_IDENTIFIER: Secret.optional().describe('The identifier of an API credential of WHMCS.'),
   WHMCS_SECRET: Secret.optional().describe('The secret of the API credential of WHMCS.'),

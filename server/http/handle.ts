@@ -203,7 +203,7 @@ function toClosing(code: ProblemCode, message?: string): Problem {
   return new Problem(code, message, { headers: { Connection: 'close' } });
 }
 
-/** Parses a JSON body; throws a Problem in the style of the endpoint. */
+/** Parses a JSON body; undefined for a null that means no body. Throws a Problem in the style of the endpoint. */
 export function parseJsonBody(text: string, rules: NonNullable<Endpoint['body']>, style: ErrorStyle): unknown {
   const { schema, invalid = 'validation_error' } = rules;
   let json: unknown;
@@ -212,6 +212,8 @@ export function parseJsonBody(text: string, rules: NonNullable<Endpoint['body']>
   } catch {
     throw new Problem(invalid, 'The body is not valid JSON');
   }
+  // Generated clients send null for an optional body that was not given.
+  if (json === null && !rules.required) return undefined;
   const duplicate = findDuplicateKey(text);
   if (duplicate !== undefined) {
     const named = `The field ${quote(duplicate)} is given twice`;

@@ -4,6 +4,12 @@ import { operationsOf } from './document.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
+/** A header component; this program requires none, but another document may. */
+interface Header {
+  readonly required?: boolean;
+  readonly schema: Json;
+}
+
 /** The facts of a contract by name, such as `GET /v1/info 200` or `response InfoResponse.version`. */
 export type Facts = Readonly<Record<string, Json>>;
 
@@ -54,7 +60,7 @@ export function toFacts(document: OpenApi): Facts {
       facts[`${operation} ${status}`] = response;
     }
   }
-  for (const [name, { required, schema }] of Object.entries(headerComponents)) {
+  for (const [name, { required, schema }] of Object.entries<Header>(headerComponents)) {
     facts[`header ${name}`] = { required, ...keywordsOf(schema) };
   }
   for (const [code, texts] of messages) facts[`error ${code}`] = { messages: [...texts] };

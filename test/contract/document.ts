@@ -1,17 +1,25 @@
 import { renderOpenApi } from '#contract/openapi.ts';
-import type { OpenApi } from '#contract/openapi.ts';
+import type { Examples, OpenApi } from '#contract/openapi.ts';
 
-/** Generated files of a release. */
-export const files = {
-  widgetVersion: '0123456789abcdef',
-  texts: { 'application/javascript': '(()=>{})();\n', 'text/css': '.markdown-body {}\n' },
+/** Examples of a release. */
+export const ownExamples: Examples = {
+  parameters: {
+    getBlogArticle: { path: '/blog/news/first' },
+    getMedia: { path: 'covers/first.svg' },
+    getStatusWidgetVersion: { version: '0123456789abcdef' },
+  },
+  bodies: {
+    getStatusWidget: '(()=>{})();\n',
+    getStatusWidgetVersion: '(()=>{})();\n',
+    getArticleStyle: '.markdown-body {}\n',
+  },
 };
 
 /** Settings of a hosting company. */
 export const presentation = { support: 'https://clients.example.com/support' };
 
-/** The OpenAPI document as clients receive it, with fictional generated files. */
-export const document = JSON.parse(JSON.stringify(renderOpenApi(files, presentation))) as OpenApi;
+/** The OpenAPI document as clients receive it, with fictional examples. */
+export const document = JSON.parse(JSON.stringify(renderOpenApi(ownExamples, presentation))) as OpenApi;
 
 /** Lists the operations of an OpenAPI document, each with path and method. */
 export const operationsOf = ({ paths }: OpenApi) =>

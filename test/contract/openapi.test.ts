@@ -6,14 +6,14 @@ import type { Endpoint } from '#contract/endpoint.ts';
 import { renderOpenApi } from '#contract/openapi.ts';
 import { ErrorResponse, errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
-import { document, files, operationsOf, presentation } from './document.ts';
+import { document, operationsOf, ownExamples, presentation } from './document.ts';
 
 type JsonSchema = z.core.JSONSchema.JSONSchema;
 
 const operations = operationsOf(document);
 
 test('the document is deterministic and has the expected versions', () => {
-  expect(JSON.parse(JSON.stringify(renderOpenApi(files, presentation)))).toEqual(document);
+  expect(JSON.parse(JSON.stringify(renderOpenApi(ownExamples, presentation)))).toEqual(document);
   expect(document.openapi).toBe('3.1.1');
   expect(document.info.version).toBe('1.0.0');
 });
@@ -40,6 +40,104 @@ test('every object refuses unknown fields and lists required fields', () => {
   };
   walk(document, 'document');
   expect(open).toEqual([]);
+});
+
+/** Lists all schemas in the document, with their places. */
+function listSchemas(): (readonly [place: string, schema: JsonSchema])[] {
+  const walk = (value: unknown, at: string): (readonly [string, JsonSchema])[] => {
+    if (typeof value !== 'object' || value === null) return [];
+    const inner = Object.entries(value).filter(([key]) => !/^examples?$/.test(key) || at.endsWith('/properties'));
+    return [[at, value as JsonSchema], ...inner.flatMap(([key, each]) => walk(each, `${at}/${key}`))];
+  };
+  const { schemas, headers } = document.components;
+  const others = operations.flatMap(({ operationId, parameters, requestBody, responses }) => [
+    ...parameters.map(({ name, schema }) => [`${operationId} ${name}`, schema] as const),
+    ...Object.values({ ...responses, requestBody }).flatMap((body) =>
+      Object.entries(body?.content ?? {}).map(([type, { schema }]) => [`${operationId} ${type}`, schema] as const),
+    ),
+  ]);
+  return [
+    ...Object.entries(schemas).flatMap(([name, schema]) => walk(schema, name)),
+    ...Object.entries(headers).flatMap(([name, { schema }]) => walk(schema, `header ${name}`)),
+    ...others.flatMap(([at, schema]) => walk(schema, at)),
+  ];
+}
+
+test.each<[rule: string, breaks: (schema: JsonSchema, place: string) => boolean]>([
+  // A boolean constant is a text in Java and Rust, and source code is not a name.
+  ['has no const', (schema) => 'const' in schema],
+  [
+    'has enums of words only',
+    ({ enum: values = [] }) => !values.every((value) => /^[a-z][a-z0-9_:-]*$/.test(String(value))),
+  ],
+  ['has exact formats of numbers', ({ type, format }) => /number/.test(String(type)) && format !== 'double'],
+  [
+    'has exact formats of integers',
+    ({ type, format }) => /integer/.test(String(type)) && !/^int(?:32|64)$/.test(format ?? ''),
+  ],
+  ['has inclusive bounds', (schema) => 'exclusiveMinimum' in schema || 'exclusiveMaximum' in schema],
+  ['has one pattern for each field', ({ allOf = [] }) => allOf.length > 0],
+  ['has no pattern beside a format', ({ pattern, format }) => pattern !== undefined && format !== undefined],
+  ['has patterns of every language', ({ pattern = '' }) => /"|\\[/xup]|\(\?[=!<]/.test(pattern)],
+  ['has null as a type', ({ anyOf = [] }) => anyOf.some((option) => !('$ref' in option) && option.type !== 'null')],
+  [
+    'has a name for each object',
+    ({ type, properties }, place) => type === 'object' && properties !== undefined && place.includes('/'),
+  ],
+  [
+    'has a name for each set of values in a shape',
+    (schema, place) => 'enum' in schema && /^(?!header ).*\//.test(place),
+  ],
+])('each schema %s, which client generators need', (_, breaks) => {
+  const schemas = listSchemas();
+  expect(schemas.length).toBeGreaterThan(300);
+  expect(schemas.flatMap(([place, schema]) => (breaks(schema, place) ? [place] : []))).toEqual([]);
+});
+
+test('no response header is required, and no body other than JSON and text is a text', () => {
+  expect(Object.entries(document.components.headers).filter(([, header]) => 'required' in header)).toEqual([]);
+  const contents = operations.flatMap(({ responses }) =>
+    Object.values(responses).flatMap(({ content = {} }) => Object.entries(content)),
+  );
+  const others = contents.filter(([type]) => !/^(?:application\/json|text\/plain)$/.test(type));
+  expect(others.length).toBeGreaterThan(6);
+  for (const [, { schema }] of others) expect(schema).toEqual({ type: 'string', format: 'binary' });
+});
+
+test('the description says what the server checks of parameters', () => {
+  const parametersOf = (operationId: string) => operations.find((one) => one.operationId === operationId)!.parameters;
+  for (const { security, method, operationId } of operations) {
+    const inHeaders = parametersOf(operationId).filter((parameter) => parameter.in === 'header');
+    if (method === 'get' || security.length === 0) continue;
+    expect(inHeaders).toMatchObject([
+      { name: 'Idempotency-Key', required: false, schema: { type: 'string', pattern: '^[!-~]{1,255}$' } },
+      { name: 'X-Request-Id', required: false, schema: { type: 'string' } },
+    ]);
+  }
+  const empty = operations.flatMap(({ parameters }) =>
+    parameters.filter(
+      ({ required, schema, in: place }) => place === 'query' && required && schema['type'] === 'string',
+    ),
+  );
+  expect(empty.map(({ name, schema }) => `${name} ${String(schema['minLength'])}`)).toEqual(
+    expect.arrayContaining(['path 1', 'category 1', 'domain 1']),
+  );
+  expect(empty.every(({ schema }) => schema['minLength'] === 1)).toBe(true);
+  const [after] = parametersOf('listActivity');
+  expect('').toMatch(new RegExp(String(after!.schema['pattern'])));
+});
+
+test('only parameters that every caller may repeat have examples', () => {
+  const shown = operations.flatMap(({ parameters }) =>
+    parameters.flatMap(({ name, example }) => (example === undefined ? [] : [name])),
+  );
+  expect(new Set(shown)).toEqual(new Set(['path', 'version', 'id', 'server_id', 'force', 'limit']));
+});
+
+test('the first server is PUBLIC_URL, if known', () => {
+  const serversOf = (service?: string) => renderOpenApi(ownExamples, { service }).servers.map(({ url }) => url);
+  expect(serversOf()).toEqual(['/']);
+  expect(serversOf('https://api.nord.example')).toEqual(['https://api.nord.example', '/']);
 });
 
 test('every component and every property has a description', () => {
@@ -82,7 +180,8 @@ describe.each(operations)('$operationId', (operation) => {
     expect(summary).toMatch(/^[A-Z].+[^.]$/);
     expect(security).toEqual(endpoint.access ? [{ apiKey: [] }] : []);
     expect(operation.tags).toHaveLength(1);
-    expect(operation.description).toMatch(/^[A-Z].+\.$/);
+    // Agents read the description without the summary, so the description says what the operation does.
+    expect(operation.description).toMatch(/^[A-Z][a-z]+s (?:a|all|an|the|whether|healthy)\b.+\.$/);
     const { access } = endpoint;
     if (access) expect(operation.description).toContain(access === 'any_key' ? 'any valid key' : access.scope);
     for (const { description } of parameters) expect(description).toMatch(/\.$/);

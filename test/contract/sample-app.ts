@@ -16,11 +16,11 @@ export async function serveSample() {
   const record = { provider: 'panel', ref: world.panel.wings.uuid, logFile: null } as const;
   await world.store.servers.put({ server: 'game:demo', ...record });
   await world.store.servers.put({ server: 'vps:demo', ...record, provider: 'cloud', ref: '42' });
-  // The cursors in the examples belong to this key.
+  // The cursors in the example responses belong to this key.
   const { id, text: key, hash: secretHash } = generateApiKey('AbCdEfGhIj01');
   const createdAt = Date.parse('2026-03-01T12:00:00Z');
   const label = 'Control panel of Example Ltd';
-  await world.issueKey({ id, secretHash, label, createdAt, servers: ['vps:demo', 'game:demo'] });
+  await world.issueKey({ id, secretHash, label, createdAt, servers: ['game:demo', 'vps:demo'] });
   await addExampleActions(world, key);
   const kuma = await createKumaUpstream();
   kuma.monitors.set('Game servers', 0);
@@ -38,18 +38,20 @@ export async function serveSample() {
   return { ...app, key, document };
 }
 
-/** Adds three actions; the example page has only the second action. */
+/** Adds two actions; the example page has only the newest. */
 async function addExampleActions({ addAction }: HostingWorld, key: string): Promise<void> {
   const server = 'game:demo';
   const actions = [
     { actionId: '3b9d1c60-52aa-4f0e-8f6b-77c2e1d40a95', requestId: 'restart-4710', at: '2026-03-01T11:55Z' },
     { actionId: '8c1f3a52-9e07-4b6d-a2c8-51d0e97b4f36', requestId: 'restart-4711', at: '2026-03-01T12:00Z' },
-    { actionId: '0f4c2b7e-7d1a-4c55-9b0e-3a8d5f6e2c41', requestId: 'restart-4712', at: '2026-03-01T12:05Z' },
   ];
   for (const { at, ...action } of actions) {
     await addAction(key, { ...action, at: Date.parse(at), action: 'restart', server });
   }
 }
+
+/** Values of parameters without an example. */
+export const ownValues: Readonly<Record<string, string>> = { request_id: 'restart-4711' };
 
 /** Creates the example request of an operation. */
 export function exampleRequest(path: string, operation: Operation, key: string) {
@@ -57,8 +59,9 @@ export function exampleRequest(path: string, operation: Operation, key: string) 
   const inQuery = new URLSearchParams();
   let filled = path;
   for (const { name, in: place, example } of parameters) {
-    if (place === 'path') filled = filled.replace(`{${name}}`, example);
-    if (place === 'query') inQuery.set(name, String(example));
+    const value = (example ?? ownValues[name]) as string | number | boolean | undefined;
+    if (place === 'path') filled = filled.replace(`{${name}}`, String(value));
+    if (place === 'query' && value !== undefined) inQuery.set(name, String(value));
   }
   const body = requestBody?.content['application/json']?.example;
   return {

@@ -148,24 +148,24 @@ describe('a build after a change equals a first build to the byte:', () => {
   /** The files each change writes, below public/v1/ by default and without /docs; all other files are links. */
   const writes: Readonly<Record<string, string>> = {
     'a text': `${firstFile} blog/feed.xml`,
-    'a title': `${firstFile} blog/feed.xml blog/list.json`,
-    tags: 'blog/feed.xml blog/index/news.json',
+    'a title': `${firstFile} blog/feed.xml blog/list.json openapi.json`,
+    tags: 'blog/feed.xml blog/index/news.json openapi.json',
     // The articles are sorted by their titles.
-    'a title of a guide': `${sshFile} kb/list.json kb/list/vps.json kb/search.json sitemap.xml`,
-    'the text of a guide': `${sshFile} kb/search.json`,
+    'a title of a guide': `${sshFile} kb/list.json kb/list/vps.json kb/search.json sitemap.xml openapi.json`,
+    'the text of a guide': `${sshFile} kb/search.json openapi.json`,
     // Code is not indexed.
-    'code in a guide': sshFile,
-    'authors.yaml': 'blog/feed.xml blog/authors.json',
-    SITE_URL: 'blog/feed.xml sitemap.xml',
+    'code in a guide': `${sshFile} openapi.json`,
+    'authors.yaml': 'blog/feed.xml blog/authors.json openapi.json',
+    SITE_URL: 'blog/feed.xml sitemap.xml openapi.json',
     PUBLIC_URL: `blog/feed.xml openapi.json service-status.js service-status.json service-status.${version}.js`,
     SITE_NAME: 'blog/feed.xml openapi.json',
     SUPPORT_URL: 'openapi.json',
     monitors: 'private/status.json',
-    prices: 'private/domains.json',
-    'an alias': 'blog/feed.xml private/aliases.json redirects.json',
-    'the name of a category': `${sshFile} kb/list.json kb/list/vps.json kb/search.json kb/categories.json`,
+    prices: 'private/domains.json openapi.json',
+    'an alias': 'blog/feed.xml private/aliases.json redirects.json openapi.json',
+    'the name of a category': `${sshFile} kb/list.json kb/list/vps.json kb/search.json kb/categories.json openapi.json`,
     'an image': 'public/media/kb/map.svg',
-    'a plan': 'plans.json',
+    'a plan': 'plans.json openapi.json',
   };
   const toFiles = (list: string): string[] =>
     // The hashes change with each public file.

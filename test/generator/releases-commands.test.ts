@@ -151,6 +151,7 @@ describe('releases diff', () => {
       '~ public/v1/kb/categories.json',
       '~ public/v1/kb/list.json',
       '~ public/v1/kb/search.json',
+      '~ public/v1/openapi.json',
     ];
     expect(await releases(root, 'diff', ids[0]!, release!.id)).toEqual(out(...addedAndRemoved, ...changed));
     expect(await releases(root, 'diff', release!.id.slice(0, 10), ids[0]!.slice(0, 10))).toEqual(
@@ -194,6 +195,7 @@ describe('releases diff', () => {
       '/v1/kb/list',
       '/v1/kb/list?category=dns',
       '/v1/kb/search.json',
+      '/v1/openapi.json',
       '/v1/redirects.json',
     ];
     expect(await releases(root, 'diff', ids[0]!, release!.id, '--urls')).toEqual(out(...urls));

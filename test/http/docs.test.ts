@@ -15,7 +15,9 @@ import type { Answer } from '../server/ask.ts';
 import { sharedApp, sharedProject } from '../server/shared.ts';
 import { readManifest } from '../server/targets.ts';
 
-const pages = ['scopes', 'servers', 'streams', 'errors', 'limits', 'changes'].map((name) => `/docs/${name}.html`);
+const pages = ['scopes', 'servers', 'clients', 'streams', 'errors', 'limits', 'changes'].map(
+  (name) => `/docs/${name}.html`,
+);
 pages.unshift('/docs');
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +

@@ -35,11 +35,14 @@ describe('a JSON 400 names the field', () => {
     ],
     ['{"force":false,"force":true}', 'The field "force" is given twice'],
     ['[]', 'The body must be a JSON object'],
-    ['null', 'The body must be a JSON object'],
     ['"force"', 'The body must be a JSON object'],
     ['{', 'The body is not valid JSON'],
   ])('%s', async (body, message) => {
     for (const name of both) expect(await messageOf(name, body)).toBe(message);
+  });
+
+  test('null, where a body is required', async () => {
+    expect(await messageOf('resetVps', 'null')).toBe('The body must be a JSON object');
   });
 
   const limits = 'must be 1 to 1,024 characters, one of them visible, without control characters';

@@ -1,10 +1,6 @@
 /** Swagger UI, which only the page with the reference loads. */
 declare const SwaggerUIBundle: undefined | ((options: object) => Viewer);
 
-interface Description {
-  readonly paths: Record<string, Record<string, { readonly parameters: { in: string; example?: unknown }[] }>>;
-}
-
 const examples = [...document.querySelectorAll<HTMLElement>('.markdown-body pre')];
 
 // Copied examples must work, so they get the address of the page.
@@ -63,15 +59,11 @@ const follow = (): void => void document.documentElement.classList.toggle('dark-
 dark.addEventListener('change', follow);
 follow();
 
-/** Fetches the OpenAPI document, prepared for trying requests. */
-async function readDescription(): Promise<Description> {
+/** Fetches the OpenAPI document. Requests go to the service of this page, whatever its public address. */
+async function readDescription(): Promise<object> {
   const response = await window.fetch('/v1/openapi.json');
   if (!response.ok) throw new Error(`/v1/openapi.json responded with ${response.status}`);
-  const description = (await response.json()) as Description;
-  const operations = Object.values(description.paths).flatMap((methods) => Object.values(methods));
-  // A prefilled Idempotency-Key would be the same for all requests, and a prefilled Range cuts the response.
-  for (const { parameters } of operations) for (const each of parameters) if (each.in === 'header') delete each.example;
-  return description;
+  return { ...((await response.json()) as object), servers: [{ url: '/' }] };
 }
 
 /** Creates the dialog for the API key, which only this page keeps. Calls `show` with the key for curl examples. */

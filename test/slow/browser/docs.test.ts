@@ -15,7 +15,9 @@ import {
 } from '../../helpers/project.ts';
 import { describeChromium, expectNothingKept, findBarriers, newPage, openPage, screens } from './chromium.ts';
 
-const pages = ['scopes', 'servers', 'streams', 'errors', 'limits', 'changes'].map((name) => `/docs/${name}.html`);
+const pages = ['scopes', 'servers', 'clients', 'streams', 'errors', 'limits', 'changes'].map(
+  (name) => `/docs/${name}.html`,
+);
 pages.unshift('/docs');
 
 /**

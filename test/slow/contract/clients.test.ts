@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { operationsOf } from '../../contract/document.ts';
-import { serveSample } from '../../contract/sample-app.ts';
+import { ownValues, serveSample } from '../../contract/sample-app.ts';
 import type { SampleApp } from '../../contract/sample-app.ts';
 import { createClientFolder, describeGenerators, generate } from './clients/generate.ts';
 
@@ -28,7 +28,7 @@ interface Client {
 function examplesOf({ parameters, requestBody }: Described): { params: string; body: string } {
   const places = (['path', 'query'] as const).flatMap((place) => {
     const found = parameters.filter((parameter) => parameter.in === place);
-    const values = Object.fromEntries(found.map(({ name, example }) => [name, example]));
+    const values = Object.fromEntries(found.map(({ name, example }) => [name, example ?? ownValues[name]]));
     return found.length > 0 ? [`${place}: ${JSON.stringify(values)}`] : [];
   });
   const body = requestBody?.content['application/json']!.example;
