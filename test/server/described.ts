@@ -125,7 +125,7 @@ const anyError = { $ref: '#/components/schemas/ErrorResponse' };
 
 /** Headers that this service sends only in some responses; no CDN drops the others here. */
 const occasional = new Set(
-  'Content-Location Store-Retry-After WWW-Authenticate Idempotent-Replayed Idempotent-Request-Id Action-Outcome X-Domain-Unicode'.split(
+  'Content-Location Optional-Retry-After WWW-Authenticate Idempotent-Replayed Idempotent-Request-Id Action-Outcome X-Domain-Unicode'.split(
     ' ',
   ),
 );
