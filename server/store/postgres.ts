@@ -193,7 +193,9 @@ function settings(url: string, timeoutMs: number): ClientConfig {
 function createPostgresQuery(connection: ClientBase, url: string, timeoutMs: number): Query {
   return async (sql, values = []) => {
     let cancelled: Promise<unknown> | undefined;
-    const timer = setTimeout(() => (cancelled = cancel(connection)), timeoutMs);
+    const timer = setTimeout(() => {
+      cancelled = cancel(connection);
+    }, timeoutMs);
     try {
       return (await connection.query<Record<string, unknown>>(sql, [...values])).rows;
     } catch (error) {

@@ -19,9 +19,9 @@ import { readManifest } from '../server/targets.ts';
 /** Starts a server with metrics and new customers. */
 async function serveWorld(settings: Record<string, string> = {}) {
   const { app, world } = await serveHosting({ METRICS_PORT: '0', ...settings });
-  // The check of both credentials of the panel at the start: an account, a list and a server each.
+  // The check of the panel at the start: an account, a list and a server for each credential, and a list and a token for its node.
   const checks = async () => parseSeries(await app.metrics()).get(calls('panel', 'ok')) ?? 0;
-  await expect.poll(checks, eventually).toBeGreaterThanOrEqual(6);
+  await expect.poll(checks, eventually).toBeGreaterThanOrEqual(8);
   return { world, app };
 }
 
@@ -143,7 +143,7 @@ test('a refusal of a limit counts once, by its name in RateLimit', async () => {
   const { app } = await serveWorld({ RATELIMIT_RPS: '1', RATELIMIT_BURST: '2', POWER_RATELIMIT_BURST: '1' });
   const refusals = 'hosting_api_limit_refusals_total';
   const files = await changedBy(app, refusals, async () => {
-    for (const status of [200, 200, 429]) expect((await ask(app, '/v1/plans')).status).toBe(status);
+    for (const status of [404, 404, 429]) expect((await ask(app, '/v1/unknown')).status).toBe(status);
   });
   expect(files).toEqual({ [`${refusals}{limit="default"}`]: 1 });
   const { app: other } = await serveWorld({ POWER_RATELIMIT_RPS: '1', POWER_RATELIMIT_BURST: '1' });

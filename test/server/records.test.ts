@@ -5,6 +5,7 @@ import { renderProblem } from '#contract/problem.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
+import { failure } from '../helpers/upstream-panel.ts';
 import { ask, askEndpoint } from './ask.ts';
 import { borrowHosting } from './shared.ts';
 import { describeEndpoint, requestOf, serverAccessOf, serverNames } from './targets.ts';
@@ -114,7 +115,7 @@ test('the audit log distinguishes refused and unknown outcomes', async () => {
   await askEndpoint(app, 'startGameServer');
   world.panel.fail('drop');
   await askEndpoint(app, 'startGameServer');
-  world.panel.fail({ status: 403 });
+  world.panel.fail(failure(403, 'AuthorizationException', 'This action is unauthorized.'));
   await askEndpoint(app, 'sendGameCommand');
   expect(await outcomes()).toEqual(['provider_error', 'unknown', 'provider_permission_denied']);
 });
