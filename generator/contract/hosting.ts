@@ -236,7 +236,7 @@ export const HostingServersResponse = object(
         server: 'game:demo',
         id: 'demo',
         kind: 'game',
-        actions: ['state', 'start', 'stop', 'restart', 'kill', 'console', 'command', 'log'],
+        actions: ['state', 'start', 'stop', 'restart', 'console', 'command', 'log', 'kill'],
         links: {
           state: '/v1/hosting/game/power/demo',
           start: '/v1/hosting/game/power/demo/start',
