@@ -258,6 +258,7 @@ const [first, second] = ['content/blog/news/first.md', 'content/blog/news/second
 const [ssh, records] = ['content/knowledgebase/vps/ssh.md', 'content/knowledgebase/dns/records.md'];
 
 const searchIndex = 'public/v1/kb/search.json';
+const contentHashes = 'public/v1/content.json';
 
 /** The parts of a MiniSearch index with article numbers. */
 interface Index {
@@ -269,8 +270,8 @@ interface Index {
 }
 
 /**
- * Replaces article numbers in the search index by paths, and sorts its terms: in `dev`, both depend on the order of
- * saves.
+ * Replaces article numbers in the search index by paths, sorts its terms, and drops its hash: in `dev`, they depend on the
+ * order of saves.
  */
 function withNamedArticles(tree: Readonly<Record<string, string>>): Record<string, unknown> {
   const { index, ...file } = JSON.parse(Buffer.from(tree[searchIndex] ?? '', 'latin1').toString() || '{}') as {
@@ -292,7 +293,8 @@ function withNamedArticles(tree: Readonly<Record<string, string>>): Record<strin
     storedFields: named(storedFields),
     terms: Object.fromEntries(namedTerms) as unknown,
   };
-  return { ...tree, [searchIndex]: compared };
+  const hashes = tree[contentHashes]?.replace(/(?<="\/v1\/kb\/search\.json":")[0-9a-f]+/, '');
+  return { ...tree, [searchIndex]: compared, [contentHashes]: hashes };
 }
 
 /** Changes, applied in this order. */
