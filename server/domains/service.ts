@@ -31,7 +31,7 @@ const DnsServers = List.transform((servers, context): 'off' | string[] => {
 function isAddress(text: string): boolean {
   const [, six, four, port = '53'] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
   const address = six ?? four ?? text;
-  // `::1:5353` is a valid address, but not that of a resolver.
+  // `::1:5353` is a valid IPv6 address, but the writer meant a port.
   if (/^fe[89ab][\da-f]:[^%]*$|^::(?!1$)[\da-f:]*$/i.test(address)) return false;
   const family = isIP(address);
   return family > 0 && family === (six ? 6 : four ? 4 : family) && Number(port) > 0 && Number(port) < 65_536;

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { SharedSettings, integer as wholeNumber } from '../settings.ts';
+import { SharedSettings, integer } from '../settings.ts';
 
 /** A parameter of a statement. */
 export type Value = string | number | null;
@@ -79,8 +79,8 @@ export async function retryConflicts<Result>(work: () => Promise<Result>, retrie
 }
 
 /** Converts an integer of a database to a number, if exact. */
-export const toSafeNumber = (integer: bigint | string): bigint | string | number =>
-  Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
+export const toSafeNumber = (value: bigint | string): bigint | string | number =>
+  Number.isSafeInteger(Number(value)) ? Number(value) : value;
 
 /** Returns a short reason for operators: the code of a system call, or the message of a library. */
 export function reasonOf(error: unknown): string {
@@ -127,7 +127,7 @@ export const StoreSettings = z.object({
       'A PostgreSQL database, `postgres://...`, which instances may share; the default is SQLite in `DATA_DIR`. Several ' +
         'hosts are written `host:5432,other:5432`.',
     ),
-  DATABASE_CONNECTIONS: wholeNumber(2, 50)
+  DATABASE_CONNECTIONS: integer(2, 50)
     .default(8)
     .describe('The most connections that an instance opens to PostgreSQL; a command opens one.'),
 });

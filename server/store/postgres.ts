@@ -208,7 +208,7 @@ function createPostgresQuery(connection: ClientBase, url: string, timeoutMs: num
   };
 }
 
-/** What the types of pg lack. */
+/** The properties of a connection that the types of pg omit. */
 interface Session extends Record<'port' | 'processID' | 'secretKey', number> {
   readonly host: string;
 }
@@ -229,7 +229,7 @@ function cancel(connection: ClientBase): Promise<unknown> {
 /** SQLSTATE classes with safe messages; other messages may quote values. Poolers use 08 and XX. */
 const safeClasses = /^(?:08|25|40|42|53|54|55|57|XX)/;
 
-/** What an SQLSTATE means; the first match counts. All others mean that the connection is lost. */
+/** The faults by SQLSTATE; the first match counts. Any other code is a lost connection. */
 const faults: readonly (readonly [RegExp, StoreFault])[] = [
   [/^(?:40001|40P01)$/, 'conflict'],
   [/^(?:25006|53100|53200|53400|58...)$/, 'no_writes'],

@@ -178,7 +178,7 @@ export function runNow(statement: StatementSync, values: readonly Value[] = []):
   return rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toValue(value)])));
 }
 
-/** What a code of SQLite means: ERROR, CONSTRAINT, MISMATCH and RANGE; READONLY, IOERR and FULL. */
+/** The faults by result code of SQLite: ERROR, CONSTRAINT, MISMATCH and RANGE; READONLY, IOERR and FULL. */
 const faults = new Map<number, StoreFault>([
   ...[1, 19, 20, 25].map((code) => [code, 'statement'] as const),
   ...[8, 10, 13].map((code) => [code, 'no_writes'] as const),

@@ -2,7 +2,7 @@ import { createFetch, fetch } from 'ofetch';
 import type { FetchOptions } from 'ofetch';
 import type { Agent as UndiciAgent } from 'undici';
 // The agent alone: all of undici would make each start 20 ms slower.
-// @ts-expect-error -- The file has no types of its own.
+// @ts-expect-error -- undici has no type declarations for this file.
 import UntypedAgent from 'undici/lib/dispatcher/agent.js';
 // undici would load its parser at the first connection: a deploy may have replaced the files by then.
 // oxlint-disable-next-line no-unassigned-import

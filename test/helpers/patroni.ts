@@ -22,7 +22,7 @@ export const missingPrograms = [
 /** A cluster of three PostgreSQL servers under Patroni, three etcd, and HAProxy in front. */
 export type Cluster = Awaited<ReturnType<typeof startCluster>>;
 
-/** Starts a cluster in a folder of its own. */
+/** Starts a cluster in a new folder. */
 export async function startCluster() {
   const folder = mkdtempSync(join(tmpdir(), 'hosting-api-patroni-'));
   const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
@@ -52,7 +52,7 @@ export async function startCluster() {
   const signal = (child: ChildProcess, name: NodeJS.Signals): void => {
     if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid!, name);
   };
-  /** Signals a server with all its processes, each of which has a group of its own. */
+  /** Sends a signal to each process of a server; each is in a separate process group. */
   const signalServer = (at: number, name: NodeJS.Signals): void => {
     const file = join(folder, `data${at}`, 'postmaster.pid');
     const pid = existsSync(file) ? readFileSync(file, 'utf8').split('\n', 1)[0]! : '';

@@ -19,9 +19,9 @@ import { readManifest } from '../server/targets.ts';
 /** Starts a server with metrics and new customers. */
 async function serveWorld(settings: Record<string, string> = {}) {
   const { app, world } = await serveHosting({ METRICS_PORT: '0', ...settings });
-  // The check of the panel at the start: an account, a list and a server for each credential, and a list and a token for its node.
+  // The check of the panel at the start: an account, a list and a server for each credential, and a token for its node.
   const checks = async () => parseSeries(await app.metrics()).get(calls('panel', 'ok')) ?? 0;
-  await expect.poll(checks, eventually).toBeGreaterThanOrEqual(8);
+  await expect.poll(checks, eventually).toBeGreaterThanOrEqual(7);
   return { world, app };
 }
 

@@ -395,7 +395,7 @@ describe('the list of servers', () => {
       const tooMany = failure(429, 'ThrottleRequestsException', 'Too Many Attempts.');
       if (left === 0) return { ...tooMany, headers: { 'retry-after': '59' } };
       const page = Number(new URLSearchParams(path.split('?')[1]).get('page'));
-      // What was changed since the last page moves to the end.
+      // The panel moves servers changed since the last page to the end.
       ids.push(...ids.splice(0, 7));
       const data = ids.slice((page - 1) * 50, page * 50).map((identifier) => ({ attributes: { identifier } }));
       return json(200, { data, meta: { pagination: { total: String(total) } } });

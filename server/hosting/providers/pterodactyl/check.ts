@@ -1,3 +1,4 @@
+import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { ForeignInt, ProviderError, createListReader, parseJson, parseReply } from '../../../upstream/client.ts';
 import type { Reply } from '../../../upstream/client.ts';
@@ -5,6 +6,8 @@ import type { ReadClient } from '../../../upstream/reads.ts';
 import { checkCredential } from '../types.ts';
 import type { CheckResult } from '../types.ts';
 import { Permissions, canWrite, failureOf } from './answers.ts';
+import type { HandshakeError, NodeSockets } from './sockets.ts';
+import { parseToken } from './token.ts';
 
 /** An account: the kind of its panel, and whether its user is an administrator. */
 export const Account = z
@@ -69,8 +72,10 @@ const reasons: Readonly<Record<string, readonly [reason: string, advice: string]
   HttpException: ['it is in maintenance', 'run `php artisan up` once the panel is updated'],
 };
 
-/** The maximum number of servers whose permissions are checked. */
+/** The maximum number of servers whose permissions and nodes are checked. */
 const maxServers = 5;
+/** The time limit of a handshake with a node. */
+const handshakeMs = 10_000;
 
 /** Checks a key, and reads its permissions on its first servers. */
 async function checkUser(client: ReadClient, name: string) {
@@ -126,14 +131,44 @@ async function checkUser(client: ReadClient, name: string) {
     const names = new Set(wrong.flatMap((server) => server.names));
     return names.size > 0 ? `${[...names].join(', ')} on ${affected.join(', ')}` : undefined;
   };
-  return { findings, isPelican, isAdmin, count: servers && listed?.length, findWrong };
+  return { findings, isPelican, isAdmin, listed, count: servers && listed?.length, findWrong };
+}
+
+/** Opens a socket of each node of the listed servers, as consoles do. Never throws. */
+async function checkNodes(
+  reader: ReadClient,
+  listed: readonly z.infer<typeof ListedServer>[],
+  sockets: NodeSockets,
+): Promise<CheckResult[]> {
+  const nodes = Map.groupBy(listed, ({ attributes: { node, identifier } }) => node ?? identifier);
+  const checked = Array.from(nodes, async ([node, [server]]): Promise<CheckResult[]> => {
+    const ref = server!.attributes.identifier;
+    const path = `/servers/${encodeURIComponent(ref)}/websocket`;
+    const known = sockets.find(ref);
+    const reply = known === undefined && (await reader.request('GET', path, { retry: false }).catch(() => undefined));
+    const token = reply ? parseToken(reply) : undefined;
+    if (typeof token === 'object') sockets.remember(ref, token.url, token.issuer);
+    const url = sockets.find(ref);
+    // A refused token is not about the node.
+    if (url === undefined) return [];
+    const signal = AbortSignal.timeout(handshakeMs);
+    const opened = await sockets.open(ref, url, signal).catch((error: HandshakeError) => error);
+    if (opened instanceof WebSocket) {
+      opened.terminate();
+      return [];
+    }
+    const message = `The consoles of node ${node} cannot be opened: ${new URL(url).host}: ${opened.message}`;
+    const advice = 'check that this machine reaches that address and trusts its certificate, and the node its panel';
+    return [{ level: 'warn', message, advice }];
+  });
+  return (await Promise.all(checked)).flat();
 }
 
 const actions = ['control.console', 'control.start', 'control.stop', 'control.restart'];
 const needed = [...actions, 'file.read-content', 'file.read'];
 
-/** Checks the credentials of a panel. Never throws. */
-export async function checkPanel(client: ReadClient, reader: ReadClient | undefined) {
+/** Checks the credentials of a panel, and the sockets of its nodes. Never throws. */
+export async function checkPanel(client: ReadClient, reader: ReadClient | undefined, sockets: NodeSockets) {
   const { findings, isPelican, count = 0, findWrong } = await checkUser(client, 'token');
   const missing = findWrong((found = ['*']) => needed.filter((name) => !found.includes(name) && !found.includes('*')));
   if (missing !== undefined) {
@@ -162,5 +197,7 @@ export async function checkPanel(client: ReadClient, reader: ReadClient | undefi
     const message = 'The user of the read_only_token is on none of the servers, so no console is opened';
     findings.push({ level: 'warn', message, advice: 'add the user to each server with websocket.connect alone' });
   }
+  // The tokens of an administrator open no console.
+  if (!user.isAdmin) findings.push(...(await checkNodes(reader, user.listed ?? [], sockets)));
   return { findings, isPelican, isReaderAdmin: user.isAdmin };
 }

@@ -15,7 +15,7 @@ import { failureOf, isDenied, judgePanelError, toPanelError } from './answers.ts
 import { Account, checkPanel, listIdentifiers, listNodes } from './check.ts';
 import { createLogReader } from './log.ts';
 import { createPlaces } from './places.ts';
-import { checkNodes, createNodeSockets } from './sockets.ts';
+import { createNodeSockets } from './sockets.ts';
 import { WingsState, defaultTimings, openPanelSession, resourcesMs } from './session.ts';
 import type { ConsoleTimings, PanelSession } from './session.ts';
 
@@ -185,11 +185,11 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
       },
     },
     async check() {
-      const panel = await checkPanel(client, reader);
+      const panel = await checkPanel(client, reader, sockets);
       isPelican = panel.isPelican ?? isPelican;
       isReaderAdmin = panel.isReaderAdmin ?? isReaderAdmin;
       if (isReaderAdmin) for (const session of sessions.keys()) session.refuse(notAvailable);
-      return [...panel.findings, ...(reader ? await checkNodes(reader, sockets) : [])];
+      return panel.findings;
     },
     listRefs: () => listIdentifiers(client, listOptions),
     async hasRef(ref) {

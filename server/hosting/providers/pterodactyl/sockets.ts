@@ -1,12 +1,8 @@
 import pLimit from 'p-limit';
 import { WebSocket } from 'ws';
-import { z } from 'zod';
 import type { Logger } from '../../../log.ts';
 import { createLru } from '../../../lru.ts';
-import { formatError, parseJson } from '../../../upstream/client.ts';
-import type { ReadClient } from '../../../upstream/reads.ts';
-import type { CheckResult } from '../types.ts';
-import { parseToken } from './token.ts';
+import { formatError } from '../../../upstream/client.ts';
 
 /** Wings truncates lines at 64 KiB (system/utils.go); in JSON, a byte takes at most six. */
 const limits = { maxPayload: 1024 * 1024, perMessageDeflate: false, handshakeTimeout: 10_000, followRedirects: false };
@@ -127,37 +123,4 @@ async function shakeHands(url: string, origin: string, signal: AbortSignal): Pro
   // Stays, as an error without a listener would end the process.
   websocket.on('error', (error) => reject(toHandshakeError(formatError(error))));
   return await promise.finally(() => signal.removeEventListener('abort', abort));
-}
-
-const ListedNode = z.object({ attributes: z.object({ identifier: z.string(), node: z.string() }) });
-const ListedNodes = z.object({ data: z.array(ListedNode) });
-/** The number of servers whose nodes are checked, and the time for each. */
-const checkedServers = 5;
-const checkMs = 10_000;
-
-/** Opens a socket of each node of the first servers of the console key, as consoles do. Never throws. */
-export async function checkNodes(client: ReadClient, sockets: NodeSockets): Promise<CheckResult[]> {
-  const list = await client.request('GET', `?per_page=${checkedServers}`).catch(() => undefined);
-  const listed = (list && parseJson(list.text, ListedNodes)?.data) ?? [];
-  const nodes = Map.groupBy(listed, ({ attributes }) => attributes.node);
-  const checked = Array.from(nodes, async ([node, [server]]): Promise<CheckResult[]> => {
-    const ref = server!.attributes.identifier;
-    const path = `/servers/${encodeURIComponent(ref)}/websocket`;
-    const known = sockets.find(ref);
-    const reply = known === undefined && (await client.request('GET', path, { retry: false }).catch(() => undefined));
-    const token = reply ? parseToken(reply) : undefined;
-    if (typeof token === 'object') sockets.remember(ref, token.url, token.issuer);
-    const url = sockets.find(ref);
-    // A refused token is not about the node.
-    if (url === undefined) return [];
-    const opened = await sockets.open(ref, url, AbortSignal.timeout(checkMs)).catch((error: HandshakeError) => error);
-    if (opened instanceof WebSocket) {
-      opened.terminate();
-      return [];
-    }
-    const message = `The consoles of node ${node} cannot be opened: ${new URL(url).host}: ${opened.message}`;
-    const advice = 'check that this machine reaches that address and trusts its certificate, and the node its panel';
-    return [{ level: 'warn', message, advice }];
-  });
-  return (await Promise.all(checked)).flat();
 }
