@@ -73,11 +73,14 @@ describePostgres((server) => {
     const { status, headers } = await answer;
     expect(status).toBe(200);
     await expect.poll(() => askReady(app), eventually).toEqual(ready);
-    const entries = await Array.fromAsync(world.store.audit.entries({}));
-    expect(entries.filter(({ requestId }) => requestId === headers['x-request-id'])).toMatchObject([
-      { phase: 'requested' },
-      { phase: 'finished', outcome: 'ok' },
-    ]);
+    // The end waits for the store, which takes it up to a second after it is ready.
+    const readEntries = async () => {
+      const entries = await Array.fromAsync(world.store.audit.entries({}));
+      return entries.filter(({ requestId }) => requestId === headers['x-request-id']);
+    };
+    await expect
+      .poll(readEntries, eventually)
+      .toMatchObject([{ phase: 'requested' }, { phase: 'finished', outcome: 'ok' }]);
   });
 
   test('with a read-only PostgreSQL the server is unready', async () => {
