@@ -73,7 +73,8 @@ describe('tokens', () => {
     onTestFinished(() => clearInterval(flood));
     await until('the renewal failed twice', () => times.length >= 3);
     expect(times[2]! - times[1]!).toBeGreaterThan(950);
-    expect(record.gaps).toEqual([
+    // The third refusal may already have been reported as a busy panel.
+    expect(record.gaps.slice(0, 2)).toEqual([
       'the credential of the console had to be renewed',
       'the connection to the console was lost',
     ]);
