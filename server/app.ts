@@ -34,7 +34,7 @@ import type { HeaderFields } from './problem.ts';
 import { cached, createFastPath } from './releases/serve.ts';
 import type { Releases } from './releases/service.ts';
 import type { SharedSettings } from './settings.ts';
-import { StoreUnreachableError } from './store/database.ts';
+import { isUnreachable } from './store/database.ts';
 import type { Store } from './store/types.ts';
 
 const badTarget = 'The target of the request is not valid, or it has no Host';
@@ -87,10 +87,10 @@ export function createApp(options: AppOptions): H3 {
     // h3 rejected the URL before it looked for an endpoint.
     if (!endpoint && HTTPError.isError(thrown) && thrown.status === 400)
       thrown = new Problem('validation_error', badTarget);
-    const isUnreachable = isStoreUnreachable(thrown);
-    const { status, headers, body } = renderError(isUnreachable ? toStoreProblem(thrown, endpoint) : thrown, endpoint);
+    const isOutage = isStoreUnreachable(thrown);
+    const { status, headers, body } = renderError(isOutage ? toStoreProblem(thrown, endpoint) : thrown, endpoint);
     // The health check of the store logs an outage, once for all requests.
-    if (status >= 500 && !isUnreachable) context.failure = thrown;
+    if (status >= 500 && !isOutage) context.failure = thrown;
     setHead(event, status);
     for (const [name, value] of Object.entries(headers)) event.res.headers.set(name, value);
     if (headers['Cache-Control'] === 'no-store') append(event, ...context.limits);
@@ -249,7 +249,7 @@ function createFindNearest(all: readonly Endpoint[]) {
 }
 
 function isStoreUnreachable(error: unknown): boolean {
-  return error instanceof Error && (error instanceof StoreUnreachableError || isStoreUnreachable(error.cause));
+  return error instanceof Error && (isUnreachable(error) || isStoreUnreachable(error.cause));
 }
 
 /** Creates the error of an endpoint while the store is unreachable: a 500 with Retry-After. */

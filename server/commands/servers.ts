@@ -6,7 +6,7 @@ import type { Environment } from '#common/environment.ts';
 import { findRecordProblem, mayBePanel, readProviders } from '../hosting/providers.ts';
 import type { WrittenProviders } from '../hosting/providers.ts';
 import { EnvError, readSettings } from '../settings.ts';
-import { StoreUnreachableError } from '../store/database.ts';
+import { isUnreachable } from '../store/database.ts';
 import { normalizeRef } from '../store/index.ts';
 import type { NewServer, Store } from '../store/types.ts';
 import { describeUnknownServers, formatTable, parseServer, textOption, toIso, toPrintable } from './context.ts';
@@ -104,7 +104,7 @@ async function put(
   const { server, provider, ref, logFile, shared } = record;
   // Replacing a damaged record is the only way to repair it.
   const found = await store.servers.find(server).catch((error: Error) => error);
-  if (found instanceof StoreUnreachableError) throw found;
+  if (isUnreachable(found)) throw found;
   const existing = found instanceof Error ? undefined : found;
   const isSame = existing?.provider === provider && existing.ref === ref && existing.logFile === logFile;
   if (isSame && (shared === undefined || shared === existing.shared)) return 'is already added';

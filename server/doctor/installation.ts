@@ -16,7 +16,7 @@ import { StoreError } from '../store/database.ts';
 import type { Dialect, Query, StoreSettings } from '../store/database.ts';
 import { createApiKeyRecords, createServerRecords, sqliteFileIn } from '../store/index.ts';
 import { migrations, readSchemaVersion } from '../store/migrations.ts';
-import { wentBackId } from '../store/writes.ts';
+import { wentBackId } from '../store/instance.ts';
 import { readSqlite, sqliteDialect } from '../store/sqlite.ts';
 import type { ApiKeyRecord, ServerRecord } from '../store/types.ts';
 import { codeOf, createVisit, judgeSkew } from './client.ts';

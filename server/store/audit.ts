@@ -85,20 +85,18 @@ const dayMs = 86_400_000;
 /** Rows of hosting_health: the last look at the log, and since when the clock is too far ahead of it. */
 const [lookId, aheadId] = [2, 3];
 
-export function createAuditRecords(query: Query, writes: Writes) {
+export function createAuditRecords(
+  query: Query,
+  writes: Writes,
+  noteEntry: (entry: Pick<AuditEntry, 'actionId' | 'phase'>) => void,
+) {
   const log = openTable(query, 'hosting_audit', ['id'], StoredEntry);
   const actions = openTable(query, 'hosting_audit', ['action_id'], Action);
   const append = async ({ at, ...entry }: AuditEntry): Promise<void> => {
     const { keyId, server, requestId, ip } = entry;
     const texts = { keyId: keyId ?? '', server: server ?? '', requestId: requestId ?? '', ip: ip ?? '' };
     await log.insert({ ...entry, ...texts, loggedAt: at });
-  };
-  /** Writes an entry unless it is written already: after a lost connection it may be. */
-  const appendOnce = async (entry: AuditEntry): Promise<boolean> => {
-    const sql = 'SELECT 1 FROM hosting_audit WHERE action_id = $1 AND phase = $2';
-    if ((await query(sql, [entry.actionId, entry.phase])).length > 0) return false;
-    await append(entry);
-    return true;
+    noteEntry(entry);
   };
   return {
     append,
@@ -108,14 +106,16 @@ export function createAuditRecords(query: Query, writes: Writes) {
     ): Promise<(outcome: string) => Promise<void>> {
       const entry = { ...fields, actionId: randomUUID() };
       const started = performance.now();
-      const first: AuditEntry = { ...entry, at: Date.now(), phase: 'requested', outcome: null, ms: null };
-      await append(first);
-      writes.remember({ run: () => appendOnce(first) });
+      await append({ ...entry, at: Date.now(), phase: 'requested', outcome: null, ms: null });
       return async (outcome) => {
         const { requestId: request_id, server, action } = fields;
         const ms = Math.round(performance.now() - started);
         const last: AuditEntry = { ...entry, at: Date.now(), ms, phase: 'finished', outcome };
-        await writes.settle({ request_id, server, action, outcome }, () => appendOnce(last));
+        await writes.settle({ request_id, server, action, outcome }, async () => {
+          // Written already if the answer to an attempt was lost; a change, unlike a read, proves that it is not lost.
+          const sql = `UPDATE hosting_audit SET outcome = $2 WHERE action_id = $1 AND phase = 'finished'`;
+          if (!(await log.change(sql, [entry.actionId, outcome]))) await append(last);
+        });
       };
     },
     /** Returns the times of the last entries of power actions on a server after a time, but for actions without effect. */

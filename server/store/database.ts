@@ -56,16 +56,9 @@ export class StoreError extends Error {
   }
 }
 
-/** The database is unreachable or refuses a statement. The health of the store logs this error, not each caller. */
-export class StoreUnreachableError extends StoreError {
-  constructor(message: string, fault: StoreFault = 'lost') {
-    super(message, fault);
-  }
-}
-
-/** Creates the error of a failed call. */
-export const toStoreError = (message: string, fault: StoreFault): StoreError =>
-  new (fault === 'statement' || fault === 'conflict' ? StoreError : StoreUnreachableError)(message, fault);
+/** Returns true if the store is unreachable or takes no writes, which its health logs, not each caller. */
+export const isUnreachable = (error: unknown): error is StoreError =>
+  error instanceof StoreError && error.fault !== 'statement' && error.fault !== 'conflict';
 
 /** Runs work again after a conflict, up to 10 times: a conflict changes nothing. */
 export async function retryConflicts<Result>(work: () => Promise<Result>, retries = 10): Promise<Result> {

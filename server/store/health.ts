@@ -2,7 +2,7 @@ import type { Base } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { withTimeout } from '../timeout.ts';
 import { createPoller } from '../upstream/poller.ts';
-import { StoreError, StoreUnreachableError } from './database.ts';
+import { StoreError, isUnreachable } from './database.ts';
 import type { StoreSettings } from './database.ts';
 import { openStore } from './index.ts';
 
@@ -52,7 +52,7 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
   const checkOnce = async (check: Check): Promise<void> => {
     const pending = check(missingPasses > 0);
     await withTimeout(pending, checkMs, () => {
-      throw new StoreUnreachableError(`a check was not answered within ${checkMs / 1000} s`);
+      throw new StoreError(`a check was not answered within ${checkMs / 1000} s`, 'lost');
     }).then(onAnswer, (error: unknown) => {
       answers = false;
       onFailure(error as Error);
@@ -82,5 +82,5 @@ export async function openWatchedStore({ env, log, opened }: Base<StoreSettings>
 
 /** Logs a failure, except an unreachable store, which the health of the store logs. */
 export const reportTo = (log: Logger) => (message: string) => (error: unknown) => {
-  if (!(error instanceof StoreUnreachableError)) log.error({ err: error }, message);
+  if (!isUnreachable(error)) log.error({ err: error }, message);
 };

@@ -6,14 +6,15 @@ import { createLru } from '../lru.ts';
 import { prepareFolder } from '../settings.ts';
 import { withTimeout } from '../timeout.ts';
 import { createAuditRecords } from './audit.ts';
-import { StoreError, StoreUnreachableError, Time, openTable, toColumn } from './database.ts';
+import { StoreError, Time, isUnreachable, openTable, toColumn } from './database.ts';
 import type { Query, Row, StoreSettings, Value } from './database.ts';
+import { createInstanceRow } from './instance.ts';
 import { refKeySql } from './migrations.ts';
 import { openSqlite } from './sqlite.ts';
 import { createWrites } from './writes.ts';
-import type { LossReport, Vote, Writes } from './writes.ts';
+import type { LossReport, Votes, Writes } from './writes.ts';
 
-export { wentBack } from './writes.ts';
+export { wentBack } from './instance.ts';
 
 /** The state shared by instances; each operation is atomic and visible to the next call. */
 export type Store = Awaited<ReturnType<typeof openStore>>;
@@ -33,14 +34,14 @@ const ignore = (): void => undefined;
 /** Opens and migrates the store; `onUnreachable` gets connection errors. Throws a StoreError or EnvError. */
 export async function openStore(
   settings: Pick<StoreSettings, 'DATA_DIR' | 'DATABASE_URL'> & Partial<StoreSettings>,
-  onUnreachable: (error: StoreUnreachableError) => void = ignore,
+  onUnreachable: (error: StoreError) => void = ignore,
   report: LossReport = ignore,
 ) {
   const { DATA_DIR, DATABASE_URL: url, DATABASE_CONNECTIONS: connections } = settings;
   if (url === undefined) prepareFolder('DATA_DIR', DATA_DIR, 0o700);
   const postgres = url === undefined ? undefined : await import('./postgres.ts');
   const database = postgres
-    ? await postgres.openPostgres(url!, connections, () => writes.noteOutage())
+    ? await postgres.openPostgres(url!, connections, () => instance.noteFailure())
     : await openSqlite(sqliteFileIn(DATA_DIR));
   const run = async (sql: string, values?: readonly Value[], onFailure = onUnreachable): Promise<Row[]> => {
     const startedAt = performance.now();
@@ -49,9 +50,9 @@ export async function openStore(
       return await database.query(sql, values);
     } catch (thrown) {
       error = thrown;
-      if (thrown instanceof StoreUnreachableError) {
+      if (isUnreachable(thrown)) {
         // A slow call is no outage.
-        if (thrown.fault !== 'refused') writes.noteOutage();
+        if (thrown.fault !== 'refused') instance.noteFailure();
         onFailure(thrown);
       }
       throw thrown;
@@ -63,13 +64,14 @@ export async function openStore(
   // The caller counts failed checks.
   const ask: Query = (sql, values) => run(sql, values, ignore);
 
-  const feedback = createFeedbackRecords(query);
-  const writes = createWrites(ask, feedback.add, postgres !== undefined, report);
+  const instance = createInstanceRow(ask, report);
+  const feedback = createFeedbackRecords(query, postgres && instance.turnsId);
+  const writes = createWrites(feedback.add, report);
   return {
     apiKeys: createApiKeyRecords(query),
     servers: createServerRecords(query),
-    idempotency: createIdempotencyRecords(query, writes, report),
-    audit: createAuditRecords(query, writes),
+    idempotency: createIdempotencyRecords(query, writes),
+    audit: createAuditRecords(query, writes, instance.noteEntry),
     feedback: {
       /** Counts a vote by path (or '') and day, now or when the store takes it. */
       count: ({ path, day, helpful }: { path: string; day: string; helpful: boolean }) =>
@@ -84,7 +86,7 @@ export async function openStore(
     /** Reads a row, or writes every 10 s and after an outage; `needsRoom` also tests the disk. */
     async check(needsRoom = false): Promise<void> {
       for (const sql of needsRoom ? database.dialect.needRoom : []) await ask(sql);
-      if (needsRoom || writes.isLookDue()) await writes.look();
+      if (needsRoom || instance.isDue()) await instance.look();
       else await ask('SELECT version FROM hosting_migrations LIMIT 1');
     },
     versions: database.versions,
@@ -335,99 +337,80 @@ const State = z
     return z.NEVER;
   });
 
-function createIdempotencyRecords(query: Query, writes: Writes, report: LossReport) {
+const nameOf = ({ apiKeyId, key }: IdempotentClaim): string => `${apiKeyId} ${key}`;
+
+function createIdempotencyRecords(query: Query, writes: Writes) {
   const states = openTable(query, 'hosting_idempotency', ['api_key_id', 'idempotency_key'], State);
   /** Answers that are not stored yet, by API key and Idempotency-Key. */
   const answered = new Map<string, z.output<typeof State>>();
-  const nameOf = ({ apiKeyId, key }: IdempotentClaim): string => `${apiKeyId} ${key}`;
-  const find = ({ apiKeyId, key }: IdempotentClaim) =>
-    states.find('WHERE api_key_id = $1 AND idempotency_key = $2', [apiKeyId, key]);
-  const put = ({ apiKeyId, key: idempotencyKey, now: begunAt, ...claim }: IdempotentClaim, condition: string) =>
-    states.put({ apiKeyId, idempotencyKey, begunAt, ...claim, status: null, body: null }, condition);
-  const released = new WeakSet<IdempotentClaim>();
-  /** Claims a key again in a store that went back; a claim of another request stays. */
-  const claimAgain = async (claim: IdempotentClaim): Promise<boolean> => {
-    if (released.has(claim)) return false;
-    if (await put(claim, 'false')) return true;
-    const other = (await find(claim))?.requestId ?? null;
-    const requests = { request_id: claim.requestId, other_request_id: other };
-    if (other !== claim.requestId) report(requests, 'an action was done twice, because the store went back');
-    return false;
-  };
-  /** Ends a claim of this request: another may have been made since. */
-  const settle = async (
-    claim: IdempotentClaim,
-    end: object,
-    answer: IdempotentAnswer,
-    sql: string,
-    more: Value[] = [],
-  ) => {
+  /** Ends the claim of a request, but no newer claim of the key; may be repeated. */
+  const settle = async (claim: IdempotentClaim, answer: IdempotentAnswer, end: object, sql: string, more: Value[]) => {
     const { apiKeyId, key, fingerprint, requestId, now } = claim;
     const state = { state: 'answered', fingerprint, requestId, answer } as const;
     answered.set(nameOf(claim), state);
-    const own =
-      'WHERE api_key_id = $1 AND idempotency_key = $2 AND request_id = $3 AND begun_at = $4 AND status IS NULL';
     await writes.settle(end, async () => {
-      const hasChanged = await states.change(`${sql} ${own}`, [apiKeyId, key, requestId, now, ...more]);
+      const own = 'WHERE api_key_id = $1 AND idempotency_key = $2 AND request_id = $3 AND begun_at = $4 AND';
+      await query(sql.replace('WHERE', own), [apiKeyId, key, requestId, now, ...more]);
       if (answered.get(nameOf(claim)) === state) answered.delete(nameOf(claim));
-      return hasChanged;
     });
   };
   return {
-    /**
-     * Claims a key; exactly one of several callers gets `begun`. Records older than 24 h are ignored. For 5 s after an
-     * outage, only answers are returned.
-     */
+    /** Claims a key; exactly one of several callers gets `begun`. Records older than 24 h are ignored. */
     async begin(claim: IdempotentClaim) {
       const early = answered.get(nameOf(claim));
       if (early) return early;
-      try {
-        await writes.assertOver();
-      } catch (error) {
-        const known = await find(claim);
-        if (known?.state === 'answered') return known;
-        throw error;
-      }
+      const { apiKeyId, key: idempotencyKey, now: begunAt, ...rest } = claim;
+      const record = { apiKeyId, idempotencyKey, begunAt, ...rest, status: null, body: null };
       // The record may be released between the two statements, but hardly ten times.
       for (let attempt = 0; attempt < 10; attempt += 1) {
-        if (await put(claim, `hosting_idempotency.begun_at < excluded.begun_at - ${dayMs}`)) {
-          writes.remember({ run: () => claimAgain(claim) });
+        if (await states.put(record, `hosting_idempotency.begun_at < excluded.begun_at - ${dayMs}`))
           return { state: 'begun' } as const;
-        }
-        const state = await find(claim);
+        const state = await states.find('WHERE api_key_id = $1 AND idempotency_key = $2', [apiKeyId, idempotencyKey]);
         if (state) return state;
       }
       throw new StoreError('could not claim the Idempotency-Key after 10 attempts: it keeps being released');
     },
     /** Stores the response to replay, now or when the store takes it; never overwrites a response. */
     finish: (claim: IdempotentClaim, answer: IdempotentAnswer, end: object) =>
-      settle(claim, end, answer, 'UPDATE hosting_idempotency SET status = $5, body = $6', [answer.status, answer.body]),
+      settle(
+        claim,
+        answer,
+        end,
+        // Also written again: the answer to the first attempt may be lost.
+        'UPDATE hosting_idempotency SET status = $5, body = $6 WHERE (status IS NULL OR (status = $5 AND body = $6))',
+        [answer.status, answer.body],
+      ),
     /** Frees the key after a request without effect, now or when the store takes it; until then it has this answer. */
-    async release(claim: IdempotentClaim, answer: IdempotentAnswer, end: object): Promise<void> {
-      released.add(claim);
-      await settle(claim, end, { ...answer, isNotSent: true }, 'DELETE FROM hosting_idempotency');
-    },
+    release: (claim: IdempotentClaim, answer: IdempotentAnswer, end: object) =>
+      settle(claim, { ...answer, isNotSent: true }, end, 'DELETE FROM hosting_idempotency WHERE status IS NULL', []),
     async purge(before: number): Promise<void> {
       await query('DELETE FROM hosting_idempotency WHERE begun_at < $1', [before]);
     },
   };
 }
 
-const Votes = z.object({ path: z.string(), helpful: z.int().nonnegative(), unhelpful: z.int().nonnegative() });
+const ArticleVotes = z.object({ path: z.string(), helpful: z.int().nonnegative(), unhelpful: z.int().nonnegative() });
 
-export type ArticleVotes = Readonly<z.output<typeof Votes>>;
+export type ArticleVotes = Readonly<z.output<typeof ArticleVotes>>;
 
-function createFeedbackRecords(query: Query) {
-  const votes = openTable(query, 'hosting_feedback', ['path'], Votes);
+function createFeedbackRecords(query: Query, turnsId: number | undefined) {
+  const votes = openTable(query, 'hosting_feedback', ['path'], ArticleVotes);
+  /** With PostgreSQL, a turn that is counted already changes nothing; a failed call of SQLite certainly had no effect. */
+  const takeTurn = `WITH taken AS (
+    INSERT INTO hosting_health (id, counter, written_at) VALUES (${turnsId}, $5, $6)
+      ON CONFLICT (id) DO UPDATE SET counter = excluded.counter, written_at = excluded.written_at
+      WHERE hosting_health.counter < excluded.counter RETURNING 1)`;
+  const [start, from] = turnsId === undefined ? ['', 'WHERE true'] : [takeTurn, 'FROM taken'];
   return {
-    /** Adds anonymous votes by path (or '') and day. */
-    add: ({ path, day, helpful, unhelpful }: Vote) =>
+    /** Adds anonymous votes by path (or '') and day, once for each turn. */
+    add: ({ path, day, helpful, unhelpful }: Votes, turn: number) =>
       query(
-        `INSERT INTO hosting_feedback (path, day, helpful, unhelpful) VALUES ($1, $2, $3, $4)
+        `${start} INSERT INTO hosting_feedback (path, day, helpful, unhelpful)
+          SELECT $1, $2, CAST($3 AS BIGINT), CAST($4 AS BIGINT) ${from}
           ON CONFLICT (path, day) DO UPDATE
           SET helpful = hosting_feedback.helpful + excluded.helpful,
             unhelpful = hosting_feedback.unhelpful + excluded.unhelpful`,
-        [path, day, helpful, unhelpful],
+        [path, day, helpful, unhelpful, ...(turnsId === undefined ? [] : [turn, Date.now()])],
       ),
     /** Sums the votes on each article, optionally from a day on. */
     report: async ({ since = '' }: { since?: string | undefined }): Promise<ArticleVotes[]> => {

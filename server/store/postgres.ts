@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { Client, Pool, types } from 'pg';
 import type { ClientBase, ClientConfig, PoolClient, QueryConfig } from 'pg';
 import type { Database, Dialect, Query, StoreFault } from './database.ts';
-import { StoreError, attributes, retryConflicts, toHostUrls, toSafeNumber, toStoreError } from './database.ts';
+import { StoreError, attributes, retryConflicts, toHostUrls, toSafeNumber } from './database.ts';
 import { migrate } from './migrations.ts';
 
 const connectMs = 5000;
@@ -53,66 +53,47 @@ export async function openPostgres(
 ): Promise<Database> {
   // On a separate connection: the transaction may wait long for another instance.
   const versions = await withConnection(url, (query) => migrate(query, postgresDialect));
-  let last: string | undefined;
-  let pool: Promise<Pool> | undefined;
+  const onConnect = (client: ClientBase): unknown => {
+    // The call of a lost connection fails, too.
+    client.on('error', () => undefined);
+    return takesWrites(client, url);
+  };
+  let host: string | undefined;
   const openPool = async (): Promise<Pool> => {
-    last = await findHost(url, last);
-    const onConnect = (client: ClientBase): unknown => {
-      // The call of a lost connection fails, too.
-      client.on('error', () => undefined);
-      return assertPrimary(client, url);
-    };
-    const options = { ...settings(last, statementMs), max: connections, idleTimeoutMillis: 60_000, onConnect };
+    host = await findHost(url, host);
+    const options = { ...settings(host, statementMs), max: connections, idleTimeoutMillis: 60_000, onConnect };
     return new Pool(options).on('error', onLost);
   };
+  let pool: Promise<Pool> | undefined;
+  let isClosed = false;
   /** Closes idle connections now, and busy ones after their call: after a failover, the next call finds the host. */
-  const renew = async (old = pool): Promise<void> => {
+  const closePool = async (old = pool): Promise<void> => {
     if (pool === old) pool = undefined;
     await old?.then((each) => (each.ending ? undefined : each.end())).catch(() => undefined);
   };
-  let isClosed = false;
-  /** Takes a connection; if the host became a standby, one of the host that takes writes now. */
-  const take = async (isSecond = false): Promise<PoolClient> => {
+  const query: Query = async (sql, values) => {
     if (isClosed) throw toPostgresError(new Error('the connections are closed'), url);
     const current = (pool ??= openPool());
+    let client: PoolClient | undefined;
+    let failure: StoreError | undefined;
     try {
-      return await (await current).connect();
+      client = await (await current).connect();
+      return await createPostgresQuery(client, url, statementMs)(sql, values);
     } catch (error) {
-      const failure = error instanceof StoreError ? error : toPostgresError(error, url);
-      if (failure.fault === 'lost') void renew(current);
-      if (isSecond || failure.fault !== 'lost' || !mustTakeWrites(url)) throw failure;
-      return await take(true);
-    }
-  };
-  const query: Query = async (sql, values) => {
-    const client = await take();
-    let [hasFailed, isConfirmed] = [true, true];
-    // After a cancellation, PostgreSQL reports success without the synchronous standby, which may take over.
-    const onNotice = ({ routine }: { readonly routine?: string | undefined }): void =>
-      void (isConfirmed &&= routine !== 'SyncRepWaitForLSN');
-    client.on('notice', onNotice);
-    try {
-      const rows = await createPostgresQuery(client, url, statementMs)(sql, values);
-      if (!isConfirmed) throw toStoreError(`${prefix}no synchronous standby confirms the write`, 'lost');
-      hasFailed = false;
-      return rows;
-    } catch (error) {
-      const { fault } = error as StoreError;
-      if (fault === 'lost' || fault === 'no_writes') void renew();
-      throw error;
+      failure = error instanceof StoreError ? error : toPostgresError(error, url);
+      if (['lost', 'no_writes'].includes(failure.fault)) void closePool(current);
+      throw failure;
     } finally {
-      client.off('notice', onNotice);
-      client.release(hasFailed);
+      client?.release(failure !== undefined);
     }
-  };
-  const close = async (): Promise<void> => {
-    isClosed = true;
-    await renew();
   };
   return {
     query: (sql, values) => retryConflicts(() => query(sql, values)),
     versions,
-    close,
+    async close() {
+      isClosed = true;
+      await closePool();
+    },
     dialect: postgresDialect,
   };
 }
@@ -146,37 +127,34 @@ async function connect(url: string, timeoutMs: number, connectionTimeoutMillis: 
 const mustTakeWrites = (url: string): boolean => url.includes(`${attributes}=`) || toHostUrls(url).length > 1;
 
 /** Asks a host whether it takes writes. Throws for a standby: keys may be revoked on the primary already. */
-async function assertPrimary(client: ClientBase, url: string): Promise<boolean> {
+async function takesWrites(client: ClientBase, url: string): Promise<boolean> {
   if (!mustTakeWrites(url)) return true;
   const text = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only`;
   const { rows } = await client.query<Record<string, unknown>>({ text, query_timeout: hostMs } as QueryConfig);
-  if (rows[0]!['standby'] === true) throw toStoreError(`${prefix}a standby, which takes no writes`, 'lost');
+  if (rows[0]!['standby'] === true) throw new StoreError(`${prefix}a standby, which takes no writes`, 'lost');
   return rows[0]!['read_only'] === 'off';
 }
 
 /** Finds the host that takes writes, beginning with the last one; else one that is no standby. Returns its URL. */
 async function findHost(url: string, last?: string): Promise<string> {
+  if (!mustTakeWrites(url)) return url;
+  if (url.includes(`${attributes}=any`))
+    throw new StoreError(`${prefix}${attributes}=any is for store backup alone`, 'lost');
   const urls = toHostUrls(url);
   const failures: string[] = [];
   let readOnly: string | undefined;
-  if (!mustTakeWrites(url)) return url;
-  if (url.includes(`${attributes}=any`))
-    throw toStoreError(`${prefix}${attributes}=any is for store backup alone`, 'lost');
   for (const host of new Set([last ?? urls[0], ...urls])) {
-    let client: Client | undefined;
     try {
-      client = await connect(host, statementMs, hostMs);
-      if (await assertPrimary(client, url)) return host;
+      const client = await connect(host, statementMs, hostMs);
+      if (await takesWrites(client, url).finally(() => void client.end().catch(() => undefined))) return host;
       readOnly ??= host;
     } catch (error) {
       const { message } = error instanceof StoreError ? error : toPostgresError(error, url);
       failures.push(`${urls.length > 1 ? `host ${urls.indexOf(host) + 1}: ` : ''}${message.slice(prefix.length)}`);
-    } finally {
-      void client?.end().catch(() => undefined);
     }
   }
   if (readOnly !== undefined) return readOnly;
-  throw toStoreError(prefix + failures.join('; '), 'lost');
+  throw new StoreError(prefix + failures.join('; '), 'lost');
 }
 
 function settings(url: string, timeoutMs: number): ClientConfig {
@@ -193,15 +171,23 @@ function settings(url: string, timeoutMs: number): ClientConfig {
 function createPostgresQuery(connection: ClientBase, url: string, timeoutMs: number): Query {
   return async (sql, values = []) => {
     let cancelled: Promise<unknown> | undefined;
+    let isConfirmed = true;
     const timer = setTimeout(() => {
       cancelled = cancel(connection);
     }, timeoutMs);
+    // After a cancellation, PostgreSQL reports success without the synchronous standby, which may take over.
+    const onNotice = ({ routine }: { readonly routine?: string | undefined }): void =>
+      void (isConfirmed &&= routine !== 'SyncRepWaitForLSN');
+    connection.on('notice', onNotice);
     try {
-      return (await connection.query<Record<string, unknown>>(sql, [...values])).rows;
+      const { rows } = await connection.query<Record<string, unknown>>(sql, [...values]);
+      if (isConfirmed) return rows;
+      throw new StoreError(`${prefix}no synchronous standby confirms the write`, 'lost');
     } catch (error) {
-      throw toPostgresError(error, url);
+      throw error instanceof StoreError ? error : toPostgresError(error, url);
     } finally {
       clearTimeout(timer);
+      connection.off('notice', onNotice);
       // A late cancellation would end the next statement.
       await cancelled;
     }
@@ -249,7 +235,7 @@ function toPostgresError(error: unknown, url: string): StoreError {
   else if (code.startsWith('3D')) reason = `the server does not have this database (${code})`;
   else if (code === '53300') reason = noConnectionLeft;
   else if (code === '42501' && /schema/.test(message)) reason += createAdvice;
-  return toStoreError(prefix + reason, faults.find(([codes]) => codes.test(code ?? ''))?.[1] ?? 'lost');
+  return new StoreError(prefix + reason, faults.find(([codes]) => codes.test(code ?? ''))?.[1] ?? 'lost');
 }
 
 const createAdvice = ': run `npm run store -- migrate` as the owner, or GRANT CREATE ON SCHEMA public TO the user';

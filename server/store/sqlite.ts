@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createFolder } from '#common/files.ts';
 import pLimit from 'p-limit';
-import type { Connection, Database, Dialect, Query, Row, StoreError, StoreFault, Value } from './database.ts';
-import { reasonOf, toSafeNumber, toStoreError } from './database.ts';
+import type { Connection, Database, Dialect, Query, Row, StoreFault, Value } from './database.ts';
+import { StoreError, reasonOf, toSafeNumber } from './database.ts';
 import { migrate } from './migrations.ts';
 
 /** The maximum wait of a call for the lock of another process, including the calls before it. */
@@ -188,5 +188,5 @@ const faults = new Map<number, StoreFault>([
 function toSqliteError(error: unknown, file: string, fault?: StoreFault): StoreError {
   const { errcode = 0 } = error as { errcode?: number };
   const text = `the database ${file} cannot be used: ${reasonOf(error)}`;
-  return toStoreError(text, fault ?? faults.get(errcode & 0xff) ?? 'lost');
+  return new StoreError(text, fault ?? faults.get(errcode & 0xff) ?? 'lost');
 }

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { StoreUnreachableError } from '../../server/store/database.ts';
+import { StoreError } from '../../server/store/database.ts';
 import { createStoreHealth } from '../../server/store/health.ts';
 
 type Events = readonly (readonly [seconds: number, type: 'check failed' | 'call failed'])[];
@@ -24,7 +24,7 @@ async function run(until: number, events: Events, clockBy = 0) {
   while (seconds() < until) {
     await vi.advanceTimersByTimeAsync(1000);
     if (seconds() === 2) vi.setSystemTime(Date.now() + clockBy);
-    if (happens('call failed')) health.onFailure(new StoreUnreachableError('no answer'));
+    if (happens('call failed')) health.onFailure(new StoreError('no answer', 'lost'));
   }
   return { answers: health.answers(), lines };
 }
