@@ -165,21 +165,18 @@ export function openTable<Schema extends z.ZodType>(
       return (await query(`SELECT * FROM ${name} ${rest}`, values)).map(parse);
     },
     /** Selects all records by columns that identify them, in pages: other work may run in between. */
-    async listAll(
-      order: readonly (keyof z.output<Schema> & string)[],
-      after: Value[] = [],
-    ): Promise<z.output<Schema>[]> {
+    async listAll(order: readonly (keyof z.output<Schema> & string)[]): Promise<z.output<Schema>[]> {
       const columns = order.map(toColumn).join(', ');
-      const rest = after.length > 0 ? `WHERE (${columns}) > (${order.map((_, at) => `$${at + 1}`).join(', ')})` : '';
-      const page = await this.select(`${rest} ORDER BY ${columns} LIMIT ${pageSize}`, after);
-      await nextTurn();
-      if (page.length < pageSize) return page;
-      return page.concat(
-        await this.listAll(
-          order,
-          order.map((field) => page.at(-1)![field] as Value),
-        ),
-      );
+      const after = `WHERE (${columns}) > (${order.map((_, at) => `$${at + 1}`).join(', ')})`;
+      const all: z.output<Schema>[] = [];
+      for (;;) {
+        const last = all.at(-1);
+        const values = last ? order.map((field) => last[field] as Value) : [];
+        const page = await this.select(`${last ? after : ''} ORDER BY ${columns} LIMIT ${pageSize}`, values);
+        all.push(...page);
+        if (page.length < pageSize) return all;
+        await nextTurn();
+      }
     },
     async find(rest: string, values: readonly Value[]): Promise<z.output<Schema> | undefined> {
       const [row] = await query(`SELECT * FROM ${name} ${rest} LIMIT 1`, values);
