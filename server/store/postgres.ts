@@ -5,7 +5,7 @@ import { unescape } from 'node:querystring';
 import { promisify } from 'node:util';
 import { Client, Pool, types } from 'pg';
 import type { ClientBase, ClientConfig, PoolClient, QueryConfig } from 'pg';
-import type { Database, Dialect, Query, StoreFault } from './database.ts';
+import type { Database, Dialect, Query, Row, StoreFault, Value } from './database.ts';
 import { StoreError, attributes, retryConflicts, toHostUrls, toSafeNumber } from './database.ts';
 import { migrate } from './migrations.ts';
 
@@ -71,7 +71,8 @@ export async function openPostgres(
     if (pool === old) pool = undefined;
     await old?.then((each) => (each.ending ? undefined : each.end())).catch(() => undefined);
   };
-  const query: Query = async (sql, values) => {
+  /** Runs a statement; again if the host became a standby and no statement was sent. */
+  const query = async (sql: string, values?: readonly Value[], isSecond = false): Promise<Row[]> => {
     if (isClosed) throw toPostgresError(new Error('the connections are closed'), url);
     const current = (pool ??= openPool());
     let client: PoolClient | undefined;
@@ -82,7 +83,8 @@ export async function openPostgres(
     } catch (error) {
       failure = error instanceof StoreError ? error : toPostgresError(error, url);
       if (['lost', 'no_writes'].includes(failure.fault)) void closePool(current);
-      throw failure;
+      if (client || isSecond || failure.fault !== 'lost' || !mustTakeWrites(url)) throw failure;
+      return await query(sql, values, true);
     } finally {
       client?.release(failure !== undefined);
     }
