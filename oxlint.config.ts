@@ -42,6 +42,7 @@ const imports = {
   server: `${server} pino pino-pretty sonic-boom package.json type:server/store/types.ts server/http/request.ts`,
   'server/main.js': 'node:* generator/common/check-node.js server/*',
   'server/{app,env,explain,routes,serve,start}.ts': composition,
+  'server/mcp.ts': `${composition} @modelcontextprotocol/server minisearch`,
   'server/http': `${server} ipaddr.js listhen`,
   'server/upstream': `${server} ipaddr.js ofetch type:undici undici/lib/dispatcher/agent.js
     undici/lib/llhttp/llhttp_simd-wasm.js`,

@@ -19,6 +19,7 @@ import {
   assertAllowed,
   createHostCheck,
   createRequests,
+  nest,
   preflightHeaders,
   readRest,
   unreadable,
@@ -73,7 +74,7 @@ export function createApp(options: AppOptions): H3 {
     const context = (event.context.request ??= requests.begin(req as IncomingMessage, res as ServerResponse));
     const endpoint = (event.context.endpoint = findEndpoint(event));
     context.route = endpoint?.path;
-    append(event, requests.headersOf(context, endpoint?.access !== undefined));
+    append(event, requests.headersOf(context, isKeyed(endpoint)));
     return context;
   };
   // h3 rejects some URLs before any middleware.
@@ -123,8 +124,16 @@ export function createApp(options: AppOptions): H3 {
     throw new Problem('media_not_found', undefined, cached);
   };
   /** Applies limits, API key and scope of an endpoint; throws 429, 401 or 403. */
-  const admit = async (context: RequestContext, { method, access, limit, body }: Endpoint, id: string) => {
+  const admit = async (context: RequestContext, endpoint: Endpoint, id: string) => {
+    const { method, access, limit, body } = endpoint;
     const { id: requestId, client, trace, request } = context;
+    if (endpoint.hasOptionalKey) {
+      const { origin, authorization } = request.headers;
+      const allowed = requests.headersOf(context, true);
+      if (origin !== undefined && !('Access-Control-Allow-Origin' in allowed)) throw new Problem('forbidden');
+      // Only checks the key: `ask` counts each request.
+      if (authorization !== undefined) await authenticate(request.headers);
+    }
     // A refused body uses no vote: `count` consumes the token after validation.
     if (limit && !body) assertAllowed(context, await limits[limit].consume(client.key));
     if (!access) return undefined;
@@ -143,6 +152,11 @@ export function createApp(options: AppOptions): H3 {
     return takesIdempotencyKey(endpoint) ? admitted.catch(failUnsent('The API key cannot be checked')) : admitted;
   };
   const send = async (event: H3Event, reply: RouteReply, context: RequestContext): Promise<unknown> => {
+    if (reply instanceof Response) {
+      const type = reply.headers.get('content-type') ?? 'text/plain';
+      setHead(event, reply.status, { 'Content-Type': type, 'Cache-Control': 'no-store' }, ...context.limits);
+      return await reply.text();
+    }
     if ('to' in reply) {
       setHead(event, 302, { Location: reply.to, 'Cache-Control': 'no-cache', 'Content-Length': '0' });
       return '';
@@ -163,19 +177,24 @@ export function createApp(options: AppOptions): H3 {
   };
   const answer = async (event: H3Event, route: Route): Promise<unknown> => {
     const context = contextOf(event);
-    const { request, trace } = context;
     const { endpoint } = route;
-    const { limit, access, body } = endpoint;
+    const { limit, body } = endpoint;
     const id = event.context.params?.['id'] ?? '';
     const count = async (): Promise<void> => assertAllowed(context, await limits[limit!].consume(context.client.key));
+    const ask = async (method: Endpoint['method'], target: string): Promise<Response> => {
+      const inner = nest(context, method, target);
+      const response = await app.request(target, { method }, { request: inner });
+      context.failure ??= inner.failure;
+      return response;
+    };
     const reply = await route.answer({
-      request,
-      trace,
+      context,
       query: event.url.searchParams,
-      caller: limit || access ? await admitOrFail(context, endpoint, id) : undefined,
+      caller: limit || isKeyed(endpoint) ? await admitOrFail(context, endpoint, id) : undefined,
       rest: readRest(context.target, endpoint.path) ?? id,
       maxBodyBytes: limit && maxBodyBytes[limit],
       count: limit && body ? count : undefined,
+      ask,
     });
     return await send(event, reply, context);
   };
@@ -212,6 +231,9 @@ export function createApp(options: AppOptions): H3 {
   }
   return app;
 }
+
+const isKeyed = (endpoint: Endpoint | undefined): boolean =>
+  endpoint?.access !== undefined || endpoint?.hasOptionalKey === true;
 
 /** Trailing slashes are 404, or caches would store a resource twice; `/docs/` is the exception. */
 function findEndpoint({ url, context }: H3Event): Endpoint | undefined {
@@ -290,10 +312,12 @@ const untrustedMessage =
 /** Listens for requests and upgrades: first the fast path, then the app. */
 export async function openListeners(base: ListenersBase, routes: readonly Route[]) {
   const { env, log, opened, releases, store, limits, relay, preview, report } = base;
+  const { CORS_ORIGINS, PUBLIC_URL } = env;
+  const origins = PUBLIC_URL === undefined ? CORS_ORIGINS : [...CORS_ORIGINS, new URL(PUBLIC_URL).origin];
   const requests = createRequests({
     trustedProxies: env.TRUSTED_PROXIES,
     onUntrusted: (address) => log.warn({ address }, untrustedMessage),
-    cors: { origins: env.CORS_ORIGINS, allowLocal: env.ALLOW_LOCAL_ORIGINS, isPrivate: preview !== undefined },
+    cors: { origins, allowLocal: env.ALLOW_LOCAL_ORIGINS, isPrivate: preview !== undefined },
     isOwnHost: preview === undefined ? undefined : createHostCheck(env),
     limits,
     log: preview === undefined ? log : log.child({}, { level: 'error' }),

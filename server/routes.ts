@@ -9,6 +9,7 @@ import type { Route } from './http/handle.ts';
 import { toStoredJson } from './http/stored.ts';
 import type { StoredFile } from './http/stored.ts';
 import type { openLimits } from './limits.ts';
+import { createMcpRoute } from './mcp.ts';
 import { Problem } from './problem.ts';
 import { contentRoutes } from './releases/serve.ts';
 import type { Releases } from './releases/service.ts';
@@ -66,6 +67,7 @@ export function createRoutes(features: Features): Record<EndpointName, Route> {
       const times = { created_at: toTime(createdAt), expires_at: expiresAt === null ? null : toTime(expiresAt) };
       return { status: 200, body: { id, label, scopes, servers, ...times, limits: keyLimits } };
     }),
+    callMcp: createMcpRoute(version),
     ...contentRoutes(features.releases),
     ...hostingRoutes(features),
   };

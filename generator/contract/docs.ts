@@ -87,6 +87,21 @@ export const docsEntries = {
     absent: 'not_found',
     failure: 'internal_error',
   },
+  callMcp: {
+    ...endpointDefaults,
+    ...page,
+    method: 'POST',
+    path: '/v1/mcp',
+    summary: 'Tools for agents, by the Model Context Protocol',
+    description:
+      'Answers one message of the protocol, without a session. With a key, it has the tools for servers too.',
+    errorStyle: 'json',
+    hasOptionalKey: true,
+    body: { schema: AnyObject, required: true },
+    replies: { 200: { description: 'A message of the protocol.', mediaType: 'application/json' } },
+    problems: ['validation_error', 'unauthorized', 'forbidden', 'request_timeout'],
+    messages: { forbidden: 'Pages of this origin may not use this endpoint' },
+  },
   getOpenApi: {
     file: 'public/v1/openapi.json',
     path: '/v1/openapi.json',

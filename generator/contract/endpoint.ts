@@ -59,6 +59,8 @@ export interface Endpoint {
   readonly limit?: LimitName;
   /** The required API key: any valid key, or a key with a scope for the server in the path. */
   readonly access?: 'any_key' | { readonly kind: ServerKind; readonly scope: Scope; readonly action: ServerAction };
+  /** Works without an API key too, and refuses foreign origins (403), as the Model Context Protocol requires. */
+  readonly hasOptionalKey?: boolean;
   /** Successful responses by status. */
   readonly replies: Readonly<Record<number, ApiReply>>;
   /** Errors beyond 405, the 429 of {@link isLimited}, the 401 and 403 of {@link access}, and {@link failure}. */

@@ -46,6 +46,7 @@ const pages = {
   '/docs/servers.html': 'States and actions',
   '/docs/clients.html': 'Clients in your language',
   '/docs/streams.html': 'Console streams',
+  '/docs/agents.html': 'For agents',
   '/docs/errors.html': 'Errors',
   '/docs/limits.html': 'Limits',
   '/docs/changes.html': 'Changes',

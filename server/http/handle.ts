@@ -9,6 +9,7 @@ import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
 import { withTimeout } from '../timeout.ts';
 import type { Trace } from '../trace.ts';
+import type { RequestContext } from './request.ts';
 import type { StoredFile } from './stored.ts';
 
 type Declared<Name extends EndpointName> = (typeof endpoints)[Name];
@@ -33,7 +34,9 @@ export interface Caller extends KeyCaller {
 }
 
 /** A validated request of an endpoint. */
-export interface RouteRequest<Name extends EndpointName> extends Pick<RawRequest, 'trace' | 'rest'> {
+export interface RouteRequest<Name extends EndpointName> extends Pick<RawRequest, 'rest'> {
+  /** Passed on in upstream calls for this request. */
+  readonly trace: Trace | undefined;
   /** The method as sent: HEAD reaches the routes of GET. */
   readonly method: string;
   readonly query: Declared<Name> extends { query: infer Query extends z.ZodType }
@@ -53,8 +56,8 @@ export interface RouteRequest<Name extends EndpointName> extends Pick<RawRequest
     : undefined;
 }
 
-/** The reply of a route: a stored file, JSON, or a redirect within this service. */
-export type RouteReply = StoredFile | JsonReply | { readonly to: string };
+/** The reply of a route: a stored file, JSON, a redirect within this service, or a text of another protocol. */
+export type RouteReply = StoredFile | JsonReply | { readonly to: string } | Response;
 
 /** A status and a JSON body. */
 export interface JsonReply {
@@ -65,9 +68,7 @@ export interface JsonReply {
 
 /** A request that matched an endpoint and passed its limits and access check. */
 export interface RawRequest {
-  readonly request: IncomingMessage;
-  /** Passed on in upstream calls for this request. */
-  readonly trace: Trace | undefined;
+  readonly context: RequestContext;
   readonly query: URLSearchParams;
   readonly caller: KeyCaller | undefined;
   /** The value of `{path*}` or `{name}` in the path, percent-decoded. */
@@ -75,6 +76,8 @@ export interface RawRequest {
   readonly maxBodyBytes: number | undefined;
   /** Applies the limit of an endpoint that counts valid bodies only; throws a Problem. */
   readonly count: (() => Promise<void>) | undefined;
+  /** Sends another request of the same client, with its key, to this service. */
+  readonly ask: (method: Endpoint['method'], target: string) => Promise<Response>;
 }
 
 /** An endpoint with its handler. */
@@ -93,7 +96,7 @@ export function handle<Name extends EndpointName>(
   const mayHaveBody = rules !== undefined || takesIdempotencyKey(endpoint);
   return {
     endpoint,
-    async answer({ request, query, maxBodyBytes, count, ...others }) {
+    async answer({ context: { request, trace }, query, maxBodyBytes, count, caller, rest }) {
       const text = mayHaveBody ? await readBody(request, rules, maxBodyBytes) : '';
       const body = rules && text !== '' ? parseJsonBody(text, rules, errorStyle) : undefined;
       const values = readValues(endpoint, query);
@@ -101,10 +104,10 @@ export function handle<Name extends EndpointName>(
       if (rules?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
       await count?.();
       const { method, headers } = request;
-      const checked = { ...others, method, headers, query: parseQuery(endpoint, values), body, text };
+      const checked = { method, headers, query: parseQuery(endpoint, values), body, text, caller, rest, trace };
       const reply = await answer(checked as RouteRequest<Name>);
       // A replayed reply may be an error, for which `replies` has no schema.
-      if (!('body' in reply) || reply.status >= 500) return reply;
+      if (reply instanceof Response || !('body' in reply) || reply.status >= 500) return reply;
       return { ...reply, body: endpoint.replies[reply.status]!.schema!.parse(reply.body) };
     },
   };
@@ -165,7 +168,11 @@ const bodyTimeoutMs = 30_000;
  * Reads the body of a request as text. Throws a Problem if the body is too long, too slow, compressed or not UTF-8; for
  * strict endpoints also if its type is not JSON. Endpoints with an API key accept any type: foreign pages send no keys.
  */
-async function readBody(request: IncomingMessage, rules: Endpoint['body'], maxBytes: number = bodyLimits.others) {
+export async function readBody(
+  request: IncomingMessage,
+  rules: Endpoint['body'],
+  maxBytes: number = bodyLimits.others,
+) {
   const { invalid = 'validation_error', strict = false } = rules ?? {};
   const { 'content-encoding': encoding, 'content-length': length, 'content-type': type } = request.headers;
   // RFC 9110 8.3.1: media types are case-insensitive; parameters are ignored.

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { BlockList, isIP, isIPv4 } from 'node:net';
+import { IncomingMessage } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import { BlockList, Socket, isIP, isIPv4 } from 'node:net';
 import type { Duplex } from 'node:stream';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
@@ -69,6 +70,8 @@ export interface RequestContext {
   route: string | undefined;
   /** The headers of the rate limits, for uncached responses only: a cached response reaches other clients. */
   readonly limits: HeaderFields[];
+  /** The tool that an agent called, for the log. */
+  tool?: string | undefined;
   clientLimit: RateLimitResult | undefined;
   /** The server-side error, for the log. */
   failure: unknown;
@@ -145,6 +148,7 @@ export function createRequests(options: RequestsOptions) {
       ip: client.address,
       method,
       url: (logsQuery.test(target) ? target : target.split('?', 1)[0]!).slice(0, maxText),
+      tool: context.tool,
       status,
       ms: Math.round(ms * 100) / 100,
       agent: headers['user-agent']?.slice(0, maxText),
@@ -189,6 +193,17 @@ export function createRequests(options: RequestsOptions) {
       return (context.clientLimit ??= limits[isContent ? 'content' : 'client'].consume(context.client.key));
     },
   };
+}
+
+/** Creates the context of a request without a body, on behalf of the client of another one and counted with it. */
+export function nest(outer: RequestContext, method: string, target: string): RequestContext {
+  const { host, authorization, 'idempotency-key': idempotencyKey } = outer.request.headers;
+  const request = new IncomingMessage(new Socket());
+  Object.assign(request, { method, url: target, httpVersion: '1.1', complete: true });
+  request.headers = { host, authorization, 'idempotency-key': idempotencyKey };
+  // The end of the body.
+  request.push(null);
+  return { ...outer, request, target, route: undefined, limits: [], failure: undefined };
 }
 
 /** Adds the headers of a rate limit to the context; throws 429 if the limit is exceeded. */
