@@ -330,7 +330,7 @@ function createSuccessorSearch(articles: readonly Article[], online: Online, van
   return (path: string): Article | undefined => {
     const name = basename(path);
     const alias = Object.hasOwn(online.aliases, path) ? byPath.get(online.aliases[path]!) : undefined;
-    const title = online.articles.get(path) ?? '';
+    const title = online.articles.get(path)?.title ?? '';
     const same = alias ?? byName.get(keyOf(path, name)) ?? byTitle.get(keyOf(path, title));
     if (same || added.length * vanished > maxComparisons) return same;
     const names = added.flatMap((article) => (kindOf(article.path) === kindOf(path) ? basename(article.path) : []));

@@ -66,6 +66,68 @@ function renderWhole(title: string, main: Markup, { build, diagnostics }: Previe
   return renderDocument({ title: `${title} - preview`, head, body });
 }
 
+/** A difference between the articles of a preview folder and what is online. */
+export interface Change {
+  readonly kind: 'new' | 'changed' | 'moved' | 'gone';
+  readonly path: string;
+  readonly title: string;
+  /** The former path of a moved article. */
+  readonly from?: string | undefined;
+  /** Undefined if gone. */
+  readonly article?: Article;
+}
+
+/** Renders the first page of a preview folder. `compared` says what was compared; undefined if nothing is online. */
+export function renderChanges(state: PreviewState, changes: readonly Change[], compared: string | undefined): string {
+  const problemsOf = groupProblems(state.diagnostics);
+  const renderItem = ({ kind, path, title, from, article }: Change): Markup =>
+    html`<li>
+      <span class="mark">${kind}</span>
+      ${article ? renderLink(article) : html`${title} <code>${path}</code>`}
+      ${article && renderMarks(article, problemsOf(article))} ${from !== undefined && html`<small>from ${from}</small>`}
+    </li>`;
+  const main = html`<h1>What this change does</h1>
+    <p>
+      ${compared === undefined ? 'Nothing is online to compare with.' : `Compared with what is online: ${compared}.`}
+      Everyone who can open this folder can read it, drafts included.
+    </p>
+    ${changes.length === 0 && html`<p>No article changes.</p>`}
+    <ul class="list">
+      ${changes.map(renderItem)}
+    </ul>
+    ${renderItems(
+      'Problems',
+      state.diagnostics.map((problem) => html`<li>${renderDiagnostic(problem)}</li>`),
+      'list',
+    )}
+    ${renderItems('All articles', state.articles.map(renderLinkItem))}`;
+  return renderFolderPage('What this change does', main, 'index.html');
+}
+
+/** Renders the page of an article in a preview folder. */
+export function renderFolderArticle(article: Article, state: PreviewState): string {
+  return renderFolderPage(titleOf(article), renderArticle(article, state), article.path.slice(1));
+}
+
+const local =
+  /(["\s,])\/(?:preview\/|v1\/)?((?:blog|knowledgebase)\/[^"\s/?#]+\/[^"\s/?#]+|media\/[^"\s,?#]+|[a-z]+\.css)(?:\?[\d.]+)?/g;
+
+/** Renders a page that works without a server: the addresses of articles, pictures and style sheets are relative. */
+function renderFolderPage(title: string, main: Markup, file: string): string {
+  const up = '../'.repeat(file.split('/').length - 1);
+  const toRelative = (_: string, before: string, path: string) =>
+    `${before}${up}${path}${/^(?:blog|knowledgebase)/.test(path) ? '.html' : ''}`;
+  const head = html`<meta name="robots" content="noindex" />
+    <link rel="stylesheet" href="/v1/article.css" />
+    <link rel="stylesheet" href="/preview/preview.css" />`;
+  const body = html`<body>
+    <header class="bar"><a href="${up}index.html">All changes</a></header>
+    <main>${main}</main>
+  </body>`;
+  const page = renderDocument({ title: `${title} - preview`, head, body });
+  return page.replace(/<(?:a|img|source|video|audio|link)\s[^>]*>/g, (tag) => tag.replace(local, toRelative));
+}
+
 function groupProblems(diagnostics: readonly Diagnostic[]): (article: Article) => Problems {
   const byFile = Map.groupBy(diagnostics, ({ file }) => file);
   return ({ file }) => {
