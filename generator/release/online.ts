@@ -6,6 +6,7 @@ import { Aliases } from '#contract/articles.ts';
 import type { Manifest } from '#contract/release.ts';
 import { fileOf, staticFiles } from '#contract/endpoints.ts';
 import { CommandError } from '../common/command-line.ts';
+import { collect } from '../common/streams.ts';
 
 /** The published articles of a service or a release. */
 export interface Online {
@@ -72,37 +73,25 @@ function toMap(lists: readonly List[]): Online['articles'] {
 /** Reads a JSON file of a service. Returns `missing`, if given, for a 404. `noun` describes the file in errors. */
 async function fetchJson<Value>(url: string, schema: z.ZodType<Value>, noun: string, missing?: Value): Promise<Value> {
   const fail = (reason: string) => new CommandError(`--against: ${url} cannot be read: ${reason}`);
-  let text: string | undefined;
+  let bytes: Buffer | undefined;
   try {
     // The timeout of ofetch covers the headers only; a signal covers the body too.
     const signal = AbortSignal.timeout(timeoutMs);
     // Lazy: only `--against URL` needs ofetch.
     const { ofetch } = await import('ofetch');
     const retryStatusCodes = [500, 502, 503, 504];
-    const response = await ofetch.raw<unknown, 'stream'>(url, { responseType: 'stream', retryStatusCodes, signal });
-    text = await readBody(response);
+    const { body } = await ofetch.raw<unknown, 'stream'>(url, { responseType: 'stream', retryStatusCodes, signal });
+    bytes = await collect(body ?? [], maxListMiB * 1024 * 1024);
   } catch (error) {
     if (missing !== undefined && (error as FetchError).status === 404) return missing;
     throw fail(reasonOf(error));
   }
-  if (text === undefined) throw fail(`the response is larger than ${maxListMiB} MiB`);
+  if (!bytes) throw fail(`the response is larger than ${maxListMiB} MiB`);
   try {
-    return schema.parse(JSON.parse(text));
+    return schema.parse(JSON.parse(bytes.toString()));
   } catch {
     throw fail(`the response is not ${noun}`);
   }
-}
-
-/** Reads a body; undefined if the body is too large. */
-async function readBody({ body }: Response): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body ?? []) {
-    length += chunk.length;
-    if (length > maxListMiB * 1024 * 1024) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** Describes a failed request by the status, else by the innermost error, such as "connect ECONNREFUSED". */

@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { WebSocket } from 'ws';
+import { collect } from '#common/streams.ts';
 import { isLoopback } from '../upstream/address.ts';
-import { collect, exchange } from '../upstream/exchange.ts';
+import { exchange } from '../upstream/exchange.ts';
 import { fault, ok } from './run.ts';
 import type { DoctorResult } from './run.ts';
 

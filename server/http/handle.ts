@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { z } from 'zod';
+import { collect } from '#common/streams.ts';
 import type { Scope, ServerName } from '#contract/api-keys.ts';
 import { bodyLimits, describeConfirmation, takesIdempotencyKey } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
@@ -181,22 +182,12 @@ export async function readBody(
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw strict ? toClosing('unsupported_media_type') : toClosing(invalid, 'The body must not be compressed');
   }
-  const tooLong = (): Problem => toClosing(invalid, 'The body is too long');
-  if (Number(length) > maxBytes) throw tooLong();
-  const collect = async (): Promise<Buffer> => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      // Leaves the rest unread.
-      if (size > maxBytes) throw tooLong();
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks);
-  };
-  const bytes = await withTimeout(collect(), bodyTimeoutMs, () => {
+  const onTimeout = (): never => {
     throw toClosing('request_timeout');
-  });
+  };
+  const isTooLong = Number(length) > maxBytes;
+  const bytes = isTooLong ? undefined : await withTimeout(collect(request, maxBytes), bodyTimeoutMs, onTimeout);
+  if (!bytes) throw toClosing(invalid, 'The body is too long');
   try {
     // Removes a byte order mark, which Windows programs write.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

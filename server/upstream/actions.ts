@@ -1,9 +1,10 @@
 import { Agent as HttpAgent } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { collect } from '#common/streams.ts';
 import { formatError } from './client.ts';
 import type { Reply, RequestOptions, Upstream } from './client.ts';
-import { collect, exchange } from './exchange.ts';
+import { exchange } from './exchange.ts';
 
 /** Options of an action. */
 export interface ActionOptions extends RequestOptions {

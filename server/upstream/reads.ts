@@ -7,9 +7,9 @@ import UntypedAgent from 'undici/lib/dispatcher/agent.js';
 // undici would load its parser at the first connection: a deploy may have replaced the files by then.
 // oxlint-disable-next-line no-unassigned-import
 import 'undici/lib/llhttp/llhttp_simd-wasm.js';
+import { collect } from '#common/streams.ts';
 import { formatError } from './client.ts';
 import type { Reply, RequestOptions, Upstream } from './client.ts';
-import { collect } from './exchange.ts';
 
 const Agent = UntypedAgent as typeof UndiciAgent;
 
@@ -57,7 +57,7 @@ export function createReadClient({ timeoutMs, ca, lookup, quota, prepare, close 
           const response = await fetch(request, init);
           hasStatus = true;
           // Here, because ofetch retries no connection that breaks in the body.
-          bytes = response.body ? await collect(response.body, maxBytes, options.tailBytes) : Buffer.alloc(0);
+          bytes = await collect(response.body ?? [], maxBytes, options.tailBytes);
           return response;
         },
       });

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { connect } from 'node:net';
 import { domainToUnicode } from 'node:url';
+import { collect } from '#common/streams.ts';
 import { announceUpstream } from '../../upstream/client.ts';
-import { collect } from '../../upstream/exchange.ts';
 import { isAllowedHost, lookupPublic } from '../../upstream/address.ts';
 import { judgeDenial, retry } from './query.ts';
 import type { Availability, Deadline, DomainName, QueryContext, RegistryLimits } from './query.ts';
