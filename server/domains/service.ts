@@ -8,6 +8,7 @@ import { Problem } from '../problem.ts';
 import { List } from '../settings.ts';
 import type { SharedSettings } from '../settings.ts';
 import { UpstreamUrl } from '../upstream/address.ts';
+import { toRetryAfter } from '../upstream/client.ts';
 import { withTimeout } from '../timeout.ts';
 import type { CreateBucket } from '../token-bucket.ts';
 import type { Availability, DomainName } from './lookup/query.ts';
@@ -15,7 +16,7 @@ import { createRegistries } from './lookup/registries.ts';
 import type { Registries } from './lookup/registries.ts';
 import { parseDomainName } from './names.ts';
 import { openLivePrices } from './prices.ts';
-import type { LivePriceSettings, LivePrices } from './prices.ts';
+import type { LivePriceSettings } from './prices.ts';
 import type { TldPrices } from './prices/source.ts';
 
 const DnsServers = List.transform((servers, context): 'off' | string[] => {
@@ -58,15 +59,24 @@ interface DomainsBase extends Base<RegistrySettings & LivePriceSettings> {
 /** The maximum time that a request waits for the first prices. */
 const firstReadMs = 5000;
 
-/** Opens the domain search, with live prices if a billing system is configured. */
+/** Opens the domain search of the listed TLDs, with live prices if a billing system is configured. */
 export function openDomains({ env, log, opened, releases, createBucket }: DomainsBase) {
   const registries = openRegistries(env, log, createBucket);
   opened.defer(() => registries.close());
   const live = openLivePrices(env, log);
   opened.defer(async () => await live?.stop());
-  const availability = createAvailability(registries);
+  const checkAvailability = createAvailability(registries);
+  let offers: ReturnType<typeof toOffers> | undefined;
+
+  const read = () => {
+    const catalog = releases.current().domains;
+    const prices = live?.current();
+    if (live && !prices) throw new Problem('provider_error');
+    if (offers?.catalog !== catalog || offers.prices !== prices) offers = toOffers(catalog, prices);
+    if (offers.lacksPrices) throw new Problem('pricing_unavailable');
+    return offers;
+  };
   return {
-    ...createDomains({ catalog: () => releases.current().domains, live, availability }),
     /** Starts to read the list of RDAP servers and the live prices. */
     start(): void {
       registries.start();
@@ -74,6 +84,28 @@ export function openDomains({ env, log, opened, releases, createBucket }: Domain
     },
     async ready(): Promise<void> {
       if (live && !live.current()) await withTimeout(live.firstRead(), firstReadMs, () => undefined);
+    },
+    /** Lists the TLDs on sale; the same object until prices or catalog change. Throws a Problem without prices. */
+    list: () => read().listed,
+    /** Returns the reply and the name in Unicode. Throws a Problem without a result. */
+    async search(text: string) {
+      const domain = parseDomainName(text, () => read().tlds);
+      const { catalog, offers: onSale } = read();
+      const offer = onSale.get(domain.tld);
+      if (!offer) throw new Problem('tld_not_found');
+      const { tld, pricing, order_url: ofTld } = offer.listed;
+      checkLetters(domain, tld, offer.letters);
+      const found = await checkAvailability(domain, offer.lookup);
+      const orderUrl = ofTld ?? catalog.order_url?.replaceAll('{domain}', domain.name);
+      const body: z.infer<typeof DomainSearchResponse> = {
+        success: true,
+        domain: domain.name,
+        tld,
+        available: found === 'free',
+        pricing,
+        ...(orderUrl !== undefined && { order_url: orderUrl }),
+      };
+      return { body, unicode: domain.unicode };
     },
   };
 }
@@ -89,72 +121,28 @@ export function openRegistries(env: RegistrySettings, log: Logger, createBucket?
 /** Cache lifetimes: a taken name seldom becomes free, but a free name may be taken any moment. */
 const cacheMs = { taken: 600_000, free: 60_000 };
 
-/** Caches the results of registries; concurrent checks of the same name share a lookup. Throws a Problem if unknown. */
-export function createAvailability(registries: Pick<Registries, 'check'>, now: () => number = () => performance.now()) {
+/**
+ * Returns a function that checks a domain, and caches the results of registries; concurrent checks of the same name share
+ * a lookup. Throws a Problem if the result is unknown.
+ */
+export function createAvailability(registries: Pick<Registries, 'check'>) {
   type Question = { readonly domain: DomainName; readonly lookup: DomainLookup | undefined };
   const cache = createLru<string, Exclude<Availability, 'unknown'>, Question>(50_000, {
     ttl: cacheMs.free,
     ttlResolution: 0,
-    perf: { now },
     ignoreFetchAbort: true,
     async fetchMethod(_key, _stale, { context: { domain, lookup }, options }) {
       let headers = {};
-      const availability = await registries.check(domain, lookup, (ms) => {
-        headers = { 'Retry-After': String(Math.max(1, Math.ceil(ms / 1000))) };
-      });
+      const availability = await registries.check(domain, lookup, (ms) => (headers = toRetryAfter(ms)));
       if (availability === 'unknown') throw new Problem('provider_error', undefined, { headers });
       options.ttl = cacheMs[availability];
       return availability;
     },
   });
-  return {
-    async check(domain: DomainName, lookup?: DomainLookup) {
-      // With the lookup in the key, results of a former source are not used after a new release.
-      const key = `${domain.name} ${JSON.stringify(lookup ?? null)}`;
-      return await cache.forceFetch(key, { context: { domain, lookup } });
-    },
-  };
-}
-
-interface DomainsOptions {
-  readonly catalog: () => DomainCatalog;
-  readonly live?: Pick<LivePrices, 'current'> | undefined;
-  readonly availability: ReturnType<typeof createAvailability>;
-}
-
-/** Creates the domain service; only the listed TLDs can be searched. */
-export function createDomains({ catalog, live, availability }: DomainsOptions) {
-  let offers: ReturnType<typeof toOffers> | undefined;
-
-  const read = () => {
-    const source = catalog();
-    const prices = live?.current();
-    if (live && !prices) throw new Problem('provider_error');
-    if (offers?.catalog !== source || offers.prices !== prices) offers = toOffers(source, prices);
-    if (offers.lacksPrices) throw new Problem('pricing_unavailable');
-    return offers;
-  };
-  return {
-    /** Lists the TLDs on sale; the same object until prices or catalog change. Throws a Problem without prices. */
-    list: () => read().listed,
-    /** Returns the reply and the name in Unicode. Throws a Problem without a result. */
-    async search(text: string) {
-      const domain = parseDomainName(text, () => read().tlds);
-      const offer = read().offers.get(domain.tld);
-      if (!offer) throw new Problem('tld_not_found');
-      checkLetters(domain, offer.listed.tld, offer.letters);
-      const found = await availability.check(domain, offer.lookup);
-      const orderUrl = offer.listed.order_url ?? catalog().order_url?.replaceAll('{domain}', domain.name);
-      const body: z.infer<typeof DomainSearchResponse> = {
-        success: true,
-        domain: domain.name,
-        tld: offer.listed.tld,
-        available: found === 'free',
-        pricing: offer.listed.pricing,
-        ...(orderUrl !== undefined && { order_url: orderUrl }),
-      };
-      return { body, unicode: domain.unicode };
-    },
+  return async (domain: DomainName, lookup?: DomainLookup) => {
+    // With the lookup in the key, results of a former source are not used after a new release.
+    const key = `${domain.name} ${JSON.stringify(lookup ?? null)}`;
+    return await cache.forceFetch(key, { context: { domain, lookup } });
   };
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
 import { createTestApp } from '../helpers/app.ts';
+import { stopClock } from '../helpers/clock.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { buildProject, createProject, temporaryFolder, writeFiles } from '../helpers/project.ts';
 import { createTextUpstream } from '../helpers/upstream-registry.ts';
@@ -239,14 +240,11 @@ test('live prices are 502 if never read, and 500 if none is complete', async () 
 /** Creates an availability service with a fake registry; the test answers each check. */
 function createService() {
   const checks: { answer: (availability: Availability) => void; fail: (error: Error) => void }[] = [];
-  let now = 1000;
-  const service = createAvailability(
-    {
-      check: () => new Promise((answer, fail) => void checks.push({ answer, fail })),
-    },
-    () => now,
-  );
-  return { service, checks, advance: (ms: number) => (now += ms) };
+  const advance = stopClock();
+  const check = createAvailability({
+    check: () => new Promise((answer, fail) => void checks.push({ answer, fail })),
+  });
+  return { check, checks, advance };
 }
 
 const domain: DomainName = { name: 'example.com', tld: 'com' };
@@ -256,59 +254,59 @@ test('a taken name is cached for 10 minutes, and a free one for one minute', asy
     ['taken', 600_000],
     ['free', 60_000],
   ] as const) {
-    const { service, checks, advance } = createService();
-    const first = service.check(domain, undefined);
+    const { check, checks, advance } = createService();
+    const first = check(domain, undefined);
     checks[0]!.answer(availability);
     expect(await first).toBe(availability);
     advance(ms);
-    expect(await service.check(domain, undefined)).toBe(availability);
+    expect(await check(domain, undefined)).toBe(availability);
     expect(checks).toHaveLength(1);
     advance(1);
-    void service.check(domain, undefined);
+    void check(domain, undefined);
     expect(checks).toHaveLength(2);
   }
 });
 
 test('an unknown result is not cached', async () => {
-  const { service, checks } = createService();
-  const first = service.check(domain, undefined);
+  const { check, checks } = createService();
+  const first = check(domain, undefined);
   checks[0]!.answer('unknown');
   await expect(first).rejects.toMatchObject({ code: 'provider_error', headers: {} });
-  const second = service.check(domain, undefined);
+  const second = check(domain, undefined);
   checks[1]!.answer('taken');
   expect(await second).toBe('taken');
 });
 
 test('a lookup that throws fails its searches, and the next search repeats it', async () => {
-  const { service, checks } = createService();
-  const answers = Promise.allSettled([service.check(domain, undefined), service.check(domain, undefined)]);
+  const { check, checks } = createService();
+  const answers = Promise.allSettled([check(domain, undefined), check(domain, undefined)]);
   checks[0]!.fail(new Error('a defect'));
   expect((await answers).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-  void service.check(domain, undefined);
+  void check(domain, undefined);
   expect(checks).toHaveLength(2);
 });
 
 test('each lookup source has its own cache entry', async () => {
-  const { service, checks } = createService();
-  const first = service.check(domain, undefined);
+  const { check, checks } = createService();
+  const first = check(domain, undefined);
   checks[0]!.answer('free');
   expect(await first).toBe('free');
-  const second = service.check(domain, 'none');
+  const second = check(domain, 'none');
   checks[1]!.answer('taken');
   expect(await second).toBe('taken');
-  expect(await service.check(domain, undefined)).toBe('free');
+  expect(await check(domain, undefined)).toBe('free');
 });
 
 test('the cache is bounded', async () => {
-  const { service, checks } = createService();
+  const { check, checks } = createService();
   for (let count = 0; count < 50_001; count += 1) {
-    const answer = service.check({ name: `n${count}.com`, tld: 'com' }, undefined);
+    const answer = check({ name: `n${count}.com`, tld: 'com' }, undefined);
     checks[count]!.answer('taken');
     await answer;
   }
-  void service.check({ name: 'n0.com', tld: 'com' }, undefined);
+  void check({ name: 'n0.com', tld: 'com' }, undefined);
   expect(checks).toHaveLength(50_002);
-  expect(await service.check({ name: 'n50000.com', tld: 'com' }, undefined)).toBe('taken');
+  expect(await check({ name: 'n50000.com', tld: 'com' }, undefined)).toBe('taken');
 });
 
 const isUrl = 'The domain must be without a protocol, port, path or query';

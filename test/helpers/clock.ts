@@ -5,10 +5,21 @@ import { onTestFinished, vi } from 'vitest';
  * that advances the clock.
  */
 export function stopClock(): (ms: number) => void {
-  let now = performance.now();
+  // A whole number: sums of others are not exact.
+  let now = Math.ceil(performance.now());
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
   onTestFinished(() => clock.mockRestore());
   return (ms) => void (now += ms);
+}
+
+const realNow = performance.now.bind(performance);
+
+/** Returns a function that advances the monotonic clock, which keeps running, until the test ends. */
+export function shiftClock(): (ms: number) => void {
+  let elapsed = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => realNow() + elapsed);
+  onTestFinished(() => clock.mockRestore());
+  return (ms) => void (elapsed += ms);
 }
 
 /**

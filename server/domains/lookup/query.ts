@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { domainToUnicode } from 'node:url';
 import pLimit from 'p-limit';
-import type { LimitFunction } from 'p-limit';
 import { createTokenBucket } from '../../token-bucket.ts';
 import type { CreateBucket, TokenBucket, TokenBucketOptions } from '../../token-bucket.ts';
 
@@ -72,43 +71,39 @@ export interface QueryContext {
 /** Returned by work that should be retried once, because the host was unavailable. */
 export const retry = Symbol('retry');
 
-interface HostLimiterOptions {
-  readonly concurrency: number;
-  /** Returns the rate of a host; hosts with the same rate must get the same object. */
-  readonly rateOf: (host: string) => Rate;
-  readonly now: () => number;
-  readonly createBucket?: CreateBucket | undefined;
-}
-
-interface HostState {
-  readonly slots: LimitFunction;
-  backOffUntil: number;
-  /** Aborts the waits for a token when the host is backed off. */
-  waiting: AbortController;
-}
-
 /** Do not start a query with less time left, which would time out. */
 const minRemainingMs = 50;
 /** Beyond this many hosts, remove idle hosts. */
 const maxIdleHosts = 500;
 
-/** Limits the queries to each host by concurrency slots and then by a token bucket. */
-export function createHostLimiter(options: HostLimiterOptions) {
-  const { concurrency, rateOf, now, createBucket = (bucket) => createTokenBucket(bucket, now) } = options;
+/**
+ * Limits the queries to each host by concurrency slots and then by a token bucket. Hosts with the same rate must get the
+ * same object from `rateOf`.
+ */
+export function createHostLimiter(
+  concurrency: number,
+  rateOf: (host: string) => Rate,
+  createBucket: CreateBucket = createTokenBucket,
+) {
+  const createState = () => {
+    // `waiting` aborts the waits for a token when the host is backed off.
+    return { slots: pLimit(concurrency), backOffUntil: -Infinity, waiting: new AbortController() };
+  };
+  type HostState = ReturnType<typeof createState>;
   const hosts = new Map<string, HostState>();
   const buckets = new Map<Rate, TokenBucket>();
 
   const removeIdle = (): void => {
     for (const [host, { slots, backOffUntil }] of hosts) {
       const isIdle = slots.activeCount === 0 && slots.pendingCount === 0;
-      if (isIdle && now() >= backOffUntil) hosts.delete(host);
+      if (isIdle && performance.now() >= backOffUntil) hosts.delete(host);
     }
   };
   const stateOf = (host: string): HostState => {
     const found = hosts.get(host);
     if (found) return found;
     if (hosts.size >= maxIdleHosts) removeIdle();
-    const state = { slots: pLimit(concurrency), backOffUntil: 0, waiting: new AbortController() };
+    const state = createState();
     hosts.set(host, state);
     return state;
   };
@@ -119,7 +114,8 @@ export function createHostLimiter(options: HostLimiterOptions) {
   };
   const consumeToken = async (host: string, state: HostState, deadline: Deadline): Promise<boolean> => {
     const { signal } = state.waiting;
-    while (!deadline.signal.aborted && now() >= state.backOffUntil && deadline.remainingMs() >= minRemainingMs) {
+    while (!deadline.signal.aborted && deadline.remainingMs() >= minRemainingMs) {
+      if (performance.now() < state.backOffUntil) return false;
       const { allowed, waitMs } = await bucketOf(rateOf(host)).consume(host);
       if (allowed || waitMs >= deadline.remainingMs()) return allowed;
       await sleep(waitMs, undefined, { signal: AbortSignal.any([deadline.signal, signal]) }).catch(() => undefined);
@@ -149,13 +145,13 @@ export function createHostLimiter(options: HostLimiterOptions) {
       };
       const first = await attempt();
       const result = first === retry ? await attempt() : first;
-      if (state.backOffUntil > now()) defer(state.backOffUntil - now());
+      if (state.backOffUntil > performance.now()) defer(state.backOffUntil - performance.now());
       return result === retry ? undefined : result;
     },
     /** Pauses queries to a host; waiting and new queries resolve to undefined. */
     backOff(host: string, ms: number): void {
       const state = stateOf(host);
-      state.backOffUntil = Math.max(state.backOffUntil, now() + ms);
+      state.backOffUntil = Math.max(state.backOffUntil, performance.now() + ms);
       state.waiting.abort();
       state.waiting = new AbortController();
     },

@@ -121,16 +121,6 @@ function toBackOffMs(retryAfter: string | null, otherwiseMs: number): number {
   return Number.isNaN(ms) ? otherwiseMs : Math.min(Math.max(ms, 1000), 300_000);
 }
 
-interface BootstrapOptions {
-  readonly url: string | undefined;
-  /** The base URL of each TLD until the list is read; default {@link listedBases}. */
-  readonly builtIn?: ReadonlyMap<string, string>;
-  readonly userAgent: string;
-  readonly refreshMs: number;
-  readonly now: () => number;
-  readonly log: Logger;
-}
-
 /** For a read of the list, for which the first searches wait. */
 const timeoutMs = 3000;
 /** The pause after a failed read. */
@@ -146,8 +136,13 @@ const Texts = z.array(z.unknown()).transform((list) => list.filter((entry) => ty
 const Service = z.tuple([Texts, Texts]).rest(z.unknown());
 
 /** Reads IANA's list of RDAP servers (RFC 9224) regularly; before the first read, the built-in list counts. */
-export function createBootstrap(options: BootstrapOptions) {
-  const { url, userAgent, refreshMs, now, log } = options;
+export function createBootstrap(options: {
+  readonly url: string | undefined;
+  readonly userAgent: string;
+  readonly refreshMs: number;
+  readonly log: Logger;
+}) {
+  const { url, userAgent, refreshMs, log } = options;
   const upstream = openUpstream({
     name: 'rdap-bootstrap',
     baseUrl: '',
@@ -159,7 +154,7 @@ export function createBootstrap(options: BootstrapOptions) {
   });
   const client = createReadClient(upstream);
   const readServices = createListReader(Service, (message) => log.warn({ url }, message));
-  let bases = options.builtIn ?? listedBases;
+  let bases = listedBases;
   let etag: string | undefined;
   let readAt = -Infinity;
 
@@ -175,7 +170,7 @@ export function createBootstrap(options: BootstrapOptions) {
         bases = found;
         etag = reply.headers.get('etag') ?? undefined;
       }
-      readAt = now();
+      readAt = performance.now();
     },
     onFailure(error) {
       // Without a stack: on an offline machine this failure is regular, not a bug.
@@ -189,7 +184,7 @@ export function createBootstrap(options: BootstrapOptions) {
     /** Finds the server of a TLD by the longest entry that is a suffix of the TLD. */
     find: (tld: string) => findBase(tld, bases),
     hasHost: (host: string): boolean => bases.values().some((base) => base.includes(`//${host}/`)),
-    isCurrent: (): boolean => now() - readAt < currentMs,
+    isCurrent: (): boolean => performance.now() - readAt < currentMs,
     start: () => poller.start(),
     refresh: () => poller.poll(),
     async close(): Promise<void> {

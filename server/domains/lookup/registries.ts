@@ -39,16 +39,15 @@ export interface RegistriesOptions {
   readonly bootstrapUrl?: string | undefined;
   readonly userAgent: string;
   readonly log: Logger;
-  readonly now?: () => number;
   readonly limits?: Partial<RegistryLimits>;
   readonly createBucket?: CreateBucket | undefined;
 }
 
 /** Creates the registries without sending a request before the first check or start. */
 export function createRegistries(options: RegistriesOptions) {
-  const { dnsServers, bootstrapUrl: url, userAgent, log, now = () => performance.now(), createBucket } = options;
+  const { dnsServers, bootstrapUrl: url, userAgent, log, createBucket } = options;
   const limits = { ...defaultLimits, ...options.limits };
-  const { refreshMs, lookupMs, concurrency } = limits;
+  const { lookupMs } = limits;
   const upstream = openUpstream({
     name: 'rdap',
     baseUrl: '',
@@ -59,14 +58,14 @@ export function createRegistries(options: RegistriesOptions) {
     lookup: lookupPublic,
   });
   const client = createReadClient(upstream);
-  const bootstrap = createBootstrap({ url, userAgent, refreshMs, now, log });
+  const bootstrap = createBootstrap({ url, userAgent, refreshMs: limits.refreshMs, log });
   const rateOf = (host: string): Rate => {
     const [hostname = ''] = host.split(':', 1);
     const isListed = bootstrap.hasHost(host) || tableHosts.has(hostname);
     return hostRates.get(hostname) ?? (isListed ? limits.rate : limits.unlistedRate);
   };
   const context: QueryContext = {
-    limiter: createHostLimiter({ concurrency, rateOf, now, createBucket }),
+    limiter: createHostLimiter(limits.concurrency, rateOf, createBucket),
     limits,
     onAnomaly: (host, description) => log.warn({ host }, `a registry ${description}`),
   };
@@ -109,17 +108,10 @@ export function createRegistries(options: RegistriesOptions) {
     return isSeen === true ? 'taken' : 'unknown';
   };
 
-  interface Canary {
-    readonly base: string;
-    /** The name that must exist. */
-    readonly name: string;
-    readonly deadline: Deadline;
-  }
   /** Results of canary checks: a moved server, or a server of another TLD, denies a name that must exist. */
-  const canaries = createLru<string, boolean, Canary>(5000, {
+  const canaries = createLru<string, boolean, { base: string; name: string; deadline: Deadline }>(5000, {
     ttl: limits.canaryMs,
     ttlResolution: 0,
-    perf: { now },
     ignoreFetchAbort: true,
     async fetchMethod(server, _stale, { context: { base, name, deadline: asked } }) {
       const answer = await within(lookupMs, async (deadline) => {

@@ -1,5 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { listedBases } from '#common/domain-sources.ts';
 import { createBootstrap } from '../../../server/domains/lookup/rdap.ts';
+import { shiftClock } from '../../helpers/clock.ts';
 import { createRdapUpstream } from '../../helpers/upstream-rdap.ts';
 import { createBootstrapUpstream, toBootstrap } from '../../helpers/upstream-registry.ts';
 import { createTestLog, json, until } from '../../helpers/upstream.ts';
@@ -7,26 +9,21 @@ import type { Fault } from '../../helpers/upstream.ts';
 import { createTestRegistries } from './harness.ts';
 
 const day = 24 * 60 * 60 * 1000;
+const builtIn = listedBases.get('com');
 
 async function prepare(bases: Readonly<Record<string, string>>) {
   const upstream = await createBootstrapUpstream(bases);
   const { log, written } = createTestLog();
-  let elapsed = 0;
-  const bootstrap = createBootstrap({
-    url: `${upstream.url}/rdap/dns.json`,
-    builtIn: new Map([['com', 'https://rdap.built-in.example/']]),
-    userAgent: 'hosting-api/test',
-    refreshMs: day,
-    now: () => performance.now() + elapsed,
-    log,
-  });
+  const advance = shiftClock();
+  const url = `${upstream.url}/rdap/dns.json`;
+  const bootstrap = createBootstrap({ url, userAgent: 'hosting-api/test', refreshMs: day, log });
   onTestFinished(() => bootstrap.close());
-  return { upstream, bootstrap, written, advance: (ms: number) => void (elapsed += ms) };
+  return { upstream, bootstrap, written, advance };
 }
 
 test('the built-in list is used before the first read, and is not current', async () => {
   const { bootstrap } = await prepare({ com: 'https://rdap.new.example/' });
-  expect(bootstrap.find('com')).toEqual({ base: 'https://rdap.built-in.example/', entry: 'com' });
+  expect(bootstrap.find('com')).toEqual({ base: builtIn, entry: 'com' });
   expect(bootstrap.isCurrent()).toBe(false);
   await bootstrap.start();
   expect(bootstrap.find('com')).toEqual({ base: 'https://rdap.new.example/', entry: 'com' });
@@ -106,7 +103,7 @@ test('if the list server is down, the built-in list is used and its servers need
   const { upstream, bootstrap } = await prepare({});
   await upstream.stop();
   await bootstrap.start();
-  expect(bootstrap.find('com')?.base).toBe('https://rdap.built-in.example/');
+  expect(bootstrap.find('com')?.base).toBe(builtIn);
   expect(bootstrap.isCurrent()).toBe(false);
 });
 

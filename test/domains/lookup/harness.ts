@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { createRegistries } from '../../../server/domains/lookup/registries.ts';
 import type { RegistriesOptions } from '../../../server/domains/lookup/registries.ts';
+import { shiftClock } from '../../helpers/clock.ts';
 import { createBootstrapUpstream } from '../../helpers/upstream-registry.ts';
 import { createTestLog, createUpstream } from '../../helpers/upstream.ts';
 import type { Answer, Seen } from '../../helpers/upstream.ts';
@@ -10,18 +11,15 @@ const quick = { rps: 10_000, burst: 10_000 };
 /** Creates registries until the test ends, by default without rate limits, DNS and internet servers. */
 export function createTestRegistries(options: Partial<RegistriesOptions> = {}) {
   const { log, written } = createTestLog();
-  let elapsed = 0;
+  const advance = shiftClock();
   const registries = createRegistries({
     dnsServers: 'off',
     userAgent: 'hosting-api/test (+https://www.example.com)',
     log,
-    now: () => performance.now() + elapsed,
     ...options,
     limits: { rate: quick, unlistedRate: quick, ...options.limits },
   });
   onTestFinished(() => registries.close());
-  /** Advances the clock of caches and backoffs. */
-  const advance = (ms: number): void => void (elapsed += ms);
   return { ...registries, written, advance };
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createHostLimiter } from '../../../server/domains/lookup/query.ts';
 import type { Deadline } from '../../../server/domains/lookup/query.ts';
+import { stopClock } from '../../helpers/clock.ts';
 
 const rate = { rps: 5, burst: 5 };
 
@@ -10,18 +11,18 @@ function createDeadline(ms: number): Deadline {
 }
 
 test('a host gets a burst of five requests, then five per second; requests that cannot start in time are dropped', async () => {
-  let at = 0;
-  const gate = createHostLimiter({ concurrency: 100, rateOf: () => rate, now: () => at });
+  const advance = stopClock();
+  const gate = createHostLimiter(100, () => rate);
   const run = (ms: number) => gate.run('host', createDeadline(ms), async () => 'done');
   const answers = await Promise.all(Array.from({ length: 8 }, () => run(150)));
   expect(answers.filter((answer) => answer === 'done')).toHaveLength(5);
-  at += 1000;
+  advance(1000);
   const later = await Promise.all(Array.from({ length: 8 }, () => run(150)));
   expect(later.filter((answer) => answer === 'done')).toHaveLength(5);
 });
 
 test('requests that wait for a host are dropped when it backs off', async () => {
-  const gate = createHostLimiter({ concurrency: 1, rateOf: () => rate, now: () => performance.now() });
+  const gate = createHostLimiter(1, () => rate);
   const first = gate.run('host', createDeadline(5000), async () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
     gate.backOff('host', 60_000);
@@ -32,23 +33,23 @@ test('requests that wait for a host are dropped when it backs off', async () => 
 });
 
 test('failed work releases its slot', async () => {
-  const gate = createHostLimiter({ concurrency: 1, rateOf: () => rate, now: () => performance.now() });
+  const gate = createHostLimiter(1, () => rate);
   const failing = gate.run('host', createDeadline(1000), () => Promise.reject(new Error('failed')));
   await expect(failing).rejects.toThrow('failed');
   expect(await gate.run('host', createDeadline(1000), async () => 'done')).toBe('done');
 });
 
 test('a backoff is kept while many other hosts are used', async () => {
-  let at = 0;
-  const gate = createHostLimiter({ concurrency: 1, rateOf: () => rate, now: () => at });
+  const advance = stopClock();
+  const gate = createHostLimiter(1, () => rate);
   const run = (host: string) => gate.run(host, createDeadline(1000), async () => 'done');
   await run('cooling');
   gate.backOff('cooling', 60_000);
   for (let index = 0; index < 1200; index += 1) {
-    at += 20;
+    advance(20);
     await run(`host${index}`);
   }
   expect(await run('cooling')).toBeUndefined();
-  at += 60_000;
+  advance(60_000);
   expect(await run('cooling')).toBe('done');
 });
