@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { listNames } from '../common/suggest.ts';
 import { escapeControls } from '../common/terminal.ts';
 import { previewFolderOf, watchAndBuild } from '../dev.ts';
 import type { PreviewBuild } from '../dev.ts';
@@ -62,9 +63,8 @@ function createPrinter(): (build: PreviewBuild) => void {
 
 function describeChange(files: PreviewBuild['files']): string {
   if (files.size === 0) return '';
-  const named = [...files].slice(0, 3).map(([file, change]) => `${change} ${escapeControls(displayPath(file))}`);
-  const others = files.size - named.length;
-  return `${named.join(', ')}${others > 0 ? ` and ${others} more` : ''}; `;
+  const named = [...files].map(([file, change]) => `${change} ${escapeControls(displayPath(file))}`);
+  return `${listNames(named, 3)}; `;
 }
 
 /** Starts the server as a child process, and exits with the server. */

@@ -1,5 +1,11 @@
 import { closest, distance } from 'fastest-levenshtein';
 
+/** Lists the first names, and the number of the others. */
+export function listNames(names: readonly string[], most = 10): string {
+  const more = names.length - most;
+  return `${names.slice(0, most).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
 /** Suggests the valid word that is most similar to a mistyped word, as a hint. */
 export function suggest(word: string, validWords: readonly string[]): string | undefined {
   const similar = findSimilar(word, validWords);

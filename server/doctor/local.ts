@@ -3,6 +3,7 @@ import { lstat, readFile, readdir, realpath, stat, statfs } from 'node:fs/promis
 import { dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { Environment } from '#common/environment.ts';
+import { listNames } from '#common/suggest.ts';
 import { askResolvers } from '../domains/lookup/dns.ts';
 import { createPriceSource } from '../domains/prices.ts';
 import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
@@ -28,7 +29,7 @@ import {
 } from './client.ts';
 import { findExisting, isFree, isWritable, openInstallation, toSkipped, visitHere } from './installation.ts';
 import type { Expected, Installation } from './installation.ts';
-import { countOf, fault, faultEach, hint, maxNames, ok, runChecks, skipped } from './run.ts';
+import { countOf, fault, faultEach, hint, ok, runChecks, skipped } from './run.ts';
 import type { DoctorResult, Checks, NamedResult } from './run.ts';
 
 /** Checks this installation, running or not, without writing a file or sending an action. */
@@ -242,7 +243,7 @@ export const installationChecks = {
     const real = records.servers.filter(({ provider }) => file !== undefined || provider !== 'demo');
     if (real.length === 0) return ok('no servers');
     if (file === undefined) {
-      const seen = `PROVIDERS_FILE is not set: no action reaches ${joinNames(real.map(({ server }) => server))}`;
+      const seen = `PROVIDERS_FILE is not set: no action reaches ${listNames(real.map(({ server }) => server))}`;
       return fault(seen, 'set PROVIDERS_FILE, or remove the servers: `npm run servers -- remove game:ID`');
     }
     const written = readProviders(file);
@@ -293,7 +294,7 @@ export const installationChecks = {
       const unasked = Math.max(0, unlisted.length - maxAsked);
       const rest = unasked > 0 ? `; ${unasked} in no list, and not asked for` : '';
       if (missing.length === 0) return named(ok(`${countOf(own.length - unasked, 'server')} found${rest}`));
-      const seen = `the token cannot see ${joinNames(missing.map(({ server }) => server))}`;
+      const seen = `the token cannot see ${listNames(missing.map(({ server }) => server))}`;
       const advice = 'check that the servers still exist, and that the user of the token may access them';
       return named(fault(seen, advice));
     });
@@ -308,10 +309,10 @@ export const installationChecks = {
     const oldest = Date.now() - keptDays * 86_400_000;
     const old = records.apiKeys.filter((key) => key.revokedAt === null && (key.expiresAt ?? oldest) < oldest);
     const update = 'add the servers, or change the keys: `npm run keys -- update ID --server game:ID`';
-    const seen = `expired for more than ${keptDays} days: ${joinNames(old.map(({ id }) => id))}`;
+    const seen = `expired for more than ${keptDays} days: ${listNames(old.map(({ id }) => id))}`;
     return [
       lost.length > 0
-        ? fault(`keys of servers that do not exist: ${joinNames(lost)}`, update)
+        ? fault(`keys of servers that do not exist: ${listNames(lost)}`, update)
         : ok(countOf(valid.length, 'valid key')),
       ...(old.length > 0 ? [hint(seen, 'revoke keys that will not be renewed: `npm run keys -- revoke ID`')] : []),
     ];
@@ -477,9 +478,4 @@ async function isOpen(path: string, rights: number): Promise<boolean> {
   const target = path && (await realpath(path).catch(() => ''));
   if (target === '' || !((await stat(target)).mode & rights)) return false;
   return target === '/' || (await isOpen(dirname(target), 0o001));
-}
-
-function joinNames(names: readonly string[]): string {
-  const more = names.length - maxNames;
-  return `${names.slice(0, maxNames).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -39,15 +39,15 @@ export async function runChecks<Subject>(
   return results.flat();
 }
 
-/** The maximum number of names in the results of a check. */
-export const maxNames = 10;
+/** The maximum number of faults of a check. */
+const maxFaults = 10;
 
 /** Reports the first ten items as faults; the last of them says how many more there are. */
 export function faultEach<Item>(items: readonly Item[], describe: (item: Item) => readonly [string, string]) {
-  const more = items.length - maxNames;
-  return items.slice(0, maxNames).map((item, at) => {
+  const more = items.length - maxFaults;
+  return items.slice(0, maxFaults).map((item, at) => {
     const [seen, advice] = describe(item);
-    return fault(more > 0 && at === maxNames - 1 ? `${seen}; the same for ${more} more` : seen, advice);
+    return fault(more > 0 && at === maxFaults - 1 ? `${seen}; the same for ${more} more` : seen, advice);
   });
 }
 

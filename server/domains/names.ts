@@ -30,16 +30,12 @@ export function parseDomainName(text: string, tlds: () => ReadonlySet<string>): 
   throw new Problem('invalid_domain', meant ? `${fault}; search for ${meant.unicode}` : fault);
 }
 
-type ParsedName =
-  | { readonly fault?: undefined; readonly domain: ParsedDomain }
-  | { readonly fault: string; readonly domain?: ParsedDomain };
-
 /** Parses a name into a registrable domain, or explains why it is not one. */
-function findDomain(text: string, tlds: () => ReadonlySet<string>): ParsedName {
+function findDomain(text: string, tlds: () => ReadonlySet<string>) {
   const fault = findForeign(text);
   if (fault !== undefined) return { fault };
   const parsed = toIdnaName(dot.test(text.at(-1) ?? '') ? text.slice(0, -1) : text);
-  if ('fault' in parsed) return parsed;
+  if ('fault' in parsed) return { fault: parsed.fault };
   const labels = parsed.name.split('.');
   if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1)!)) return { fault: 'The domain must not be an IP address' };
   if (labels.length < 2) return { fault: 'The domain must have a name and a TLD' };
@@ -91,10 +87,6 @@ function findForeign(text: string): string | undefined {
   return `The domain must not contain ${isVisible ? character : `U+${code}`}`;
 }
 
-interface InvalidName {
-  readonly fault: string;
-}
-
 const outOfContext = 'The domain holds a character that is not allowed beside its neighbours';
 const tooLong = 'A part of the domain is longer than 63 characters, or the whole is longer than 253';
 const malformed = 'A part of the domain is not a valid internationalised name';
@@ -109,7 +101,7 @@ const faults: Readonly<Record<string, string>> = {
 };
 
 /** Converts a name to A-labels and U-labels (UTS #46, IDNA2008); rejects labels with mixed scripts. */
-export function toIdnaName(text: string): InvalidName | { readonly name: string; readonly unicode: string } {
+export function toIdnaName(text: string): { readonly fault: string } | Omit<ParsedDomain, 'tld'> {
   if (text.length > maxInput) return { fault: tooLong };
   const labels = text.split(dot);
   if (labels.includes('')) return { fault: 'The domain has an empty part' };

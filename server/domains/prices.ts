@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { createFolder, replaceFile } from '#common/files.ts';
+import { listNames } from '#common/suggest.ts';
 import type { Logger } from '../log.ts';
 import { oneOf } from '../settings.ts';
 import type { SharedSettings } from '../settings.ts';
@@ -56,6 +57,7 @@ export function createPriceSource(env: PriceSourceSettings, log: { warn(fields: 
       ? createFossBilling({ url: env.FOSSBILLING_URL }, options)
       : createWhmcs({ url: env.WHMCS_URL, identifier: env.WHMCS_IDENTIFIER, secret: env.WHMCS_SECRET }, options);
   return {
+    url: env.DOMAIN_PRICES === 'fossbilling' ? env.FOSSBILLING_URL : env.WHMCS_URL,
     /** Reads the complete prices by TLD: A-labels in lower case, no leading dot. Throws a ProviderError. */
     read: async (): Promise<ReadonlyMap<string, TldPrices>> => collectPrices(await source.read(), warn),
     close: () => source.close(),
@@ -74,35 +76,27 @@ function collectPrices(entries: readonly TldEntry[], warn: (message: string) => 
     if (isTld && !collected.has(parsed.name)) collected.set(parsed.name, prices);
     else ignored.push(JSON.stringify(text.slice(0, 64)));
   }
-  if (ignored.length > 0) {
-    const more = ignored.length > 10 ? ` and ${ignored.length - 10} more` : '';
-    warn(`ignored invalid or duplicate TLDs: ${ignored.slice(0, 10).join(', ')}${more}`);
-  }
+  if (ignored.length > 0) warn(`ignored invalid or duplicate TLDs: ${listNames(ignored)}`);
   return collected;
 }
 
 /** Opens live prices without starting them; undefined if the catalog has the prices. */
 export function openLivePrices(env: LivePriceSettings, log: Logger) {
   const source = createPriceSource(env, log);
-  if (!source || env.DOMAIN_PRICES === 'catalog') return undefined;
+  if (!source) return undefined;
   // One file for each billing system: never serve the prices of another system.
-  const installation = hash('sha256', env.DOMAIN_PRICES === 'whmcs' ? env.WHMCS_URL : env.FOSSBILLING_URL).slice(0, 8);
-  const file = join(env.DATA_DIR, `domain-prices-${installation}.json`);
+  const file = join(env.DATA_DIR, `domain-prices-${hash('sha256', source.url).slice(0, 8)}.json`);
   return createLivePrices({ source, file, onFailure: (message, error) => log.error({ err: error }, message) });
 }
 
 export type LivePrices = ReturnType<typeof createLivePrices>;
 
 export interface LivePricesOptions {
-  readonly source: NonNullable<ReturnType<typeof createPriceSource>>;
+  readonly source: Pick<NonNullable<ReturnType<typeof createPriceSource>>, 'read' | 'close'>;
   /** The file of the last good copy; one for each billing system. */
   readonly file: string;
   /** Reports a failure to the operator. */
   readonly onFailure: (message: string, error?: unknown) => void;
-  /** Wall clock in milliseconds since 1970, as in the file. */
-  readonly now?: () => number;
-  /** Monotonic clock in milliseconds. */
-  readonly monotonic?: () => number;
   readonly refreshMs?: number;
   /** The pause after a failure, which doubles up to `refreshMs`. */
   readonly retryMs?: number;
@@ -118,14 +112,13 @@ const CopyFile = z.strictObject({
 
 /** Creates live prices, with a copy on disk to serve right after a restart. Never throws. */
 export function createLivePrices(options: LivePricesOptions) {
-  const { source, file, onFailure, now = Date.now, refreshMs = 600_000, retryMs = 60_000 } = options;
-  const { monotonic = () => performance.now() } = options;
+  const { source, file, onFailure, refreshMs = 600_000, retryMs = 60_000 } = options;
   let copy: { readonly since: number; readonly prices: ReadonlyMap<string, TldPrices> } | undefined;
   try {
     if (existsSync(file)) {
       const { readAt, prices } = CopyFile.parse(JSON.parse(readFileSync(file, 'utf8')));
       // If the clock was set back, a copy from the future would stay in use for too long.
-      copy = { since: monotonic() - Math.max(0, now() - readAt), prices };
+      copy = { since: performance.now() - Math.max(0, Date.now() - readAt), prices };
     }
   } catch (error) {
     onFailure('the stored domain prices cannot be read and are ignored', error);
@@ -138,7 +131,7 @@ export function createLivePrices(options: LivePricesOptions) {
   };
   const poller = createPoller({
     async read() {
-      const [readAt, since] = [now(), monotonic()];
+      const [readAt, since] = [Date.now(), performance.now()];
       const prices = await source.read();
       // Replace all prices, even by an empty map: the billing system may no longer sell a TLD.
       copy = { since, prices: copy && isDeepStrictEqual(copy.prices, prices) ? copy.prices : prices };
@@ -154,7 +147,7 @@ export function createLivePrices(options: LivePricesOptions) {
     /** Starts the first read unless started, and waits for its end; never rejects. */
     firstRead: () => poller.start(),
     /** The latest prices by TLD, the same object until they change; undefined if missing or too old. */
-    current: () => (copy && monotonic() - copy.since <= keepMs ? copy.prices : undefined),
+    current: () => (copy && performance.now() - copy.since <= keepMs ? copy.prices : undefined),
     async stop(): Promise<void> {
       const stopped = poller.stop();
       await source.close();

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { TldPrices } from '../../server/domains/prices/source.ts';
 import type { LivePrices, LivePricesOptions } from '../../server/domains/prices.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -59,8 +59,6 @@ function createWorld() {
       const prices = createLivePrices({
         source,
         file: world.file,
-        now: () => Date.parse('2026-11-20T00:00:00Z') + (world.hours + world.setBy) * hourMs,
-        monotonic: () => world.hours * hourMs,
         refreshMs: 5,
         onFailure: (message, error) =>
           world.failures.push(error instanceof Error ? `${message}: ${error.message}` : message),
@@ -71,6 +69,10 @@ function createWorld() {
       return prices;
     },
   };
+  const startAt = Date.parse('2026-11-20T00:00:00Z');
+  const wallClock = vi.spyOn(Date, 'now').mockImplementation(() => startAt + (world.hours + world.setBy) * hourMs);
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => world.hours * hourMs);
+  onTestFinished(() => [wallClock, clock].forEach((mock) => mock.mockRestore()));
   return world;
 }
 

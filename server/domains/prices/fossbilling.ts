@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listNames } from '#common/suggest.ts';
 import { ForeignInt, openUpstream } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
 import { createReadClient } from '../../upstream/reads.ts';
@@ -56,8 +57,7 @@ export function createFossBilling(
       const onSale = result.flatMap((entry) => OnSale.safeParse(entry).data ?? []);
       const sold = onSale.map((entry) => FossBillingTld.safeParse(entry).data);
       const left = onSale.filter((_, index) => !sold[index]).map(({ tld }) => JSON.stringify(tld.slice(0, 64)));
-      const more = left.length > 10 ? ` and ${left.length - 10} more` : '';
-      if (left.length > 0) warn(`not sold for one year, or without a price: ${left.slice(0, 10).join(', ')}${more}`);
+      if (left.length > 0) warn(`not sold for one year, or without a price: ${listNames(left)}`);
       return sold.filter((entry) => entry !== undefined);
     },
     close: () => client.close(),
