@@ -11,7 +11,6 @@ import { openMetrics } from './metrics/index.ts';
 import { openReleases } from './releases/service.ts';
 import { createRoutes } from './routes.ts';
 import type { Environment } from '#common/environment.ts';
-import { toWindows } from './status/platform.ts';
 import { openStatus } from './status/service.ts';
 import { openWatchedStore, reportTo } from './store/health.ts';
 
@@ -33,7 +32,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   const start = { env, environment, demo, preview, log, opened, report: reportTo(log), ownUrl: () => url };
   // First, to count the events of all other parts.
   const metrics = await openMetrics(start);
-  const releases = await openReleases(start, ({ maintenance }) => void toWindows(maintenance));
+  const releases = await openReleases(start);
   const { store, answers, watch } = await openWatchedStore(start);
   const lifecycle = createLifecycle(answers);
   opened.defer(() => lifecycle.idle());

@@ -11,7 +11,6 @@ import { createLog } from '../log.ts';
 import { ReleaseError } from '../releases/files.ts';
 import { loadRelease } from '../releases/service.ts';
 import type { Release } from '../releases/service.ts';
-import { toWindows } from '../status/platform.ts';
 import { StoreError } from '../store/database.ts';
 import type { Dialect, Query, StoreSettings } from '../store/database.ts';
 import { createApiKeyRecords, createServerRecords, sqliteFileIn } from '../store/index.ts';
@@ -94,7 +93,7 @@ export function toSkipped(error: unknown): DoctorResult {
 
 /** Loads the current release and verifies every file, as the server does. Throws a ReleaseError. */
 export function readRelease(dist: string): Promise<Release> {
-  return loadRelease(join(dist, 'current'), ({ maintenance }) => void toWindows(maintenance));
+  return loadRelease(join(dist, 'current'));
 }
 
 /** Checks the credentials of providers; the settings contain the URLs of their upstreams. */

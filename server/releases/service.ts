@@ -3,6 +3,7 @@ import { extname, join, resolve } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { defaultFolders } from '#common/environment.ts';
+import { toInstant } from '#common/local-time.ts';
 import { inSlices, parseManifest } from '#common/manifest.ts';
 import { toSitePath } from '#contract/articles.ts';
 import type { Aliases } from '#contract/articles.ts';
@@ -51,9 +52,6 @@ export interface Resource extends StoredFile<ReleaseFile> {
 
 type Reader = Pick<Resource, 'inMemory' | 'read'>;
 
-/** Throws if this machine cannot use the monitors and maintenance, for example an unknown time zone. */
-type CheckStatus = (status: StatusCatalog) => void;
-
 /** Short enough to serve a new release within 2 s, verification included. */
 const pollMs = 250;
 /** Retry a rejected release after this long: the cause may be temporary. */
@@ -65,13 +63,10 @@ const articleTarget = '/v1/kb/article?path=';
 export type Releases = Awaited<ReturnType<typeof openReleases>>;
 
 /** Opens the current release; once started, serves each new release after its verification. */
-export async function openReleases(
-  { env, log, opened, report }: Base<z.infer<typeof ReleaseSettings>>,
-  checkStatus: CheckStatus,
-) {
+export async function openReleases({ env, log, opened, report }: Base<z.infer<typeof ReleaseSettings>>) {
   const link = join(env.DIST_DIR, 'current');
   const reader = createReader(env.RELEASE_CACHE_BYTES);
-  const load = (): Promise<Release> => loadRelease(link, checkStatus, reader);
+  const load = (): Promise<Release> => loadRelease(link, reader);
   const onRejected = report('new release rejected; the previous one is still served');
   let seen = await identify(link);
   let release = await load();
@@ -145,7 +140,7 @@ function createReader(cacheBytes: number): Reader {
 }
 
 /** Loads the release that `link` points to. Throws a {@link ReleaseError} that names the first wrong file. */
-export async function loadRelease(link: string, checkStatus: CheckStatus, reader = createReader(0)): Promise<Release> {
+export async function loadRelease(link: string, reader = createReader(0)): Promise<Release> {
   const directory = await realpath(link).catch(() => {
     throw new ReleaseError(`DIST_DIR: there is no release at ${resolve(link)}; build one first`);
   });
@@ -172,7 +167,7 @@ export async function loadRelease(link: string, checkStatus: CheckStatus, reader
   const [aliases, domains, status] = await Promise.all([
     parse<Aliases>('aliases'),
     parse<DomainCatalog>('domains'),
-    parse('status', checkStatus),
+    parse('status', checkTimeZones),
     parse('getPlans'),
     parse('getOpenApi'),
   ]);
@@ -188,6 +183,11 @@ export async function loadRelease(link: string, checkStatus: CheckStatus, reader
   };
   const { id, nextChangeAt } = manifest;
   return { id, nextChangeAt, domains, status, files: table, find: (target) => table.get(target) ?? findMoved(target) };
+}
+
+/** Throws for a time zone that this machine does not have. */
+function checkTimeZones({ maintenance }: StatusCatalog): void {
+  for (const { start, timezone } of maintenance) toInstant(start, timezone);
 }
 
 async function readManifest(directory: string) {

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { ForeignInt, createListReader, openUpstream, parseJson, toRefusal } from '../upstream/client.ts';
-import type { Reply } from '../upstream/client.ts';
+import { ForeignInt, createListReader, openUpstream, parseReply, toProviderError } from '../upstream/client.ts';
 import { createReadClient } from '../upstream/reads.ts';
 import { toPlatformStatus, statusWaitMs } from './platform.ts';
 import type { Part, StatusSource } from './platform.ts';
@@ -50,18 +49,19 @@ export function createUptimeKuma(
       const signal = AbortSignal.timeout(statusWaitMs);
       // The page is read first: the beats of an unknown page are 200 with an empty list.
       const pageReply = await client.request('GET', `/api/status-page/${slug}`, { signal });
-      const entries = parse(pageReply, Page).publicGroupList.flatMap(({ monitorList }) => monitorList);
+      const { publicGroupList: groups } = parseReply(pageReply, Page, notAnAnswer);
+      const entries = groups.flatMap(({ monitorList }) => monitorList);
       const names = new Map(readMonitors(entries).map(({ id, name }) => [String(id), name]));
-      if (names.size === 0) throw refuse(pageReply, 'no monitor is on the page');
+      if (names.size === 0) throw toProviderError(pageReply, 'refused', because('no monitor is on the page'));
       const beatsReply = await client.request('GET', `/api/status-page/heartbeat/${slug}`, { signal });
-      const { heartbeatList } = parse(beatsReply, Heartbeats);
+      const { heartbeatList } = parseReply(beatsReply, Heartbeats, notAnAnswer);
       const ages: number[] = [];
       const parts = [...names].flatMap(([id, name]) => {
         const beats = (heartbeatList[id] ?? []).map((entry) => Beat.safeParse(entry));
         // The last beat is the newest. A new monitor has no beats or no list.
         const newest = beats.at(-1);
         if (!newest) return [];
-        if (!newest.data) throw refuse(beatsReply, notAnAnswer);
+        if (!newest.data) throw toProviderError(beatsReply, 'refused', notAnAnswer);
         const age = Date.now() - newest.data.time;
         ages.push(age);
         const isCurrent = age <= Math.max(staleMs, 2 * toUsualDistance(beats.flatMap(({ data }) => data?.time ?? [])));
@@ -71,7 +71,7 @@ export function createUptimeKuma(
       const [first = Number.NaN, ...others] = ages.map((age) => age / quarterMs);
       const isOffset = [first, ...others].every((age) => Math.abs(age - Math.round(first)) < 1 / 6);
       const question = isOffset ? '; does the database of Uptime Kuma write local time?' : '';
-      throw refuse(beatsReply, `no monitor has a current beat${question}`);
+      throw toProviderError(beatsReply, 'refused', because(`no monitor has a current beat${question}`));
     },
     close: () => client.close(),
   };
@@ -83,16 +83,7 @@ function toUsualDistance(times: readonly number[]): number {
   return distances.toSorted((one, other) => one - other)[Math.floor(distances.length * 0.75)] ?? 0;
 }
 
-const notAnAnswer = 'not an answer of a status page';
-
-/** Creates the error of a bad reply: operators see the reason, only the log describes the reply. */
-function refuse(reply: Reply, reason: string): Error {
-  return toRefusal(`${reply.describe()}; ${reason}`, reason);
-}
-
-/** Parses a reply; throws if it does not match, as for unknown URLs: Uptime Kuma returns 200 with HTML. */
-function parse<Schema extends z.ZodType>(reply: Reply, schema: Schema): z.infer<Schema> {
-  const answer = reply.status === 200 ? parseJson(reply.text, schema) : undefined;
-  if (answer === undefined) throw refuse(reply, notAnAnswer);
-  return answer;
-}
+/** Describes a bad reply: operators see the reason, only the log describes the reply. */
+const because = (reason: string) => ({ message: reason, detail: `; ${reason}` });
+/** For unknown URLs, Uptime Kuma returns 200 with HTML. */
+const notAnAnswer = because('not an answer of a status page');

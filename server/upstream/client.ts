@@ -245,9 +245,13 @@ export function createListReader<Schema extends z.ZodType>(schema: Schema, warn:
 }
 
 /** Parses the JSON of a reply to a read; throws a ProviderError unless the status is 200 and the JSON matches. */
-export function parseReply<Schema extends z.ZodType>(reply: Reply, schema: Schema): z.infer<Schema> {
+export function parseReply<Schema extends z.ZodType>(
+  reply: Reply,
+  schema: Schema,
+  options?: Parameters<typeof toProviderError>[2],
+): z.infer<Schema> {
   const found = reply.status === 200 ? parseJson(reply.text, schema) : undefined;
-  if (found === undefined) throw toProviderError(reply, 'refused');
+  if (found === undefined) throw toProviderError(reply, 'refused', options);
   return found;
 }
 

@@ -1,19 +1,15 @@
 import { rmSync, unlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { StatusCatalog } from '#contract/status.ts';
 import { ReleaseError } from '../../server/releases/files.ts';
 import { loadRelease } from '../../server/releases/service.ts';
-import { toWindows } from '../../server/status/platform.ts';
 import { damages } from '../releases/damage.ts';
 import { copyProject, sharedProject } from './shared.ts';
 import { readManifest, servedFiles } from './targets.ts';
 
-const checkStatus = ({ maintenance }: StatusCatalog) => void toWindows(maintenance);
-
 test('a loaded release has every requestable file', async () => {
   const root = await sharedProject();
-  const release = await loadRelease(join(root, 'dist/current'), checkStatus);
+  const release = await loadRelease(join(root, 'dist/current'));
   expect(release.id).toBe(readManifest(root).id);
   const served = servedFiles(root).map(({ target }) => target);
   expect(served.filter((target) => !release.find(target))).toEqual([]);
@@ -23,7 +19,7 @@ test.each(damages)('$name: the release is refused, and the error names the file'
   const root = await copyProject();
   const folder = join(root, 'dist/releases', readManifest(root).id);
   const damaged = apply(folder) ?? folder;
-  const error = (await loadRelease(damaged, checkStatus).catch((reason: unknown) => reason)) as Error;
+  const error = (await loadRelease(damaged).catch((reason: unknown) => reason)) as Error;
   expect(error).toBeInstanceOf(ReleaseError);
   expect(error.message).toContain(join('releases', basename(damaged), file));
   expect(error.message).not.toContain('\n');
@@ -41,7 +37,7 @@ test.each<[string, (dist: string) => void]>([
   const root = await copyProject();
   const dist = join(root, 'dist');
   remove(dist);
-  const error = await loadRelease(join(dist, 'current'), checkStatus).catch((reason: unknown) => reason);
+  const error = await loadRelease(join(dist, 'current')).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(ReleaseError);
   const message = `DIST_DIR: there is no release at ${dist}/current; build one first`;
   expect(error).toHaveProperty('message', message);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ForeignNumber, parseJson, toProviderError } from '../../upstream/client.ts';
+import { ForeignNumber, parseReply } from '../../upstream/client.ts';
 import type { Reply } from '../../upstream/client.ts';
 
 const NonNegative = z.number().nonnegative();
@@ -32,8 +32,6 @@ export interface PriceSourceOptions {
 
 /** Parses a reply of a billing system. Throws an error with an excerpt of the reply, for the log only. */
 export function parsePrices<Schema extends z.ZodType>(reply: Reply, schema: Schema): z.infer<Schema> {
-  const answer = reply.status < 300 ? parseJson(reply.text, schema) : undefined;
-  if (answer !== undefined) return answer;
   // Errors may have status 200; the description of an error status already has an excerpt.
-  throw toProviderError(reply, 'refused', { detail: reply.status < 400 ? `: ${reply.text.slice(0, 300)}` : '' });
+  return parseReply(reply, schema, { detail: reply.status < 400 ? `: ${reply.text.slice(0, 300)}` : '' });
 }
