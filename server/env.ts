@@ -69,12 +69,9 @@ const Settings = z
     for (const { path } of PriceSourceSettings.safeParse(env).error?.issues ?? []) {
       refuse(path, `must be set with DOMAIN_PRICES=${env.DOMAIN_PRICES}`);
     }
-    if (env.UPTIME_KUMA_URL !== undefined && env.UPTIME_KUMA_STATUS_PAGE === undefined) {
-      refuse(['UPTIME_KUMA_STATUS_PAGE'], 'must be set with UPTIME_KUMA_URL');
-    }
-    if (env.UPTIME_KUMA_STATUS_PAGE !== undefined && env.UPTIME_KUMA_URL === undefined) {
-      refuse(['UPTIME_KUMA_URL'], 'must be set with UPTIME_KUMA_STATUS_PAGE');
-    }
+    const kuma = ['UPTIME_KUMA_URL', 'UPTIME_KUMA_STATUS_PAGE'] as const;
+    const [unset, ...others] = kuma.filter((name) => env[name] === undefined);
+    if (unset && others.length === 0) refuse([unset], `must be set with ${kuma.find((name) => name !== unset)}`);
   });
 
 /** The validated settings of both programs, named as their environment variables. */

@@ -34,7 +34,7 @@ export function createVisit(base: URL, rejectUnauthorized = true) {
   const send = async (target: string, options: VisitOptions): Promise<Seen> => {
     const signal = AbortSignal.timeout(Math.max(0, Math.ceil(deadline - performance.now())));
     try {
-      const path = pathOf(base, target);
+      const path = base.pathname.replace(/\/$/, '') + target;
       return await readAnswer(await exchange(base, { ...options, path, rejectUnauthorized, signal }));
     } catch (error) {
       if (signal.aborted) throw new Error(`no complete response within ${timeoutMs / 1000} s`, { cause: error });
@@ -50,9 +50,6 @@ export function createVisit(base: URL, rejectUnauthorized = true) {
     return send(target, options);
   };
 }
-
-/** Joins the path of a base URL and a target. */
-const pathOf = (base: URL, target: string): string => base.pathname.replace(/\/$/, '') + target;
 
 async function readAnswer(response: IncomingMessage) {
   const { statusCode: status = 0, headersDistinct } = response;

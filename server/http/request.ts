@@ -124,14 +124,8 @@ type Begun = IncomingMessage & { [contextKey]?: RequestContext };
 
 /** Creates {@link Requests}. */
 export function createRequests(options: RequestsOptions) {
-  const {
-    trustedProxies,
-    onUntrusted,
-    cors = { origins: [], allowLocal: false, isPrivate: false },
-    limits,
-    log,
-  } = options;
-  const { isOwnHost = () => true } = options;
+  const { trustedProxies, onUntrusted, limits, log, isOwnHost = () => true } = options;
+  const { cors = { origins: [], allowLocal: false, isPrivate: false } } = options;
   const findAddress = createFindAddress(trustedProxies, onUntrusted);
   const corsOf = createCors(cors);
 

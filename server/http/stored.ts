@@ -29,7 +29,7 @@ export interface StoredFile<Stored extends Variant = Variant> {
   /** Reads a variant, or streams a range of it. Rejects if the stored bytes have changed. */
   read(variant: Stored, range?: ByteRange): Promise<Buffer | Readable>;
   /** Caches response headers by encoding. */
-  readonly prepared: { [encoding in Encoding]?: Prepared };
+  readonly prepared: { [encoding in Encoding]?: ReturnType<typeof prepare> };
 }
 
 /** A range of a file; both ends are inclusive. */
@@ -38,31 +38,15 @@ export interface ByteRange {
   readonly end: number;
 }
 
-/** The response to send; without a variant, it has no body. */
-interface StoredReply<Stored> {
-  readonly status: 200 | 206 | 304;
-  readonly headers: HeaderFields;
-  readonly variant?: Stored | undefined;
-  readonly range?: ByteRange;
-}
-
-interface Prepared {
-  readonly etag: string;
-  readonly okHeaders: HeaderFields;
-  readonly notModifiedHeaders: HeaderFields;
-  /** The headers of a 206 but Content-Length and Content-Range. */
-  readonly rangeHeaders: HeaderFields;
-}
-
 /**
- * Picks the response: 200 in the preferred encoding, 206 for a range, or 304. Throws a Problem for a range outside the
- * file. In a preview, browsers must revalidate: files change at each save.
+ * Picks the response: 200 in the preferred encoding, 206 for a range, or 304; without a variant, it has no body. Throws a
+ * Problem for a range outside the file. In a preview, browsers must revalidate: files change at each save.
  */
 export function toStoredReply<Stored extends Variant>(
   file: StoredFile<Stored>,
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
   isPreview = false,
-): StoredReply<Stored> {
+) {
   const encoding = negotiateEncoding(headers['accept-encoding'], file.variants);
   const prepared = (file.prepared[encoding] ??= prepare(file, encoding, isPreview));
   const { etag, okHeaders, notModifiedHeaders, rangeHeaders } = prepared;
@@ -132,17 +116,18 @@ function matches(ifNoneMatch: string, etag: string): boolean {
 /** CDNs may cache for a minute, and serve stale for a day while this service is down. */
 const defaultCacheControl = 'public, max-age=60, stale-while-revalidate=600, stale-if-error=86400';
 
-function prepare(file: StoredFile, encoding: Encoding, isPreview: boolean): Prepared {
+function prepare(file: StoredFile, encoding: Encoding, isPreview: boolean) {
   const { variants, mediaType, cacheControl, location, documentHeaders, hasRanges } = file;
   const { bytes, sha256 } = variants[encoding]!;
   const etag = `"${sha256.slice(0, 32)}"`;
-  const validators = {
+  const validators: HeaderFields = {
     ETag: etag,
     'Cache-Control': isPreview ? 'no-cache' : (cacheControl ?? defaultCacheControl),
     ...((variants.gzip ?? variants.br) && { Vary: 'Accept-Encoding' }),
     ...(location !== undefined && { 'Content-Location': location }),
   };
-  const rangeHeaders = {
+  /** The headers of a 206 but Content-Length and Content-Range. */
+  const rangeHeaders: HeaderFields = {
     'Content-Type': mediaType,
     ...validators,
     ...(encoding !== 'identity' && { 'Content-Encoding': encoding }),
