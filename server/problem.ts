@@ -7,6 +7,11 @@ import type { ProblemCode } from '#contract/problem.ts';
 /** Header fields by name. */
 export type HeaderFields = Readonly<Record<string, string>>;
 
+/** An error that operators can mend; commands and the start print its message without a stack. */
+export class OperatorError extends Error {
+  override readonly name = this.constructor.name;
+}
+
 /** An error response. Its code determines the status; its message is safe for clients. */
 export class Problem extends Error {
   override readonly name: string = 'Problem';

@@ -3,6 +3,7 @@ import { isatty } from 'node:tty';
 import { escapeLines } from '#common/terminal.ts';
 import { loadEnvFile, readEnv } from './env.ts';
 import { createLog, loadPrettyFormat, openOutput } from './log.ts';
+import { OperatorError } from './problem.ts';
 import { startServer } from './start.ts';
 
 const droppedMessage = 'log lines were dropped: the reader of the log is too slow';
@@ -12,9 +13,6 @@ const demoPresets = { POWER_RATELIMIT_BURST: '20' };
 
 /** A preview has drafts, which other websites in an editor's browser must not read. */
 const devPresets = { ALLOW_LOCAL_ORIGINS: 'true' };
-
-/** Errors that operators can fix, printed without a stack. */
-const expected = ['EnvError', 'ReleaseError', 'ListenError', 'StoreError', 'ProvidersError'];
 
 /** Ignore repeated signals for this long: a terminal signals the whole process group, and npm signals again. */
 const repeatMs = 1000;
@@ -28,8 +26,8 @@ const end = async (status: number): Promise<void> => {
 };
 /** Reports an error and exits; by default, Node.js would wait for a reader of standard error. */
 const fail = async (error: unknown): Promise<void> => {
-  const { name, message, stack = message } = error as Error;
-  stderr.write(`${escapeLines(expected.includes(name) ? message : stack)}\n`);
+  const { message, stack = message } = error as Error;
+  stderr.write(`${escapeLines(error instanceof OperatorError ? message : stack)}\n`);
   await end(1);
 };
 process.on('uncaughtException', (error) => void fail(error));

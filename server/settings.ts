@@ -7,6 +7,7 @@ import { baseUrlRule, readVariable, toBaseUrl } from '#common/environment.ts';
 import type { Environment } from '#common/environment.ts';
 import { createFolder } from '#common/files.ts';
 import packageJson from '../package.json' with { type: 'json' };
+import { OperatorError } from './problem.ts';
 
 /** The settings file of an installation (docs/install.md), next to `credentials/`. */
 export const installedSettings = '/etc/hosting-api/settings.env';
@@ -116,9 +117,7 @@ export const SharedSettings = z.object({
 export type SharedSettings = z.infer<typeof SharedSettings>;
 
 /** Invalid settings; the message has one line for each problem, and never a value. */
-export class EnvError extends Error {
-  override readonly name = 'EnvError';
-}
+export class EnvError extends OperatorError {}
 
 /** Reads settings from variables or `<NAME>_FILE`. Throws an {@link EnvError} with all problems. */
 export function readSettings<Schema extends z.ZodObject>(

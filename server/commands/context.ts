@@ -8,6 +8,7 @@ import type { Environment } from '#common/environment.ts';
 import { didYouMean } from '#common/suggest.ts';
 import { escapeControls, escapeLines } from '#common/terminal.ts';
 import { createAuditedChange } from '../hosting/audit.ts';
+import { OperatorError } from '../problem.ts';
 import { EnvError, installedSettings, nameCommands, readSettings } from '../settings.ts';
 import { StoreSettings } from '../store/database.ts';
 import { openStore, sqliteFileIn } from '../store/index.ts';
@@ -28,9 +29,7 @@ export interface ProcessContext {
 export type Context = ReturnType<typeof createContext>;
 
 /** The result cannot be written, for instance to a closed pipe or a full disk. */
-export class OutputError extends Error {
-  override readonly name = 'OutputError';
-}
+export class OutputError extends OperatorError {}
 
 /** Creates the context of a command. */
 export function createContext(command: string, processContext: ProcessContext) {

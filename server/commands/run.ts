@@ -1,8 +1,6 @@
 import { createProgram, runProgram } from '#common/command-line.ts';
+import { OperatorError } from '../problem.ts';
 import { ProviderError } from '../upstream/client.ts';
-import { ReleaseError } from '../releases/files.ts';
-import { EnvError } from '../settings.ts';
-import { StoreError } from '../store/database.ts';
 import { OutputError, createContext, redactKeys } from './context.ts';
 import type { ProcessContext } from './context.ts';
 import { addDoctorCommands } from './doctor.ts';
@@ -29,9 +27,8 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
   } catch (error) {
     // A closed pipe is not a failure: its reader may have read enough.
     if (error instanceof OutputError && (error.cause as NodeJS.ErrnoException).code === 'EPIPE') return 0;
-    const expected = [OutputError, StoreError, EnvError, ReleaseError, ProviderError];
-    if (!expected.some((kind) => error instanceof kind)) throw error;
-    context.printNote((error as Error).message);
+    if (!(error instanceof OperatorError || error instanceof ProviderError)) throw error;
+    context.printNote(error.message);
     return 1;
   }
 }

@@ -4,11 +4,11 @@ import { open, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Environment } from '#common/environment.ts';
 import type { Env } from '../env.ts';
-import { ProvidersError, createProviders, loadProviders } from '../hosting/providers.ts';
+import { createProviders, loadProviders } from '../hosting/providers.ts';
 import type { Provider } from '../hosting/providers/types.ts';
 import { waitMs } from '../limits.ts';
 import { createLog } from '../log.ts';
-import { ReleaseError } from '../releases/files.ts';
+import { OperatorError } from '../problem.ts';
 import { loadRelease } from '../releases/service.ts';
 import type { Release } from '../releases/service.ts';
 import { StoreError } from '../store/database.ts';
@@ -77,9 +77,8 @@ export function openInstallation(
 /** Reads a fact once; an expected error becomes a fault with `advice`. */
 function readOnce<Value>(advice: string, read: () => Promise<Fact<Value>>): () => Promise<Fact<Value>> {
   const onError = (error: unknown): Fact<Value> => {
-    const isExpected = [ReleaseError, StoreError, ProvidersError].some((kind) => error instanceof kind);
-    if (!isExpected) return { results: [toSkipped(error)] };
-    return { results: (error as Error).message.split('\n').map((line) => fault(line, advice)) };
+    if (!(error instanceof OperatorError)) return { results: [toSkipped(error)] };
+    return { results: error.message.split('\n').map((line) => fault(line, advice)) };
   };
   let fact: Promise<Fact<Value>> | undefined;
   return () => (fact ??= read().catch(onError));

@@ -10,6 +10,7 @@ import { didYouMean } from '#common/suggest.ts';
 import { parseYaml } from '#common/yaml.ts';
 import { nameProvider } from '../upstream/client.ts';
 import type { Logger } from '../log.ts';
+import { OperatorError } from '../problem.ts';
 import type { ServerRecord } from '../store/types.ts';
 import type { CreateBucket } from '../token-bucket.ts';
 import { hetzner } from './providers/hetzner.ts';
@@ -45,9 +46,7 @@ const providerName = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be letters, digits, dots, hyphens and underscores');
 
 /** An invalid PROVIDERS_FILE. The message has a line for each problem, without values. */
-export class ProvidersError extends Error {
-  override readonly name = 'ProvidersError';
-}
+export class ProvidersError extends OperatorError {}
 
 /** Loads PROVIDERS_FILE, with "${NAME}" of the environment. Throws a {@link ProvidersError} with every problem. */
 export function loadProviders(file: string, environment: Environment): Record<string, ProviderSettings> {

@@ -5,7 +5,7 @@ import { Server as NetServer, createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { listen } from 'listhen';
 import { z } from 'zod';
-import { Problem, renderRawError } from '../problem.ts';
+import { OperatorError, Problem, renderRawError } from '../problem.ts';
 import { integer } from '../settings.ts';
 import { answeredRequests, linger } from './request.ts';
 
@@ -25,9 +25,7 @@ export const ListenSettings = z.object({
 export type ListenSettings = z.infer<typeof ListenSettings>;
 
 /** The server cannot listen on its address. */
-export class ListenError extends Error {
-  override readonly name = 'ListenError';
-}
+export class ListenError extends OperatorError {}
 
 /** The address and timeouts of a server. */
 export interface ListenOptions {

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { staticFiles } from '#contract/endpoints.ts';
 import type { ByteRange } from '../http/stored.ts';
+import { OperatorError } from '../problem.ts';
 
 /** A file of a release, as its manifest lists it. */
 export interface ReleaseFile {
@@ -16,9 +17,7 @@ export interface ReleaseFile {
 }
 
 /** A release or file that must not be served; the message names its path. */
-export class ReleaseError extends Error {
-  override readonly name = 'ReleaseError';
-}
+export class ReleaseError extends OperatorError {}
 
 const readAsync = promisify(read);
 

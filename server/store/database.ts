@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
+import { OperatorError } from '../problem.ts';
 import { SharedSettings, integer } from '../settings.ts';
 
 /** A parameter of a statement. */
@@ -47,8 +48,7 @@ export interface Dialect {
 export type StoreFault = 'statement' | 'conflict' | 'refused' | 'no_writes' | 'lost';
 
 /** The store cannot be used. The message is for operators, without secrets and records. */
-export class StoreError extends Error {
-  override readonly name = 'StoreError';
+export class StoreError extends OperatorError {
   readonly fault: StoreFault;
   constructor(message: string, fault: StoreFault = 'statement') {
     super(message);

@@ -195,25 +195,16 @@ export function createRegistries(options: RegistriesOptions) {
     },
     /** Queries DNS and each source of a TLD for a name that must exist and a name that must not. Never rejects. */
     async diagnose(tld: string, lookup?: DomainLookup) {
-      const missing = `x${randomBytes(12).toString('hex')}.${tld}`;
-      const diagnoseSource = async (
-        source: string,
-        existing: string,
-        find: (name: string) => Promise<Availability>,
-      ) => {
+      const free = `x${randomBytes(12).toString('hex')}.${tld}`;
+      const diagnoseSource = async (source: string, taken: string, find: (name: string) => Promise<Availability>) => {
         const start = performance.now();
-        const names = { existing: await find(existing), missing: await find(missing) };
+        const existing = { name: taken, availability: await find(taken) };
+        const missing = { name: free, availability: await find(free) };
         const proves = [
-          ...(names.existing === 'taken' && names.missing !== 'taken' ? ['taken'] : []),
-          ...(names.missing === 'free' && names.existing !== 'free' ? ['free'] : []),
+          ...(existing.availability === 'taken' && missing.availability !== 'taken' ? ['taken'] : []),
+          ...(missing.availability === 'free' && existing.availability !== 'free' ? ['free'] : []),
         ];
-        return {
-          source,
-          proves,
-          existing: { name: existing, availability: names.existing },
-          missing: { name: missing, availability: names.missing },
-          ms: performance.now() - start,
-        };
+        return { source, proves, existing, missing, ms: performance.now() - start };
       };
       const sources = await findSources(tld, lookup);
       const first = toExistingName(tld, sources[0]);
