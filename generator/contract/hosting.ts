@@ -50,26 +50,11 @@ export const ForceRequest = object(
   { force: true },
 );
 
-const vps_id = text('ID of the VPS.');
 const server_id = text('ID of the game server.');
 const requested = {
   status: text('Always requested, because the action was accepted.'),
   message: text('The result, as a sentence for people.'),
 };
-
-export const VPSPowerResponse = object('VPSPowerResponse', 'A VPS power action was accepted.', {
-  success,
-  action: named('VPSPowerAction', 'A power action on a VPS.', z.enum(['start', 'stop', 'reset'])),
-  vps_id,
-  ...requested,
-});
-
-export const GamePowerResponse = object('GamePowerResponse', 'A game server power action was accepted.', {
-  success,
-  action: named('GamePowerAction', 'A power action on a game server.', z.enum(['start', 'stop', 'restart', 'kill'])),
-  server_id,
-  ...requested,
-});
 
 const power = {
   state: named(
@@ -81,21 +66,6 @@ const power = {
     'Time when the provider reported the state, in UTC; a game panel may cache the state for up to 20 seconds. The current time if the provider reported nothing.',
   ),
 };
-const running = { state: 'running', checked_at: '2026-03-01T12:00:00.000Z' };
-
-export const VPSStateResponse = object(
-  'VPSStateResponse',
-  'The power state of a VPS.',
-  { success, vps_id, ...power },
-  { success: true, vps_id: 'demo', ...running },
-);
-
-export const GameStateResponse = object(
-  'GameStateResponse',
-  'The power state of a game server.',
-  { success, server_id, ...power },
-  { success: true, server_id: 'demo', ...running },
-);
 
 /**
  * 1 to 1,024 characters, at least one visible: panels trim white space and format characters, and refuse an empty
@@ -275,9 +245,20 @@ const gameConsole = {
   messages: { ...game.messages, provider_error: 'The console or log request failed' },
 } as const;
 
-/** Creates the state and power operations of a kind of server. */
-const powerOf = (kind: ServerKind, base: string, state: z.ZodType, accepted: z.ZodType) => {
-  const [shared, name, id] = kind === 'vps' ? [vps, 'VPS', 'vps_id'] : [game, 'game server', 'server_id'];
+/** Creates the state and power operations of a kind of server, with the shapes of their responses. */
+const powerOf = (kind: ServerKind, base: string, actions: readonly ServerAction[]) => {
+  const [shared, prefix, name, id] =
+    kind === 'vps' ? [vps, 'VPS', 'VPS', 'vps_id'] : [game, 'Game', 'game server', 'server_id'];
+  const server = { [id]: text(`ID of the ${name}.`) };
+  const accepted = object(`${prefix}PowerResponse`, `A ${name} power action was accepted.`, {
+    success,
+    action: named(`${prefix}PowerAction`, `A power action on a ${name}.`, z.enum(actions)),
+    ...server,
+    ...requested,
+  });
+  const running = { success: true, [id]: 'demo', state: 'running', checked_at: '2026-03-01T12:00:00.000Z' };
+  const shape = { success, ...server, ...power };
+  const state = object(`${prefix}StateResponse`, `The power state of a ${name}.`, shape, running);
   return {
     state: {
       ...shared,
@@ -305,8 +286,8 @@ const powerOf = (kind: ServerKind, base: string, state: z.ZodType, accepted: z.Z
     },
   };
 };
-const vpsPower = powerOf('vps', '/v1/hosting/cloud/vps-custom/{id}', VPSStateResponse, VPSPowerResponse);
-const gamePower = powerOf('game', '/v1/hosting/game/power/{server_id}', GameStateResponse, GamePowerResponse);
+const vpsPower = powerOf('vps', '/v1/hosting/cloud/vps-custom/{id}', ['start', 'stop', 'reset']);
+const gamePower = powerOf('game', '/v1/hosting/game/power/{server_id}', ['start', 'stop', 'restart', 'kill']);
 
 /** Only `true` confirms; any other value is a missing confirmation, not an invalid parameter. */
 const force = z.string().meta({ type: 'boolean', description: 'Must be true to confirm the action.', example: true });
