@@ -162,13 +162,6 @@ test.each([
   expect((await source.read()).get('net')).toMatchObject({ register: 11.49, transfer: 11.49 });
 });
 
-test('TLDs are A-labels without a dot; invalid and duplicate TLDs are left out with a warning', async () => {
-  const { shop, source, warnings } = await prepare();
-  shop.tlds = ['.de', 'nl', '.РФ', 'de', '.a b'].map((tld) => toTld(tld));
-  expect([...(await source.read()).keys()]).toEqual(['de', 'nl', 'xn--p1ai']);
-  expect(warnings()).toEqual(['ignored invalid or duplicate TLDs: "de", ".a b"']);
-});
-
 test('an inactive TLD does not hide an active duplicate', async () => {
   const { shop, source, warnings } = await prepare();
   shop.tlds = [toTld('.de', { active: false }), toTld('de')];
