@@ -170,7 +170,8 @@ export const streamEvents = {
 };
 
 type Events = typeof streamEvents;
-type EventRow = ReturnType<typeof client | typeof service>;
+/** An event with any arguments. */
+export type EventRow = ReturnType<typeof client | typeof service>;
 type From<Side extends EventRow['from']> = {
   [Name in keyof Events]: Events[Name]['from'] extends Side ? Name : never;
 }[keyof Events];
@@ -244,24 +245,4 @@ export function summarizeStream(): string {
     `The close codes are: ${codes.join(' ')}`,
     'The page /docs/streams.html describes each event with its arguments.',
   ].join(' ');
-}
-
-/** Returns the tables as plain data, for pages. */
-export function describeStream() {
-  const events = Object.entries<EventRow>(streamEvents).map(([event, { args, ...rest }]) => ({
-    event,
-    ...rest,
-    example: args.map(({ example }) => example),
-    args: args.map(({ name, description, optional = false, values = {}, json }) => ({
-      name,
-      description,
-      optional,
-      values: Object.entries(values).map(([value, meaning]) => ({ value, meaning })),
-      fields: Object.entries<z.ZodType>(json?.shape ?? {}).map(([field, schema]) => ({
-        name: field,
-        description: schema.description ?? '',
-      })),
-    })),
-  }));
-  return { events, closeCodes: Object.values(closeCodes) };
 }

@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path';
 import { transform } from 'esbuild';
 import { allows, scopes } from '#contract/api-keys.ts';
 import type { Scope } from '#contract/api-keys.ts';
-import { describeStream, streamLimits } from '#contract/console-stream.ts';
+import { closeCodes, streamEvents, streamLimits } from '#contract/console-stream.ts';
+import type { EventRow } from '#contract/console-stream.ts';
 import { head as description, toInfo } from '#contract/docs.ts';
 import type { Presentation } from '#contract/docs.ts';
 import { bodyLimits, rateLimits } from '#contract/endpoint.ts';
@@ -187,15 +188,15 @@ const tables = {
     return toTable(['Scope', 'Operations'], [...rows, ['any key', listOperations((access) => access === 'any_key')]]);
   },
   events() {
-    const { events } = describeStream();
-    const toEvents = (side: 'client' | 'service', title: string): string =>
-      `### ${title}\n\n${toTable(['Event', 'Meaning'], events.filter(({ from }) => from === side).map(toEventRow))}`;
+    const events = Object.entries<EventRow>(streamEvents);
+    const toEvents = (side: EventRow['from'], title: string): string =>
+      `### ${title}\n\n${toTable(['Event', 'Meaning'], events.filter(([, { from }]) => from === side).map(toEventRow))}`;
     return `${toEvents('client', 'Events that you send')}\n\n${toEvents('service', 'Events that you receive')}`;
   },
   codes: () =>
     toTable(
       ['Code', 'Meaning', 'What to do'],
-      describeStream().closeCodes.map(({ code, meaning, client }) => [String(code), escaped(meaning), escaped(client)]),
+      Object.values(closeCodes).map(({ code, meaning, client }) => [String(code), escaped(meaning), escaped(client)]),
     ),
   example: () => `\`\`\`json\n${renderProblem('json', 'unauthorized').trim()}\n\`\`\``,
   errors() {
@@ -233,17 +234,15 @@ function listOperations(isOpen: (access: NonNullable<Endpoint['access']>) => boo
     .join('<br>');
 }
 
-type Described = ReturnType<typeof describeStream>['events'][number];
-
-function toEventRow({ event, description: meaning, scope, args, example }: Described): string[] {
+function toEventRow([event, { description: meaning, scope, args }]: [string, EventRow]): string[] {
   const names = args.map(({ name, optional }) => ` \\[${name}${optional ? '?' : ''}\\]`).join('');
-  const details = args.flatMap((argument) => [
-    `**${argument.name}**${argument.optional ? ', optional' : ''}: ${escaped(argument.description)}`,
-    ...argument.values.map(({ value, meaning: text }) => `\`${value}\`: ${escaped(text)}`),
-    ...argument.fields.map((field) => `\`${field.name}\`: ${escaped(field.description)}`),
+  const details = args.flatMap(({ name, description: text, optional, values = {}, json }) => [
+    `**${name}**${optional ? ', optional' : ''}: ${escaped(text)}`,
+    ...Object.entries(values).map(([value, of]) => `\`${value}\`: ${escaped(of)}`),
+    ...Object.entries(json?.shape ?? {}).map(([field, of]) => `\`${field}\`: ${escaped(of.description)}`),
   ]);
   const first = `${escaped(meaning)}${scope === null ? '' : ` Requires the scope \`${scope}\`.`}`;
-  const code = `\`${JSON.stringify({ event, args: example })}\``;
+  const code = `\`${JSON.stringify({ event, args: args.map(({ example }) => example) })}\``;
   return [`\`${event}\`${names}`, [first, ...details, code].join('<br>')];
 }
 
