@@ -29,11 +29,21 @@ export function judgeDenial(texts: readonly string[], name: string): Availabilit
   return otherOffer.test(words) ? 'unknown' : 'free';
 }
 
-export interface Deadline {
-  readonly signal: AbortSignal;
-  remainingMs(): number;
-  /** The time after which a host that could not be queried takes queries again; Infinity or undefined if unknown. */
-  retryMs?: number;
+export type Deadline = ReturnType<typeof createDeadline>;
+
+/** Creates the deadline of queries. Its owner aborts it at the end. */
+export function createDeadline(ms: number) {
+  // AbortSignal.any would leak memory at a signal that lives as long as the process.
+  const controller = new AbortController();
+  const end = performance.now() + ms;
+  return {
+    ms,
+    signal: controller.signal,
+    abort: () => controller.abort(),
+    remainingMs: () => end - performance.now(),
+    /** The time after which a host that could not be queried takes queries again; Infinity if unknown. */
+    retryMs: Infinity,
+  };
 }
 
 /** The query rate of a host. */
@@ -129,7 +139,7 @@ export function createHostLimiter(
      */
     async run<Result>(host: string, deadline: Deadline, work: () => Promise<Result | typeof retry>) {
       const state = stateOf(host);
-      const { retryMs: earlier = Infinity } = deadline;
+      const { retryMs: earlier } = deadline;
       const defer = (ms: number): void => void (deadline.retryMs = Math.min(earlier, ms));
       const attempt = async () => {
         const { rps } = rateOf(host);

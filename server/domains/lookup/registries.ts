@@ -11,7 +11,7 @@ import { openUpstream } from '../../upstream/client.ts';
 import { createReadClient } from '../../upstream/reads.ts';
 import { lookupPublic } from '../../upstream/address.ts';
 import { isDelegated } from './dns.ts';
-import { createHostLimiter, defaultLimits } from './query.ts';
+import { createDeadline, createHostLimiter, defaultLimits } from './query.ts';
 import type { Availability, Deadline, DomainName, QueryContext, Rate, RegistryLimits } from './query.ts';
 import { createBootstrap, createRdap } from './rdap.ts';
 import { createWhois } from './whois.ts';
@@ -72,29 +72,21 @@ export function createRegistries(options: RegistriesOptions) {
   const askRdap = createRdap(client, context);
   const askWhois = createWhois(context);
   const dnsSlots = pLimit(limits.dnsConcurrency);
-  const running = new Set<AbortController>();
+  const running = new Set<Deadline>();
   let isClosed = false;
 
   /** Runs work with a deadline; `unknown` if the work fails or is too slow, and after the close. */
-  const within = async <Answer>(
-    ms: number,
-    work: (deadline: Deadline) => Promise<Answer>,
-  ): Promise<Answer | 'unknown'> => {
+  const within = async <Answer>(deadline: Deadline, work: (deadline: Deadline) => Promise<Answer>) => {
     if (isClosed) return 'unknown';
-    // AbortSignal.any would leak memory at a signal that lives as long as the process.
-    const controller = new AbortController();
-    const { signal } = controller;
-    const end = performance.now() + ms;
-    const deadline: Deadline = { signal, remainingMs: () => end - performance.now() };
-    running.add(controller);
+    running.add(deadline);
     try {
-      return await withTimeout(work(deadline), ms, () => 'unknown');
+      return await withTimeout(work(deadline), deadline.ms, () => 'unknown' as const);
     } catch (error) {
       log.error({ err: error }, 'a registry lookup failed');
       return 'unknown';
     } finally {
-      running.delete(controller);
-      controller.abort();
+      running.delete(deadline);
+      deadline.abort();
     }
   };
 
@@ -102,7 +94,7 @@ export function createRegistries(options: RegistriesOptions) {
   const askDns = async (name: string): Promise<Availability> => {
     if (dnsServers === 'off') return 'unknown';
     const query = { servers: dnsServers, timeoutMs: limits.dnsMs };
-    const isSeen = await within(2 * limits.dnsMs, ({ signal }) =>
+    const isSeen = await within(createDeadline(2 * limits.dnsMs), ({ signal }) =>
       dnsSlots(async () => !signal.aborted && (await isDelegated(name, { ...query, signal }))),
     );
     return isSeen === true ? 'taken' : 'unknown';
@@ -114,11 +106,9 @@ export function createRegistries(options: RegistriesOptions) {
     ttlResolution: 0,
     ignoreFetchAbort: true,
     async fetchMethod(server, _stale, { context: { base, name, deadline: asked } }) {
-      const answer = await within(lookupMs, async (deadline) => {
-        const found = await askRdap(base, name, deadline);
-        asked.retryMs = Math.min(asked.retryMs ?? Infinity, deadline.retryMs ?? Infinity);
-        return found;
-      });
+      const deadline = createDeadline(lookupMs);
+      const answer = await within(deadline, () => askRdap(base, name, deadline));
+      asked.retryMs = Math.min(asked.retryMs, deadline.retryMs);
       if (answer === 'unknown' || answer.proof === undefined) return undefined;
       if (answer.proof !== 'domain') {
         log.error({ server, name }, 'an RDAP server denies a name that exists; its 404s do not count');
@@ -183,14 +173,12 @@ export function createRegistries(options: RegistriesOptions) {
       const { name, tld } = domain;
       // Check again: the name becomes part of lines and paths.
       if (!/^[a-z0-9-]{1,63}$/.test(name.slice(0, -tld.length - 1)) || !name.endsWith(`.${tld}`)) return 'unknown';
-      const asked: { deadline?: Deadline } = {};
-      const answer = await within(lookupMs, async (deadline) => {
-        asked.deadline = deadline;
+      const deadline = createDeadline(lookupMs);
+      const answer = await within(deadline, async () => {
         const seen = await askDns(name);
         return seen === 'taken' ? seen : await ask(domain, lookup, deadline);
       });
-      const waitMs = asked.deadline?.retryMs ?? Infinity;
-      if (answer === 'unknown' && waitMs < Infinity) onWait?.(waitMs);
+      if (answer === 'unknown' && deadline.retryMs < Infinity) onWait?.(deadline.retryMs);
       return answer;
     },
     /** Queries DNS and each source of a TLD for a name that must exist and a name that must not. Never rejects. */
@@ -213,14 +201,14 @@ export function createRegistries(options: RegistriesOptions) {
         ...sources.map((source) => {
           const { confirm: _confirm, ...server } = source;
           return diagnoseSource(Object.entries(server).flat().join(' '), toExistingName(tld, source), (name) =>
-            within(lookupMs, (deadline) => askSource(source, { name, tld }, deadline)),
+            within(createDeadline(lookupMs), (deadline) => askSource(source, { name, tld }, deadline)),
           );
         }),
       ]);
     },
     async close(): Promise<void> {
       isClosed = true;
-      for (const controller of running) controller.abort();
+      for (const deadline of running) deadline.abort();
       await Promise.all([bootstrap.close(), client.close()]);
     },
   };

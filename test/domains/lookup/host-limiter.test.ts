@@ -1,14 +1,8 @@
 import { expect, test } from 'vitest';
-import { createHostLimiter } from '../../../server/domains/lookup/query.ts';
-import type { Deadline } from '../../../server/domains/lookup/query.ts';
+import { createDeadline, createHostLimiter } from '../../../server/domains/lookup/query.ts';
 import { stopClock } from '../../helpers/clock.ts';
 
 const rate = { rps: 5, burst: 5 };
-
-/** A deadline that does not pass on its own. */
-function createDeadline(ms: number): Deadline {
-  return { signal: new AbortController().signal, remainingMs: () => ms };
-}
 
 test('a host gets a burst of five requests, then five per second; requests that cannot start in time are dropped', async () => {
   const advance = stopClock();
