@@ -37,7 +37,7 @@ export const hetzner: ProviderType<HetznerSettings> = {
 };
 
 const ActionReply = z.object({ action: z.object({ status: z.enum(['running', 'success', 'error']) }) });
-const Server = z.object({ id: ForeignInt, status: z.string().nullable() });
+const Server = z.object({ id: ForeignInt, name: z.string().catch(''), status: z.string().nullable() });
 const Servers = z.object({
   servers: z.array(z.unknown()),
   meta: z.object({ pagination: z.object({ next_page: ForeignInt.nullish() }) }).nullish(),
@@ -90,6 +90,11 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
   const actions = createActionClient(account);
   const reads = createReadClient(account);
   const readServers = createListReader(Server, (message) => options.log.warn(message));
+  const list = async () => {
+    const entries = await readPages(reads);
+    const listed = readServers(entries);
+    return { listed, missed: entries.length - listed.length };
+  };
   const paths: Record<VpsAction, string> = { start: 'poweron', stop: settings.stop, reset: 'reset' };
   return {
     vps: {
@@ -103,7 +108,10 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
       },
       state: createStateReader({
         refs,
-        read: () => readStates(reads, readServers),
+        read: async () =>
+          new Map(
+            (await list()).listed.map(({ id, status }) => [String(id), states.get(status ?? '') ?? 'unknown']),
+          ),
         intervalMs: 5000,
         lagMs: 0,
         hasRoom: quota.hasRoom,
@@ -121,14 +129,16 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
           'check that this machine resolves the host of its url, and may connect to it',
         ],
       }),
-    listRefs: async () => new Set((await readStates(reads, readServers)).keys()),
+    async listRefs() {
+      const { listed, missed } = await list();
+      return { names: new Map(listed.map(({ id, name }) => [String(id), name])), missed };
+    },
     close: account.close,
   };
 }
 
-type ReadServers = ReturnType<typeof createListReader<typeof Server>>;
-
-async function readStates(reads: ReadClient, readServers: ReadServers): Promise<Map<string, PowerState>> {
+/** Reads all pages of the servers of a project. */
+async function readPages(reads: ReadClient): Promise<unknown[]> {
   const entries: unknown[] = [];
   for (let page: number | null | undefined = 1; page;) {
     const path: string = `/servers?per_page=${pageSize}&page=${page}`;
@@ -139,7 +149,7 @@ async function readStates(reads: ReadClient, readServers: ReadServers): Promise<
     const next = meta?.pagination.next_page;
     page = next === page + 1 ? next : undefined;
   }
-  return new Map(readServers(entries).map(({ id, status }) => [String(id), states.get(status ?? '') ?? 'unknown']));
+  return entries;
 }
 
 function toOutcome({ status, text }: Reply): Outcome {

@@ -65,6 +65,7 @@ export const proxmox: ProviderType<ProxmoxSettings> = {
 
 const Vm = z.object({
   vmid: ForeignInt,
+  name: z.string().catch(''),
   node: z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/),
   type: z.enum(['qemu', 'lxc']),
   template: z.unknown().optional(),
@@ -104,14 +105,16 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
   const reads = createReadClient(cluster);
   const readVms = createListReader(Vm, (message) => options.log.warn(message));
   /** Lists all VPS visible to the token, without templates. */
-  const listVms = async ({ signal, trace }: SendOptions = {}): Promise<Vm[]> => {
+  const listVms = async ({ signal, trace }: SendOptions = {}) => {
     const reply = await reads
       .request('GET', listPath, { maxBytes: listBytes, signal, trace })
       .catch((error: unknown) => {
         // Refused: an action that needs this list was not sent.
         throw toRefusal(String((error as Error).cause));
       });
-    return readVms(parseReply(reply, Resources).data).filter(({ template }) => Number(template) !== 1);
+    const { data } = parseReply(reply, Resources);
+    const vms = readVms(data);
+    return { vms: vms.filter(({ template }) => Number(template) !== 1), missed: data.length - vms.length };
   };
   const stop = settings.stop === 'shutdown' ? 'shutdown' : 'stop';
   // Containers have no reset; reboot is their only call that stops and starts them.
@@ -124,7 +127,7 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
       async power(ref, action, sendOptions = {}) {
         assertRef(refs, ref);
         // Its node is found before every action, since a VPS may migrate.
-        const found = (await listVms(sendOptions)).find(({ vmid }) => vmid === Number(ref));
+        const found = (await listVms(sendOptions)).vms.find(({ vmid }) => vmid === Number(ref));
         const reasons = 'it does not exist, is a template, or the token lacks VM.Audit on it';
         if (!found) throw toRefusal(`Proxmox lists no VPS ${ref}: ${reasons}`);
         const { node, type } = found;
@@ -135,7 +138,7 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
       },
       state: createStateReader({
         refs,
-        read: async () => new Map((await listVms()).map((vm) => [String(vm.vmid), toState(vm)])),
+        read: async () => new Map((await listVms()).vms.map((vm) => [String(vm.vmid), toState(vm)])),
         intervalMs: 5000,
         lagMs,
         clock: options.clock,
@@ -160,7 +163,10 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
           'check that this machine may connect to its url, and set ca_file to the CA of the cluster',
         ],
       }),
-    listRefs: async () => new Set((await listVms()).map(({ vmid }) => String(vmid))),
+    async listRefs() {
+      const { vms, missed } = await listVms();
+      return { names: new Map(vms.map(({ vmid, name }) => [String(vmid), name])), missed };
+    },
     close: cluster.close,
   };
 }

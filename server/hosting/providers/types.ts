@@ -89,13 +89,23 @@ export interface Provider {
   readonly vps?: ServerProvider<VpsAction>;
   readonly game?: GameProvider;
   check(): Promise<CheckResult[]>;
-  /** Lists the refs of all servers visible to the credential; undefined if the upstream cannot list them. */
-  readonly listRefs?: () => Promise<ReadonlySet<string> | undefined>;
+  /** Lists the servers that the credential reaches. */
+  readonly listRefs?: () => Promise<ListedRefs>;
   /** Returns true if the credential has access to a server, listed or not. */
   readonly hasRef?: (ref: string) => Promise<boolean>;
   /** Starts to stop servers that end with this process. */
   drain?(): void;
   close(): Promise<void>;
+}
+
+/** The servers that a credential reaches. */
+export interface ListedRefs {
+  /** Names by ref. */
+  readonly names: ReadonlyMap<string, string>;
+  /** Further servers, which the upstream counted but did not list readably. */
+  readonly missed: number;
+  /** A fault of the credential, as a sentence for operators. */
+  readonly warning?: string;
 }
 
 /** A type of provider: everything that differs between types. */

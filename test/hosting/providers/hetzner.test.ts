@@ -100,7 +100,7 @@ describe('the power state', () => {
       { servers: [{ id: 'x', status: 'off' }, null], meta: { pagination: { next_page: '2' } } },
       {
         servers: [
-          { id: '42', status: 'off' },
+          { id: '42', name: 'web', status: 'off' },
           { id: 43, status: null },
         ],
         meta: null,
@@ -108,7 +108,9 @@ describe('the power state', () => {
     ];
     const upstream = await createUpstream(({ path }) => json(200, pages[Number(path.at(-1)) - 1]));
     const settings = { type: 'hetzner', url: upstream.url, token: hetznerToken, stop: 'shutdown' } as const;
-    const { vps, written, clock } = openProvider(settings);
+    const { provider, vps, written, clock } = openProvider(settings);
+    const names = new Map(Object.entries({ 42: 'web', 43: '' }));
+    expect(await provider.listRefs!()).toEqual({ names, missed: 2 });
     for (let read = 0; read < 2; read += 1) {
       expect((await vps.state('42', always)).state).toBe('offline');
       expect((await vps.state('43', always)).state).toBe('unknown');

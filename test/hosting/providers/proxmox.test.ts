@@ -80,7 +80,7 @@ test.each<[string, Record<string, unknown>, string | undefined]>([
   ['the status null', { status: null }, 'unknown'],
   ['an unreadable number', { vmid: 'x' }, undefined],
 ])('a VPS with %s has the state %s', async (_, changes, expected) => {
-  const { upstream, vps, written } = await prepare();
+  const { upstream, provider, vps, written } = await prepare();
   Object.assign(upstream.vms[0]!, changes);
   const state = (ref: string) =>
     vps.state(ref, always).then(
@@ -89,6 +89,7 @@ test.each<[string, Record<string, unknown>, string | undefined]>([
     );
   expect([await state('100'), await state('101')]).toEqual([expected, 'running']);
   // One entry of the stand-in is always unreadable.
+  expect((await provider.listRefs!()).missed).toBe(changes['vmid'] === 'x' ? 2 : 1);
   expect(written().match(/\d entries of a list cannot be read/g)).toEqual([
     `${changes['vmid'] === 'x' ? 2 : 1} entries of a list cannot be read`,
   ]);

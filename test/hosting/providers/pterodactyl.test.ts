@@ -386,18 +386,20 @@ test.each([
 
 describe('the list of servers', () => {
   /** A panel whose list moves between two pages, and its windows of two pages. */
-  async function prepareList(total: number) {
+  async function prepareList(total: number, admin = false) {
     const ids = Array.from({ length: total }, (_, index) => (index + 0x10000000).toString(16));
     let left = 3;
     const upstream = await createUpstream(({ path }) => {
-      if (path.endsWith('/account')) return json(200, { attributes: { id: 1, admin: false } });
+      if (path.endsWith('/account')) return json(200, { attributes: { id: 1, admin } });
       left -= 1;
       const tooMany = failure(429, 'ThrottleRequestsException', 'Too Many Attempts.');
       if (left === 0) return { ...tooMany, headers: { 'retry-after': '59' } };
       const page = Number(new URLSearchParams(path.split('?')[1]).get('page'));
       // The panel moves servers changed since the last page to the end.
       ids.push(...ids.splice(0, 7));
-      const data = ids.slice((page - 1) * 50, page * 50).map((identifier) => ({ attributes: { identifier } }));
+      const data = ids.slice((page - 1) * 50, page * 50).map((identifier) => ({
+        attributes: { identifier, name: `server ${identifier}` },
+      }));
       return json(200, { data, meta: { pagination: { total: String(total) } } });
     });
     const { provider, clock } = openProvider({ type: 'pterodactyl', url: upstream.url, token: panelKeys.write });
@@ -407,15 +409,24 @@ describe('the list of servers', () => {
   test('is read again if servers moved between its pages, in the next window if necessary', async () => {
     const { provider, clock } = await prepareList(131);
     const before = clock.now();
-    expect(await provider.listRefs!()).toHaveProperty('size', 131);
+    const { names, missed } = await provider.listRefs!();
+    expect([names.size, missed]).toEqual([131, 0]);
+    expect(names.get('10000000')).toBe('server 10000000');
     expect(clock.now() - before).toBe(59_000);
   });
 
-  test('is read three times at most', async () => {
+  test('has all servers of the panel for an administrator, with a warning', async () => {
+    const { provider, upstream } = await prepareList(2, true);
+    const { names, warning } = await provider.listRefs!();
+    expect([names.size, warning]).toEqual([2, expect.stringContaining('belongs to an administrator')]);
+    expect(upstream.seen.map(({ path }) => path).at(-1)).toContain('?type=admin-all&per_page=50&page=1');
+  });
+
+  test('is read three times at most, and tells how many servers it does not show', async () => {
     const { provider, upstream } = await prepareList(50);
     const page = json(200, { data: [], meta: { pagination: { total: 9 } } });
     upstream.fail(page, ({ path }) => path.includes('page='));
-    expect(await provider.listRefs!()).toHaveProperty('size', 0);
+    expect(await provider.listRefs!()).toEqual({ names: new Map(), missed: 9 });
     expect(upstream.seen).toHaveLength(4);
   });
 });

@@ -15,7 +15,10 @@ export const Account = z
   .transform(({ attributes: { admin, root_admin: isRoot, id } }) => {
     return { isPelican: isRoot !== undefined || id === undefined, isAdmin: admin || isRoot === true };
   });
-const ListedServer = z.object({ attributes: z.object({ identifier: z.string(), node: z.string().optional() }) });
+const ListedServer = z.object({
+  attributes: z.object({ identifier: z.string(), name: z.string().catch(''), node: z.string().optional() }),
+});
+type ListedServer = z.infer<typeof ListedServer>['attributes'];
 const Page = z.object({ data: z.array(z.unknown()), meta: z.object({ pagination: z.object({ total: ForeignInt }) }) });
 const Server = z.object({ meta: z.object({ user_permissions: Permissions }) });
 
@@ -30,20 +33,17 @@ interface ListOptions {
   readonly sleep: (ms: number) => Promise<unknown>;
 }
 
-/** Lists the servers of a key; undefined for administrators, who have access to unlisted servers. */
-export async function listIdentifiers(client: ReadClient, options: ListOptions): Promise<Set<string> | undefined> {
-  if (parseReply(await client.request('GET', '/account'), Account).isAdmin) return undefined;
-  return new Set((await listNodes(client, options)).keys());
-}
-
-/** Lists the nodes of a key's servers, by the identifiers of the servers. */
-export async function listNodes(client: ReadClient, { warn, sleep }: ListOptions): Promise<Map<string, string>> {
-  const found = new Map<string, string>();
+/** Lists the servers that a key reaches, by their identifiers. */
+export async function listServers(client: ReadClient, { warn, sleep }: ListOptions) {
+  const { isAdmin } = parseReply(await client.request('GET', '/account'), Account);
+  const servers = new Map<string, ListedServer>();
+  let total = Infinity;
   const readServers = createListReader(ListedServer, warn);
   /** Reads a page, if necessary in the next window of the panel's limit. */
   const readPage = async (page: number, tries = 3): Promise<z.infer<typeof Page>> => {
     try {
-      const path = `?per_page=${pageSize}&page=${page}`;
+      // To others, panels answer this type with an empty list.
+      const path = `?${isAdmin ? 'type=admin-all&' : ''}per_page=${pageSize}&page=${page}`;
       return parseReply(await client.request('GET', path, { maxBytes: pageBytes }), Page);
     } catch (error) {
       const seconds = error instanceof ProviderError ? Number(error.headers['Retry-After'] ?? 0) : 0;
@@ -52,18 +52,21 @@ export async function listNodes(client: ReadClient, { warn, sleep }: ListOptions
       return await readPage(page, tries - 1);
     }
   };
-  for (let pass = 1, total = Infinity; pass <= maxPasses && found.size < total; pass += 1) {
+  for (let pass = 1; pass <= maxPasses && servers.size < total; pass += 1) {
     for (let page = 1, isLast = false; !isLast; page += 1) {
       // oxlint-disable-next-line no-await-in-loop
       const { data, meta } = await readPage(page);
       ({ total } = meta.pagination);
-      for (const { attributes } of readServers(data))
-        found.set(attributes.identifier, attributes.node ?? attributes.identifier);
+      for (const { attributes } of readServers(data)) servers.set(attributes.identifier, attributes);
       isLast = data.length === 0 || page * pageSize >= total;
     }
   }
-  return found;
+  return { servers, isAdmin, missed: Math.max(0, total - servers.size) };
 }
+
+/** Describes the key of an administrator. */
+export const describeAdmin = (name: string): string =>
+  `The ${name} belongs to an administrator and can control every server of the panel`;
 
 /** Faults that the panel names, by its code. */
 const reasons: Readonly<Record<string, readonly [reason: string, advice: string]>> = {
@@ -81,7 +84,7 @@ const handshakeMs = 10_000;
 async function checkUser(client: ReadClient, name: string) {
   const get = (path: string): Promise<Reply> => client.request('GET', path, { credentialStatuses: [401, 403] });
   let account: z.infer<typeof Account> | undefined;
-  let listed: z.infer<typeof ListedServer>[] | undefined;
+  let listed: ListedServer[] | undefined;
   const findings: CheckResult[] = await checkCredential({
     name,
     upstream: `The panel (asked with the ${name})`,
@@ -91,7 +94,8 @@ async function checkUser(client: ReadClient, name: string) {
       // A required second factor does not apply to the account.
       const list = account ? await get(`?per_page=${maxServers}`) : reply;
       const entries = list.status === 200 ? parseJson(list.text, Page)?.data : undefined;
-      listed = entries && createListReader(ListedServer, () => undefined)(entries).slice(0, maxServers);
+      const read = entries && createListReader(ListedServer, () => undefined)(entries);
+      listed = read?.slice(0, maxServers).map(({ attributes }) => attributes);
       return list.status === 200 ? reply : list;
     },
     explain(reply) {
@@ -101,9 +105,8 @@ async function checkUser(client: ReadClient, name: string) {
     },
     judge() {
       if (account?.isAdmin === false) return { level: 'info', message: `The ${name} is accepted` };
-      const message = `The ${name} belongs to an administrator and can control every server of the panel`;
       const advice = `set ${name} to a key of a user who is a subuser of the servers, not an administrator`;
-      return account && { level: 'warn', message, advice };
+      return account && { level: 'warn', message: describeAdmin(name), advice };
     },
     refusedAdvice: `create a client key in the panel, allowed from this machine's address, and set ${name} to it`,
     unreachable: [
@@ -113,7 +116,7 @@ async function checkUser(client: ReadClient, name: string) {
   });
   const { isPelican, isAdmin } = account ?? {};
   let isSilent = false;
-  const readPermissions = async ({ attributes: { identifier } }: z.infer<typeof ListedServer>) => {
+  const readPermissions = async ({ identifier }: ListedServer) => {
     const reply = await get(`/servers/${encodeURIComponent(identifier)}`).catch(() => undefined);
     isSilent ||= reply?.status !== 200 && reply?.status !== 404;
     const permissions = parseJson(reply?.text ?? '', Server)?.meta.user_permissions;
@@ -137,12 +140,12 @@ async function checkUser(client: ReadClient, name: string) {
 /** Opens a socket of each node of the listed servers, as consoles do. Never throws. */
 async function checkNodes(
   reader: ReadClient,
-  listed: readonly z.infer<typeof ListedServer>[],
+  listed: readonly ListedServer[],
   sockets: NodeSockets,
 ): Promise<CheckResult[]> {
-  const nodes = Map.groupBy(listed, ({ attributes: { node, identifier } }) => node ?? identifier);
+  const nodes = Map.groupBy(listed, ({ node, identifier }) => node ?? identifier);
   const checked = Array.from(nodes, async ([node, [server]]): Promise<CheckResult[]> => {
-    const ref = server!.attributes.identifier;
+    const ref = server!.identifier;
     const path = `/servers/${encodeURIComponent(ref)}/websocket`;
     const known = sockets.find(ref);
     const reply = known === undefined && (await reader.request('GET', path, { retry: false }).catch(() => undefined));

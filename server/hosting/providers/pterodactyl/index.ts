@@ -12,7 +12,7 @@ import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
 import { BusyError, assertRef, createStateReader, notAvailable } from '../types.ts';
 import type { CommandOptions, ConsoleEvents, Provider, ProviderOptions, ProviderType } from '../types.ts';
 import { failureOf, isDenied, judgePanelError, toPanelError } from './answers.ts';
-import { Account, checkPanel, listIdentifiers, listNodes } from './check.ts';
+import { Account, checkPanel, describeAdmin, listServers } from './check.ts';
 import { createLogReader } from './log.ts';
 import { createPlaces } from './places.ts';
 import { createNodeSockets } from './sockets.ts';
@@ -87,8 +87,10 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   /** The console credential belongs to an administrator, so consoles stay closed. */
   let isReaderAdmin = false;
   let isClosed = false;
-  const listOptions = { warn: (message: string) => log.warn(message), sleep: clock?.sleep ?? sleep };
-  const places = createPlaces({ now, listNodes: () => listNodes(client, listOptions) });
+  const list = () => listServers(client, { warn: (message) => log.warn(message), sleep: clock?.sleep ?? sleep });
+  const listNodes = async () =>
+    new Map([...(await list()).servers].map(([ref, { node }]) => [ref, node ?? ref]));
+  const places = createPlaces({ now, listNodes });
   const shareState = createStateReader({
     refs,
     groupOf: (ref) => ref,
@@ -191,7 +193,11 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
       if (isReaderAdmin) for (const session of sessions.keys()) session.refuse(notAvailable);
       return panel.findings;
     },
-    listRefs: () => listIdentifiers(client, listOptions),
+    async listRefs() {
+      const { servers, missed, isAdmin } = await list();
+      const names = new Map([...servers].map(([ref, { name }]) => [ref, name]));
+      return { names, missed, ...(isAdmin && { warning: describeAdmin('token') }) };
+    },
     async hasRef(ref) {
       const reply = await client.request('GET', pathOf(ref));
       if (reply.status === 200 || (reply.status === 404 && reply.sender !== 'proxy')) return reply.status === 200;
