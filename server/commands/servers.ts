@@ -3,11 +3,10 @@ import { z } from 'zod';
 import type { ServerName } from '#contract/api-keys.ts';
 import { CommandError, requireOption } from '#common/command-line.ts';
 import type { Environment } from '#common/environment.ts';
-import { findRecordProblem, mayBePanel, readProviders } from '../hosting/providers.ts';
+import { findRecordProblem, findTwin, normalizeRef, readProviders } from '../hosting/providers.ts';
 import type { WrittenProviders } from '../hosting/providers.ts';
 import { EnvError, readSettings } from '../settings.ts';
 import { isUnreachable } from '../store/database.ts';
-import { normalizeRef } from '../store/index.ts';
 import type { NewServer, Store } from '../store/types.ts';
 import { describeUnknownServers, formatTable, parseServer, textOption, toIso, toPrintable } from './context.ts';
 import type { Context } from './context.ts';
@@ -35,10 +34,9 @@ export function addServersCommands(program: Command, context: Context): void {
       const ref = requireOption(flags.ref, '--ref');
       if (logFile !== null && !server.startsWith('game:')) throw new CommandError('--log-file is for game servers');
       const providers = checkRecord({ server, provider, ref }, settings());
-      const isPanel = mayBePanel(provider, providers);
       const common = { server, provider, logFile, ...(shared && { shared: 'yes' as const }) };
-      const record = { ...common, ref: isPanel ? normalizeRef(ref) : ref };
-      const outcome = await withStore((store) => put(store, record, { replace, isPanel }, change), true);
+      const record = { ...common, ref: normalizeRef(provider, ref, providers) };
+      const outcome = await withStore((store) => put(store, record, { replace, providers }, change), true);
       // Only a warning: a server may be added on a machine that has only the database.
       if (!providers)
         printNote(`warning: PROVIDERS_FILE is not set: the provider ${provider} and the ref are not checked`);
@@ -98,7 +96,7 @@ function checkRecord(
 async function put(
   store: Store,
   record: NewServer,
-  { replace, isPanel }: { readonly replace: boolean; readonly isPanel: boolean },
+  { replace, providers }: { readonly replace: boolean; readonly providers: WrittenProviders | undefined },
   change: Context['change'],
 ): Promise<string> {
   const { server, provider, ref, logFile, shared } = record;
@@ -106,21 +104,20 @@ async function put(
   const found = await store.servers.find(server).catch((error: Error) => error);
   if (isUnreachable(found)) throw found;
   const existing = found instanceof Error ? undefined : found;
-  const isSame = existing?.provider === provider && existing.ref === ref && existing.logFile === logFile;
+  const isSame =
+    existing?.provider === provider &&
+    normalizeRef(provider, existing.ref, providers) === ref &&
+    existing.logFile === logFile;
   if (isSame && (shared === undefined || shared === existing.shared)) return 'is already added';
   if (found && !replace) {
     const reason = existing ? `${server} exists with ${describeRecord(existing)}` : (found as Error).message;
     throw new CommandError(`${reason}; pass --replace to replace the record`);
   }
-  const twin = shared === undefined ? await store.servers.findTwin(record) : undefined;
-  // The store compares refs of all types as panels do; refs of other types differ by case.
-  const isOther = twin !== undefined && !isPanel && twin.ref !== ref;
-  if (twin && !isOther)
+  const twin = shared === undefined ? await findTwin(store.servers, record, providers) : undefined;
+  if (twin)
     throw new CommandError(`${twin.server} has ${describeRecord(twin)}; pass --shared to allow a second server`);
   const values = { provider, ref, log_file: logFile, ...(shared && { shared }) };
-  await change(store, { action: 'servers add', server, values }, () =>
-    store.servers.put(isOther ? { ...record, shared: 'yes' } : record),
-  );
+  await change(store, { action: 'servers add', server, values }, () => store.servers.put(record));
   if (!found) return 'is added';
   return existing ? `is changed from ${describeRecord(existing)}` : 'is changed';
 }

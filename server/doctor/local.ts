@@ -8,12 +8,11 @@ import { askResolvers } from '../domains/lookup/dns.ts';
 import { createPriceSource } from '../domains/prices.ts';
 import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
-import { findRecordProblem, holdsSecret, readProviders } from '../hosting/providers.ts';
+import { findRecordProblem, holdsSecret, normalizeRef, readProviders } from '../hosting/providers.ts';
 import { isActive } from '../keys/authorize.ts';
 import type { ServerRecord } from '../store/types.ts';
 import { EnvError } from '../settings.ts';
 import { createUptimeKuma } from '../status/uptime-kuma.ts';
-import { toRefKey } from '../store/index.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { isLoopback } from '../upstream/address.ts';
 import {
@@ -91,9 +90,6 @@ const secretName =
 
 /** The path of a Discord webhook; a path with `/slack` at its end takes Slack messages. */
 const discordPath = /^\/api\/(?:v\d+\/)?webhooks\/\d+\/[^/]+(?!.*\/slack$)/;
-
-/** Servers with the same target are one server at the provider. */
-const targetOf = ({ provider, ref }: ServerRecord): string => `${provider} ${toRefKey(ref)}`;
 
 /** The checks of an installation. */
 export const installationChecks = {
@@ -256,8 +252,10 @@ export const installationChecks = {
       return [seen, `correct the record: \`${add}\``];
     });
   },
-  async 'shared servers'({ store }) {
+  async 'shared servers'({ env: { PROVIDERS_FILE: file }, store }) {
     const { servers = [] } = (await store()).value ?? {};
+    const written = file === undefined ? undefined : readProviders(file);
+    const targetOf = ({ provider, ref }: ServerRecord) => `${provider} ${normalizeRef(provider, ref, written)}`;
     const byTarget = Map.groupBy(servers, targetOf);
     const found = servers.flatMap((record) => {
       const twin = byTarget.get(targetOf(record))!.find(({ server }) => server !== record.server);
@@ -271,7 +269,8 @@ export const installationChecks = {
       return [seen, `correct one of the two records, or confirm the duplicate: ${add}`];
     });
   },
-  async refs({ store, providers }) {
+  async refs({ env: { PROVIDERS_FILE: file }, store, providers }) {
+    const written = file === undefined ? undefined : readProviders(file);
     const { servers = [] } = (await store()).value ?? {};
     const { value: reports = [] } = await providers();
     const found = reports.map(async ({ name, provider, answers }): Promise<DoctorResult[]> => {
@@ -284,8 +283,7 @@ export const installationChecks = {
         const why = known.answered === undefined ? '' : ` (status ${known.answered})`;
         return named(skipped(`the provider does not list its servers to the token${why}`));
       }
-      // Panels list only the first 8 digits of a UUID.
-      const unlisted = own.filter(({ ref }) => !known.names.has(ref) && !known.names.has(ref.slice(0, 8).toLowerCase()));
+      const unlisted = own.filter(({ ref }) => !known.names.has(normalizeRef(name, ref, written)));
       // A role of Pelican gives access to servers that are in no list.
       const has = (ref: string) => provider.hasRef?.(ref).catch(() => true);
       const asked = await Promise.all(unlisted.slice(0, maxAsked).map(async ({ ref }) => Boolean(await has(ref))));

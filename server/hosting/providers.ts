@@ -11,7 +11,7 @@ import { parseYaml } from '#common/yaml.ts';
 import { nameProvider } from '../upstream/client.ts';
 import type { Logger } from '../log.ts';
 import { OperatorError } from '../problem.ts';
-import type { ServerRecord } from '../store/types.ts';
+import type { ServerRecord, Store } from '../store/types.ts';
 import type { CreateBucket } from '../token-bucket.ts';
 import { hetzner } from './providers/hetzner.ts';
 import { createGroupsLock } from './providers/local/groups.ts';
@@ -125,11 +125,25 @@ export function holdsSecret(providers: WrittenProviders): boolean {
   return fields.some(([name, value]) => secretFields.has(name) && !/^\$\{\w+\}$/.test(String(value)));
 }
 
-const Typed = z.object({ type: z.enum(names) });
+const typeOf = (written: unknown): TypeName | undefined => {
+  const { type } = Object(written) as { readonly type?: unknown };
+  return names.find((name) => name === type);
+};
 
-/** Tests whether a provider is a panel; also true if PROVIDERS_FILE does not tell its type. */
-export function mayBePanel(name: string, providers: WrittenProviders | undefined): boolean {
-  return (Typed.safeParse(providers?.[name]).data?.type ?? 'pterodactyl') === 'pterodactyl';
+/** Converts a ref to the form in which it is stored. A provider of unknown type may be a panel. */
+export function normalizeRef(provider: string, ref: string, providers: WrittenProviders | undefined): string {
+  return providerTypes[typeOf(providers?.[provider]) ?? 'pterodactyl'].normalizeRef?.(ref) ?? ref;
+}
+
+/** Finds another record of the same server; early versions stored refs as they were written. */
+export async function findTwin(
+  records: Store['servers'],
+  { server, provider, ref }: Pick<ServerRecord, 'server' | 'provider' | 'ref'>,
+  providers: WrittenProviders | undefined,
+): Promise<ServerRecord | undefined> {
+  const normalize = (other: string): string => normalizeRef(provider, other, providers);
+  const alike = await records.findAlike({ provider, ref });
+  return alike.find((other) => other.server !== server && normalize(other.ref) === normalize(ref));
 }
 
 /** Explains why a record cannot have a server; undefined if the provider may have it. */
@@ -141,7 +155,7 @@ export function findRecordProblem(
     return `PROVIDERS_FILE has no provider ${name}${didYouMean(name, Object.keys(providers))}`;
   }
   const mistake = `the provider ${name} in PROVIDERS_FILE is invalid: run \`npm run doctor\` to see the mistake`;
-  const type = Typed.safeParse(providers[name]).data?.type;
+  const type = typeOf(providers[name]);
   if (!type) return mistake;
   const kind = kindOf(server);
   const { refs } = providerTypes[type];

@@ -9,7 +9,6 @@ import { createAuditRecords } from './audit.ts';
 import { StoreError, Time, isUnreachable, openTable, toColumn } from './database.ts';
 import type { Query, Row, StoreSettings, Value } from './database.ts';
 import { createInstanceRow } from './instance.ts';
-import { refKeySql } from './migrations.ts';
 import { openSqlite } from './sqlite.ts';
 import { createWrites } from './writes.ts';
 import type { LossReport, Votes, Writes } from './writes.ts';
@@ -219,28 +218,18 @@ export type ServerRecord = Readonly<z.output<typeof Server>>;
 /** A server to add. */
 export type NewServer = Omit<ServerRecord, 'suspendedAt' | 'shared'> & Partial<Pick<ServerRecord, 'shared'>>;
 
-/** The identifier of a server in a panel: 8 hexadecimal digits, or a UUID. */
-const panelRef = /^[\da-f]{8}(?:-.{27})?$/i;
-
-/** Converts a panel's ref to small letters, as the panel compares it. */
-export const normalizeRef = (ref: string): string => (panelRef.test(ref) ? ref.toLowerCase() : ref);
-
-/** Converts a ref to the key by which refs of the same server are equal. */
-export function toRefKey(ref: string): string {
-  return panelRef.test(ref) ? ref.slice(0, 8).toLowerCase() : ref;
-}
-
 export function createServerRecords(query: Query) {
   const servers = openTable(query, 'hosting_servers', ['server'], Server);
   return {
-    /** Adds or replaces a server, but keeps a suspension. Throws if another unshared record is of the same server. */
+    /** Adds or replaces a server, but keeps a suspension. Throws if an unshared record has the same provider and ref. */
     put: ({ server, provider, ref, logFile, shared = 'no' }: NewServer) =>
       servers.put({ server, provider, ref, logFile, shared }),
-    findTwin: ({ server, provider, ref }: Pick<ServerRecord, 'server' | 'provider' | 'ref'>) =>
-      servers.find(
-        `WHERE provider = $1 AND ${refKeySql} = $2 AND server <> $3 ORDER BY CASE WHEN ref = $4 THEN 0 ELSE 1 END, server`,
-        [provider, toRefKey(ref), server, ref],
-      ),
+    /** Finds the servers of a provider whose refs have the same first 8 characters, in any case. */
+    findAlike: ({ provider, ref }: Pick<ServerRecord, 'provider' | 'ref'>) =>
+      servers.select('WHERE provider = $1 AND lower(substr(ref, 1, 8)) = $2 ORDER BY server', [
+        provider,
+        ref.slice(0, 8).toLowerCase(),
+      ]),
     find: (server: ServerName) => servers.find('WHERE server = $1', [server]),
     /** Finds the servers that exist and are not suspended. */
     async findOpen(names: readonly ServerName[]): Promise<ReadonlySet<string>> {

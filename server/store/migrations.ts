@@ -13,8 +13,8 @@ const usableFrom = (minVersion: number, migration: Migration): Migration => Obje
 /** Matches entries before an action of an API key; entries of changes have an actor. */
 const isActionSql = `phase = 'requested' AND actor IS NULL AND action_id IS NOT NULL`;
 
-/** SQL twin of `toRefKey`. */
-export const refKeySql = `CASE WHEN length(ref) IN (8, 36) AND substr(ref, 9, 1) IN ('', '-')
+/** Equal for refs of one server of a panel: its UUID and the first 8 digits, in any case. */
+const refKeySql = `CASE WHEN length(ref) IN (8, 36) AND substr(ref, 9, 1) IN ('', '-')
   AND rtrim(lower(substr(ref, 1, 8)), '0123456789abcdef') = '' THEN lower(substr(ref, 1, 8)) ELSE ref END`;
 
 /** All migrations in order, from version 1. Never change a released migration; add another. */
@@ -132,12 +132,10 @@ export const migrations: readonly Migration[] = [
       SELECT provider, ref FROM hosting_servers GROUP BY provider, ref HAVING COUNT(*) > 1)`,
     `CREATE UNIQUE INDEX hosting_servers_ref ON hosting_servers (provider, ref) WHERE shared = 'no'`,
   ]),
-  // A panel finds a server by its UUID and by the first 8 digits, often in capitals too.
+  // Refs of panels used to be stored as they were written.
   usableFrom(4, () => [
     `UPDATE hosting_servers SET shared = 'unconfirmed' WHERE shared = 'no' AND (provider, ${refKeySql}) IN (
       SELECT provider, ${refKeySql} FROM hosting_servers WHERE shared <> 'yes' GROUP BY 1, 2 HAVING COUNT(*) > 1)`,
-    'DROP INDEX hosting_servers_ref',
-    `CREATE UNIQUE INDEX hosting_servers_ref_key ON hosting_servers (provider, (${refKeySql})) WHERE shared = 'no'`,
   ]),
   // The row of each instance counts its looks at the store. The indexes are for `audit --key` and `audit --changes`.
   usableFrom(4, ({ integer }) => [

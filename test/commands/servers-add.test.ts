@@ -153,18 +153,27 @@ describe('a server of a panel', () => {
       const { add, store } = await createWithProviders();
       expect((await add('game:a', 'panel-eu', first)).stdout).toBe('game:a is added\n');
       expect((await add('game:other', 'panel-eu', uuid.replace('997', '998').toUpperCase())).stdout).toContain('added');
-      const kept = first.toLowerCase();
+      const kept = uuid.slice(0, 8);
       const message = `game:a has ref ${kept} of provider panel-eu; pass --shared to allow a second server\n`;
       for (const ref of [uuid, uuid.slice(0, 8), uuid.toUpperCase(), uuid.slice(0, 8).toUpperCase()]) {
         expect(await add('game:b', 'panel-eu', ref)).toEqual(refused(message));
         expect(await add('game:other', 'panel-eu', ref, '--replace')).toEqual(refused(message));
-        const record = { server: 'game:b', provider: 'panel-eu', ref, logFile: null } as const;
-        await expect(store.servers.put(record)).rejects.toThrow('UNIQUE');
+        expect((await add('game:a', 'panel-eu', ref)).stdout).toBe('game:a is already added\n');
       }
-      expect(await store.servers.list()).toMatchObject([{ ref: kept }, { ref: uuid.replace('997', '998') }]);
+      // For concurrent commands, the store refuses the second.
+      const record = { server: 'game:b', provider: 'panel-eu', ref: kept, logFile: null } as const;
+      await expect(store.servers.put(record)).rejects.toThrow('UNIQUE');
+      expect(await store.servers.list()).toMatchObject([{ ref: kept }, { ref: '1a7ce998' }]);
       expect(await add('game:b', 'panel-eu', uuid, '--shared')).toEqual(succeeded('game:b is added\n'));
     },
   );
+
+  test.each([uuid, uuid.toUpperCase(), '1A7CE997'])('is found in the record of an early version: %s', async (old) => {
+    const { add, store } = await createWithProviders();
+    await store.servers.put({ server: 'game:a', provider: 'panel-eu', ref: old, logFile: null });
+    expect((await add('game:b', 'panel-eu', uuid)).stderr).toMatch(`game:a has ref ${old} of provider panel-eu`);
+    expect((await add('game:a', 'panel-eu', uuid)).stdout).toBe('game:a is already added\n');
+  });
 
   test('may have a name in capitals that is another server, if its provider is no panel', async () => {
     const names = '{ deadbeef: { kind: game, command: [x] }, DEADBEEF: { kind: game, command: [x] } }';

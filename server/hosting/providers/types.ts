@@ -115,6 +115,8 @@ export interface ProviderType<Settings, Options = ProviderOptions> {
   /** The fields that hold credentials. */
   readonly secrets: readonly (keyof Settings & string)[];
   readonly refs: RefPattern | RefList;
+  /** Converts a ref to the form that all refs of a server share. By default each server has one ref. */
+  readonly normalizeRef?: (ref: string) => string;
   create(settings: Settings, options: Options): Provider;
 }
 

@@ -39,11 +39,15 @@ const refs = {
   meaning: 'the identifier of a server in the panel (8 hexadecimal digits, or the whole UUID)',
 } as const;
 
+/** Panels find a server by its UUID and by the first 8 digits, often in capitals too. */
+const normalizeRef = (ref: string): string => (refs.pattern.test(ref) ? ref.slice(0, 8).toLowerCase() : ref);
+
 /** Game servers of a Pterodactyl or Pelican panel. */
 export const pterodactyl: ProviderType<PterodactylSettings, PterodactylOptions> = {
   settings: () => PterodactylSettings,
   secrets: ['token', 'read_only_token'],
   refs,
+  normalizeRef,
   create: createPterodactyl,
 };
 
