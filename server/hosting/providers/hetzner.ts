@@ -109,9 +109,7 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
       state: createStateReader({
         refs,
         read: async () =>
-          new Map(
-            (await list()).listed.map(({ id, status }) => [String(id), states.get(status ?? '') ?? 'unknown']),
-          ),
+          new Map((await list()).listed.map(({ id, status }) => [String(id), states.get(status ?? '') ?? 'unknown'])),
         intervalMs: 5000,
         lagMs: 0,
         hasRoom: quota.hasRoom,

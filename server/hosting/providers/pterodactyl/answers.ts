@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ProblemCode } from '#contract/problem.ts';
-import { parseJson, toProviderError } from '../../../upstream/client.ts';
+import { isLoopback } from '../../../upstream/address.ts';
+import { ForeignNumber, parseJson, toProviderError } from '../../../upstream/client.ts';
 import type { CallOutcome, ProviderError, Reply } from '../../../upstream/client.ts';
 
 const Fault = z.object({ code: z.string().regex(/^\w{1,64}$/), detail: z.string() });
@@ -57,4 +58,49 @@ const readingPermission = /^(?:websocket\.connect|admin\.websocket\.\w+|[\w.-]+\
 /** Checks whether permissions allow console commands, power actions or other changes. */
 export function canWrite(permissions: readonly string[]): boolean {
   return !permissions.every((permission) => readingPermission.test(permission));
+}
+
+/** A token with its lifetime, the address of the socket, and the panel's own address for the Origin. */
+export type SocketToken = Exclude<ReturnType<typeof parseToken>, string | undefined>;
+
+const TokenReply = z.object({ data: z.object({ token: z.string().min(1), socket: z.string() }) });
+const TokenClaims = z.object({
+  exp: ForeignNumber.optional().catch(undefined),
+  iat: ForeignNumber.optional().catch(undefined),
+  /** Sent as the Origin, so printable. */
+  iss: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,500}$/)
+    .optional()
+    .catch(undefined),
+  permissions: Permissions,
+});
+
+/** The lifetime of a token, fixed in the code of panels. */
+const defaultLifeMs = 600_000;
+
+/** Computes the remaining lifetime of a new token. */
+function toLife({ exp = Number.NaN, iat }: z.infer<typeof TokenClaims>, now: number): number {
+  const age = iat === undefined ? 0 : now - iat * 1000;
+  // An implausible age means that the clocks differ.
+  const lifeMs = exp * 1000 - (age > 0 && age < 5000 ? now : now - age);
+  return lifeMs > 0 ? lifeMs : defaultLifeMs;
+}
+
+/** Parses a token; returns a text about a token that must not be used, and undefined for another reply. */
+export function parseToken(reply: Reply) {
+  const answer = reply.status === 200 ? parseJson(reply.text, TokenReply)?.data : undefined;
+  if (!answer) return undefined;
+  const { token, socket } = answer;
+  const claims = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'), TokenClaims);
+  if (!claims) return 'a token whose permissions cannot be read';
+  if (canWrite(claims.permissions)) return 'a token that may do more than read';
+  if (!isSocketUrl(socket)) return 'a socket that is not wss://';
+  return { url: socket, token, issuer: claims.iss, lifeMs: toLife(claims, Date.now()) };
+}
+
+function isSocketUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (!url || url.username || url.password || url.hash) return false;
+  return url.protocol === 'wss:' || (url.protocol === 'ws:' && isLoopback(url.hostname));
 }

@@ -5,9 +5,8 @@ import type { Reply } from '../../../upstream/client.ts';
 import type { ReadClient } from '../../../upstream/reads.ts';
 import { checkCredential } from '../types.ts';
 import type { CheckResult } from '../types.ts';
-import { Permissions, canWrite, failureOf } from './answers.ts';
+import { Permissions, canWrite, failureOf, parseToken } from './answers.ts';
 import type { HandshakeError, NodeSockets } from './sockets.ts';
-import { parseToken } from './token.ts';
 
 /** An account: the kind of its panel, and whether its user is an administrator. */
 export const Account = z

@@ -92,8 +92,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   let isReaderAdmin = false;
   let isClosed = false;
   const list = () => listServers(client, { warn: (message) => log.warn(message), sleep: clock?.sleep ?? sleep });
-  const listNodes = async () =>
-    new Map([...(await list()).servers].map(([ref, { node }]) => [ref, node ?? ref]));
+  const listNodes = async () => new Map([...(await list()).servers].map(([ref, { node }]) => [ref, node ?? ref]));
   const places = createPlaces({ now, listNodes });
   const shareState = createStateReader({
     refs,

@@ -9,10 +9,10 @@ import type { Reply } from '../../../upstream/client.ts';
 import { ForeignInt, ForeignNumber, parseJson } from '../../../upstream/client.ts';
 import type { ReadClient } from '../../../upstream/reads.ts';
 import { notAvailable } from '../types.ts';
-import type { HandshakeError, NodeSockets } from './sockets.ts';
-import { parseToken } from './token.ts';
-import type { SocketToken } from './token.ts';
 import type { ConsoleEvents, GameState, StateReport } from '../types.ts';
+import { parseToken } from './answers.ts';
+import type { SocketToken } from './answers.ts';
+import type { HandshakeError, NodeSockets } from './sockets.ts';
 
 /** The timings of a panel session, in milliseconds. */
 export const defaultTimings = {
@@ -42,8 +42,6 @@ export type PanelSession = ReturnType<typeof openPanelSession>;
 /** Events sent to Wings. A read-only credential is enough for all of them. */
 type WingsRequest = 'auth' | 'send logs' | 'send stats';
 
-type Timer = 'auth' | 'throttle' | 'renewal' | 'load';
-
 /** A state from Wings, with the time of its arrival. */
 type SeenState = Readonly<{ state: GameState; at: number }>;
 
@@ -55,7 +53,7 @@ const staleMs = 10_000;
 const silenceMs = 35_000;
 /** Handshakes are repeated at least this often, as they cost no token. */
 const maxHandshakeMs = 5000;
-/** A socket without a token counts among the few that a node accepts for a server. */
+/** The time limit of a token for an open socket. */
 const tokenMs = 10_000;
 /** The limit of the lines that wait for the backlog, in characters. */
 const maxHeld = 1024 * 1024;
@@ -89,13 +87,19 @@ export function openPanelSession(options: {
   readonly now: () => number;
 }) {
   const { client, path, ref, sockets, consume, timings, events, isResumed, leave, log, now } = options;
-  const timers = new Map<string, NodeJS.Timeout>();
+  const closing = new AbortController();
+  const ended = closing.signal;
+  /** `renewing`: the next token is requested; `deferred`: its request failed, and is repeated later. */
+  let stage: 'opening' | 'authenticating' | 'live' | 'renewing' | 'deferred' | 'reauthenticating' = 'opening';
+  /** Resolved by the answer to `auth`, then by the expiry of the token. */
+  let step = Promise.withResolvers<void>();
   let nextStats = Promise.withResolvers<void>();
-  /** After `live`, the next token is requested (`renewing`), awaits a retry (`deferred`), or is sent. */
-  let stage: 'opening' | 'authenticating' | 'live' | 'renewing' | 'deferred' | 'reauthenticating' | 'ended' = 'opening';
   let websocket: WebSocket | undefined;
   let current: SocketToken;
   let sentAt = 0;
+  let pings: NodeJS.Timeout | undefined;
+  let repeats: NodeJS.Timeout | undefined;
+  let loading: NodeJS.Timeout | undefined;
   /** The token has expired: Wings drops lines, and the gap is reported. */
   let losesLines = false;
   /** The last statistics. Those of an offline server never become stale. */
@@ -108,42 +112,25 @@ export function openPanelSession(options: {
   let held: { readonly lines: string[]; characters: number; repeated: number; readonly until: number } | undefined;
   /** The last message or pong from Wings; `date` is in milliseconds since 1970. */
   let traffic = { at: -Infinity, date: 0 };
-  /** Ends handshakes. */
-  const closing = new AbortController();
 
-  const isEnded = (): boolean => stage === 'ended';
-  const isAuthenticating = (): boolean => stage === 'authenticating' || stage === 'reauthenticating';
-  const clearTimer = (timer: Timer): void => {
-    clearTimeout(timers.get(timer));
-    timers.delete(timer);
-  };
-  /** Runs after pending socket reads: Node fires timers before I/O, so a busy loop would time out arrived data. */
-  const setTimer = (timer: Timer, ms: number, run: () => void): void => {
-    clearTimer(timer);
-    const runIfCurrent = (): void => {
-      if (timers.get(timer) === started) run();
-    };
-    const started = setTimeout(() => setImmediate(runIfCurrent), ms);
-    timers.set(timer, started);
-  };
   const send = (event: WingsRequest, ...args: readonly string[]): void => {
     if (websocket?.readyState === WebSocket.OPEN) websocket.send(JSON.stringify({ event, args }));
   };
   /** Closes the socket without events. */
   const discard = (): void => {
-    const discarded = websocket?.removeAllListeners().on('error', () => undefined);
-    discarded?.close();
-    setTimeout(() => discarded?.terminate(), 1000).unref();
+    clearInterval(pings);
+    websocket?.removeAllListeners().on('error', () => undefined);
+    websocket?.close();
   };
   const end = (reason?: string, retryAfterMs?: number, maxRetryMs?: number): void => {
-    if (isEnded()) return;
+    if (ended.aborted) return;
     if (reason !== undefined) release();
-    stage = 'ended';
-    clearImmediate(starting);
     closing.abort();
-    for (const timer of timers.values()) clearTimeout(timer);
-    timers.clear();
+    clearImmediate(starting);
+    clearTimeout(loading);
+    clearInterval(repeats);
     discard();
+    step.resolve();
     nextStats.resolve();
     leave();
     if (reason !== undefined) events.ended(reason, retryAfterMs, maxRetryMs);
@@ -157,80 +144,58 @@ export function openPanelSession(options: {
     log.warn({ detail }, 'a console was lost');
     end(reason, retryAfterMs);
   };
+  /** Waits for the end of a step; returns true after the time. Throws once the session has ended. */
+  const waitFor = async (ms: number): Promise<boolean> => {
+    const done = step.promise.then(() => false);
+    const isLate = await withTimeout(done, ms, () => true);
+    ended.throwIfAborted();
+    return isLate;
+  };
 
-  /** Requests a token. Calls `onFailure` if a retry may help, and ends the session if not. */
-  const requestToken = async (onFailure: (detail: string, retryAfterMs: number) => void) => {
-    // Not retried: each request takes one of the panel's few tokens.
-    const limit = stage === 'opening' && websocket ? { timeoutMs: tokenMs } : {};
-    const request = client.request('GET', `${path}/websocket`, { retry: false, ...limit });
-    const reply = await request.catch((error: unknown) => String((error as Error).cause ?? error));
-    if (isEnded()) return undefined;
-    if (typeof reply === 'string') {
-      onFailure(reply, 0);
-      return undefined;
+  /** The life of the session. The socket is opened before a token is fetched: a failed handshake costs no token. */
+  const run = async (): Promise<void> => {
+    const known = sockets.find(ref);
+    if (known !== undefined) await connect(known, false);
+    const { allowed, waitMs } = await consume();
+    if (!allowed) end(busyGap, waitMs);
+    ended.throwIfAborted();
+    // A socket without a token counts among the few that a node accepts for a server.
+    const first = await requestToken(websocket && { timeoutMs: tokenMs });
+    if ('detail' in first) return lose(first.detail, busyGap, first.retryAfterMs);
+    if (first.url !== known) {
+      discard();
+      await connect(first.url, true);
     }
-    const detail = reply.describe();
-    const token = parseToken(reply);
-    const isOwn = reply.sender !== 'proxy';
-    if (reply.status === 409 && isOwn) refuse('the server is not available', detail);
-    // Wrong key, missing permission or unknown server: a retry does not help.
-    else if ([401, 403, 404].includes(reply.status) && isOwn) refuse(notAvailable, detail);
-    else if (!token) onFailure(detail, reply.status === 429 ? toRetryAfter(reply) : 0);
-    // A warning: the owner of a server can change the permissions of its users.
-    else if (typeof token === 'string') refuse(notAvailable, `${detail}, with ${token}`, 'warn');
-    else {
-      sockets.remember(ref, token.url, token.issuer);
-      return token;
+    await authenticate('authenticating', first);
+    for (;;) {
+      await waitFor(toRenewal(sentAt + current.lifeMs - performance.now()));
+      const next = await renew();
+      if (next.url !== current.url) return lose('the server has moved to another node');
+      await authenticate('reauthenticating', next);
     }
-    return undefined;
+  };
+  const connect = async (url: string, isFresh: boolean): Promise<void> => {
+    const opened = await sockets.open(ref, url, ended).catch((error: HandshakeError) => error);
+    if (opened instanceof WebSocket) follow(opened);
+    else if (opened.status === 409) refuse('the server is not available', opened.message);
+    // The panel's newest address is wrong too.
+    else if (opened.status === 404 && isFresh) end(refusedGap, 0);
+    else end(opened.status === undefined ? unreachableGap : refusedGap, 0, maxHandshakeMs);
+    if (ended.aborted) discard();
+    ended.throwIfAborted();
   };
   const onTraffic = (): void => {
     traffic = { at: now(), date: Date.now() };
-  };
-  /** Opens the socket before a token is fetched: a failed handshake costs no token. */
-  const start = async (): Promise<void> => {
-    const known = sockets.find(ref);
-    if (known !== undefined && !(await connect(known, false))) return;
-    const { allowed, waitMs } = await consume();
-    if (isEnded()) return;
-    if (!allowed) return end(busyGap, waitMs);
-    const first = await requestToken((detail, retryAfterMs) => lose(detail, busyGap, retryAfterMs));
-    if (!first) return;
-    if (first.url !== known) {
-      discard();
-      if (!(await connect(first.url, true))) return;
-    }
-    authenticate('authenticating', first);
-  };
-  /** Opens the socket; returns false if the session has ended. */
-  const connect = async (url: string, isFresh: boolean): Promise<boolean> => {
-    const opened = await sockets.open(ref, url, closing.signal).catch((error: HandshakeError) => error);
-    if (!(opened instanceof WebSocket)) onHandshakeFailed(opened, isFresh);
-    else if (isEnded()) opened.terminate();
-    else follow(opened);
-    return !isEnded();
-  };
-  const onHandshakeFailed = ({ status, message }: HandshakeError, isFresh: boolean): void => {
-    if (status === 409) refuse('the server is not available', message);
-    // The panel's newest address is wrong too.
-    else if (status === 404 && isFresh) end(refusedGap, 0);
-    else end(status === undefined ? unreachableGap : refusedGap, 0, maxHandshakeMs);
   };
   /** Handles the events of the open socket, and pings it: proxies close silent connections. */
   const follow = (opened: WebSocket): void => {
     let isAlive = true;
     websocket = opened;
-    clearInterval(timers.get('ping'));
-    timers.set(
-      'ping',
-      setInterval(() => {
-        if (!isAlive) opened.terminate();
-        else if (opened.readyState === WebSocket.OPEN) {
-          isAlive = false;
-          opened.ping();
-        }
-      }, timings.pingMs),
-    );
+    pings = setInterval(() => {
+      if (!isAlive) return opened.terminate();
+      isAlive = false;
+      opened.ping();
+    }, timings.pingMs);
     opened.on('pong', () => {
       isAlive = true;
       onTraffic();
@@ -240,35 +205,69 @@ export function openPanelSession(options: {
       if (message) onMessage(message.event, message.args?.[0] ?? '');
       onTraffic();
     });
-    opened.on('close', onClose);
+    opened.on('close', (code) => {
+      const detail = `closed with ${code}`;
+      // Wings closes the sockets of a suspended server with 4409 or 4400 (pterodactyl/panel#5464).
+      if (code === 4409 || code === 4400) refuse('the server is suspended', detail);
+      else lose(detail);
+    });
   };
-  const authenticate = (next: 'authenticating' | 'reauthenticating', token: SocketToken): void => {
+  /** Requests a token; returns a failure that a later request may not have. */
+  const requestToken = async (limit?: { readonly timeoutMs: number }) => {
+    // Not retried: each request takes one of the panel's few tokens.
+    const request = client.request('GET', `${path}/websocket`, { retry: false, ...limit });
+    const reply = await request.catch((error: unknown) => String((error as Error).cause ?? error));
+    ended.throwIfAborted();
+    if (typeof reply === 'string') return { detail: reply, retryAfterMs: 0 };
+    const detail = reply.describe();
+    const token = parseToken(reply);
+    const isOwn = reply.sender !== 'proxy';
+    if (reply.status === 409 && isOwn) refuse('the server is not available', detail);
+    // Wrong key, missing permission or unknown server: a retry does not help.
+    else if ([401, 403, 404].includes(reply.status) && isOwn) refuse(notAvailable, detail);
+    // A warning: the owner of a server can change the permissions of its users.
+    else if (typeof token === 'string') refuse(notAvailable, `${detail}, with ${token}`, 'warn');
+    ended.throwIfAborted();
+    if (typeof token !== 'object') return { detail, retryAfterMs: reply.status === 429 ? toRetryAfter(reply) : 0 };
+    sockets.remember(ref, token.url, token.issuer);
+    return token;
+  };
+  const authenticate = async (next: 'authenticating' | 'reauthenticating', token: SocketToken): Promise<void> => {
     stage = next;
     current = token;
     sentAt = performance.now();
-    setTimer('auth', timings.authMs, () => lose('no answer to auth'));
+    step = Promise.withResolvers();
     send('auth', token.token);
+    if (await waitFor(timings.authMs)) lose('no answer to auth');
+    ended.throwIfAborted();
   };
-  /** Repeats `auth` until an answer or a timeout: Wings reports only the first `auth` that it drops. */
-  const awaitThrottle = (): void =>
-    setTimer('throttle', timings.throttleMs, () => {
-      awaitThrottle();
-      send('auth', current.token);
-    });
   const onAccepted = (): void => {
-    const isFirst = stage === 'authenticating';
-    stage = 'live';
-    losesLines = false;
-    clearTimer('auth');
-    clearTimer('throttle');
-    setTimer('renewal', toRenewal(sentAt + current.lifeMs - performance.now()), () => void renew());
-    if (isFirst && !isResumed) {
+    clearInterval(repeats);
+    repeats = undefined;
+    if (stage === 'authenticating' && !isResumed) {
       held = { lines: [], characters: 0, repeated: 0, until: performance.now() + timings.loadMaxMs };
       send('send logs');
-      setTimer('load', timings.loadMs, release);
+      releaseAfter(timings.loadMs);
     }
+    stage = 'live';
+    losesLines = false;
+    step.resolve();
+    step = Promise.withResolvers();
     // Wings pushes statistics only while the server runs.
     send('send stats');
+  };
+  /** Requests the next token, repeatedly while the current one is valid and no lines are lost. */
+  const renew = async (): Promise<SocketToken> => {
+    step = Promise.withResolvers();
+    for (;;) {
+      stage = 'renewing';
+      const next = await requestToken();
+      if (!('detail' in next)) return next;
+      const leftMs = sentAt + current.lifeMs - performance.now();
+      if (losesLines || leftMs <= 0) lose(next.detail, lostGap, next.retryAfterMs);
+      stage = 'deferred';
+      await waitFor(Math.max(next.retryAfterMs, Math.min(leftMs / 4, 15_000), 250));
+    }
   };
 
   /**
@@ -283,31 +282,22 @@ export function openPanelSession(options: {
     held.characters += text.length;
     if (isRepeated) held.repeated += 1;
     if (held.characters > maxHeld) release();
-    else setTimer('load', Math.max(0, Math.min(timings.loadQuietMs, held.until - performance.now())), release);
+    else releaseAfter(Math.max(0, Math.min(timings.loadQuietMs, held.until - performance.now())));
+  };
+  /** Runs after pending socket reads: Node fires timers before I/O, and a busy process may have lines to read. */
+  const releaseAfter = (ms: number): void => {
+    clearTimeout(loading);
+    const timer = setTimeout(() => setImmediate(() => timer === loading && release()), ms);
+    loading = timer;
   };
   /** Emits the held lines, those that came again only once. */
   const release = (): void => {
     if (!held) return;
     const { lines, repeated } = held;
     held = undefined;
-    clearTimer('load');
+    clearTimeout(loading);
     for (const line of lines.slice(repeated)) events.line(line);
     events.loaded();
-  };
-
-  const renew = async (): Promise<void> => {
-    stage = 'renewing';
-    clearTimer('renewal');
-    const next = await requestToken(deferRenewal);
-    if (next?.url === current.url) authenticate('reauthenticating', next);
-    else if (next) lose('the server has moved to another node');
-  };
-  /** Retries a failed renewal while the current token is valid and no lines are lost. */
-  const deferRenewal = (detail: string, retryAfterMs: number): void => {
-    const leftMs = sentAt + current.lifeMs - performance.now();
-    if (losesLines || leftMs <= 0) return lose(detail, lostGap, retryAfterMs);
-    stage = 'deferred';
-    setTimer('renewal', Math.max(retryAfterMs, Math.min(leftMs / 4, 15_000), 250), () => void renew());
   };
   const reportLinesLost = (): void => {
     if (losesLines) return;
@@ -316,15 +306,16 @@ export function openPanelSession(options: {
     seen = {};
     events.gap(renewalGap);
   };
+
   /** Renews the token when Wings warns of its expiry, unless it was sent just now. */
   const onExpiring = (): void => {
     const isQuiet = performance.now() - sentAt < Math.min(timings.quietMs, current.lifeMs / 2);
-    if (stage === 'live' && !isQuiet) void renew();
+    if (stage === 'live' && !isQuiet) step.resolve();
   };
   const onExpired = (detail: string): void => {
     if (stage === 'authenticating' || stage === 'deferred') return lose(detail, renewalGap);
     reportLinesLost();
-    if (stage === 'live') void renew();
+    if (stage === 'live') step.resolve();
   };
   /** Handles a `jwt error`: the answer to `auth`, or a replacement for each line after the expiry. */
   const onTokenError = (detail: string): void => {
@@ -336,13 +327,16 @@ export function openPanelSession(options: {
   };
   const onMessage = (event: string, text: string): void => {
     const { data: state } = event === 'status' ? WingsState.safeParse(text) : {};
+    const isAuthenticating = stage === 'authenticating' || stage === 'reauthenticating';
     if (event === 'console output' || event === 'daemon message') onLine(text);
     else if (state) {
       seen = { ...seen, status: { state, at: now() } };
       events.status(state);
     } else if (event === 'stats') onStats(text);
-    else if (event === 'auth success' && isAuthenticating()) onAccepted();
-    else if (event === 'throttled' && text === 'auth' && isAuthenticating()) awaitThrottle();
+    else if (event === 'auth success' && isAuthenticating) onAccepted();
+    // Until an answer or the timeout: Wings reports only the first `auth` that it drops.
+    else if (event === 'throttled' && text === 'auth' && isAuthenticating)
+      repeats ??= setInterval(() => send('auth', current.token), timings.throttleMs);
     else if (event === 'token expiring') onExpiring();
     else if (event === 'token expired') onExpired(event);
     else if (event === 'jwt error') onTokenError(text);
@@ -360,19 +354,16 @@ export function openPanelSession(options: {
     nextStats.resolve();
     nextStats = Promise.withResolvers();
   };
-  const onClose = (code: number): void => {
-    const detail = `closed with ${code}`;
-    // Wings closes the sockets of a suspended server with 4409 or 4400 (pterodactyl/panel#5464).
-    if (code === 4409 || code === 4400) refuse('the server is suspended', detail);
-    else lose(detail);
-  };
   const currentStats = (): ConsoleStats | undefined => {
     const isCurrent = last && (last.state === 'offline' || performance.now() - last.at < staleMs);
-    return isCurrent && !isEnded() ? last?.stats : undefined;
+    return isCurrent && !ended.aborted ? last?.stats : undefined;
+  };
+  const onFailure = (error: unknown): void => {
+    if (!ended.aborted) throw error;
   };
 
   // Deferred: the caller must get its return value before the first event.
-  const starting = setImmediate(() => void start());
+  const starting = setImmediate(() => void run().catch(onFailure));
   return {
     /** Ends the session with an event; `close` ends it without one. */
     refuse: (reason: string): void => end(reason),
@@ -396,11 +387,11 @@ export function openPanelSession(options: {
         }
         await stateRequest.answer;
       }
-      const state = isEnded() ? undefined : find();
+      const state = ended.aborted ? undefined : find();
       return state && { state, checkedAt: traffic.date };
     },
     async stats(): Promise<ConsoleStats> {
-      if (!currentStats() && !isEnded()) {
+      if (!currentStats() && !ended.aborted) {
         if (stage !== 'opening' && stage !== 'authenticating') send('send stats');
         await withTimeout(nextStats.promise, timings.statsMs, () => undefined);
       }

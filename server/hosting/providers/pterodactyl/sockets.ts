@@ -5,7 +5,8 @@ import { createLru } from '../../../lru.ts';
 import { formatError } from '../../../upstream/client.ts';
 
 /** Wings truncates lines at 64 KiB (system/utils.go); in JSON, a byte takes at most six. */
-const limits = { maxPayload: 1024 * 1024, perMessageDeflate: false, handshakeTimeout: 10_000, followRedirects: false };
+const maxPayload = 1024 * 1024;
+const limits = { maxPayload, perMessageDeflate: false, handshakeTimeout: 10_000, closeTimeout: 1000 };
 /** The handshakes with one node at a time. */
 const maxHandshakes = 5;
 const logEveryMs = 60_000;
