@@ -278,21 +278,24 @@ function createWings(server: Server, origin: string, { uuid, tickMs, autoPong, o
       cpu_absolute: 0,
       network: { rx_bytes: 0, tx_bytes: 0 },
       uptime: 0,
+      state,
       disk_bytes: 1_048_576,
       ...(state !== 'offline' && usage),
-      state,
     });
   const authenticate = (socket: WebSocket, token: string): void => {
     const exp = issued.get(token);
-    if (!exp) return send(socket, 'daemon error', 'an unexpected error was encountered while handling this request');
+    const failed = `Error Event [${randomUUID()}]: `;
+    if (!exp)
+      return send(socket, 'daemon error', `${failed}an unexpected error was encountered while handling this request`);
     const reason = denied.has(token) ? 'jwt: created too far in past (denylist)' : reject(exp);
-    if (reason) return send(socket, 'jwt error', `Error Event [${randomUUID()}]: ${reason}`);
+    if (reason) return send(socket, 'jwt error', failed + reason);
     auths.push(Date.now());
     const isFirst = !tokens.has(socket);
     tokens.set(socket, exp);
     send(socket, 'auth success');
     if (!isFirst) return;
     send(socket, 'status', state);
+    if (state === 'offline') send(socket, 'stats', toStats());
     const ticker = setInterval(() => {
       const left = tokens.get(socket)! - Date.now() / 1000;
       if (left <= 0) publishTo(socket, 'token expired');

@@ -5,17 +5,18 @@ import { readFrames } from '../../helpers/console-client.ts';
 import { until } from '../../helpers/upstream.ts';
 
 /** Records one connection to a console until the test ends; a lost connection as a gap. */
-export function recordConsole(game: GameProvider, ref: string) {
-  return createRecord((record, onLoaded) =>
-    game.openConsole(ref, {
+export function recordConsole(game: GameProvider, ref: string, isResumed = false) {
+  return createRecord((record, onLoaded) => {
+    const events: ConsoleEvents = {
       line: (text) => record(`line: ${text}`),
       status: (state) => record(`status: ${state}`),
       loaded: onLoaded,
       gap: (reason) => record(`gap: ${reason}`),
       error: (reason) => record(`error: ${reason}`),
       ended: (reason, retryAfterMs) => record(`${retryAfterMs === undefined ? 'ended' : 'gap'}: ${reason}`),
-    }),
-  );
+    };
+    return game.openConsole(ref, events, isResumed);
+  });
 }
 
 /** Records one connection to a console, and waits for its first status. */
