@@ -255,6 +255,7 @@ function createWings(server: Server, origin: string, { uuid, tickMs, autoPong, o
   let panel = origin;
   let authLimit = Number.POSITIVE_INFINITY;
   let beforeLogs: (() => void) | undefined;
+  let logsMs = 0;
   const origins: (string | undefined)[] = [];
 
   const reject = (exp: number): string | undefined =>
@@ -325,8 +326,10 @@ function createWings(server: Server, origin: string, { uuid, tickMs, autoPong, o
     if (event !== 'send logs') return;
     logsSent += 1;
     beforeLogs?.();
-    if (state === 'offline') return;
-    for (const line of history) publishTo(socket, 'console output', line);
+    const lines = state === 'offline' ? [] : [...history];
+    const sendLogs = (): void => lines.forEach((line) => publishTo(socket, 'console output', line));
+    if (logsMs > 0) setTimeout(sendLogs, logsMs);
+    else sendLogs();
   };
   sockets.on('connection', (socket: WebSocket) => {
     // The times of accepted `auth` messages; the socket is notified of the limit once.
@@ -378,6 +381,8 @@ function createWings(server: Server, origin: string, { uuid, tickMs, autoPong, o
     answerStats: (answers: boolean) => (answersStats = answers),
     /** Runs before the history is sent, as on a busy console. */
     beforeLogs: (run: () => void) => (beforeLogs = run),
+    /** Sends the history this long after its request. */
+    delayLogs: (ms: number) => (logsMs = ms),
     /** The Origins of all handshakes. */
     origins: origins as readonly (string | undefined)[],
     print(line: string): void {

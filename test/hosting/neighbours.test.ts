@@ -1,6 +1,10 @@
+import { appendFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { TestApp } from '../helpers/app.ts';
+import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
+import { temporaryFolder } from '../helpers/project.ts';
+import { createPanelUpstream } from '../helpers/upstream-panel.ts';
 import { until } from '../helpers/upstream.ts';
 import { ask } from '../server/ask.ts';
 import { serveHosting } from '../server/shared.ts';
@@ -150,4 +154,35 @@ test("a key whose actions use more than a quarter of the rest of a panel's minut
   expect((await ask(app, start, request)).headers['idempotent-replayed']).toBeUndefined();
   expect(panel.signals).toHaveLength(4);
   expect((await askWith(app, other, start, 'POST')).status).toBe(200);
+});
+
+test('a panel that hangs, or whose minute is used up, takes nothing from another panel of the file', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const other = await createPanelUpstream({ isSteady: true });
+  const { url, token, read_only_token: reader } = other.settings;
+  const entry = `  other: { type: pterodactyl, url: "${url}", token: "${token}", read_only_token: "${reader}" }\n`;
+  appendFileSync(world.settings['PROVIDERS_FILE']!, entry);
+  const server = 'game:other' as const;
+  await world.store.servers.put({ server, provider: 'other', ref: other.wings.uuid.slice(0, 8), logFile: null });
+  const { app } = await serveHosting({}, { world });
+  await checked(app);
+  const key = await world.issueKey({ servers: ['game:mine', server] });
+  const statusOf = async (path: string, method?: string) => (await askWith(app, key, path, method)).status;
+
+  world.panel.fail('hang', ({ path }) => path.includes('/resources') || path.includes('/files/'));
+  const hung = [log('mine'), '/v1/hosting/game/power/mine'].map((path) => statusOf(path));
+  await until(
+    'both reads hang',
+    () => world.panel.seen.filter(({ path }) => /resources|files/.test(path)).length === 2,
+  );
+  expect(await statusOf('/v1/hosting/game/power/other')).toBe(200);
+  expect(await statusOf('/v1/hosting/game/power/other/restart', 'POST')).toBe(200);
+  expect(other.signals).toEqual(['restart']);
+
+  other.requestsPerMinute = 0;
+  expect(await statusOf('/v1/hosting/game/power/other/stop', 'POST')).toBe(502);
+  expect(await statusOf('/v1/hosting/game/power/mine/stop', 'POST')).toBe(200);
+  expect(world.panel.signals).toEqual(['stop']);
+  await world.panel.stop();
+  expect(await Promise.all(hung)).toEqual([502, 502]);
 });

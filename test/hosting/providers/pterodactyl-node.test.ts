@@ -2,10 +2,15 @@ import { createServer } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { onTestFinished, describe, expect, test } from 'vitest';
+import { WebSocketServer } from 'ws';
+import type { WebSocket } from 'ws';
 import { listen } from '../../helpers/free-port.ts';
-import { until } from '../../helpers/upstream.ts';
+import { openProvider } from '../../helpers/provider.ts';
+import { panelKeys } from '../../helpers/upstream-panel.ts';
+import { createCertificates } from '../../helpers/upstream-tls.ts';
+import { createUpstream, json, until } from '../../helpers/upstream.ts';
 import { followPanel, preparePanel } from './console-harness.ts';
-import { recordConsole } from './console-recorder.ts';
+import { recordConsole, recordViewer } from './console-recorder.ts';
 
 const lost = 'the connection to the console was lost';
 const unreachable = 'the node of the server is not reachable';
@@ -83,8 +88,13 @@ describe('a node that does not accept sockets', () => {
   test.each([
     ['a closed port', 'ws://127.0.0.1:9', 'ECONNREFUSED'],
     ['an unknown name', 'wss://node.invalid:8080', 'ENOTFOUND|EAI_AGAIN'],
-  ])('is logged with its host and the reason: %s', async (_, url, code) => {
+    ['an untrusted certificate', 'wss://tls', 'SELF_SIGNED_CERT_IN_CHAIN'],
+    ['TLS on a plain port', 'wss://plain', 'EPROTO|WRONG_VERSION_NUMBER'],
+  ])('is logged with its host and the reason: %s', async (_, written, code) => {
     const { upstream, open, lines, clock } = await preparePanel();
+    const secure = await createUpstream(() => json(200, {}), { tls: createCertificates() });
+    const hosts = { 'wss://tls': secure.url, 'wss://plain': upstream.url };
+    const url = hosts[written as keyof typeof hosts]?.replace(/^https?/, 'wss') ?? written;
     upstream.socket = `${url}/api/servers/any/ws`;
     const viewers = [open(), open()];
     for (const viewer of viewers) await until('the reason is reported', () => viewer.gaps.length > 0);
@@ -177,7 +187,66 @@ describe('lines that come before the backlog', () => {
     expect(await show(before, backlog)).toEqual(expected);
   });
 
+  test('and go on while a slow node still reads it stand where they belong', async () => {
+    const { wings, open } = await preparePanel();
+    for (const line of ['1', '2', '3']) wings.print(line);
+    wings.delayLogs(1000);
+    let number = 3;
+    const ticks = setInterval(() => wings.print(`${(number += 1)}`), 50);
+    onTestFinished(() => clearInterval(ticks));
+    wings.beforeLogs(() => ['2', '3'].forEach((line) => wings.publish('console output', line)));
+    const record = open();
+    await until('the backlog is complete', () => record.loads > 0);
+    const last = number;
+    await record.received(`${last + 1}`);
+    const lines = record.lines.slice(0, last + 1).map(Number);
+    expect(new Set(lines)).toEqual(new Set(Array.from({ length: last + 1 }, (_, index) => index + 1)));
+    expect(lines).toHaveLength(new Set(lines).size);
+  });
+
   test('do not delay the lines after the backlog', async () => {
     expect(await show(['2'], ['1', '2'], ['3'])).toEqual(['1', '2', '3']);
   });
+});
+
+test('200 consoles of one node open, and open again after it was away, with 5 handshakes at a time', async () => {
+  const claims = Buffer.from(JSON.stringify({ permissions: ['websocket.connect'] })).toString('base64url');
+  const node = new WebSocketServer({ noServer: true });
+  let isAway = false;
+  let running = 0;
+  let most = 0;
+  const upstream = await createUpstream(({ path }) => {
+    const socket = `${upstream.url.replace('http', 'ws')}${path}`;
+    return json(200, { data: { token: `x.${claims}.x`, socket } });
+  });
+  upstream.server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+    running += 1;
+    most = Math.max(most, running);
+    stream.on('error', () => undefined);
+    setTimeout(() => {
+      running -= 1;
+      if (isAway) stream.end('HTTP/1.1 502 No\r\nconnection: close\r\n\r\n');
+      else node.handleUpgrade(request, stream, head, (socket) => node.emit('connection', socket));
+    }, 5);
+  });
+  node.on('connection', (socket: WebSocket) =>
+    socket.on('message', (data: Buffer) => {
+      if (!data.toString().includes('"auth"')) return;
+      for (const message of ['{"event":"auth success"}', '{"event":"status","args":["running"]}']) socket.send(message);
+    }),
+  );
+  const keys = { token: panelKeys.write, read_only_token: panelKeys.read };
+  const { game, lines } = openProvider({ type: 'pterodactyl', url: upstream.url, ...keys });
+  const open = (_: unknown, index: number) =>
+    recordViewer(game, (0x10000000 + index).toString(16), { firstMs: 20, maxMs: 100 });
+  const viewers = Array.from({ length: 200 }, open);
+  await until('all are open', () => viewers.every(({ states }) => states.length === 1));
+  isAway = true;
+  node.clients.forEach((socket) => socket.terminate());
+  await until('all have lost the node', () => viewers.every(({ gaps }) => gaps.includes(refused)));
+  isAway = false;
+  await until('all are open again', () => node.clients.size === 200);
+  await until('all have a new token', () => upstream.seen.length === 400);
+  expect(most).toBe(5);
+  expect(lines().filter(({ msg }) => msg === 'the console of a node cannot be opened')).toHaveLength(1);
 });

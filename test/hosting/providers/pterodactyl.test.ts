@@ -4,6 +4,7 @@ import { stopTimeouts } from '../../helpers/clock.ts';
 import { openProvider } from '../../helpers/provider.ts';
 import { createPanelUpstream, failure, panelKeys } from '../../helpers/upstream-panel.ts';
 import type { PanelUpstream } from '../../helpers/upstream-panel.ts';
+import { createCertificates } from '../../helpers/upstream-tls.ts';
 import { createUpstream, isPost, json, until } from '../../helpers/upstream.ts';
 import type { Seen } from '../../helpers/upstream.ts';
 import { failureOf, testFaults } from '../../helpers/fault-suite.ts';
@@ -382,6 +383,17 @@ test.each([
   upstream.fail(answer);
   const { outcome, headers } = await failureOf(game.power(ref, 'start'));
   expect([outcome, headers['Retry-After']]).toEqual(['refused', wait]);
+});
+
+test('a certificate of an unknown CA is refused before the token is sent, and named by the check', async () => {
+  const upstream = await createUpstream(() => json(200, {}), { tls: createCertificates() });
+  const { provider, game } = openProvider({ type: 'pterodactyl', url: upstream.url, token: panelKeys.write });
+  const error = await failureOf(game.power('1a7ce997', 'start'));
+  expect(error.outcome).toBe('refused');
+  expect(String(error.cause)).toContain('SELF_SIGNED_CERT_IN_CHAIN');
+  const [finding] = await provider.check();
+  expect(finding).toMatchObject({ level: 'warn', advice: expect.stringContaining('trusts its certificate') });
+  expect(upstream.seen).toEqual([]);
 });
 
 describe('the list of servers', () => {
