@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import type { DomainCatalog, DomainLookup, DomainSearchResponse, DomainTLD } from '#contract/domains.ts';
+import type { DomainCatalog, DomainLookup, DomainSearchResponse } from '#contract/domains.ts';
 import type { Base } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { createLru } from '../lru.ts';
@@ -162,23 +162,20 @@ function toOffers(catalog: DomainCatalog, prices: ReadonlyMap<string, TldPrices>
   const entries = new Map(Object.entries(catalog.tlds).map(([tld, entry]) => [tld.slice(1), entry]));
   // TLDs that are not on sale count, too: example.co.uk is never a name under .uk.
   const tlds: ReadonlySet<string> = new Set([...entries.keys(), ...(prices?.keys() ?? [])]);
-  interface Offer extends Pick<DomainCatalog['tlds'][string], 'lookup' | 'letters'> {
-    readonly listed: z.infer<typeof DomainTLD>;
-  }
-  const offers = new Map<string, Offer>();
-  for (const tld of [...tlds].toSorted()) {
+  const onSale = [...tlds].toSorted().flatMap((tld) => {
     const { active, order_url: orderUrl, lookup, letters, prices: own } = entries.get(tld) ?? {};
     const complete = prices ? prices.get(tld) : own?.['EUR']?.['1'];
-    if (active === false || !complete) continue;
+    if (active === false || !complete) return [];
     const { register, renew, transfer } = complete;
     const pricing = { currency: 'EUR', term: 1, period: 'year', register, renew, transfer };
     const listed = { tld: `.${tld}`, pricing, ...(orderUrl !== undefined && { order_url: orderUrl }) };
-    offers.set(tld, { listed, lookup, letters });
-  }
+    return [[tld, { listed, lookup, letters }] as const];
+  });
+  const offers = new Map(onSale);
   // A billing system without a complete price is not configured; a catalog may have nothing on sale.
   const lacksPrices = prices
     ? prices.size === 0
     : offers.size === 0 && entries.values().some(({ active }) => active !== false);
-  const listed = [...offers.values()].map((offer) => offer.listed);
+  const listed = onSale.map(([, offer]) => offer.listed);
   return { catalog, prices, tlds, offers, listed, lacksPrices };
 }

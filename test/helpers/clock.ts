@@ -16,7 +16,8 @@ const realNow = performance.now.bind(performance);
 
 /** Returns a function that advances the monotonic clock, which keeps running, until the test ends. */
 export function shiftClock(): (ms: number) => void {
-  let elapsed = 0;
+  // Goes on from an earlier shift of the test.
+  let elapsed = performance.now() - realNow();
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => realNow() + elapsed);
   onTestFinished(() => clock.mockRestore());
   return (ms) => void (elapsed += ms);
