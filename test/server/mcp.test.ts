@@ -1,5 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { expect, onTestFinished, test } from 'vitest';
+import { stopClock } from '../helpers/clock.ts';
 import { askJson, send } from './ask.ts';
 import type { Answer, Question } from './ask.ts';
 import { serveHosting, serveShared, sharedApp } from './shared.ts';
@@ -93,6 +94,8 @@ test('an agent gets the errors of requests as results', async () => {
   expect(await errorOf(power('game:../../v1/key', 'stop'))).toContain('must be vps:<id> or game:<id>');
   for (const action of ['kill', 'reset', 'command'])
     expect(await errorOf(power('game:mine', action))).toContain('Invalid option');
+  // The limit does not refill meanwhile.
+  stopClock();
   await power('game:mine', 'stop');
   const { text } = await power('game:mine', 'stop');
   expect(text).toMatch(/"error":"rate_limited".*\nTry again after \d seconds\.$/);
