@@ -1,14 +1,15 @@
 import { cp, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type { Article } from './articles/article.ts';
 import { openMemo } from './articles/memo.ts';
 import { CommandError } from './common/command-line.ts';
 import { parseManifest } from './common/manifest.ts';
 import { compile } from './compile.ts';
 import type { BuildOptions } from './compile.ts';
 import { createRenderer } from './markdown/renderer.ts';
-import { renderChanges, renderFolderArticle } from './preview/pages.ts';
-import type { Change } from './preview/pages.ts';
+import { renderFolder } from './preview/pages.ts';
 import { compressors } from './release/compress.ts';
 import { readOnline } from './release/online.ts';
 import { createReleaseStage } from './release/publish.ts';
@@ -59,38 +60,18 @@ export async function preparePreviewFolder(folder: string, options: BuildOptions
     });
     const release = result.release!;
     const directory = join(temporary, 'releases', release.id);
-    const state = {
-      build: 0,
-      articles: articles.toSorted((a, b) => compareText(a.path, b.path)),
-      diagnostics,
-      directory,
+    const isSame = ({ path, output, metadata: { item } }: Article): boolean => {
+      const { title, description } = { ...online!.articles.get(path) };
+      const isListed = isDeepStrictEqual({ ...item, title, description }, item);
+      return files ? files[output]?.sha256 === release.files[output]?.sha256 : isListed;
     };
-
-    const changes = state.articles.flatMap((article): Change[] => {
-      const { path, output, metadata } = article;
-      const { title = path, description } = metadata.item as { title?: string; description?: string };
-      const before = online?.articles.get(path);
-      const from = metadata.fields.aliases?.find((alias) => online?.articles.has(alias));
-      if (!before) return [{ kind: from === undefined ? 'new' : 'moved', path, title, from, article }];
-      const isSame = files
-        ? files[output]?.sha256 === release.files[output]?.sha256
-        : before.title === title && before.description === description;
-      return isSame ? [] : [{ kind: 'changed', path, title, article }];
-    });
-    const published = articles.filter((article) => article.state === 'published');
-    const kept = new Set(published.flatMap(({ path, metadata }) => [path, ...(metadata.fields.aliases ?? [])]));
-    for (const [path, { title }] of online?.articles ?? []) {
-      if (!kept.has(path)) changes.push({ kind: 'gone', path, title });
-    }
-    const compared = online && (files ? 'all changes' : 'changed titles and descriptions');
-
-    const write = async (name: string, text: string): Promise<void> => {
+    const compared = files ? 'all changes' : 'changed titles and descriptions';
+    const shown = articles.toSorted((a, b) => compareText(a.path, b.path));
+    const state = { build: 0, articles: shown, diagnostics, directory };
+    for (const [name, page] of renderFolder(state, online && { ...online, isSame, compared })) {
       await mkdir(dirname(join(folder, name)), { recursive: true });
-      await writeFile(join(folder, name), text);
-    };
-    await write('index.html', renderChanges(state, changes, compared));
-    for (const article of state.articles)
-      await write(`${article.path.slice(1)}.html`, renderFolderArticle(article, state));
+      await writeFile(join(folder, name), page);
+    }
     for (const file of ['markdown/article.css', 'preview/browser/preview.css'])
       await cp(join(import.meta.dirname, file), join(folder, file.split('/').at(-1)!));
     if (result.counts.media > 0)

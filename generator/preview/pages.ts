@@ -66,55 +66,46 @@ function renderWhole(title: string, main: Markup, { build, diagnostics }: Previe
   return renderDocument({ title: `${title} - preview`, head, body });
 }
 
-/** A difference between the articles of a preview folder and what is online. */
-export interface Change {
-  readonly kind: 'new' | 'changed' | 'moved' | 'gone';
-  readonly path: string;
-  readonly title: string;
-  /** The former path of a moved article. */
-  readonly from?: string | undefined;
-  /** Undefined if gone. */
-  readonly article?: Article;
+/** What is online before a build, by path. `isSame` compares an article of the build with it, as `compared` says. */
+export interface OnlineBefore {
+  readonly articles: ReadonlyMap<string, { readonly title: string }>;
+  readonly isSame: (article: Article) => boolean;
+  readonly compared: string;
 }
 
-/** Renders the first page of a preview folder. `compared` says what was compared; undefined if nothing is online. */
-export function renderChanges(state: PreviewState, changes: readonly Change[], compared: string | undefined): string {
-  const problemsOf = groupProblems(state.diagnostics);
-  const renderItem = ({ kind, path, title, from, article }: Change): Markup =>
-    html`<li>
-      <span class="mark">${kind}</span>
-      ${article ? renderLink(article) : html`${title} <code>${path}</code>`}
-      ${article && renderMarks(article, problemsOf(article))} ${from !== undefined && html`<small>from ${from}</small>`}
-    </li>`;
-  const main = html`<h1>What this change does</h1>
-    <p>
-      ${compared === undefined ? 'Nothing is online to compare with.' : `Compared with what is online: ${compared}.`}
-      Everyone who can open this folder can read it, drafts included.
-    </p>
-    ${changes.length === 0 && html`<p>No article changes.</p>`}
-    <ul class="list">
-      ${changes.map(renderItem)}
-    </ul>
-    ${renderItems(
-      'Problems',
-      state.diagnostics.map((problem) => html`<li>${renderDiagnostic(problem)}</li>`),
-      'list',
-    )}
-    ${renderItems('All articles', state.articles.map(renderLinkItem))}`;
-  return renderFolderPage('What this change does', main, 'index.html');
-}
+const toItem = (kind: string, what: Markup): Markup => html`<li><span class="mark">${kind}</span> ${what}</li>`;
 
-/** Renders the page of an article in a preview folder. */
-export function renderFolderArticle(article: Article, state: PreviewState): string {
-  return renderFolderPage(titleOf(article), renderArticle(article, state), article.path.slice(1));
+/** Renders the pages of a preview folder, by their names: all articles, and first what changes online. */
+export function renderFolder(state: PreviewState, before: OnlineBefore | undefined): [name: string, page: string][] {
+  const { articles, diagnostics } = state;
+  const problemsOf = groupProblems(diagnostics);
+  const changes = articles.flatMap((article) => {
+    const from = article.metadata.fields.aliases?.find((alias) => before?.articles.has(alias));
+    const added = from === undefined ? 'new' : `moved from ${from}`;
+    if (before?.articles.has(article.path) && before.isSame(article)) return [];
+    const what = html`${renderLink(article)} ${renderMarks(article, problemsOf(article))}`;
+    return [toItem(before?.articles.has(article.path) ? 'changed' : added, what)];
+  });
+  const published = articles.filter((article) => article.state === 'published');
+  const kept = new Set(published.flatMap(({ path, metadata }) => [path, ...(metadata.fields.aliases ?? [])]));
+  for (const [path, { title }] of before?.articles ?? [])
+    if (!kept.has(path)) changes.push(toItem('gone', html`${title} <code>${path}</code>`));
+  const problems = diagnostics.map((problem) => html`<li>${renderDiagnostic(problem)}</li>`);
+  const main = html`<h1>Preview</h1>
+    <p>${before ? `Compared with what is online: ${before.compared}.` : 'Nothing is online to compare with.'}</p>
+    <p>Everyone who can open this folder can read it, drafts included.</p>
+    ${renderItems('Changes', changes, 'list')} ${renderItems('Problems', problems, 'list')}
+    ${renderItems('All articles', articles.map(renderLinkItem))}`;
+  const renderPage = (article: Article) => renderFolderPage(titleOf(article), renderArticle(article, state), '../../');
+  const pages = articles.map((article): [string, string] => [`${article.path.slice(1)}.html`, renderPage(article)]);
+  return [['index.html', renderFolderPage('Changes', main, '')], ...pages];
 }
 
 const local =
   /(["\s,])\/(?:preview\/|v1\/)?((?:blog|knowledgebase)\/[^"\s/?#]+\/[^"\s/?#]+|media\/[^"\s,?#]+|[a-z]+\.css)(?:\?[\d.]+)?/g;
 
 /** Renders a page that works without a server: the addresses of articles, pictures and style sheets are relative. */
-function renderFolderPage(title: string, main: Markup, file: string): string {
-  const up = '../'.repeat(file.split('/').length - 1);
+function renderFolderPage(title: string, main: Markup, up: string): string {
   const toRelative = (_: string, before: string, path: string) =>
     `${before}${up}${path}${/^(?:blog|knowledgebase)/.test(path) ? '.html' : ''}`;
   const head = html`<meta name="robots" content="noindex" />

@@ -39,7 +39,7 @@ test('a preview has all articles as pages with relative links, and first what ch
     'new A draft draft',
     'changed First',
     'new Later scheduled for 2026-12-31',
-    'moved Connect from /knowledgebase/vps/ssh',
+    'moved from /knowledgebase/vps/ssh Connect',
     'gone DNS records /knowledgebase/dns/records',
   ]);
   const page = read(root, 'blog/news/draft.html');
