@@ -26,7 +26,7 @@ const costlyConstructs = [
 const parsers = new Map<string, Processor<Root>>();
 
 function createParser(unused: readonly string[]): Processor<Root> {
-  const parser = unified().use(remarkParse).use(remarkGfm).freeze();
+  const parser = unified().use(remarkParse).use(remarkGfm, { singleTilde: false }).freeze();
   const { micromarkExtensions = [], fromMarkdownExtensions = [] } = parser.data();
   for (const { text = {}, flow = {} } of micromarkExtensions) {
     for (const map of [text, flow]) {

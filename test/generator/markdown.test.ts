@@ -9,7 +9,7 @@ describe('GitHub-flavoured Markdown', () => {
       '<table tabindex="0">\n<thead>\n<tr>\n<th align="left">a</th>\n<th align="right">b</th>\n<th align="center">c</th>\n</tr>\n</thead>\n' +
       '<tbody>\n<tr>\n<td align="left">1</td>\n<td align="right"><code>x|y</code></td>\n' +
       '<td align="center"><strong>3</strong></td>\n</tr>\n</tbody>\n</table>',
-    '~~gone~~ and ~too~\n': '<p><del>gone</del> and <del>too</del></p>',
+    '~~gone~~ in ~/.ssh (~5~10 minutes)\n': '<p><del>gone</del> in ~/.ssh (~5~10 minutes)</p>',
     '- [x] done\n- [ ] open\n- plain\n':
       '<ul class="contains-task-list">\n' +
       '<li class="task-list-item"><input type="checkbox" checked disabled aria-label="Completed task"> done</li>\n' +

@@ -5,7 +5,7 @@ import { parseMarkdown } from '../../generator/markdown/parse.ts';
 import { createRandom } from '../bench/corpus.ts';
 
 /** The reference parser. */
-export const reference = unified().use(remarkParse).use(remarkGfm).freeze();
+export const reference = unified().use(remarkParse).use(remarkGfm, { singleTilde: false }).freeze();
 
 /** Texts that our extended parser could read differently. */
 export const texts = [
