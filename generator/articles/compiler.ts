@@ -110,7 +110,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
     if (!source.value || rendered.html === '') return { article: { ...article, ...broken } };
     if (!compressor) return { article };
     const html = fillSizes(rendered, pictures);
-    const text = toJsonText(collection.articleFile, { ...metadata.item, body: source.body, html });
+    const text = toJsonText(collection.articleFile, { ...metadata.item, body: rendered.body, html });
     const bytes = Buffer.from(text);
     const encodings = await compressor.compress({ bytes, sha256: hash('sha256', bytes) });
     const { identity, gz, br } = encodings;

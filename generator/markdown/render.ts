@@ -9,6 +9,7 @@ import type { Finding } from '../common/finding.ts';
 import { lint } from './lint/index.ts';
 import { parseMarkdown } from './parse.ts';
 import { keepFenceMeta, loadHighlighter } from './plugins/code.ts';
+import { removeComments } from './plugins/comments.ts';
 import { makeAlert, rehypeRawHtml, safeHtml } from './plugins/html.ts';
 import { addTrusted } from './plugins/trusted.ts';
 import type { Targets } from './plugins/trusted.ts';
@@ -18,6 +19,8 @@ import { walk } from './plugins/walk.ts';
 export interface Rendered extends Targets {
   /** Sanitised HTML without scripts; sizes of pictures are placeholders. */
   readonly html: string;
+  /** The Markdown without comments. */
+  readonly body: string;
   readonly words: number;
   /** The findings; lines count from the start of the body. */
   readonly findings: readonly Finding[];
@@ -48,7 +51,7 @@ if (workerData === 'render') {
 
 function reject(message: string, hint?: string, line = 1): Rendered {
   const findings = [{ severity: 'error' as const, line, column: 1, message, hint }];
-  return { html: '', words: 0, findings, pictures: [], references: [], ids: [] };
+  return { html: '', body: '', words: 0, findings, pictures: [], references: [], ids: [] };
 }
 
 const toElements = unified()
@@ -81,7 +84,8 @@ function render({ markdown, sitePath }: ArticleText): Rendered {
     const safe = sanitiser.runSync(elements);
     const targets = addTrusted(safe, sitePath);
     const html = sanitiser.stringify(safe);
-    return html === '' ? reject('the article has no text') : { html, words, findings, ...targets };
+    if (html === '') return reject('the article has no text');
+    return { html, body: removeComments(markdown, tree), words, findings, ...targets };
   } catch (error) {
     // Thousands of nested elements overflow the stack.
     if (error instanceof RangeError) return reject('the article is nested too deeply', 'flatten it');

@@ -36,6 +36,39 @@ describe('GitHub-flavoured Markdown', () => {
   });
 });
 
+describe('a comment is in no published file', () => {
+  const bodies: Readonly<Record<string, string>> = {
+    'Now <!-- secret --> or later.\n': 'Now or later.\n',
+    'One<!-- secret -->, two, **three** <!-- secret -->\n': 'One, two, **three**\n',
+    'One\n    <!-- secret -->\ntwo <!-- secret\nsecret --> three.\n': 'One\ntwo three.\n',
+    '<!-- secret -->\n\n## One\n<!-- secret -->\nTwo.\n\n<!-- secret\n\nsecret -->\n\nThree.\n\n<!-- secret\n':
+      '## One\n\nTwo.\n\nThree.\n',
+    '> One.\n> <!-- secret -->\n\n- two\n\n  <!-- secret -->\n\n  three <!-- secret -->\n\n| a <!-- secret --> |\n|---|\n':
+      '> One.\n> \n\n- two\n\n  three\n\n| a |\n|---|\n',
+    '<div>\n<!-- secret -->\n<i>one</i><!-- secret --> two <!-- secret --></div>\n': '<div>\n<i>one</i> two </div>\n',
+    'One.\n\n[//]: # (secret)\n\n[comment]: <> (secret)\n': 'One.\n',
+    // An empty one stays where its neighbours would join.
+    '- one\n\n<!-- secret -->\n\n- two\n': '- one\n\n<!-- -->\n\n- two\n',
+    '- one\n\n<!-- secret -->\n\n    two\n': '- one\n\n<!-- -->\n\n    two\n',
+    '- one\n  <!-- secret -->\n  two\n- <!-- secret -->\n': '- one\n  <!-- -->\n  two\n- <!-- -->\n',
+    '*one*<!-- secret -->*two*, *three <!-- secret -->*\n': '*one*<!-- -->*two*, *three <!-- -->*\n',
+    '<!-- secret --> *one*\n': '<!-- --> *one*\n',
+    // Code and values are not comments, and a definition may be a link.
+    'Use `<!-- one -->` <b title="<!-- two -->">x</b>.\n\n```html\n<!-- three -->\n```\n\n[four]\n\n[four]: # (five)\n':
+      'Use `<!-- one -->` <b title="<!-- two -->">x</b>.\n\n```html\n<!-- three -->\n```\n\n[four]\n\n[four]: # (five)\n',
+  };
+  const pages = publishTable(Object.keys(bodies));
+  const cleaned = publishTable(Object.values(bodies));
+  const withoutSpace = (html: string) => html.replace(/\s+/g, ' ').replace(/ ?(<[^>]*>) ?/g, '$1');
+
+  test.each(Object.entries(bodies))('%j', async (markdown, body) => {
+    const published = await pages(markdown);
+    expect(published.body).toBe(body);
+    expect(JSON.stringify(published)).not.toContain('secret');
+    expect(withoutSpace((await cleaned(body)).html)).toBe(withoutSpace(published.html));
+  });
+});
+
 describe('footnotes', () => {
   /** The ids of a page, and the ids in its internal links. */
   function anchorsOf(html: string) {
