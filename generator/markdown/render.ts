@@ -10,7 +10,7 @@ import { lint } from './lint/index.ts';
 import { parseMarkdown } from './parse.ts';
 import { keepFenceMeta, loadHighlighter } from './plugins/code.ts';
 import { removeComments } from './plugins/comments.ts';
-import { makeAlert, rehypeRawHtml, safeHtml } from './plugins/html.ts';
+import { makeAlert, normaliseAddresses, rehypeRawHtml, safeHtml } from './plugins/html.ts';
 import { addTrusted } from './plugins/trusted.ts';
 import type { Targets } from './plugins/trusted.ts';
 import { walk } from './plugins/walk.ts';
@@ -81,6 +81,7 @@ function render({ markdown, sitePath }: ArticleText): Rendered {
     const words = countWords(tree);
     const elements = toElements.runSync(tree);
     const findings = lint(tree, elements, markdown, sitePath);
+    normaliseAddresses(elements);
     const safe = sanitiser.runSync(elements);
     const targets = addTrusted(safe, sitePath);
     const html = sanitiser.stringify(safe);

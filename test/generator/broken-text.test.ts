@@ -402,6 +402,9 @@ describe('media is an error if', () => {
       '9:1  "http://127.0.0.1:3000/preview/media/kb/map.svg" works only on your computer (write /media/kb/map.svg)',
     '![x](/kb-pictures/map.svg)':
       '9:1  there is no file /kb-pictures/map.svg in content/ (did you mean "/media/kb/map.svg"?)',
+    '![x](:/0123456789abcdef)': '9:1  the image "./:/0123456789abcdef" is not in content/media/',
+    '![x](Foto_10:20:30.png)': '9:1  the image "./Foto_10:20:30.png" is not in content/media/',
+    '<img src="10:20.png" alt="">': '9:1  the image "./10:20.png" is not in content/media/',
     '![x](map.svg)': '9:1  the image "map.svg" is not in content/media/ (did you mean "/media/kb/map.svg"?)',
   });
 });

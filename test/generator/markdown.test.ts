@@ -255,6 +255,7 @@ describe('a link', () => {
       '//example.com/a.md': '//example.com/a.md',
       'mailto:a@example.com': 'mailto:a@example.com',
       'https://example.com/%66?a=%20#%66': 'https://example.com/%66?a=%20#%66',
+      'HTTPS://example.com/A': 'https://example.com/A',
     },
     {
       toMarkdown: (written) => `[x](${written})\n`,

@@ -70,6 +70,25 @@ export const safeHtml: Options = {
   ).split(' '),
 };
 
+/**
+ * Writes addresses as the sanitiser compares them: a scheme in lower case, and `./` before a name with a colon. Otherwise
+ * `HTTPS:` and `10:20.png` would be removed.
+ */
+export function normaliseAddresses(tree: Root): void {
+  walk(tree, (node) => {
+    if (node.type !== 'element') return;
+    for (const name of Object.keys(safeHtml.protocols!)) {
+      const url = node.properties[name];
+      if (typeof url !== 'string' || !/^[^/?#]*:/.test(url)) continue;
+      const [scheme] = schemeOf.exec(url) ?? [];
+      node.properties[name] = scheme === undefined ? `./${url}` : scheme.toLowerCase() + url.slice(scheme.length);
+    }
+  });
+}
+
+/** The scheme of an address, with the colon. */
+export const schemeOf = /^[a-z][a-z0-9+.-]*:/i;
+
 const lineBreak = /^<br *\/?>$/i;
 /** Comments only; the sanitiser removes them. */
 const comments = /^\s*(?:<!--(?!-?>)(?:(?!--!?>)[^])*-->\s*)+$/;
