@@ -8,6 +8,8 @@ export interface Position {
 export interface Finding extends Position {
   /** A warning may be intentional. */
   readonly severity: 'error' | 'warning';
+  /** A lenient build reports the error as a warning. */
+  readonly isLenient?: boolean | undefined;
   readonly message: string;
   readonly hint?: string | undefined;
 }

@@ -42,11 +42,31 @@ export const IsoDate = z.iso.date({
       : 'must be a calendar date of the form YYYY-MM-DD',
 });
 
+/** Characters that look like others, or like nothing. */
+const characterNames =
+  'U+00A0 (no-break space), U+00AD (soft hyphen), U+200B (zero-width space), U+200C (zero-width non-joiner), ' +
+  'U+200D (zero-width joiner), U+200E (left-to-right mark), U+200F (right-to-left mark), U+2011 (non-breaking hyphen), ' +
+  'U+2013 (en dash), U+2014 (em dash), U+2018 (curly quote), U+2019 (curly quote), U+201C (curly quote), ' +
+  'U+201D (curly quote), U+2028 (line separator), U+202F (narrow no-break space), U+2060 (word joiner), ' +
+  'U+FEFF (byte order mark)';
+
+/** Names the first character of a text, as in `U+00A0 (no-break space)`. */
+export function describeCharacter(line: string): string {
+  const code = `U+${line.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`;
+  return characterNames.split(', ').find((name) => name.startsWith(code)) ?? code;
+}
+
 /** A single line of text with at least one visible character. */
-export const Line = z.string().regex(/^[^\r\n]*\S[^\r\n]*$/, {
-  error: ({ input }) =>
-    /\S/.test(String(input)) ? 'must be a single line; start folded text with >-' : 'must not be empty',
-});
+export const Line = z
+  .string()
+  .regex(/^[^\r\n]*\S[^\r\n]*$/, {
+    error: ({ input }) =>
+      /\S/.test(String(input)) ? 'must be a single line; start folded text with >-' : 'must not be empty',
+  })
+  .refine((line) => /[^\s\p{Cc}\p{Cf}]/u.test(line), {
+    error: ({ input }) => `must have a visible character, not only ${describeCharacter(String(input).trim() || ' ')}`,
+    when: ({ issues }) => issues.length === 0,
+  });
 
 /** The path of a media file: `/media/...`. */
 export const MediaPath = z.string().regex(/^\/media(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/, {
@@ -66,11 +86,10 @@ export function describeUnsafe(url: unknown): string | undefined {
   const [character] = /[\s\x00-\x1F\x7F-\x9F<>"]/.exec(String(url)) ?? [];
   if (character === undefined) return undefined;
   if (String(url).trim() !== url) return 'must not start or end with white space';
-  const code = character.codePointAt(0)!.toString(16).toUpperCase();
   if (character === ' ') return 'must not contain a space (write %20)';
   if (/[\r\n]/.test(character)) return 'must not contain a line break (write the URL on one line)';
-  if (/[<>"]/.test(character)) return `must not contain ${character} (write %${code})`;
-  return `must not contain U+${code.padStart(4, '0')} (remove it)`;
+  if (/[<>"]/.test(character)) return `must not contain ${character} (write ${encodeURIComponent(character)})`;
+  return `must not contain ${describeCharacter(character)} (remove it)`;
 }
 
 /** Creates a schema of URLs that are published as written, so characters that URL parsers change are refused. */

@@ -52,8 +52,9 @@ export function createDiagnostics({ lenient = false, strict = false }: Strictnes
     deadReference: lenient ? warning : error,
     /** Reports findings in a file. */
     report({ display }: SourceLocation, findings: readonly Finding[]): void {
-      for (const { severity, line, column, message, hint } of findings) {
-        (severity === 'error' ? error : warning)({ display, line, column }, message, hint);
+      for (const { severity, isLenient = false, line, column, message, hint } of findings) {
+        const reportError = isLenient && lenient ? warning : error;
+        (severity === 'error' ? reportError : warning)({ display, line, column }, message, hint);
       }
     },
     /** Checks whether an error was reported, anywhere or in a file or folder. */

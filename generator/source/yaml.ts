@@ -2,6 +2,7 @@ import matter from 'gray-matter';
 import { stringify } from 'yaml';
 import type { z } from 'zod';
 import { sources } from '#contract/endpoints.ts';
+import { describeCharacter } from '#contract/primitives.ts';
 import { mergeConflict } from '../common/finding.ts';
 import type { Finding } from '../common/finding.ts';
 import type { Path } from '../common/schema-issues.ts';
@@ -94,6 +95,8 @@ export function parseArticle<Schema extends z.ZodType>(
   const lineAt = (offset: number): number => text.slice(0, offset).split('\n').length;
   const firstLine = text.split('\n', 1)[0]!;
   if (findConflicts(firstLine).length > 0) return fail(mergeConflict.message, mergeConflict.hint);
+  const [, hidden] = /^([\p{Cf}\u{A0}])[\p{Cf}\s]*---/u.exec(firstLine) ?? [];
+  if (hidden) return fail(`the first line starts with ${describeCharacter(hidden)}`, 'delete it before ---');
   if (firstLine !== '---') {
     const message = firstLine.startsWith('---')
       ? 'the first line must be exactly ---; only YAML front matter is allowed'

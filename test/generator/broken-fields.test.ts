@@ -32,6 +32,8 @@ describe('a field is refused', () => {
     'title: ': '2:8  "title" must be text, not empty',
     'title: ""': '2:8  "title" must not be empty',
     'title: "  "': '2:8  "title" must not be empty',
+    'title: \u200b': '2:8  "title" must have a visible character, not only U+200B (zero-width space)',
+    'description: "\u2060 \u00ad"': '3:14  "description" must have a visible character, not only U+2060 (word joiner)',
     'title: "a\\nb"': '2:8  "title" must be a single line; start folded text with >-',
     'title: |\n  a\n  b': '2:8  "title" must be a single line; start folded text with >-',
     'title: >\n  a\n  b': '2:8  "title" must be a single line; start folded text with >-',

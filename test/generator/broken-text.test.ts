@@ -138,7 +138,8 @@ describe('a mistake in the text is reported at its line and column:', () => {
     '![One](/media/kb/map 1.svg)\n':
       '9:8  warning: "[One](...)" is not a link (write %20 for each space in the address)',
     'One.\n\n##Two\n': '11:3  warning: "##Two" is not a heading (write a space after ##)',
-    'One.\n##\u00a0Two\n': '10:3  warning: "##\u00a0Two" is not a heading (write a normal space after ##)',
+    'One.\n##\u00a0Two\n':
+      '10:3  warning: "##" is shown as plain text because of U+00A0 (no-break space) (write a normal space)',
     'One.\n\n# Two\n': '11:1  warning: only the title may be a heading of level 1 (start with ##)',
     'One.\n\nTwo\n===\n': '11:1  warning: only the title may be a heading of level 1 (underline it with ---)',
     '<h1>One</h1>\n': '9:1  warning: only the title may be a heading of level 1 (write <h2>)',
@@ -218,7 +219,7 @@ describe('text that is lost or shown as markup is reported, and the corrected te
     ],
     '-\u00a0One\n-\u00a0two\n': [
       '- One\n- two\n',
-      '9:1  warning: "-" does not start a list before a no-break space (write a normal space after "-")',
+      '9:2  warning: "-" is shown as plain text because of U+00A0 (no-break space) (write a normal space)',
     ],
     'See (the page)[https://www.example.com/x].\n': [
       'See [the page](https://www.example.com/x).\n',
@@ -250,10 +251,81 @@ describe('text that is lost or shown as markup is reported, and the corrected te
       '> [!WARNING]\n> Two\n\n!!! stop\n',
       '9:1  warning: "!!!" is shown as plain text: such boxes are not supported (write "> [!WARNING]" and start the lines of the box with >)',
     ],
-    'See [[First steps]] or [[x/y|two]].\n': [
-      'See [First steps](/pricing), [[plugins]] and [[ -f x ]].\n',
+    'See [[First steps]], [[page]] or [[x/y|two]].\n': [
+      'See [First steps](/pricing), `[[plugins]]`, [[tool.ruff]] and [[ -f x ]].\n\n## [[graphite]]\n',
       '9:5  warning: "[[First steps]]" is not a link (write [First steps](address))',
-      '9:24  warning: "[[x/y|two]]" is not a link (write [two](address))',
+      '9:22  warning: "[[page]]" is not a link (write [page](address))',
+      '9:34  warning: "[[x/y|two]]" is not a link (write [two](address))',
+    ],
+    '[INFO]: Stopping\n[WARN]: Saving...\n\n[x]: https://www.example.com\n\nOne.\n': [
+      '\\[INFO]: Stopping\n\n[WARN] Saving...\n\n[//]: # (a note)\n\n[x]: y.md\n',
+      '9:1  warning: this line is not shown: it defines a link [INFO], and nothing refers to it (write \\[INFO]: to show the line)',
+      '10:1  warning: this line is not shown: it defines a link [WARN], and nothing refers to it (write \\[WARN]: to show the line)',
+    ],
+    '> \\[!NOTE]\n> One.\n\n> \\[!info\\]\n> Two.\n': [
+      '> [!NOTE]\n> One.\n\n> \\[!x]\n> Two.\n',
+      '9:3  warning: because of the backslash, this is a plain quote (write [!NOTE])',
+      '12:3  warning: because of the backslash, this is a plain quote (write [!NOTE])',
+    ],
+    '| a | b |\n|---|---|\n| 1 | 2 |\n**One:** two.\nThree.\n': [
+      '| a | b |\n|---|---|\n| 1 | 2 |\n\n**One:** two.\nThree.\n\na | b\n-|-\n1 | 2\n',
+      '12:1  warning: this line becomes a row of the table above (add an empty line above)',
+    ],
+    '<aside>\nOne **two** three.\n</aside>\n\n> <div align="center">\n> # Four\n> </div>\n\n<table><tr><td>\n`five`\n</td></tr></table>\n':
+      [
+        '<aside>\n\nOne **two** three.\n\n</aside>\n\n<p>\nOne * two * three, <code>**a**</code> #5\n</p>\n\n<pre>\n- six\n</pre>\n',
+        '10:5  warning: this Markdown is shown as plain text: no empty line separates it from <aside> (add an empty line above)',
+        '14:3  warning: this Markdown is shown as plain text: no empty line separates it from <div> (add an empty line above)',
+        '18:1  warning: this Markdown is shown as plain text: no empty line separates it from <table> (add an empty line above)',
+      ],
+    '<table>\n  <tr>\n\n    <td>One</td>\n  </tr>\n</table>\n': [
+      '<table>\n  <tr>\n    <td>One</td>\n  </tr>\n</table>\n\nTwo:\n\n    <td>One</td>\n',
+      '12:1  warning: this HTML is shown as code: an empty line ends HTML, and indented text after it is code (delete the empty line above, or the indentation)',
+    ],
+    'See “https://www.example.com”, https://www.example.com… or (www.example.com。\n': [
+      'See “<https://www.example.com>”, “[x](https://www.example.com/a”b)” or https://www.example.com, <https://www.example.com/a…>\n',
+      '9:29  warning: "”" is part of the address (write <https://www.example.com>)',
+      '9:55  warning: "…" is part of the address (write <https://www.example.com>)',
+      '9:76  warning: "。" is part of the address (write <www.example.com>)',
+    ],
+    '![[map.png]] ==one== {#two} ![x](/media/kb/map.svg){width=300}\n\n[TOC]\n\nThree :rocket: at^[a b]\n\n$$\nx\n$$\n\n%%four%%\n\nfive <!-- six\n\nseven\n':
+      [
+        'a ==b, c == d == e, `==one==` \\{#two} {x} 12:30:45 a:b:c http://a:b: ^[a-z] 100%% 5%\n\n`[TOC]` costs $$ or %%\n',
+        '9:1  warning: "![[map.png]]" is not a picture (write ![text](/media/...))',
+        '9:14  warning: "==one==" is shown as plain text: such highlights are not supported (write <mark>text</mark>)',
+        '9:22  warning: "{#two}" is shown as plain text: attributes are not supported (delete it: headings have anchors)',
+        '9:52  warning: "{width=300}" is shown as plain text: attributes are not supported (write <img src="..." alt="..." width="...">)',
+        '11:1  warning: "[TOC]" is shown as plain text: tables of contents are not supported (delete the line)',
+        '13:7  warning: ":rocket:" is shown as plain text: names of emoji are not supported (write the emoji itself)',
+        '13:18  warning: "^[a b]" is shown as plain text: such footnotes are not supported (write [^1], and a line "[^1]: text")',
+        '15:1  warning: "$$" is shown as plain text: formulas are not rendered (use backticks or words)',
+        '19:1  warning: "%%four%%" is shown as plain text: comments between %% are not supported (write <!-- text -->)',
+        '21:6  warning: "<!--" is shown as plain text: comments with an empty line within a paragraph are not supported (start the comment on a new line)',
+      ],
+    '<div>\n<!-- One\n\nTwo -->\n</div>\n': [
+      '<div>\n<!-- One\nTwo -->\n</div>\n\n<!-- Three\n\nfour -->\n',
+      '10:1  warning: the comment is not closed: it ends at the empty line, and the rest is shown (delete the empty line)',
+    ],
+    '\u200b## One\n\n\u00a0 - two\n\n- [\u00a0] three\n\n>\u00a0[!NOTE]\n> Four.\n\n|\u00a0a |\n|\u00a0--- |\n\n**\u00a0five**\u000b\n':
+      [
+        '## One\n\n- two\n\n10\u00a0GB, 3\u00a0- 4\u200b5 – \u00a0six, **seven**\u00a0eight\n\n| 9\u00a0GB |\n|---|\n',
+        '9:1  warning: "##" is shown as plain text because of U+200B (zero-width space) (delete it, or type what it stands for)',
+        '11:1  warning: "-" is shown as plain text because of U+00A0 (no-break space) (write a normal space)',
+        '13:4  warning: "[" is shown as plain text because of U+00A0 (no-break space) (write a normal space)',
+        '15:2  warning: "[!" is shown as plain text because of U+00A0 (no-break space) (write a normal space)',
+        '18:2  warning: "|" is shown as plain text because of U+00A0 (no-break space) (write a normal space)',
+        '21:1  warning: "**" is shown as plain text because of U+00A0 (no-break space) (write ** directly before the first and after the last letter, or \\*\\* to show it)',
+        '21:10  warning: U+000B in the text (delete it, or type what it stands for)',
+      ],
+    '```bash\nsudo\u00a0apt\u00a0install\nls –a\necho “x”\nls\u200b\nphp‑fpm\n```\n\nRun `–-x` or `a\u00a0b`.\n': [
+      '```bash\n##\u00a0A comment\necho 1–2 - x\n├\u00a0a\n```\n\n```\n“x” – y\n```\n\nThe dash – and `“`, 5\u00a0GB.\n',
+      '10:5  warning: U+00A0 (no-break space) in code: copied code fails (write a normal space)',
+      '11:4  warning: U+2013 (en dash) in code: copied code fails (delete it, or type what it stands for)',
+      '12:6  warning: U+201C (curly quote) in code: copied code fails (delete it, or type what it stands for)',
+      '13:3  warning: U+200B (zero-width space) in code: copied code fails (delete it, or type what it stands for)',
+      '14:4  warning: U+2011 (non-breaking hyphen) in code: copied code fails (delete it, or type what it stands for)',
+      '17:6  warning: U+2013 (en dash) in code: copied code fails (delete it, or type what it stands for)',
+      '17:16  warning: U+00A0 (no-break space) in code: copied code fails (write a normal space)',
     ],
     'One.[^1]\n\n[^1]: Two.\n[^a]: Three.\n': [
       'One.[^1] Two.[^a]\n\n[^1]: Two.\n[^a]: Three.\n',
@@ -330,6 +402,35 @@ test('warnings about a cached article are reported again, and are errors in a st
 
 const file = 'content/blog/news/links.md';
 
+describe('text that an attribute or class would hide', () => {
+  const hidden = {
+    'style="display:none"': 'style="display:none"',
+    'style="color:red; Visibility: hidden"': 'style="color:red; Visibility: hidden"',
+    'style="opacity:0"': 'style="opacity:0"',
+    hidden: 'hidden',
+    'class="a d-none"': 'class="d-none"',
+    'class="sr-only"': 'class="sr-only"',
+    'class=visually-hidden': 'class="visually-hidden"',
+  };
+  const messageOf = (written: string) =>
+    `readers see this text: ${written} is removed (delete the text, or the attribute to show it)`;
+  testTexts(
+    Object.fromEntries([
+      ...Object.entries(hidden).map(([attribute, written]) => [
+        `One.\n\n<div ${attribute}>\n\nTwo.\n\n</div>\n\nThree <b ${attribute}>four</b>.\n`,
+        [`11:1  ${messageOf(written)}`, `17:7  ${messageOf(written)}`],
+      ]),
+      ['<p class="lead" style="opacity:0.5;font-size:0.9em">One <i class="hidden"></i></p>\n\n`<p hidden>x</p>`\n', []],
+    ]),
+  );
+
+  test('is an error in drafts too, and a warning with --lenient', async () => {
+    const root = createProject({ [file]: article({ draft: 'true' }, '<p hidden>One</p>\n') });
+    expect(await problemsOf(root)).toEqual([`${file}:10:1  ${messageOf('hidden')}`]);
+    expect(await problemsOf(root, { lenient: true })).toEqual([`${file}:10:1  warning: ${messageOf('hidden')}`]);
+  });
+});
+
 describe('a link is an error if', () => {
   testTexts({
     'See [x](none.md).': '9:5  there is no article /blog/news/none',
@@ -348,6 +449,9 @@ describe('a link is an error if', () => {
       '9:1  the link "../../media/../../catalog/domains.yaml" points outside content/',
     '[x](%2e%2e/%2e%2e/x.md)': '9:1  the link "%2e%2e/%2e%2e/x.md" points outside content/',
     '[x](/blog/nwes)': '9:1  there is no article /blog/nwes',
+    '[x](:/0123456789abcdef)': '9:1  there is no article /blog/news/:/0123456789abcdef',
+    '[x](10:20.md)': '9:1  there is no article /blog/news/10:20',
+    '[x](“https://www.example.com”)': '9:1  there is no article /blog/news/“https:/www.example.com”',
     '<a href="none.md">x</a>': '9:1  there is no article /blog/news/none',
     'Text.\n\n- one\n- [x](none.md)': '12:3  there is no article /blog/news/none',
     '| a |\n|-|\n| [x](none.md) |': '11:3  there is no article /blog/news/none',

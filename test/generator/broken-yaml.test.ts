@@ -205,6 +205,10 @@ describe('the front matter of an article', () => {
     '': none,
     'Text.\n': none,
     ' ---\ntitle: A\n---\n\nText.\n': none,
+    '\uFEFF\uFEFF---\ntitle: A\n---\n\nText.\n':
+      '1:1  the first line starts with U+FEFF (byte order mark) (delete it before ---)',
+    '\u00a0---\ntitle: A\n---\n\nText.\n':
+      '1:1  the first line starts with U+00A0 (no-break space) (delete it before ---)',
     '---': `1:1  ${unclosed}`,
     '---\ntitle: A\n\nText.\n': `1:1  ${unclosed}`,
     '---\ntitle: A\n----\n\nText.\n': `3:1  ${unclosed}`,

@@ -4,7 +4,9 @@ import { expect, test } from 'vitest';
 import { parseMarkdown } from '../../generator/markdown/parse.ts';
 import { hostileMarkdown } from './hostile-markdown.ts';
 import { findDifferences, reference, texts } from './parse-reference.ts';
-import { publish, publishTable } from './tables.ts';
+import { article, buildProject, createProject } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
+import { publish, publishTable, readPublished } from './tables.ts';
 
 type Node = DefaultTreeAdapterTypes.Node;
 type Element = DefaultTreeAdapterTypes.Element;
@@ -108,6 +110,52 @@ test.each(Object.entries(hostileMarkdown))('the HTML is safe for %s', async (_, 
   const { html } = await pages(toText(markdown));
   expect(html).toMatch(/^<p>The text begins\.<\/p>/);
   expect(findDangers(html), html).toEqual([]);
+});
+
+/** Publishes each text. Returns the HTML, and whether the text was reported. */
+async function publishReported(markdowns: readonly string[]) {
+  const files = markdowns.map((text, index) => [`content/blog/news/page-${index}.md`, article({}, toText(text))]);
+  const root = createProject(Object.fromEntries(files) as Files);
+  const { diagnostics } = await buildProject(root, { lenient: true });
+  return markdowns.map((_, index) => ({
+    html: readPublished(root, `/blog/news/page-${index}`).html,
+    isReported: diagnostics.some(({ file }) => file.endsWith(`/page-${index}.md`)),
+  }));
+}
+
+test('a removed element is reported, unless its text stays and looks much the same', async () => {
+  const others =
+    'abbr acronym audio bdi bdo blink canvas cite data datalist del dfn dialog ins map mark meter output picture ' +
+    'portal progress slot time video x-y your-ip';
+  const names = [...Object.values(standard.TAG_NAMES), ...others.split(' ')];
+  const articles = await publishReported(names.map((name) => `<div>\n<${name}>word</${name}>\n</div>`));
+  const removed = names.filter((name, index) => !articles[index]!.html.includes(`<${name}`));
+  const silent = removed.filter((name) => !articles[names.indexOf(name)]!.isReported);
+  expect(removed.length).toBeGreaterThan(60);
+  expect(silent.toSorted().join(' ')).toBe(
+    'acronym address article aside base basefont bdi bdo big blink body caption center cite col colgroup data datalist dfn dir ' +
+      'fieldset font footer form frame frameset head header hgroup html image label link main map marquee menu meta nav nobr ' +
+      'optgroup output param rb rtc search slot small tbody td tfoot th thead time tr u wbr',
+  );
+  for (const name of silent) expect(articles[names.indexOf(name)]!.html, name).toContain('word');
+});
+
+test('a removed attribute is reported if it runs a script, hides text or has an unsafe address', async () => {
+  const handlers = 'onclick onload onerror ontoggle onpointerrawupdate onx';
+  const names =
+    'abbr accept accesskey action align allow alt aria-hidden aria-label async autocomplete autofocus autoplay background ' +
+    'bgcolor border cellpadding charset checked cite class color cols colspan content contenteditable controls ' +
+    'coords crossorigin data data-x datetime default defer dir disabled download draggable enctype face for form formaction ' +
+    'headers height hidden high href hreflang http-equiv id inert inputmode is itemprop kind label lang list ' +
+    'loading longdesc loop low manifest max maxlength media method min multiple muted name nonce novalidate open ' +
+    'optimum part pattern ping placeholder playsinline popover poster preload readonly rel required reversed role rows ' +
+    'rowspan sandbox scope scrolling selected shape size sizes slot span spellcheck src srcdoc srclang srcset start step ' +
+    'style summary tabindex target title translate type usemap valign value width wrap xmlns';
+  const written = [...handlers.split(' '), ...names.split(' ')];
+  const articles = await publishReported(written.map((name) => `<b ${name}="display: none">word</b>`));
+  const removed = written.filter((name, index) => !new RegExp(`<b ${name}\\b`).test(articles[index]!.html));
+  const reported = removed.filter((name) => articles[written.indexOf(name)]!.isReported);
+  expect(reported.join(' ')).toBe(`${handlers} hidden popover srcset style`);
 });
 
 test.each([

@@ -1,8 +1,9 @@
 import { distance } from 'fastest-levenshtein';
 import type { Element, ElementContent, Nodes as HtmlNodes, Root } from 'hast';
 import type { Definition, Html, Image, Link, Nodes } from 'mdast';
-import { safeHtml } from '../plugins/html.ts';
-import { copyIt, isOwnMedia } from '../plugins/trusted.ts';
+import { isNote } from '../plugins/comments.ts';
+import { safeHtml, schemeOf } from '../plugins/html.ts';
+import { copyIt, hasUnsafeSource, isOwnMedia } from '../plugins/trusted.ts';
 import { walk } from '../plugins/walk.ts';
 
 /** The article under check; offsets refer to the source. */
@@ -13,6 +14,8 @@ export interface Linted {
   readonly sourceOf: (node: Nodes | HtmlNodes) => string;
   /** Reports a probable mistake at an offset or a node. */
   readonly warn: (place: number | Nodes | HtmlNodes, message: string, hint: string) => void;
+  /** Reports an error, which a lenient build makes a warning. */
+  readonly refuse: Linted['warn'];
 }
 
 /** Returns the start offset of a node. */
@@ -26,7 +29,7 @@ const harmless = new Set(
   (
     'acronym address article aside base basefont bdi bdo body big blink caption center cite col colgroup data datalist ' +
     'dfn dir fieldset font footer form header hgroup html label legend link main map marquee menu ' +
-    'meta meter nav nobr optgroup output param progress rb rtc search section slot small span time track u wbr'
+    'meta nav nobr optgroup output param rb rtc search section slot small span time u wbr'
   ).split(' '),
 );
 
@@ -41,13 +44,21 @@ const visible = new Set(
   'a b blockquote code del em figcaption figure i ins ol pre s strike strong sub sup table tt ul'.split(' '),
 );
 
+/** Attributes that hide an element. The sanitiser removes them, and readers see its text. */
+const hidingAttributes: Readonly<Record<string, RegExp>> = {
+  hidden: /^/,
+  popover: /^/,
+  style: /(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|(?:opacity|font-size)\s*:\s*0)(?![\d.]*[1-9])/i,
+  className: /^(?:d-none|display-none|hidden|hide|invisible|is-hidden|screen-reader-text|sr-only|visually-?hidden)$/,
+};
+
 const startTag = /<([a-z][^\s/>]*)(?:"[^"]*"|'[^']*'|[^'">])*>?/iy;
 /** Curly quotes become part of the value, or turn the tag into text. */
 export const curlyQuotes = 'curly quotes do not delimit attributes';
 const h1 = 'only the title may be a heading of level 1';
 
 /** Checks the elements of Markdown and raw HTML; `raw` is the raw HTML at its source offsets, padded with spaces. */
-export function checkElements(elements: Root, raw: string, { source, sourceOf, sitePath, warn }: Linted): void {
+export function checkElements(elements: Root, raw: string, { source, sourceOf, sitePath, warn, refuse }: Linted): void {
   let level: number | undefined;
   /** Unclosed elements by offset: the parser reopens some of them in the next paragraph. */
   const open = new Map<number, Element>();
@@ -110,6 +121,18 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
     warn(node, `<${name}> is removed with its content`, hint);
   };
 
+  const checkAttributes = (node: Element): void => {
+    const { properties, children } = node;
+    for (const [name, value] of Object.entries(properties)) {
+      const hider = [value].flat().find((text) => hidingAttributes[name]?.test(String(text)));
+      if (/^on/i.test(name)) warn(node, `${name.toLowerCase()} is removed`, 'delete it: articles have no scripts');
+      if (hider === undefined || children.length === 0) continue;
+      const written = name === 'className' ? `class="${hider}"` : name === 'style' ? `style="${hider}"` : name;
+      refuse(node, `readers see this text: ${written} is removed`, 'delete the text, or the attribute to show it');
+    }
+    if (hasUnsafeSource(properties.srcSet)) warn(node, 'srcset is removed', 'write addresses in content/media/');
+  };
+
   walk(elements, (node) => {
     if (node.type !== 'element' || !node.position) return undefined;
     const { tagName: name, properties } = node;
@@ -120,6 +143,7 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
     if (depth) checkHeading(node, Number(depth), isRaw);
     if (name === 'img') checkPicture(node, isRaw);
     if (!isRaw) return undefined;
+    checkAttributes(node);
     const url = name === 'img' ? properties.src : name === 'a' ? properties.href : undefined;
     const fault = url === undefined ? undefined : faultOf(url, name === 'img');
     if (fault) warn(node, ...fault);
@@ -152,19 +176,31 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
   }
 }
 
-/** Finds raw HTML that the parser drops: unclosed comments, processing instructions, and page elements. */
+/** Markdown that a block of HTML shows as text. */
+const markdownInHtml =
+  /^([ \t>]*)(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]+[^\s\0]|`{3}|~{3}|\|.*\|)|\*\*(?=\S)[^*\n]+\*\*|`[^`\n]+`|\[[^\]\n]+\]\([^)\n]+\)/m;
+/** Comments, code and tags of HTML. */
+const notMarkdown =
+  /<!--[^]*?(?:-->|$)|<(pre|code|script|style|svg|textarea)\b[^]*?(?:<\/\1\s*>|$)|<[a-z/](?:"[^"]*"|'[^']*'|[^'"<>])*>/gi;
+
+/** Finds raw HTML that the parser drops, and Markdown that HTML shows as text. */
 export function checkRawHtml(node: Html, { source, sourceOf, warn }: Linted): void {
   const start = startOf(node);
-  const comment = start + sourceOf(node).lastIndexOf('<!--');
-  if (comment >= start && !source.includes('-->', comment)) {
-    warn(comment, 'the comment is not closed: all following text is hidden', 'write --> at the end');
+  const html = sourceOf(node);
+  const comment = html.lastIndexOf('<!--');
+  if (comment >= 0 && !html.includes('-->', comment)) {
+    const [effect, hint] = source.includes('-->', start + comment)
+      ? ['it ends at the empty line, and the rest is shown', 'delete the empty line']
+      : ['all following text is hidden', 'write --> at the end'];
+    warn(start + comment, `the comment is not closed: ${effect}`, hint);
   }
-  // Everything up to an empty line is HTML, but in <details> most authors mean Markdown.
-  const [, html = '', text = ''] =
-    /^(<details\b[^>]*>\s*(?:<summary\b[^]*?<\/summary>)?\s*)([^<\s][^]*)/i.exec(node.value) ?? [];
-  if (/(?:^|\n)[ \t]*(?:[-*+#>|]|\d+[.)]|```)|\*\*|`|\]\(/.test(text)) {
-    const message = 'this Markdown is shown as plain text: no empty line separates it from <details>';
-    warn(start + html.length, message, 'add an empty line above');
+  // Everything up to an empty line is HTML, but most authors mean Markdown.
+  const [, name] = /^<\/?([a-z][\w-]*)/i.exec(html) ?? [];
+  const text = html.replace(notMarkdown, (part) => part.replace(/[^\n]/g, '\0'));
+  const markdown = markdownInHtml.exec(text);
+  if (name && markdown) {
+    const message = `this Markdown is shown as plain text: no empty line separates it from <${name}>`;
+    warn(start + markdown.index + (markdown[1] ?? '').length, message, 'add an empty line above');
   }
   const [begin, part] = /^<(?:[?!](?!--)|(head|frame(?:set)?)\b)/i.exec(node.value) ?? [];
   if (part) warn(start, `<${part}> is parsed as HTML and removed`, `write \`<${part}>\` in backticks to show the tag`);
@@ -184,11 +220,17 @@ const toLink = (url: string): string =>
       'https://www.youtube.com/watch?v=$1',
     )})`;
 
+/** Quotes and punctuation that a bare address takes in. */
+const foreignMark = /[“”„‘’«»‹›…\u3001-\u303F\uFF01-\uFF0F\uFF1A-\uFF20\uFF3B-\uFF3D\uFF5B-\uFF65]/u;
+
 /** Finds addresses that are empty, mistyped, or removed by the sanitiser. */
 export function checkAddress(node: Link | Image | Definition, { sourceOf, warn }: Linted): void {
-  const fault = node.position && faultOf(node.url, node.type === 'image');
-  if (!fault) return;
+  if (!node.position || (node.type === 'definition' && isNote(node))) return;
   const source = sourceOf(node);
+  const { index: end, 0: mark } = (/^(?:https?:\/\/|www\.)/i.test(source) && foreignMark.exec(source)) || {};
+  if (mark) warn(startOf(node) + end!, `"${mark}" is part of the address`, `write <${source.slice(0, end)}>`);
+  const fault = faultOf(node.url, node.type === 'image');
+  if (!fault) return;
   // The address follows the text, which may contain the same characters.
   const index = node.url === '' ? source.lastIndexOf('(') + 1 : source.lastIndexOf(node.url);
   warn(startOf(node) + Math.max(0, index), ...fault);
@@ -200,7 +242,7 @@ function faultOf(url: string, isPicture: boolean): Warning | undefined {
   // A picture without an address is reported as a missing file.
   if (url === '') return isPicture ? undefined : ['the link has no address', 'write one between the parentheses'];
   if (url.startsWith('/')) return faultOfPath(url);
-  const [, scheme] = /^([a-z][a-z0-9+.-]*):/i.exec(url) ?? [];
+  const scheme = schemeOf.exec(url)?.[0].slice(0, -1);
   if (scheme === undefined) return undefined;
   const allowed = safeHtml.protocols?.[isPicture ? 'src' : 'href'] ?? [];
   if (!allowed.includes(scheme.toLowerCase())) return faultOfScheme(url, scheme, isPicture);

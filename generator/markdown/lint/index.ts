@@ -1,8 +1,10 @@
 import type { Root as HtmlRoot } from 'hast';
 import type { Blockquote, Code, Heading, ListItem, Nodes, Paragraph, Root, Table, TableCell, Text } from 'mdast';
 import { suggest } from '#common/suggest.ts';
+import { describeCharacter } from '#contract/primitives.ts';
 import { mergeConflict } from '../../common/finding.ts';
 import type { Finding } from '../../common/finding.ts';
+import { findReferences } from '../plugins/comments.ts';
 import { languageNames, loadHighlighter, parseFenceMeta } from '../plugins/code.ts';
 import { alertTitles } from '../plugins/html.ts';
 import { walk } from '../plugins/walk.ts';
@@ -13,15 +15,19 @@ import type { Linted } from './html.ts';
 export function lint(tree: Root, elements: HtmlRoot, source: string, sitePath: string): Finding[] {
   const found: (Omit<Finding, 'line' | 'column'> & { readonly offset: number })[] = [];
   const starts = [0, ...Array.from(source.matchAll(/\n/g), ({ index }) => index + 1)];
+  const report =
+    (kind: Pick<Finding, 'severity' | 'isLenient'>): Linted['warn'] =>
+    (place, message, hint) => {
+      // In lists and quotes, offsets of raw HTML leave out indentation and markers; lines and columns do not.
+      const { line, column } = typeof place === 'number' ? { line: 1, column: place + 1 } : place.position!.start;
+      found.push({ ...kind, message, hint, offset: starts[line - 1]! + column - 1 });
+    };
   const article: Linted = {
     source,
     sitePath,
     sourceOf: ({ position }) => source.slice(position?.start.offset ?? 0, position?.end.offset ?? 0),
-    warn(place, message, hint) {
-      // In lists and quotes, offsets of raw HTML leave out indentation and markers; lines and columns do not.
-      const { line, column } = typeof place === 'number' ? { line: 1, column: place + 1 } : place.position!.start;
-      found.push({ severity: 'warning', message, hint, offset: starts[line - 1]! + column - 1 });
-    },
+    warn: report({ severity: 'warning' }),
+    refuse: report({ severity: 'error', isLenient: true }),
   };
   const checkText = createTextCheck(article);
   const code: (readonly [from: number, to: number])[] = [];
@@ -32,17 +38,21 @@ export function lint(tree: Root, elements: HtmlRoot, source: string, sitePath: s
     else if (node.type === 'link' || node.type === 'image' || node.type === 'definition') checkAddress(node, article);
     else if (node.type === 'blockquote') checkAlert(node, article);
     else if (node.type === 'table') checkCells(node, article);
-    else if (node.type === 'text') checkMarks(node, article);
-    else if (node.type === 'html') {
+    else if (node.type === 'text') {
+      checkMarks(node, article);
+      checkCharacters(node, article);
+    } else if (node.type === 'html') {
       raw = raw.padEnd(startOf(node)) + node.value;
       checkRawHtml(node, article);
-    } else if (node.type === 'code') {
+    } else if (node.type === 'inlineCode') checkCharacters(node, article);
+    else if (node.type === 'code') {
       checkCode(node, article);
+      checkCharacters(node, article);
       code.push([startOf(node), node.position?.end.offset ?? 0]);
     }
     if ('children' in node) checkSublists(node, article);
   });
-  checkFootnotes(tree, article);
+  checkUnused(tree, article);
   checkElements(elements, raw, article);
   // Other findings between conflict markers would be noise.
   const severity = 'error' as const;
@@ -78,13 +88,18 @@ function checkAlert({ children, data }: Blockquote, { sourceOf, warn }: Linted):
   const paragraph = children.find(({ type, position }) => type === 'paragraph' && position);
   // An alert has become a `div`.
   if (!paragraph || data?.hName !== undefined) return;
-  const [mark = '', kind] = /^\[!([\w-]+)\][-+]?[ \t]*/.exec(sourceOf(paragraph)) ?? [];
+  const [mark = '', escape, kind, rest] = /^(\\?)\[!([\w-]+)\\?\][-+]?[ \t]*(.?)/.exec(sourceOf(paragraph)) ?? [];
   if (kind === undefined) return;
   const kinds = Object.keys(alertTitles);
   const name = kind.toLowerCase();
+  if (escape) {
+    const meant = rest === '' && alertMark(name);
+    if (meant) warn(paragraph, 'because of the backslash, this is a plain quote', `write ${meant}`);
+    return;
+  }
   if (kinds.includes(name)) {
     const message = `the line must end after [!${kind}], else this is a plain quote`;
-    warn(startOf(paragraph) + mark.length, message, 'start the text on the next line, after >');
+    warn(startOf(paragraph) + mark.length - rest!.length, message, 'start the text on the next line, after >');
     return;
   }
   const meant = alertMark(name);
@@ -101,10 +116,15 @@ const uncoloured = new Set(
 );
 
 /** Finds mistakes in code blocks: unknown languages, wrong titles or line numbers, missing ends. */
-function checkCode(node: Code, { sourceOf, warn }: Linted): void {
+function checkCode(node: Code, { source: article, sourceOf, warn }: Linted): void {
   const source = sourceOf(node);
   const [, fence, space = '', lang = '', gap = ''] = /^(`{3,}|~{3,})([ \t]*)(\S*)([ \t]*)/.exec(source) ?? [];
-  if (fence === undefined) return;
+  if (fence === undefined) {
+    const isHtml = /^\s*<\/?[a-z][^>]*>/i.test(source) && article.slice(0, startOf(node)).trimEnd().endsWith('>');
+    const message = 'this HTML is shown as code: an empty line ends HTML, and indented text after it is code';
+    if (isHtml) warn(node, message, 'delete the empty line above, or the indentation');
+    return;
+  }
   const start = startOf(node) + fence.length + space.length;
   if (node.lang && !isKnown(node.lang)) {
     warn(start, `unknown code language "${node.lang}"`, adviseLanguage(node.lang));
@@ -142,8 +162,10 @@ function adviseLanguage(lang: string): string {
   return similar ?? 'write "text" for a block without highlighting';
 }
 
-/** Finds cells that the renderer drops because the header row is shorter. */
-function checkCells({ align, children }: Table, { warn }: Linted): void {
+/** Finds cells that the renderer drops because the header row is shorter, and text that becomes a row. */
+function checkCells({ align, children }: Table, { sourceOf, warn }: Linted): void {
+  const text = children.slice(1).find((row) => !sourceOf(row).includes('|'));
+  if (text) warn(text, 'this line becomes a row of the table above', 'add an empty line above');
   for (const { children: cells } of children) {
     const cell = cells.slice(align?.length).find((node) => node.children.length > 0);
     if (!cell) continue;
@@ -168,15 +190,18 @@ function checkSublists(parent: Extract<Nodes, { children: unknown }>, { source, 
   }
 }
 
-/** Finds unused footnotes, which are not shown. */
-function checkFootnotes(tree: Root, { source, warn }: Linted): void {
-  if (!source.includes('[^')) return;
-  const used = new Set<string>();
-  walk(tree, (node) => void (node.type === 'footnoteReference' && used.add(node.identifier)));
+/** Finds unused footnotes, and lines of text that are unused definitions of links: neither is shown. */
+function checkUnused(tree: Root, { source, warn }: Linted): void {
+  if (!source.includes(']:')) return;
+  const used = findReferences(tree);
   walk(tree, (node) => {
-    if (node.type !== 'footnoteDefinition' || used.has(node.identifier)) return;
-    const hint = `write [^${node.label}] in the text, or delete the footnote`;
-    warn(node, `the footnote [^${node.label}] is not shown: nothing refers to it`, hint);
+    if (node.type === 'footnoteDefinition' && !used.has(`^${node.identifier}`)) {
+      const hint = `write [^${node.label}] in the text, or delete the footnote`;
+      warn(node, `the footnote [^${node.label}] is not shown: nothing refers to it`, hint);
+    } else if (node.type === 'definition' && !used.has(node.identifier) && !/[#/:]|[\w][.]\w/.test(node.url || '#')) {
+      const message = `this line is not shown: it defines a link [${node.label}], and nothing refers to it`;
+      warn(node, message, `write \\[${node.label}]: to show the line`);
+    }
   });
 }
 
@@ -209,6 +234,50 @@ const isDashes = (row: string): boolean => /^[ \t>]*\|[ \t:|+=_–—-]*$/.test(
 const asItIs = 'is shown as plain text';
 const markdownInstead = 'write Markdown instead';
 
+const invisible = String.raw`[\u{A0}\u{AD}\u{200B}-\u{200F}\u{202F}\u{2060}\u{FEFF}]`;
+const controls = String.raw`[\u{1}-\u{8}\v\f\u{E}-\u{1F}\u{7F}-\u{9F}\u{2028}\u{2029}]`;
+/** Matches what word processors write for a hyphen and quotes. */
+const replaced = String.raw`[\u{2011}“”‘’]|(?<=^|[\s\x60])[\u{2013}\u{2014}](?=[\w-])`;
+/** The characters that are wrong in a node, each with the rest of the line: the first one is enough. */
+const wrong = {
+  text: new RegExp(`(?:${controls}).*`, 'gmu'),
+  output: new RegExp(`(?:${controls}|${invisible}).*`, 'gmu'),
+  code: new RegExp(`(?:${controls}|${invisible}|${replaced}).*`, 'gmu'),
+};
+/** Lines that nobody runs: comments, and trees of files. */
+const notRun = /^[\s>]*(?:#|\/\/|;|--|[│├└])/;
+const replaceIt = (text: string): string =>
+  /^[\u{A0}\u{202F}]/u.test(text) ? 'write a normal space' : 'delete it, or type what it stands for';
+
+/** Finds control characters in text, and characters in code that only look like those that programs read. */
+function checkCharacters(node: Extract<Nodes, { value: string }>, { sourceOf, warn }: Linted): void {
+  const source = node.position ? sourceOf(node) : '';
+  // Output has such quotes, and a single character is the subject of the sentence.
+  const isOutput = 'lang' in node ? !node.lang || uncoloured.has(node.lang.toLowerCase()) : node.value.length === 1;
+  const pattern = wrong[node.type === 'text' ? 'text' : isOutput ? 'output' : 'code'];
+  for (const { index, 0: rest } of source.matchAll(pattern)) {
+    if (node.type === 'code' && notRun.test(source.slice(source.lastIndexOf('\n', index) + 1))) continue;
+    const place = node.type === 'text' ? 'in the text' : 'in code: copied code fails';
+    warn(startOf(node) + index, `${describeCharacter(rest)} ${place}`, replaceIt(rest));
+  }
+}
+
+/** Creates a check; in its texts, `$0` is the first line of the match, and `$1` its group. */
+const row = (pattern: RegExp, message: string, hint: string): TextCheck => ({
+  pattern,
+  explain({ 0: shown, 1: group = '' }) {
+    const line = shown
+      .trim()
+      .split('\n', 1)[0]!
+      .replace(/^[> \t]+/, '');
+    const fill = (text: string): string => text.replace('$0', () => line).replace('$1', () => group);
+    return [shown.indexOf(line), fill(message), fill(hint)];
+  },
+});
+/** Creates a check for a mark of other programs. */
+const foreign = (pattern: RegExp, kind: string, hint: string): TextCheck =>
+  row(pattern, `"$0" ${asItIs}: ${kind} are not supported`, hint);
+
 /** The checks of paragraphs, whose lines may start with markers of lists and quotes. */
 const ofParagraphs: readonly TextCheck[] = [
   {
@@ -229,15 +298,24 @@ const ofParagraphs: readonly TextCheck[] = [
       return [indent.length, `"${written}" ${asItIs}: ${kind} are not supported`, hint];
     },
   },
+  // Matches the rest of the paragraph, so it is reported once.
+  row(/^[ \t>]*([•●▪◦‣])[ \t\u{A0}][^]*/gmu, '"$1" does not start a list', 'write "- " at the start of each line'),
   {
-    // Matches the rest of the paragraph, so it is reported once.
-    pattern: /^([ \t>]*)([•●▪◦‣]|(?:[-*+]|\d{1,9}[.)])(?=\u{A0}))[ \t\u{A0}][^]*/gmu,
-    explain([, indent = '', mark = '']) {
-      const isBullet = /[•●▪◦‣]/.test(mark);
-      const hint = isBullet ? 'write "- " at the start of each line' : `write a normal space after "${mark}"`;
-      return [indent.length, `"${mark}" does not start a list${isBullet ? '' : ' before a no-break space'}`, hint];
+    // Before or after the mark of a block.
+    pattern: new RegExp(
+      String.raw`^([ \t>]*)(?:(?=${invisible}+[ \t]*(#{1,6}|[-*+>|]|\d{1,9}[.)]|\x60{3}|~{3}|\[!))|(#{1,6}|[-*+|[]|\d{1,9}[.)])(?=${invisible}))[^]*`,
+      'gmu',
+    ),
+    explain([, indent = '', next, mark = ''], written) {
+      const at = indent.length + mark.length;
+      const character = written.slice(at);
+      return [at, `"${next ?? mark}" ${asItIs} because of ${describeCharacter(character)}`, replaceIt(character)];
     },
   },
+  foreign(/^[ \t>]*\[\[?_?TOC_?\]?\][ \t]*$/gim, 'tables of contents', 'delete the line'),
+  foreign(/%%[^%]*%%|^[ \t>]*%%/gm, 'comments between %%', 'write <!-- text -->'),
+  foreign(/<!--/g, 'comments with an empty line within a paragraph', 'start the comment on a new line'),
+  row(/^[ \t>]*\$\$\s[^$]+\$\$/gm, `"$0" ${asItIs}: formulas are not rendered`, 'use backticks or words'),
   {
     // Except links and pictures with such a text.
     pattern: /\[!([\w-]+)\](?![-+]?[ \t]*[([])/g,
@@ -247,10 +325,10 @@ const ofParagraphs: readonly TextCheck[] = [
     },
   },
   {
-    pattern: /^([ \t>]*)(#{2,6})([^ \t#\n][^\n]*)/gm,
+    pattern: /^([ \t>]*)(#{2,6})((?!\p{Cf}|\u{A0})[^ \t#\n][^\n]*)/gmu,
     explain([, indent = '', hashes = '', text = '']) {
-      const hint = `write a ${/^\s/.test(text) ? 'normal ' : ''}space after ${hashes}`;
-      return [indent.length + hashes.length, `"${hashes}${text.trimEnd()}" is not a heading`, hint];
+      const message = `"${hashes}${text.trimEnd()}" is not a heading`;
+      return [indent.length + hashes.length, message, `write a space after ${hashes}`];
     },
   },
   {
@@ -260,6 +338,7 @@ const ofParagraphs: readonly TextCheck[] = [
       const heads = head.replace(/^[ \t>]*\||\|[ \t]*$/g, '').split(isDashes(head) ? /[|+]/ : '|');
       const at = isDashes(head) ? head.indexOf('|') : head.length + 1 + indent.length;
       const line = `|${'---|'.repeat(heads.length)}`;
+      if (/^[|: -]*\u{A0}/u.test(next)) return undefined;
       return isDashes(head) || isDashes(next)
         ? [at, 'this line needs dashes for each header cell above, separated by |', `write ${line}`]
         : [at, 'the header row of a table needs a line of dashes below', `add the line ${line} here`];
@@ -283,11 +362,8 @@ const ofTexts: readonly TextCheck[] = [
       return [0, message, `write ${mark}[text](address), or add a line "[${name}]: address"`];
     },
   },
-  {
-    // Except character classes, such as [^a-z].
-    pattern: /\[\^(?!\w-\w\])([\w-]+)\]/g,
-    explain: ([, name]) => [0, `there is no footnote [^${name}]`, `add a line "[^${name}]: text"`],
-  },
+  // Except character classes, such as [^a-z].
+  row(/\[\^(?!\w-\w\])[\w-]+\]/g, 'there is no footnote $0', 'add a line "$0: text"'),
   {
     pattern: /\[(?=[^[\]\n]*\][ \t]*\()[^[\]\n]*\p{L}[^[\]\n]*\]([ \t]*)\(/gu,
     explain([shown, space = ''], written) {
@@ -311,26 +387,35 @@ const ofTexts: readonly TextCheck[] = [
       return url && [0, `"(${text})[${url}]" is not a link`, `write [${text}](${url})`];
     },
   },
-  {
-    // Names in lower case or with dots are tables of TOML.
-    pattern: /\[\[(?=[^\]\n]*[ |/]|\p{Lu}\p{Ll}+\])([\p{L}\d][^[\]|\n]*)(?:\|([^[\]\n]+))?(?<!\s)\]\]/gu,
-    explain: ([shown, page, text = page]) => [0, `"${shown}" is not a link`, `write [${text}](address)`],
-  },
-  {
-    // Only with TeX syntax between the dollar signs, which may also be prices or variables.
-    pattern: /\$\$?(?=\S)(?=[^$\n]*\$)[^$\n]*?(?:\\[a-z]{2,}|[\w)}][\^_]\{|[a-z)]\^\d)[^$\n]*\$/gi,
-    explain: ([shown]) => [0, `"${shown}" ${asItIs}: formulas are not rendered`, 'use backticks or words'],
-  },
-  {
-    // A tag with curly quotes is HTML only if no value has a space.
-    pattern: /<[a-z][\w-]*[ \t][^<>]*?=[ \t]*[“”„‘’]/gi,
-    explain: () => [0, curlyQuotes, 'write " around the value'],
-  },
+  row(/!\[\[[^[\]\n]+\]\]/g, '"$0" is not a picture', 'write ![text](/media/...)'),
+  // Except names with dots, or in lower case and alone in their line: tables of TOML.
+  row(
+    /(?<!!)\[\[(?!toc\]|\w+\.|(?<=(?:^|\n)#* ?\[\[)[\p{Ll}\d_]+\]\][ \t]*(?:\n|$))(?:\p{L}[^[\]|\n]*\|)?(\p{L}[^[\]|\n]*)(?<!\s)\]\]/gu,
+    '"$0" is not a link',
+    'write [$1](address)',
+  ),
+  foreign(/(?<![=\w<>!])==(?=[^\s=])[^=\n]*[^\s=]==(?![=\w])/g, 'such highlights', 'write <mark>text</mark>'),
+  foreign(/(?<=[\p{L}.,!?)])\^\[[^\]\n]* [^\]\n]*\]/gu, 'such footnotes', 'write [^1], and a line "[^1]: text"'),
+  foreign(/(?<![\p{L}\d:/.])(:[a-z][a-z0-9_+-]+:)(?![\p{L}\d:/])/gu, 'names of emoji', 'write the emoji itself'),
+  foreign(/\{:?[ \t]*[#.][\w-]+[^{}\n]*\}/g, 'attributes', 'delete it: headings have anchors'),
+  foreign(
+    /\{:?[ \t]*(?:align|height|style|target|width)=[^{}\n]*\}/g,
+    'attributes',
+    'write <img src="..." alt="..." width="...">',
+  ),
+  // Only with TeX syntax between the dollar signs, which may also be prices or variables.
+  row(
+    /\$\$?(?=\S)(?=[^$\n]*\$)[^$\n]*?(?:\\[a-z]{2,}|[\w)}][\^_]\{|[a-z)]\^\d)[^$\n]*\$/gi,
+    `"$0" ${asItIs}: formulas are not rendered`,
+    'use backticks or words',
+  ),
+  // A tag with curly quotes is HTML only if no value has a space.
+  row(/<[a-z][\w-]*[ \t][^<>]*?=[ \t]*[“”„‘’]/gi, curlyQuotes, 'write " around the value'),
 ];
 
 /** Marks of bold text and code at the edge of a word; other marks are powers, globs and generics. */
 const marks =
-  /(?:^|[^\\*\p{L}\p{N}])(\*\*)(?=[\p{L}\p{N}])|[\p{L}\p{N}.:!?](\*\*)(?![*\p{L}\p{N}])|(?:^|[\s([{])(`)(?=\S)|[^\s\\>`](`)(?![\p{L}\p{N}])/gu;
+  /(?:^|[^\\*\p{L}\p{N}])(\*\*)(?=[\p{L}\p{N}\p{Cf}\u{A0}])|[\p{L}\p{N}.:!?](\*\*)(?![*\p{L}\p{N}])|(?:^|[\s([{])(`)(?=\S)|[^\s\\>`](`)(?![\p{L}\p{N}])/gu;
 
 /** Finds the first unpaired mark of bold text or code. */
 function checkMarks(node: Text, { source, sourceOf, warn }: Linted): void {
@@ -342,11 +427,14 @@ function checkMarks(node: Text, { source, sourceOf, warn }: Linted): void {
     .filter(({ index, 0: text }) => !(text.endsWith('`') && isAfterTag && index === 0));
   if (!match) return;
   const mark = match[0].endsWith('`') ? '`' : '**';
+  const at = startOf(node) + match.index + match[0].length - mark.length;
+  const next = source.charAt(at + mark.length);
+  const reason = new RegExp(invisible, 'u').test(next) ? ` because of ${describeCharacter(next)}` : '';
   const hint =
     mark === '`'
       ? 'write ` where the code ends, or \\` to show it'
       : 'write ** directly before the first and after the last letter, or \\*\\* to show it';
-  warn(startOf(node) + match.index + match[0].length - mark.length, `"${mark}" ${asItIs}`, hint);
+  warn(at, `"${mark}" ${asItIs}${reason}`, hint);
 }
 
 function createTextCheck({ source, sourceOf, warn }: Linted) {
