@@ -4,6 +4,16 @@ import { isLoopback } from '../../../upstream/address.ts';
 import { ForeignNumber, parseJson, toProviderError } from '../../../upstream/client.ts';
 import type { CallOutcome, ProviderError, Reply } from '../../../upstream/client.ts';
 
+/** The identifiers of servers in a panel. */
+export const refs = {
+  kind: 'game',
+  pattern: /^[\dA-Fa-f]{8}(?:(?:-[\dA-Fa-f]{4}){3}-[\dA-Fa-f]{12})?$/,
+  meaning: 'the identifier of a server in the panel (8 hexadecimal digits, or the whole UUID)',
+} as const;
+
+/** Panels find a server by its UUID and by the first 8 digits, often in capitals too. */
+export const toShortRef = (ref: string): string => (refs.pattern.test(ref) ? ref.slice(0, 8).toLowerCase() : ref);
+
 const Fault = z.object({ code: z.string().regex(/^\w{1,64}$/), detail: z.string() });
 const Failure = z.object({ errors: z.tuple([Fault], z.unknown()) });
 

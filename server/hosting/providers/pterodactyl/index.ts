@@ -11,7 +11,7 @@ import { createTokenBucket } from '../../../token-bucket.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
 import { BusyError, assertRef, createStateReader, notAvailable } from '../types.ts';
 import type { CommandOptions, ConsoleEvents, Provider, ProviderOptions, ProviderType } from '../types.ts';
-import { failureOf, isDenied, judgePanelError, toPanelError } from './answers.ts';
+import { failureOf, isDenied, judgePanelError, refs, toPanelError, toShortRef } from './answers.ts';
 import { Account, checkPanel, describeAdmin, listServers } from './check.ts';
 import { createLogReader } from './log.ts';
 import { createPlaces } from './places.ts';
@@ -33,21 +33,12 @@ interface PterodactylOptions extends ProviderOptions {
   readonly timings?: Partial<ConsoleTimings>;
 }
 
-const refs = {
-  kind: 'game',
-  pattern: /^[\dA-Fa-f]{8}(?:(?:-[\dA-Fa-f]{4}){3}-[\dA-Fa-f]{12})?$/,
-  meaning: 'the identifier of a server in the panel (8 hexadecimal digits, or the whole UUID)',
-} as const;
-
-/** Panels find a server by its UUID and by the first 8 digits, often in capitals too. */
-const normalizeRef = (ref: string): string => (refs.pattern.test(ref) ? ref.slice(0, 8).toLowerCase() : ref);
-
 /** Game servers of a Pterodactyl or Pelican panel. */
 export const pterodactyl: ProviderType<PterodactylSettings, PterodactylOptions> = {
   settings: () => PterodactylSettings,
   secrets: ['token', 'read_only_token'],
   refs,
-  normalizeRef,
+  normalizeRef: toShortRef,
   create: createPterodactyl,
 };
 
@@ -92,8 +83,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   let isReaderAdmin = false;
   let isClosed = false;
   const list = () => listServers(client, { warn: (message) => log.warn(message), sleep: clock?.sleep ?? sleep });
-  const listNodes = async () => new Map([...(await list()).servers].map(([ref, { node }]) => [ref, node ?? ref]));
-  const places = createPlaces({ now, listNodes });
+  const places = createPlaces({ now, list });
   const shareState = createStateReader({
     refs,
     groupOf: (ref) => ref,

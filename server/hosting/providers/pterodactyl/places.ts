@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { withTimeout } from '../../../timeout.ts';
 import { BusyError } from '../types.ts';
+import { toShortRef } from './answers.ts';
+import type { listServers } from './check.ts';
 
 /** The state reads of a panel under way: each takes one of its PHP workers, for 15 s if the node hangs. */
 const maxReads = 3;
@@ -18,28 +20,27 @@ const listMs = 600_000;
 /** Creates the places of a panel's reads. The servers of a slow node share one, and each pauses after a slow read. */
 export function createPlaces(options: {
   readonly now: () => number;
-  /** Lists the nodes of servers by the first 8 digits of their refs. */
-  readonly listNodes: () => Promise<ReadonlyMap<string, string>>;
+  readonly list: () => ReturnType<typeof listServers>;
 }) {
-  const { now, listNodes } = options;
+  const { now, list } = options;
   const all = pLimit(maxReads);
   const slow = pLimit(1);
   /** Reads under way that are not known to be slow yet. */
   const running = new Map<symbol, { readonly ref: string; readonly startedAt: number }>();
   /** Servers of slow nodes. */
   const paused = new Map<string, { readonly until: number; readonly ms: number }>();
-  let nodes: ReadonlyMap<string, string> = new Map();
+  let servers: Awaited<ReturnType<typeof list>>['servers'] = new Map();
   let listedAt = -Infinity;
 
-  const nodeOf = (ref: string): string => nodes.get(ref.slice(0, 8).toLowerCase()) ?? ref;
+  const nodeOf = (ref: string): string => servers.get(toShortRef(ref))?.node ?? ref;
   const isSlow = (ref: string): boolean => [...paused.keys()].some((other) => nodeOf(other) === nodeOf(ref));
   const pause = (ref: string): void => {
     const ms = Math.min((paused.get(ref)?.ms ?? pauses.firstMs / 2) * 2, pauses.maxMs);
     paused.set(ref, { until: now() + ms, ms });
     if (now() - listedAt < listMs) return;
     listedAt = now();
-    void listNodes().then(
-      (found) => (nodes = found),
+    void list().then(
+      (listed) => ({ servers } = listed),
       () => undefined,
     );
   };
