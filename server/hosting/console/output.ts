@@ -28,20 +28,12 @@ const flushMs = 16;
 export function toFrame<Name extends ServiceEvent>(event: Name, ...args: ArgumentsOf<Name>): Buffer {
   // Servers do not mask frames, so all viewers share a buffer, and one write sends many frames. With a `send` of ws for
   // each line and viewer, 50 viewers of 20,000 lines a second took 35 times the CPU.
-  const text = JSON.stringify({ event, args });
-  const length = Buffer.byteLength(text);
-  const start = length < 126 ? 2 : length < 65_536 ? 4 : 10;
-  const frame = Buffer.allocUnsafe(start + length);
-  frame[0] = 0x81;
-  if (length >= 65_536) {
-    frame[1] = 127;
-    frame.writeBigUInt64BE(BigInt(length), 2);
-  } else if (length >= 126) {
-    frame[1] = 126;
-    frame.writeUInt16BE(length, 2);
-  } else frame[1] = length;
-  frame.write(text, start);
-  return frame;
+  const text = Buffer.from(JSON.stringify({ event, args }));
+  const size = Buffer.alloc(8);
+  size.writeUInt32BE(text.length, 4);
+  const header =
+    text.length < 126 ? size.subarray(7) : text.length < 65_536 ? [126, ...size.subarray(6)] : [127, ...size];
+  return Buffer.concat([Uint8Array.of(0x81, ...header), text]);
 }
 
 /** Creates the output of a console: its history, and a bounded queue for each viewer. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import pLimit from 'p-limit';
 import { WebSocket } from 'ws';
 import type { Logger } from '../../../log.ts';
@@ -111,17 +112,20 @@ const createNode = () => ({
 
 /** Opens a websocket. Throws a {@link HandshakeError}. */
 async function shakeHands(url: string, origin: string, signal: AbortSignal): Promise<WebSocket> {
-  if (signal.aborted) throw toHandshakeError('there was no handshake in time');
+  signal.throwIfAborted();
   const websocket = new WebSocket(url, { origin, ...limits });
-  const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
-  const abort = (): void => websocket.terminate();
-  signal.addEventListener('abort', abort, { once: true });
-  websocket.on('open', () => resolve(websocket));
-  websocket.on('unexpected-response', (_, { statusCode = 0 }) => {
-    reject(toHandshakeError(`the handshake was answered with ${statusCode}`, statusCode));
+  let status: number | undefined;
+  websocket.on('unexpected-response', (_, response) => {
+    status = response.statusCode;
     websocket.terminate();
   });
   // Stays, as an error without a listener would end the process.
-  websocket.on('error', (error) => reject(toHandshakeError(formatError(error))));
-  return await promise.finally(() => signal.removeEventListener('abort', abort));
+  websocket.on('error', () => undefined);
+  try {
+    await once(websocket, 'open', { signal });
+    return websocket;
+  } catch (error) {
+    websocket.terminate();
+    throw toHandshakeError(status ? `the handshake was answered with ${status}` : formatError(error), status);
+  }
 }
