@@ -144,12 +144,10 @@ export function openPanelSession(options: {
     log.warn({ detail }, 'a console was lost');
     end(reason, retryAfterMs);
   };
-  /** Waits for the end of a step; returns true after the time. Throws once the session has ended. */
-  const waitFor = async (ms: number): Promise<boolean> => {
-    const done = step.promise.then(() => false);
-    const isLate = await withTimeout(done, ms, () => true);
+  /** Waits for the end of a step. Throws once the session has ended. */
+  const waitFor = async (ms: number, onTimeout: () => void = () => undefined): Promise<void> => {
+    await withTimeout(step.promise, ms, onTimeout);
     ended.throwIfAborted();
-    return isLate;
   };
 
   /** The life of the session. The socket is opened before a token is fetched: a failed handshake costs no token. */
@@ -238,8 +236,7 @@ export function openPanelSession(options: {
     sentAt = performance.now();
     step = Promise.withResolvers();
     send('auth', token.token);
-    if (await waitFor(timings.authMs)) lose('no answer to auth');
-    ended.throwIfAborted();
+    await waitFor(timings.authMs, () => lose('no answer to auth'));
   };
   const onAccepted = (): void => {
     clearInterval(repeats);
