@@ -88,13 +88,12 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
     refs,
     groupOf: (ref) => ref,
     async read(ref) {
-      const read = async (): Promise<string | undefined> => {
+      const state = await places.read(ref, 'state', async () => {
         // The budget may be used up while the read waits for its place.
         if (!quota.hasRoom()) throw new BusyError();
         return await readState(client, pathOf(ref));
-      };
-      const { data = 'unknown' } = WingsState.safeParse(await places.read(ref, 'state', read));
-      return new Map([[ref, data]]);
+      });
+      return new Map([[ref, WingsState.safeParse(state).data ?? 'unknown']]);
     },
     intervalMs: resourcesMs,
     lagMs: resourcesMs,
@@ -171,7 +170,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
           return { stats: () => Promise.resolve(unknownStats), close: () => clearImmediate(later) };
         }
         const path = pathOf(ref);
-        const consume = () => budget.consume(origin + path);
+        const consume = () => budget.consume(`${origin}/servers/${toShortRef(ref)}`);
         const leave = () => sessions.delete(session);
         const panel = { client: reader, path, ref, sockets, timings, consume, leave, log: log.child({ ref }), now };
         const session = openPanelSession({ ...panel, events, isResumed });
