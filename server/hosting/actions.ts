@@ -54,7 +54,8 @@ export function createActions(options: {
         await servers.assertUnmoved(record);
         onSent?.();
       };
-      await act(provider, record.ref, { signal, confirm, trace, keyId });
+      const sinceLastAction = async () => (await history.sinceLastAction(server)).sentMs;
+      await act(provider, record.ref, { signal, confirm, trace, keyId, sinceLastAction });
     };
     try {
       await (action === 'command' ? send() : withLock(server, send));
@@ -78,10 +79,7 @@ export function createActions(options: {
       const actor = { ...caller, scope: 'game-console:read_write' } as const;
       const detail = Array.from(command).slice(0, 64).join('');
       await perform('game', actor, { action: 'command', detail }, (provider, ref, send) =>
-        provider.command(ref, command, {
-          ...send,
-          sinceLastAction: async () => (await history.sinceLastAction(caller.server)).sentMs,
-        }),
+        provider.command(ref, command, send),
       );
     },
     /** Reads the power state of a server; never a state from before a finished action. */

@@ -11,7 +11,6 @@ import {
 import type { Outcome, Reply } from '../../upstream/client.ts';
 import { createQuota } from '../../upstream/quota.ts';
 import { createReadClient } from '../../upstream/reads.ts';
-import type { ReadClient } from '../../upstream/reads.ts';
 import { Secret, UpstreamUrl } from '../../upstream/address.ts';
 import { assertRef, checkCredential, createStateReader } from './types.ts';
 import type { PowerState, Provider, ProviderOptions, ProviderType, VpsAction } from './types.ts';
@@ -90,8 +89,18 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
   const actions = createActionClient(account);
   const reads = createReadClient(account);
   const readServers = createListReader(Server, (message) => options.log.warn(message));
+  /** Reads all pages of the servers of the project. */
   const list = async () => {
-    const entries = await readPages(reads);
+    const entries: unknown[] = [];
+    for (let page: number | null | undefined = 1; page;) {
+      const path: string = `/servers?per_page=${pageSize}&page=${page}`;
+      const reply: Reply = await reads.request('GET', path, { maxBytes: pageBytes });
+      const { servers, meta } = parseReply(reply, Servers);
+      entries.push(...servers);
+      // Any other page number could loop forever.
+      const next = meta?.pagination.next_page;
+      page = next === page + 1 ? next : undefined;
+    }
     const listed = readServers(entries);
     return { listed, missed: entries.length - listed.length };
   };
@@ -133,21 +142,6 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
     },
     close: account.close,
   };
-}
-
-/** Reads all pages of the servers of a project. */
-async function readPages(reads: ReadClient): Promise<unknown[]> {
-  const entries: unknown[] = [];
-  for (let page: number | null | undefined = 1; page;) {
-    const path: string = `/servers?per_page=${pageSize}&page=${page}`;
-    const reply: Reply = await reads.request('GET', path, { maxBytes: pageBytes });
-    const { servers, meta } = parseReply(reply, Servers);
-    entries.push(...servers);
-    // Any other page number could loop forever.
-    const next = meta?.pagination.next_page;
-    page = next === page + 1 ? next : undefined;
-  }
-  return entries;
 }
 
 function toOutcome({ status, text }: Reply): Outcome {

@@ -12,10 +12,8 @@ import type { ActionOptions } from '../../upstream/actions.ts';
 import type { Reply } from '../../upstream/client.ts';
 
 /** Deadline, confirmation and trace of an action, and the API key that pays for it. */
-export type SendOptions = Pick<ActionOptions, 'signal' | 'confirm' | 'trace'> & { readonly keyId?: string };
-
-/** Options of a console command. */
-export interface CommandOptions extends SendOptions {
+export interface SendOptions extends Pick<ActionOptions, 'signal' | 'confirm' | 'trace'> {
+  readonly keyId?: string;
   /** Returns a lower bound of the time since the last power action on the server began. */
   readonly sinceLastAction?: () => Promise<number>;
 }
@@ -77,7 +75,7 @@ export interface ConsoleSource {
 /** Controls game servers. */
 export interface GameProvider extends ServerProvider<GameAction> {
   /** Sends a console command; resolves when the upstream has accepted the command. */
-  command(ref: string, command: string, options?: CommandOptions): Promise<void>;
+  command(ref: string, command: string, options?: SendOptions): Promise<void>;
   /** Reads the end of the newest log file, with ANSI codes; undefined if missing or unreadable. */
   latestLog(ref: string, file: string | null): Promise<string | undefined>;
   /** Follows a console: the backlog unless `isResumed`, then new lines. Failures are events. */

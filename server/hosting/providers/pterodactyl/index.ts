@@ -10,7 +10,7 @@ import type { ReadClient, ReadOptions } from '../../../upstream/reads.ts';
 import { createTokenBucket } from '../../../token-bucket.ts';
 import { Secret, UpstreamUrl } from '../../../upstream/address.ts';
 import { BusyError, assertRef, createStateReader, notAvailable } from '../types.ts';
-import type { CommandOptions, ConsoleEvents, Provider, ProviderOptions, ProviderType } from '../types.ts';
+import type { ConsoleEvents, Provider, ProviderOptions, ProviderType, SendOptions } from '../types.ts';
 import { failureOf, isDenied, judgePanelError, refs, toPanelError, toShortRef } from './answers.ts';
 import { Account, checkPanel, describeAdmin, listServers } from './check.ts';
 import { createLogReader } from './log.ts';
@@ -103,9 +103,9 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   const readLog = createLogReader(client, log, now);
   let isPelican: boolean | undefined;
   /** Finds out which panel this is; undefined while the panel does not answer. */
-  const askPelican = async ({ signal, trace }: CommandOptions): Promise<boolean | undefined> => {
+  const askPelican = async (sendOptions: SendOptions): Promise<boolean | undefined> => {
     if (isPelican !== undefined) return isPelican;
-    const readOptions = { timeoutMs: 2000, isPartOfAction: true, signal, trace };
+    const readOptions = { ...sendOptions, timeoutMs: 2000, isPartOfAction: true };
     const reply = await client.request('GET', '/account', readOptions).catch(() => undefined);
     return (isPelican = reply && parseJson(reply.text, Account)?.isPelican);
   };
@@ -116,21 +116,19 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
     return (await Promise.all(states)).find((state) => state !== undefined);
   };
   /** Reads the state for a command. A state that is older than the last power action proves nothing. */
-  const proveState = async (ref: string, command: CommandOptions): Promise<string | undefined> => {
+  const proveState = async (ref: string, command: SendOptions): Promise<string | undefined> => {
     const open = await readOpen(ref, Infinity, Infinity);
     if (open) return open.state;
     const sinceMs = (await command.sinceLastAction?.().catch(() => 0)) ?? Infinity;
     if (sinceMs <= resourcesMs) return undefined;
-    const { signal, trace } = command;
-    const readOptions = { timeoutMs: timeoutMs / 4, isPartOfAction: true, signal, trace };
+    const readOptions = { ...command, timeoutMs: timeoutMs / 4, isPartOfAction: true };
     return await readState(client, pathOf(ref), readOptions).catch(() => undefined);
   };
   return {
     game: {
-      async power(ref, action, { keyId, ...sendOptions } = {}) {
-        const body = { signal: action };
-        if (keyId !== undefined) quota.charge(keyId);
-        const reply = await actions.post(`${pathOf(ref)}/power`, { body, ...sendOptions });
+      async power(ref, action, sendOptions = {}) {
+        if (sendOptions.keyId !== undefined) quota.charge(sendOptions.keyId);
+        const reply = await actions.post(`${pathOf(ref)}/power`, { ...sendOptions, body: { signal: action } });
         // Exactly 204: a 200 may come from a proxy or a login page.
         if (reply.status !== 204) throw toPanelError(reply);
         places.resume(ref);
@@ -143,8 +141,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
         // Pelican answers 204 to every command, even if the server is offline or its node fails.
         const state = kind ? await proveState(ref, sendOptions) : undefined;
         if (stoppedStates.has(state ?? '')) throw toRefusal(`${ref} is offline`, offline);
-        const { signal, confirm, trace } = sendOptions;
-        const reply = await actions.post(`${path}/command`, { body: { command }, signal, confirm, trace });
+        const reply = await actions.post(`${path}/command`, { ...sendOptions, body: { command } });
         if (reply.status === 204 && (kind === false || WingsState.safeParse(state).success)) return places.resume(ref);
         if (reply.status === 204) throw toProviderError(reply, 'unknown', { detail: `, while ${ref} is ${state}` });
         // The panel's error for an offline server, and for a proxy's 502, which may follow a forwarded command.

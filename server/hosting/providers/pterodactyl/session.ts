@@ -355,12 +355,12 @@ export function openPanelSession(options: {
     const isCurrent = last && (last.state === 'offline' || performance.now() - last.at < staleMs);
     return isCurrent && !ended.aborted ? last?.stats : undefined;
   };
-  const onFailure = (error: unknown): void => {
-    if (!ended.aborted) throw error;
-  };
-
   // Deferred: the caller must get its return value before the first event.
-  const starting = setImmediate(() => void run().catch(onFailure));
+  const starting = setImmediate(() => {
+    run().catch((error: unknown) => {
+      if (!ended.aborted) throw error;
+    });
+  });
   return {
     /** Ends the session with an event; `close` ends it without one. */
     refuse: (reason: string): void => end(reason),
