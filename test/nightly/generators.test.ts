@@ -16,6 +16,16 @@ const languages = {
   Python: { clients: ['python'], commands: ['python3'], package: 'python3-venv' },
   // PyPI has a compiler of Go.
   Go: { clients: ['go-oapi-codegen', 'go-ogen'], commands: ['python3'], package: 'python3-venv' },
+  Java: {
+    clients: ['java'],
+    commands: ['javac', 'mvn', 'python3'],
+    package: 'default-jdk-headless maven python3-venv',
+  },
+  Ruby: {
+    clients: ['ruby'],
+    commands: ['java', 'python3', 'ruby'],
+    package: 'ruby-typhoeus default-jre-headless python3-venv',
+  },
   TypeScript: { clients: ['typescript'], commands: ['npm'], package: 'npm' },
 };
 

@@ -14,6 +14,13 @@ use_python() {
   PATH="$TOOLS/python/bin:$PATH"
 }
 
+# openapi_generator OPTION...: generates a client of openapi.json.
+openapi_generator() {
+  use_python openapi-generator-cli
+  [ -e "$TOOLS/python/bin/openapi-generator-cli" ] || pip install -q openapi-generator-cli==7.26.0 || fail_without openapi-generator-cli
+  openapi-generator-cli generate -i openapi.json "$@" > generate.log
+}
+
 use_go() {
   if ! command -v go > /dev/null; then
     use_python go
