@@ -9,12 +9,13 @@ const articles = defineCollection({
       const hashes: Record<string, string> = (await read('/v1/content.json')).articles;
       for (const path of store.keys()) if (!(path in hashes)) store.delete(path);
       const changed = Object.entries(hashes).filter(([path, digest]) => store.get(path)?.digest !== digest);
-      await Promise.all(
-        changed.map(async ([path, digest]) => {
+      while (changed.length > 0) {
+        const some = changed.splice(0, 50).map(async ([path, digest]) => {
           const kind = path.startsWith('/blog/') ? 'blog' : 'kb';
           store.set({ id: path, digest, data: await read(`/v1/${kind}/article?path=${path}`) });
-        }),
-      );
+        });
+        await Promise.all(some);
+      }
     },
   },
 });
