@@ -36,6 +36,7 @@ export interface PreviewBuild {
   /** All articles; a broken file keeps its last readable article. */
   readonly articles: readonly Article[];
   /** The changed files; empty for the first build. */
+  readonly sources: SourceSet;
   readonly files: Changes['files'];
   readonly ms: number;
 }
@@ -105,7 +106,7 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
     // Keep articles that briefly disappear during a save, so an open preview does not 404.
     const built = new Set(articles.map(({ path }) => path));
     shown = [...articles, ...shown.filter(({ path, file }) => !built.has(path) && existsSync(file.absolute))];
-    report({ result, articles: shown, files, ms: performance.now() - started });
+    report({ result, articles: shown, sources: loaded, files, ms: performance.now() - started });
     if (!release) return;
     // No check needed: linking a missing file fails anyway.
     const preview = { directory: join(folder, 'releases', release.id), manifest: release, isIntact: () => true };

@@ -28,7 +28,7 @@ export async function runDev(flags: DevFlags): Promise<void> {
     print(build);
     const { release, diagnostics } = build.result;
     if (release) directory = join(folder, 'releases', release.id);
-    preview?.show({ articles: build.articles, diagnostics, directory });
+    preview?.show({ articles: build.articles, sources: build.sources, diagnostics, directory });
     if (preview && !isServed) serve(folder, preview);
     isServed = true;
   };

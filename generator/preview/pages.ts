@@ -14,6 +14,8 @@ export interface PreviewState {
   readonly articles: readonly Article[];
   readonly diagnostics: readonly Diagnostic[];
   /** The folder of the last successful build; undefined before the first. */
+  /** The sources of the last build; undefined before the first. */
+  readonly sources?: SourceSet | undefined;
   readonly directory: string | undefined;
 }
 
@@ -43,7 +45,7 @@ export function renderPreview(state: PreviewState, path: string, query: URLSearc
 const maxErrors = 20;
 
 /** Renders a whole page; an open page replaces `main` and the problems after each build. */
-function renderWhole(title: string, main: Markup, { build, diagnostics }: PreviewState): string {
+function renderWhole(title: string, main: Markup, { build, diagnostics, sources }: PreviewState): string {
   const errors = diagnostics.filter(({ severity }) => severity === 'error');
   const more = errors.length - maxErrors;
   const head = html`<link rel="stylesheet" href="/v1/article.css" />
@@ -54,7 +56,7 @@ function renderWhole(title: string, main: Markup, { build, diagnostics }: Previe
     <p>The preview shows the last version without problems.</p>
     <button type="button" class="hide">Hide (Esc)</button>
     <ol>
-      ${errors.slice(0, maxErrors).map((error) => html`<li>${renderDiagnostic(error)}</li>`)}
+      ${errors.slice(0, maxErrors).map((error) => html`<li>${renderDiagnostic(error, sources)}</li>`)}
     </ol>
     ${more > 0 && html`<p>${more} more.</p>`}
   </section>`;
@@ -128,8 +130,8 @@ function groupProblems(diagnostics: readonly Diagnostic[]): (article: Article) =
   };
 }
 
-function renderDiagnostic({ severity, file, line, column, message, hint }: Diagnostic): Markup {
-  const source = readLine(file, line);
+function renderDiagnostic({ severity, file, line, column, message, hint }: Diagnostic, sources?: SourceSet): Markup {
+  const source = readLine(file, line, sources);
   const marker = ' '.repeat(Math.min(column, 500) - 1) + '^';
   return html`<div class="problem ${severity}">
     <p><code class="place">${file}:${line}:${column}</code> ${message}</p>
@@ -142,8 +144,10 @@ function renderDiagnostic({ severity, file, line, column, message, hint }: Diagn
   </div>`;
 }
 
-/** Reads the first 500 characters of a line in a source file; undefined if unavailable. */
-function readLine(file: string, line: number): string | undefined {
+/** Reads the first 500 characters of a line in a source file, given by display path; undefined if unavailable. */
+function readLine(display: string, line: number, sources?: SourceSet): string | undefined {
+  const files = sources && [...sources.content.files, ...sources.catalog.files];
+  const file = files?.find((other) => other.display === display);
   // Problems of other files concern only their names.
   if (!/\.(?:md|yaml)$/.test(file)) return undefined;
   const text = read(file)?.split(/\r\n?|\n/)[line - 1];
@@ -168,7 +172,7 @@ const filters = new Map<string, (article: Article, problems: Problems) => boolea
 ]);
 
 /** Renders the list of articles that match a query: `q` (words), `category` (a folder) and `show` (a filter). */
-function renderList({ articles, diagnostics }: PreviewState, query: URLSearchParams): Markup {
+function renderList({ articles, diagnostics, sources }: PreviewState, query: URLSearchParams): Markup {
   const problemsOf = groupProblems(diagnostics);
   const words = (query.get('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean);
   const folder = query.get('category') ?? '';
@@ -215,7 +219,7 @@ function renderList({ articles, diagnostics }: PreviewState, query: URLSearchPar
     ${
       others.length > 0 &&
       html`<h2>Warnings of other files</h2>
-        ${others.slice(0, maxRows).map(renderDiagnostic)}`
+        ${others.slice(0, maxRows).map((warning) => renderDiagnostic(warning, sources))}`
     }`;
 }
 
@@ -224,8 +228,8 @@ const renderOptions = (names: readonly string[], selected: string): Markup[] =>
 
 const renderLink = (article: Article): Markup => html`<a href="/preview${article.path}">${titleOf(article)}</a>`;
 
-function renderArticle(article: Article, { articles, diagnostics, directory }: PreviewState): Markup {
-  const { metadata, path, output, file } = article;
+function renderArticle(article: Article, { articles, diagnostics, directory, sources }: PreviewState): Markup {
+  const { path, output, file } = article;
   const problems = groupProblems(diagnostics)(article);
   const text = directory === undefined ? undefined : read(join(directory, output));
   const answer = text === undefined ? undefined : (JSON.parse(text) as ArticleFields);
@@ -236,7 +240,7 @@ function renderArticle(article: Article, { articles, diagnostics, directory }: P
   return html`<div class="columns">
     <div>
       <p class="path"><code>${path}</code> ${renderMarks(article, problems)}</p>
-      ${[...problems.errors, ...problems.warnings].map(renderDiagnostic)}
+      ${[...problems.errors, ...problems.warnings].map((problem) => renderDiagnostic(problem, sources))}
       ${
         answer
           ? renderAnswer(answer, directory!)

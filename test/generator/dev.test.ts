@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { previewFolderOf, watchAndBuild } from '../../generator/dev.ts';
@@ -20,8 +20,10 @@ async function preview(files: Files) {
     catalog: join(root, 'catalog'),
     out,
     withUnpublished: true,
-    report: ({ result: { release, diagnostics }, articles }) =>
-      server.show({ articles, diagnostics, directory: release && join(previewFolderOf(out), 'releases', release.id) }),
+    report: ({ result: { release, diagnostics }, articles, sources }) => {
+      const directory = release && join(previewFolderOf(out), 'releases', release.id);
+      server.show({ articles, sources, diagnostics, directory });
+    },
     fail: (error) => {
       throw error;
     },
@@ -64,6 +66,24 @@ test('an article with errors shows them with the source line, and binary files a
   const list = await get('/preview');
   expect(list.text).toContain('class="mark error"');
   expect(list.text).not.toContain('PNG binary');
+});
+
+test('a problem shows the line of the project, not of a file with this name in the working directory', async () => {
+  const own = 'content/blog/company-news/rotterdam-location.md';
+  expect(existsSync(own)).toBe(true);
+  const { get } = await preview({
+    [own]: article({ date: 'soon' }, 'Text.\n'),
+    'catalog/status.yaml': 'monitor: []\n',
+  });
+  const { text } = await get('/preview');
+  const places = [...text.matchAll(/class="place">([^<]+)<.*?<\/span>([^<]*)\n/gs)].map(([, place, line]) => [
+    place,
+    line,
+  ]);
+  expect(places).toEqual([
+    [expect.stringMatching(/catalog\/status\.yaml:1:1$/), 'monitor: []'],
+    [expect.stringMatching(/rotterdam-location\.md:4:7$/), 'date: soon'],
+  ]);
 });
 
 test('an article keeps its page while its file is half written, but not after removal', async () => {
