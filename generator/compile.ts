@@ -74,7 +74,7 @@ interface CompileOptions extends Omit<ArticlesOptions, 'pictures'>, Pick<BuildOp
 export async function compile(options: CompileOptions) {
   const { sources, diagnostics, online, now, memo, urls = {} } = options;
   const { renderSearch = createSearchRenderer(), maxSearchTextLength = maxTextLength } = options;
-  const content = groupContent(sources.content.files, diagnostics);
+  const content = groupContent(sources.content, diagnostics);
   const catalog = readCatalog(sources.catalog, diagnostics);
   const pictures = await checkMediaFiles(content, memo, diagnostics);
   const compiler = createArticleCompiler({ ...options, pictures });
@@ -104,7 +104,7 @@ export async function compile(options: CompileOptions) {
   checkSitemap(counts.blogArticles + counts.knowledgeBaseArticles, urls, sources.content, diagnostics);
   const isEmptied = online && !options.allowEmpty && checkEmptied(online, sources, counts, diagnostics);
   let vanished: string[] = [];
-  if (!isEmptied && hasEveryArticle(articles, sources)) {
+  if (!isEmptied && hasEveryArticle(articles, content)) {
     checkUnusedMedia(site, diagnostics);
     if (online) {
       const published = articles.filter(({ state }) => state === 'published').map(({ path }) => path);
@@ -144,9 +144,9 @@ export async function compile(options: CompileOptions) {
 }
 
 /** Checks that all articles are readable; otherwise their paths and media are unknown. */
-function hasEveryArticle(articles: readonly Article[], { content: { files } }: SourceSet): boolean {
-  const written = files.filter(({ path }) => /\.md$/i.test(path) && path !== 'README.md');
-  return written.length === articles.length && articles.every(({ state }) => state !== 'broken');
+function hasEveryArticle(articles: readonly Article[], { categories, hasRefused }: ContentFiles): boolean {
+  const written = categories.flatMap((category) => category.articles);
+  return !hasRefused && written.length === articles.length && articles.every(({ state }) => state !== 'broken');
 }
 
 /** The public lists: count, noun, source folder, and the folder or file inside it. */
@@ -167,7 +167,9 @@ function checkEmptied(
   diagnostics: Diagnostics,
 ): boolean {
   const hasPlans = counts.services + counts.games > 0;
-  const emptied = publicLists.filter(([list]) => counts[list] === 0 && (online.counts[list] ?? 0) > 0);
+  const emptied = publicLists.filter(([list, , root]) => {
+    return counts[list] === 0 && (online.counts[list] ?? 0) > 0 && !sources[root].refused.includes('');
+  });
   for (const [list, noun, root, path] of emptied) {
     const display = displayIn(sources[root], path);
     // A catalog without plans is a separate error, which --allow-empty does not allow.

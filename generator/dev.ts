@@ -2,6 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Article } from './articles/article.ts';
 import { openMemo } from './articles/memo.ts';
+import { CommandError } from './common/command-line.ts';
 import { createSearchRenderer } from './articles/search.ts';
 import { compile } from './compile.ts';
 import type { BuildOptions, BuildResult } from './compile.ts';
@@ -11,7 +12,7 @@ import type { EarlierRelease } from './release/history.ts';
 import { createReleaseStage, removeRelease } from './release/publish.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
 import type { Diagnostics, Strictness } from './source/diagnostics.ts';
-import { loadFolder, reloadFiles } from './source/load.ts';
+import { displayPath, loadFolder, reloadFiles } from './source/load.ts';
 import type { SourceSet } from './source/load.ts';
 import { watchFolders } from './source/watch.ts';
 import type { Changes } from './source/watch.ts';
@@ -26,7 +27,7 @@ interface DevOptions extends Strictness, Pick<BuildOptions, 'content' | 'catalog
   readonly isServed?: boolean;
   /** Called after each build. */
   readonly report: (preview: PreviewBuild) => void;
-  /** Called if a build throws, for example because the disk is full. */
+  /** Called if a build throws, for example because the disk is full, and if a folder cannot be watched. */
   readonly fail: (error: unknown) => void;
 }
 
@@ -35,8 +36,8 @@ export interface PreviewBuild {
   readonly result: BuildResult;
   /** All articles; a broken file keeps its last readable article. */
   readonly articles: readonly Article[];
-  /** The changed files; empty for the first build. */
   readonly sources: SourceSet;
+  /** The changed files; empty for the first build. */
   readonly files: Changes['files'];
   readonly ms: number;
 }
@@ -46,7 +47,8 @@ export function previewFolderOf(out: string): string {
   return join(out, '.dev');
 }
 
-const noSources: SourceSet = { content: { display: '', files: [] }, catalog: { display: '', files: [] } };
+const noFiles = { display: '', files: [], refused: [] };
+const noSources: SourceSet = { content: noFiles, catalog: noFiles };
 const ignoreErrors: Diagnostics = { ...createDiagnostics({}), failed: () => false };
 
 /** A server may still read a few replaced previews. */
@@ -65,7 +67,12 @@ const maxSearchTextLength = 300_000;
 export async function watchAndBuild(options: DevOptions): Promise<() => Promise<void>> {
   const { content, catalog, out, report, fail } = options;
   const folder = previewFolderOf(out);
-  rmSync(folder, { recursive: true, force: true });
+  try {
+    rmSync(folder, { recursive: true, force: true });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new CommandError(`${displayPath(folder)} cannot be removed (${code}): remove it as its owner, or use --out`);
+  }
   const { render } = createRenderer(1);
   const memo = openMemo(out);
   const compressor = compressors.fast;
@@ -114,7 +121,7 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
     if (previews.length > maxPreviews) await removeRelease(previews.shift()!.directory);
   };
 
-  const stopWatching = await watchFolders([content, catalog], (changes) => build(changes).catch(fail));
+  const stopWatching = await watchFolders([content, catalog], (changes) => build(changes).catch(fail), fail);
   return async () => {
     await stopWatching();
     memo[Symbol.dispose]();

@@ -60,6 +60,7 @@ export function checkSite(site: BuiltSite, diagnostics: Diagnostics): void {
     }
     if (path === undefined) return checkOutside(url, dead);
     if (path.startsWith('/media/')) return checkMedia(path, use, dead);
+    if (content.isRefused(path)) return undefined;
     const similar = (): string | undefined => suggestPath(path);
     if (use === 'picture') return dead(`the image "${url}" is not in content/media/`, similar);
     if (!/^\/(?:blog|knowledgebase)(?:\/|$)/.test(path)) return undefined;
@@ -80,7 +81,9 @@ export function checkSite(site: BuiltSite, diagnostics: Diagnostics): void {
   };
 
   const checkMedia = (path: string, use: ReferenceUse, dead: ReportDead): void => {
-    if (!content.media.has(path)) return dead(`there is no ${path} in content/`, () => suggestPath(path));
+    if (!content.media.has(path)) {
+      return content.isRefused(path) ? undefined : dead(`there is no ${path} in content/`, () => suggestPath(path));
+    }
     const kind = mediaKindOf(path);
     const link = `[text](${path})`;
     if (use === 'picture' && kind !== 'image') {

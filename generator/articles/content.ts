@@ -1,4 +1,4 @@
-import { basename, dirname, extname } from 'node:path';
+import { basename, dirname, extname, posix } from 'node:path';
 import type { z } from 'zod';
 import { BlogFrontMatter, KnowledgeBaseFrontMatter, articleSources, mediaTypes } from '#contract/articles.ts';
 import type { ContentItem, KnowledgeBaseSummary } from '#contract/articles.ts';
@@ -6,7 +6,7 @@ import type { StaticFileName } from '#contract/endpoints.ts';
 import { MediaPath, Slug } from '#contract/primitives.ts';
 import { compareText } from '../source/diagnostics.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
-import type { SourceFile } from '../source/load.ts';
+import type { SourceFile, SourceFolder } from '../source/load.ts';
 import { renameTo, toSlug } from '../source/slug.ts';
 import { suggest } from '../common/suggest.ts';
 import { authorsFile, readYaml, removedFile } from '../source/yaml.ts';
@@ -76,6 +76,9 @@ export interface CategoryFolder {
 export interface ContentFiles {
   readonly categories: readonly CategoryFolder[];
   readonly media: ReadonlyMap<string, SourceFile>;
+  /** Checks whether a site path belongs to a refused file or folder, as written or with a valid name. */
+  isRefused(path: string): boolean;
+  readonly hasRefused: boolean;
 }
 
 const ownFiles: readonly string[] = ['README.md', authorsFile, removedFile];
@@ -84,10 +87,20 @@ const misplaced = 'this file is out of place';
 const inMedia = 'images and other files for readers belong in media/';
 
 /** Groups the files of content/, and reads category.yaml files. Reports misplaced files and invalid names. */
-export function groupContent(files: readonly SourceFile[], diagnostics: Diagnostics): ContentFiles {
+export function groupContent({ files, refused: unread }: SourceFolder, diagnostics: Diagnostics): ContentFiles {
   const categories = new Map<string, CategoryFolder | undefined>();
   const media = new Map<string, SourceFile>();
-  const { error: fail } = diagnostics;
+  const refused = new Set<string>();
+  const refuse = (path: string): void => {
+    const written = `/${path.replace(/\.(?:md|markdown)$/i, '')}`;
+    refused.add(written).add(written.replace(/[^/.]+/g, toSlug));
+  };
+  for (const path of unread) refuse(path);
+  const fail = (file: SourceFile, message: string, hint?: string): void => {
+    refuse(file.path);
+    diagnostics.error(file, message, hint);
+  };
+  const isRefused = (path: string): boolean => refused.has(path) || (path !== '/' && isRefused(posix.dirname(path)));
 
   const checkSlug = (slug: string, file: SourceFile, ending = ''): boolean => {
     const { success, error } = Slug.safeParse(slug);
@@ -132,7 +145,9 @@ export function groupContent(files: readonly SourceFile[], diagnostics: Diagnost
     } else if (collection && rest.length === 1) {
       const key = `${top}/${slug}`;
       if (!categories.has(key)) {
-        categories.set(key, checkSlug(slug, file) ? { collection, slug, articles: [] } : undefined);
+        const isValid = checkSlug(slug, file);
+        if (!isValid) refuse(key);
+        categories.set(key, isValid ? { collection, slug, articles: [] } : undefined);
       }
       const category = categories.get(key);
       if (category) addToCategory(category, file);
@@ -143,7 +158,8 @@ export function groupContent(files: readonly SourceFile[], diagnostics: Diagnost
       fail(file, misplaced, similar ?? place);
     }
   }
-  return { categories: [...categories.values()].filter((category) => category !== undefined), media };
+  const valid = [...categories.values()].filter((category) => category !== undefined);
+  return { categories: valid, media, isRefused, hasRefused: refused.size > 0 };
 }
 
 /** The site path of an article. */

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CommandError } from '../common/command-line.ts';
 import { listNames } from '../common/suggest.ts';
 import { escapeControls } from '../common/terminal.ts';
 import { previewFolderOf, watchAndBuild } from '../dev.ts';
@@ -39,8 +40,11 @@ export async function runDev(flags: DevFlags): Promise<void> {
 }
 
 function fail(error: unknown): void {
-  const message = escapeControls((error as Error).message);
-  process.stderr.write(`the build failed and will be retried after the next change: ${message}\n`);
+  const isUnwatched = error instanceof CommandError;
+  // Without any watch, nothing keeps the process running.
+  if (isUnwatched) process.exitCode = 1;
+  const failed = isUnwatched ? '' : 'the build failed and will be retried after the next change: ';
+  process.stderr.write(`${failed}${escapeControls((error as Error).message)}\n`);
 }
 
 const keyOf = ({ file, line, column, message }: Diagnostic): string => `${file}:${line}:${column} ${message}`;

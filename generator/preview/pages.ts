@@ -6,6 +6,7 @@ import { html, renderDocument, trusted } from '../markdown/markup.ts';
 import type { Markup } from '../markdown/markup.ts';
 import { compareText, plural } from '../source/diagnostics.ts';
 import type { Diagnostic } from '../source/diagnostics.ts';
+import type { SourceSet } from '../source/load.ts';
 
 /** The state of the preview: articles and problems of the last build. */
 export interface PreviewState {
@@ -13,9 +14,9 @@ export interface PreviewState {
   readonly build: number;
   readonly articles: readonly Article[];
   readonly diagnostics: readonly Diagnostic[];
-  /** The folder of the last successful build; undefined before the first. */
   /** The sources of the last build; undefined before the first. */
   readonly sources?: SourceSet | undefined;
+  /** The folder of the last successful build; undefined before the first. */
   readonly directory: string | undefined;
 }
 

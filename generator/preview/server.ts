@@ -54,6 +54,8 @@ export async function openPreview() {
   await once(server.listen(0, '127.0.0.1'), 'listening').catch(({ code }: NodeJS.ErrnoException) => {
     throw new CommandError(`the preview cannot listen on 127.0.0.1 (${code}): set up the loopback interface`);
   });
+  // An error before the first build ends dev.
+  server.unref();
   const { port } = server.address() as AddressInfo;
   return {
     /** The loopback address; the server forwards /preview to it. */

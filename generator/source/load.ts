@@ -24,50 +24,72 @@ export type SourceSet = Readonly<Record<'content' | 'catalog', SourceFolder>>;
 export interface SourceFolder {
   readonly display: string;
   readonly files: readonly SourceFile[];
+  /** The paths of files and folders that were refused, such as unreadable files and symbolic links. */
+  readonly refused: readonly string[];
 }
 
 /** Real articles reach 321 kB; much larger ones would stall the build. */
 const maxTextBytes = 512 * 1024;
 const maxMediaBytes = 64 * 1024 ** 2;
 
-/** Checks whether a file is a lock, backup or temporary file of an editor or file manager. */
-export function isEditorFile(path: string): boolean {
-  const name = /^(?:#.*#|~\$.*|4913|Thumbs\.db|desktop\.ini|sed(?=\w*[A-Z\d])\w{6}|.*(?:~|\.tmp|\.orig))$/;
-  return name.test(basename(path));
+const makeReadable = 'make it readable for the user of this command';
+const copyIt = 'replace it with a copy of the file';
+const missing: readonly unknown[] = ['ENOENT', 'ENOTDIR'];
+
+const backup = /\.(?:bak|backup|old|rej|save)$/i;
+
+/** Locks and temporary files of editors, file managers and browsers, which exist during a save or download. */
+const temporary = [
+  /^(?:#.*#|~\$.*|4913|sed\w{6}|(?:eh)?thumbs\.db|desktop\.ini)$/i,
+  /(?:~|~rf\w+\.tmp|\.tmp(?:-\w+)?|\.orig|___jb_(?:old|tmp)___|\.crdownload|\.part)$/i,
+  // macOS, and six random letters of KDE.
+  /\.(?:sb-[\da-f]+-\w+|\w+\.[a-z]{6})$/i,
+];
+
+/** Checks whether a file is a lock or temporary file of another program. */
+export function isTemporaryFile(path: string): boolean {
+  const name = basename(path);
+  return !backup.test(name) && temporary.some((pattern) => pattern.test(name));
 }
 
+const reserved = /(?:^|\/)(?:(?:con|prn|aux|nul|com\d|lpt\d)(?:\.[^/]*)?|[^/]*[. ])(?:\/|$)/i;
+
 /**
- * Lists and hashes the regular files below a folder, without dot files and editor files. Reports symbolic links,
+ * Lists and hashes the regular files below a folder, without dot files and temporary files. Reports symbolic links,
  * special, unreadable and oversized files, and paths that differ only in case or Unicode form.
  */
 export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder {
-  const folder = { display: displayRoot(root), files: [] as SourceFile[] };
-  if (!statSync(root, { throwIfNoEntry: false })?.isDirectory()) {
-    const hint = 'set CONTENT_DIR and CATALOG_DIR, or use --content and --catalog';
-    diagnostics.error(folder, 'the folder does not exist', hint);
-    return folder;
-  }
+  const folder = { display: displayRoot(root), files: [] as SourceFile[], refused: [] as string[] };
   const byFoldedPath = new Map<string, string>();
   for (const { path, dirent } of listEntries(root).toSorted((a, b) => compareText(a.path, b.path))) {
     if (isEditorFile(path)) continue;
     const display = displayIn(folder, path);
+    if (backup.test(path)) {
+      diagnostics.warning({ display }, 'this file is a backup that an editor or merge tool left', 'delete it');
+      continue;
+    }
+    if (reserved.test(path)) diagnostics.warning({ display }, 'Windows cannot have a file of this name', 'rename it');
     const folded = path.normalize('NFC').toLowerCase();
     const duplicate = byFoldedPath.get(folded);
-    if (path.includes('\uFFFD')) {
-      diagnostics.error({ display }, 'the name is not valid UTF-8', 'rename it');
-    } else if (dirent.isDirectory()) {
-      diagnostics.error({ display }, 'the name of a folder must not have a line break or a backslash', 'rename it');
-    } else if (!dirent.isFile()) {
-      const kind = dirent.isSymbolicLink() ? 'symbolic links are not followed' : 'not a regular file';
-      diagnostics.error({ display }, kind, 'replace it with a copy of the file');
-    } else if (duplicate !== undefined) {
-      const message = `the path differs from ${duplicate} only in case or Unicode form`;
-      diagnostics.error({ display }, message, 'rename one of the two');
-    } else {
-      byFoldedPath.set(folded, display);
-      const file = loadFile({ path, absolute: join(root, path), display }, diagnostics);
-      if (file) folder.files.push(file);
-    }
+    const faults = [
+      [
+        missing.includes(code),
+        'the folder does not exist',
+        'set CONTENT_DIR and CATALOG_DIR, or use --content and --catalog',
+      ],
+      [code, `the folder cannot be read (${code})`, makeReadable],
+      [path.includes('\uFFFD'), 'the name is not valid UTF-8', 'rename it'],
+      [dirent?.isDirectory(), 'the name of a folder must not have a line break or a backslash', 'rename it'],
+      [dirent?.isSymbolicLink(), 'symbolic links are not followed', copyIt],
+      [!dirent?.isFile(), 'not a regular file', copyIt],
+      [duplicate, `the path differs from ${duplicate} only in case or Unicode form`, 'rename one of the two'],
+    ] as const;
+    const [, message, hint] = faults.find(([applies]) => applies) ?? [];
+    if (message === undefined) byFoldedPath.set(folded, display);
+    else diagnostics.error({ display }, message, hint);
+    const file = message === undefined && loadFile({ path, absolute: join(root, path), display }, diagnostics);
+    if (file) folder.files.push(file);
+    else folder.refused.push(path);
   }
   return folder;
 }
@@ -75,11 +97,21 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
 /** Characters of names that fast-glob leaves out in silence. */
 const unmatched = /[\n\r\\\uFFFD]/;
 
-/** Lists the files below a folder, folders with unmatched names, and links, but no dot files. */
-function listEntries(root: string): Pick<Entry, 'path' | 'dirent'>[] {
-  const odd: Pick<Entry, 'path' | 'dirent'>[] = [];
+/** A file, link or folder; `code` is the error of a folder that cannot be read. */
+type Listed = Pick<Entry, 'path'> & { readonly dirent?: Dirent; readonly code?: string | undefined };
+
+/** Lists the files below a folder, folders with a fault, and links, but no dot files. */
+function listEntries(root: string): Listed[] {
+  const odd: Listed[] = [];
   const readFolder = (folder: string): Dirent[] => {
-    const entries = readdirSync(join(root, folder), { withFileTypes: true });
+    let entries: Dirent[] = [];
+    try {
+      entries = readdirSync(join(root, folder), { withFileTypes: true });
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      // Other folders may be removed meanwhile.
+      if (folder === '/' || code !== 'ENOENT') odd.push({ path: folder.slice(1), code });
+    }
     const left = entries.filter(({ name }) => unmatched.test(name) && !name.startsWith('.'));
     odd.push(...left.map((dirent) => ({ path: join(folder, dirent.name).slice(1), dirent })));
     return entries.filter(({ name }) => !unmatched.test(name));
@@ -87,7 +119,7 @@ function listEntries(root: string): Pick<Entry, 'path' | 'dirent'>[] {
   // As if the folder were `/`: fast-glob finds nothing below a path with a backslash.
   const fs = { readdirSync: readFolder as unknown as typeof readdirSync };
   const found = fastGlob.sync('**', { cwd: '/', fs, onlyFiles: false, followSymbolicLinks: false, objectMode: true });
-  return [...found.filter(({ dirent }) => !dirent.isDirectory()), ...odd];
+  return [...found.filter(({ dirent }) => !dirent.isDirectory()), ...odd] as Listed[];
 }
 
 /** Hashes the changed files of a folder again, given by absolute path. */
@@ -96,19 +128,23 @@ export function reloadFiles(
   changed: { has(path: string): boolean },
   diagnostics: Diagnostics,
 ): SourceFolder {
-  const files = folder.files.map((file) => (changed.has(file.absolute) ? loadFile(file, diagnostics) : file));
-  return { ...folder, files: files.filter((file) => file !== undefined) };
+  const loaded = folder.files.map((file) => (changed.has(file.absolute) ? loadFile(file, diagnostics) : file));
+  const refused = folder.files.flatMap(({ path }, at) => (loaded[at] ? [] : path));
+  return { ...folder, files: loaded.filter((file) => file !== undefined), refused };
 }
 
 function loadFile(listed: Omit<SourceFile, 'bytes' | 'sha256'>, diagnostics: Diagnostics): SourceFile | undefined {
-  const limit = /\.(?:md|yaml)$/.test(listed.path) ? maxTextBytes : maxMediaBytes;
+  const isText = /\.(?:md|yaml)$/.test(listed.path);
+  const limit = isText ? maxTextBytes : maxMediaBytes;
   try {
-    const { bytes, sha256 } = hashFile(listed.absolute, limit);
+    const { bytes, sha256, hasPicture } = hashFile(listed.absolute, limit);
     if (sha256 !== undefined) return { ...listed, bytes, sha256 };
     const message = `the file has ${bytes} bytes, more than the limit of ${limit}`;
-    diagnostics.error(listed, message, 'split it up');
+    const split = hasPicture ? 'save its pictures, which are data: addresses, in content/media/' : 'split it up';
+    diagnostics.error(listed, message, isText ? split : 'make it smaller');
   } catch (error) {
-    diagnostics.error(listed, `the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    const message = `the file cannot be read (${(error as NodeJS.ErrnoException).code})`;
+    diagnostics.error(listed, message, makeReadable);
   }
   return undefined;
 }
@@ -117,13 +153,13 @@ function loadFile(listed: Omit<SourceFile, 'bytes' | 'sha256'>, diagnostics: Dia
 const buffer = Buffer.allocUnsafe(1024 ** 2);
 
 /** Returns the size of a file, with the hash if within the limit. Most files need one read and no `stat`. */
-function hashFile(path: string, limit: number): { bytes: number; sha256?: string } {
+function hashFile(path: string, limit: number): { bytes: number; sha256?: string; hasPicture?: boolean } {
   // A symbolic link may have replaced the file since the listing.
   const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     let length = readSync(file, buffer);
     const bytes = length < buffer.length ? length : statSync(path).size;
-    if (bytes > limit) return { bytes };
+    if (bytes > limit) return { bytes, hasPicture: buffer.subarray(0, length).includes('data:image/') };
     if (bytes === length) return { bytes, sha256: hash('sha256', buffer.subarray(0, length)) };
     const digest = createHash('sha256');
     for (; length > 0; length = readSync(file, buffer)) digest.update(buffer.subarray(0, length));
@@ -175,7 +211,7 @@ function firstBadLine(bytes: Buffer): number {
 
 /** Returns the display path of a file in a folder. */
 export function displayIn({ display }: Pick<SourceFolder, 'display'>, path: string): string {
-  return display === '.' ? path : `${display}/${path}`;
+  return [display === '.' ? '' : display, path].filter(Boolean).join('/') || '.';
 }
 
 /** Returns the display path of a source folder; relative to its repository if the working directory is elsewhere. */

@@ -1,8 +1,9 @@
-import { once } from 'node:events';
-import { relative, sep } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
 import { watch } from 'chokidar';
 import pLimit from 'p-limit';
-import { isEditorFile } from './load.ts';
+import { CommandError } from '../common/command-line.ts';
+import { displayPath, isTemporaryFile } from './load.ts';
 
 type Change = 'changed' | 'added' | 'removed';
 
@@ -18,14 +19,34 @@ const kinds: Partial<Record<string, Change>> = { change: 'changed', add: 'added'
 /** Editors save a file in several steps. */
 const debounceMs = 10;
 
+/** The limits of the system by error code. */
+const limits: Partial<Record<string, string>> = { ENOSPC: 'max_user_watches', EMFILE: 'max_user_instances' };
+
+function toWatchError({ code = '', message, path }: NodeJS.ErrnoException): CommandError {
+  const folder = path === undefined ? message : `${displayPath(path)} cannot be watched (${code})`;
+  const fault = limits[code] ? 'the system allows no more file watches' : folder;
+  const raise = `set CHOKIDAR_USEPOLLING=1, or raise fs.inotify.${limits[code]} with sysctl`;
+  const remedy = limits[code] ? raise : 'make it readable';
+  return new CommandError(`${fault}, so some changes are not seen: ${remedy}, and restart dev`);
+}
+
 /**
  * Watches folders. Calls `onChange`, which must not throw, now and after each debounced change, one call at a time.
- * Returns a function that stops watching.
+ * Calls `onError` once for each folder that cannot be watched. Returns a function that stops watching.
  */
 export async function watchFolders(
   roots: readonly string[],
   onChange: (changes: Changes) => Promise<void>,
+  onError: (error: CommandError) => void,
 ): Promise<() => Promise<void>> {
+  // Chokidar sees no changes behind a symbolic link.
+  const watched = roots.map((root) => (existsSync(root) ? realpathSync(root) : root));
+  /** Finds a path below a root, and as if below the root that was given. */
+  const find = (path: string) => {
+    const insides = watched.map((root) => relative(root, path));
+    const at = insides.findIndex((inside) => !inside.startsWith('..'));
+    return at < 0 ? undefined : { inside: insides[at]!, given: join(roots[at]!, insides[at]!) };
+  };
   let files = new Map<string, Change>();
   let structure = true;
   let timer: NodeJS.Timeout | undefined;
@@ -41,21 +62,27 @@ export async function watchFolders(
     });
   const onEvent = (event: string, path: string): void => {
     const change = kinds[event];
+    const { given } = find(path)!;
     // Some editors replace a file instead of changing it.
-    if (change) files.set(path, change === 'added' && files.get(path) === 'removed' ? 'changed' : change);
+    if (change) files.set(given, change === 'added' && files.get(given) === 'removed' ? 'changed' : change);
     if (change !== 'changed') structure = true;
     clearTimeout(timer);
     timer = setTimeout(() => void run(), debounceMs);
   };
 
-  const isHidden = (path: string): boolean =>
-    roots.some((root) => {
-      const inside = relative(root, path);
-      if (inside.startsWith('..')) return false;
-      return isEditorFile(inside) || inside.split(sep).some((name) => name.startsWith('.'));
-    });
-  const watcher = watch([...roots], { ignoreInitial: true, followSymlinks: false, ignored: isHidden });
-  await once(watcher, 'ready');
+  const isHidden = (path: string): boolean => {
+    const { inside = '' } = find(path) ?? {};
+    return isTemporaryFile(inside) || inside.split(sep).some((name) => name.startsWith('.'));
+  };
+  const watcher = watch(watched, { ignoreInitial: true, followSymlinks: false, ignored: isHidden });
+  const reported = new Set<string>();
+  watcher.on('error', (error) => {
+    const failure = toWatchError(error as NodeJS.ErrnoException);
+    if (!reported.has(failure.message)) onError(failure);
+    reported.add(failure.message);
+  });
+  // Not `once`, which rejects on the first error.
+  await new Promise<void>((ready) => void watcher.once('ready', ready));
   watcher.on('all', onEvent);
   await run();
   return async () => {

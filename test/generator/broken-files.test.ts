@@ -179,7 +179,11 @@ describe('a path that is not a regular file', () => {
 });
 
 describe('files of editors and file managers are ignored:', () => {
-  const names = '#x.md# x.md~ 4913 x.md.tmp x.md.orig Thumbs.db desktop.ini ~$x.docx sedX1y2Z3'.split(' ');
+  const names = (
+    '#x.md# x.md~ 4913 x.md.tmp x.md.orig Thumbs.db desktop.ini ~$x.docx sedX1y2Z3 Desktop.ini ehthumbs.db ' +
+    'x.md.sb-8c1cd9ba-AbCdEf x.md.kQvRtZ x.md___jb_tmp___ x.md___jb_old___ x.md~RF1a2b3c4.TMP x.md.tmp-123 ' +
+    'rack.png.crdownload rack.png.part'
+  ).split(' ');
   const folders = ['content', 'content/blog/news', 'content/media/kb', 'catalog/games'];
   const files = folders.flatMap((folder) => names.map((name) => [`${folder}/${name}`, 'x'] as const));
   testProjects({ 'they stop nothing': [Object.fromEntries(files)] });

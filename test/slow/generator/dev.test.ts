@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -13,19 +14,21 @@ import {
 } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { Manifest } from '#contract/release.ts';
 import { matchFile } from '#contract/endpoints.ts';
 import { previewFolderOf } from '../../../generator/dev.ts';
 import { loadSearch, readTree } from '../../generator/releases.ts';
 import { startDev, watchProject } from '../../helpers/dev.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
+import { skipWithout } from '../../helpers/permitted.ts';
 import {
   article,
   buildProject,
   createProject,
   guide,
   runProgram,
+  startProgram,
   validProject,
   writeFiles,
 } from '../../helpers/project.ts';
