@@ -6,8 +6,8 @@ import { checkMediaFiles, checkSite, checkUnusedMedia, checkVanished, collectAli
 import { createArticleCompiler } from './articles/compiler.ts';
 import type { ArticlesOptions } from './articles/compiler.ts';
 import { blog, groupContent, knowledgeBase } from './articles/content.ts';
-import type { AnyCollection } from './articles/content.ts';
-import { checkSitemap } from './articles/feed.ts';
+import type { AnyCollection, ContentFiles } from './articles/content.ts';
+import { checkFeedIds, checkSitemap } from './articles/feed.ts';
 import type { SiteUrls } from './articles/feed.ts';
 import { createSearchRenderer, maxTextLength } from './articles/search.ts';
 import type { SearchRenderer } from './articles/search.ts';
@@ -111,6 +111,7 @@ export async function compile(options: CompileOptions) {
       const kept = new Set([...published, ...Object.keys(aliases), ...removed.keys()]);
       vanished = [...online.articles.keys(), ...Object.keys(online.aliases)].filter((path) => !kept.has(path));
       checkVanished(vanished, site, online, sources.content, diagnostics);
+      if (urls.site !== undefined && urls.service !== undefined) checkFeedIds(articles, online, diagnostics);
     }
   }
 

@@ -58,7 +58,7 @@ export function toMetadata(
 ): ArticleMetadata {
   const { date, updated, aliases = [] } = fields;
   const toFileLine = <Item extends Position>(item: Item): Item => ({ ...item, line: item.line + bodyLine - 1 });
-  const { headings, text } = toPlainText(rendered.html);
+  const { headings, text, code } = toPlainText(rendered.html);
   const hint = 'write the day of the last change, or remove the line';
   const mistake = { severity: 'warning', ...place(['updated']), message: '"updated" is before "date"', hint } as const;
   const metadata: ArticleMetadata = {

@@ -110,11 +110,11 @@ export function checkSite(site: BuiltSite, diagnostics: Diagnostics): void {
   };
 
   for (const article of articles) {
-    const { file, metadata } = article;
+    const { file, references, metadata } = article;
     const { places } = metadata;
     const { cover, author, description, draft } = metadata.fields;
     if (cover !== undefined) checkCover(cover, { ...file, ...places.cover });
-    for (const reference of metadata.references) {
+    for (const reference of references) {
       checkReference(article, reference, (message, hint) => {
         const place = { ...file, ...reference };
         if (!draft) return diagnostics.deadReference(place, message, hint);
@@ -243,10 +243,7 @@ function createSuggester(list: () => readonly string[]): (path: string) => strin
 /** Reports media files that no article and no author uses. Drafts and scheduled articles count. */
 export function checkUnusedMedia({ articles, content: { media }, authors }: BuiltSite, diagnostics: Diagnostics): void {
   const used = new Set([
-    ...articles.flatMap(({ metadata: { fields, references } }) => [
-      fields.cover,
-      ...references.map(({ path }) => path),
-    ]),
+    ...articles.flatMap(({ references, metadata }) => [metadata.fields.cover, ...references.map(({ path }) => path)]),
     ...Object.values(authors?.value ?? {}).map(({ picture }) => picture),
   ]);
   for (const [path, file] of media) {

@@ -18,6 +18,7 @@ import { toMetadata } from './article.ts';
 import type { Article, ArticleMetadata } from './article.ts';
 import { sitePathOf, toTitleCase } from './content.ts';
 import type { CategoryFolder, ContentFiles, FrontMatter } from './content.ts';
+import type { SiteUrls } from './feed.ts';
 import type { Memo } from './memo.ts';
 
 /** Options of {@link createArticleCompiler}. */
@@ -30,6 +31,8 @@ export interface ArticlesOptions {
   readonly render: Render;
   readonly memo: Memo;
   readonly pictures: PictureSizes;
+  /** Whole addresses of the website and the service are checked like paths. */
+  readonly urls?: SiteUrls | undefined;
   /** Compresses the files of articles; left out if articles are only checked. */
   readonly compressor?: Compressor | undefined;
   readonly progress?: ((done: number, total: number) => void) | undefined;
@@ -53,7 +56,18 @@ const toName = ({ path }: SourceFile): string => `article ${path}`;
 
 /** Creates a compiler of the articles of one build. */
 export function createArticleCompiler(options: ArticlesOptions) {
-  const { now, withUnpublished = false, diagnostics, render, memo, pictures, compressor, progress } = options;
+  const {
+    now,
+    withUnpublished = false,
+    diagnostics,
+    render,
+    memo,
+    pictures,
+    urls = {},
+    compressor,
+    progress,
+  } = options;
+  const ownBases = [undefined, ...[urls.site, urls.service].map((url) => url?.replace(/^https?:/i, '').toLowerCase())];
 
   const read = ({ collection }: CategoryFolder, file: SourceFile): Job['source'] | undefined => {
     const text = readText(file, diagnostics);

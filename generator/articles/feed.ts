@@ -5,12 +5,16 @@ import { staticFiles } from '#contract/endpoints.ts';
 import { escapeXml, xml } from '../markdown/markup.ts';
 import type { Markup } from '../markdown/markup.ts';
 import { mapSrcset } from '../markdown/plugins/trusted.ts';
+import type { Online } from '../release/online.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import type { SourceFolder } from '../source/load.ts';
+import { removedFile } from '../source/yaml.ts';
 import type { Article, ReadHtml } from './article.ts';
 
 /** Addresses without trailing slashes, the name of the service, and its source of domain prices. */
 export type SiteUrls = Readonly<{ [Name in 'site' | 'service' | 'support' | 'name' | 'prices']?: string | undefined }>;
+
+const isInBlog = (path: string): boolean => path.startsWith('/blog/');
 
 /** Selects the newest 30 articles, if the addresses of website and service are set. */
 export function selectFeed(blog: readonly Article[], authors: Authors, { site, service, name }: SiteUrls) {
@@ -21,7 +25,7 @@ export function selectFeed(blog: readonly Article[], authors: Authors, { site, s
     return {
       ...item,
       // IDs are permanent: a moved article keeps the ID of its first path in the blog.
-      id: metadata.fields.aliases?.find((alias) => alias.startsWith('/blog/')) ?? path,
+      id: metadata.fields.aliases?.find(isInBlog) ?? path,
       updated: lastChanges[at]!,
       authorUrl: Object.hasOwn(authors, item.author) ? authors[item.author]!.url : undefined,
       categorySlug: folder.slug,
@@ -100,6 +104,22 @@ export function checkSitemap(count: number, { site }: SiteUrls, content: SourceF
   if (site === undefined || count <= maxUrls) return;
   const message = `${count} articles are too many for /v1/sitemap.xml: search engines read ${maxUrls}`;
   diagnostics.error(content, message, 'unset SITE_URL, and let the website make its sitemaps');
+}
+
+/** Warns of aliases that change the ID of an entry that is in the feed online. */
+export function checkFeedIds(
+  articles: readonly Article[],
+  { articles: online }: Online,
+  diagnostics: Diagnostics,
+): void {
+  for (const { path, file, state, metadata } of articles) {
+    const index = metadata.fields.aliases?.findIndex(isInBlog) ?? -1;
+    const id = metadata.fields.aliases?.[index];
+    if (id === undefined || state !== 'published' || !isInBlog(path) || !online.has(id) || !online.has(path)) continue;
+    const message = `feed readers will show this article again: its ID becomes ${id}, the path of another article online`;
+    const hint = `list that path in ${removedFile} instead, and redirect it on the website`;
+    diagnostics.warning({ ...file, ...metadata.aliasPlaces[index] }, message, hint);
+  }
 }
 
 /** Matches start tags of rehype-stringify: values in double quotes, `<` in text escaped. */

@@ -234,9 +234,9 @@ function renderArticle(article: Article, { articles, diagnostics, directory, sou
   const problems = groupProblems(diagnostics)(article);
   const text = directory === undefined ? undefined : read(join(directory, output));
   const answer = text === undefined ? undefined : (JSON.parse(text) as ArticleFields);
-  const targets = new Set(metadata.references.map((reference) => reference.path));
+  const targets = new Set(article.references.map((reference) => reference.path));
   const others = articles.filter((other) => other !== article).toSorted((a, b) => compareText(a.path, b.path));
-  const from = others.filter((other) => other.metadata.references.some((reference) => reference.path === path));
+  const from = others.filter((other) => other.references.some((reference) => reference.path === path));
   const [, frontMatter = ''] = /^---\r?\n(.*?)\r?\n---/s.exec(read(file.absolute) ?? '') ?? [];
   return html`<div class="columns">
     <div>
@@ -291,7 +291,12 @@ function renderAnswer(
 function renderOutline(text: string): Markup[] {
   const headings = [...text.matchAll(/<h([2-4])[^>]*? id="([^"]*)"[^>]*>(.*?)<\/h\1>/gs)];
   return headings.map(([, level, id, title]) => {
-    const words = title!.replace(/<(?:"[^"]*"|[^">])*>/g, '').replaceAll('<', '&lt;');
+    const words = title!
+      .replace(footnote, '')
+      .replace(/<(?:"[^"]*"|[^">])*>/g, '')
+      .replaceAll('<', '&lt;');
+const footnote = /<a [^>]*data-footnote-ref[^>]*>.*?<\/a>/g;
+
     return html`<li class="level-${level}"><a href="#${trusted(id!)}">${trusted(words)}</a></li>`;
   });
 }

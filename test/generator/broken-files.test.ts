@@ -189,6 +189,85 @@ describe('files of editors and file managers are ignored:', () => {
   testProjects({ 'they stop nothing': [Object.fromEntries(files)] });
 });
 
+describe('a file is a warning if', () => {
+  const left = 'warning: this file is a backup that an editor or merge tool left (delete it)';
+  testPaths('x', {
+    'content/blog/news/first.md.bak': left,
+    'content/knowledgebase/vps/x.md.rej': left,
+    'content/media/kb/x.png.save': left,
+    'catalog/games/rust.yaml.old': left,
+  });
+  const windows = 'warning: Windows cannot have a file of this name (rename it)';
+  testProjects({
+    'Windows cannot have its name': [
+      { 'content/knowledgebase/vps/aux.md': valid.replace(/date:[^]*(?=---)/, '') },
+      `content/knowledgebase/vps/aux.md:1:1  ${windows}`,
+    ],
+    'Windows cannot have its folder': [
+      { 'content/blog/con/a.md': article({}, 'Text.\n') },
+      `content/blog/con/a.md:1:1  ${windows}`,
+    ],
+    'but not if its name only begins so': [{ 'content/blog/console/auxiliary.md': valid }],
+  });
+});
+
+describe('a refused file is one problem, and so are links to it and to its pictures:', () => {
+  const page = 'content/knowledgebase/vps/page.md';
+  const linked = {
+    'content/knowledgebase/dns/links.md': guide('Links', '[a](../vps/page.md#x) [b](/knowledgebase/vps/page)\n'),
+    'content/media/kb/only.svg': mediaSamples['svg'],
+  };
+  const text = guide('Page', '![Only](/media/kb/only.svg)\n');
+  const large = (picture: string): Files => ({ ...linked, [page]: `${text}${picture}${'x'.repeat(600_000)}` });
+  const size = (hint: string): string =>
+    `${page}:1:1  the file has 600089 bytes, more than the limit of 524288 (${hint})`;
+  testProjects({
+    'an article that is too large': [large(' '.repeat(11)), size('split it up')],
+    'an article with a pasted picture': [
+      large('data:image/'),
+      size('save its pictures, which are data: addresses, in content/media/'),
+    ],
+    'an article with a wrong name': [
+      { ...linked, 'content/knowledgebase/vps/Page.md': text },
+      `content/knowledgebase/vps/Page.md:1:1  "Page" ${slug} (rename it to "page.md")`,
+    ],
+    'a category with a wrong name': [
+      {
+        'content/knowledgebase/Web Space/page.md': text,
+        'content/media/kb/only.svg': mediaSamples['svg'],
+        'content/knowledgebase/dns/links.md': guide('Links', '[a](/knowledgebase/web-space/page)\n'),
+      },
+      `content/knowledgebase/Web Space/page.md:1:1  "Web Space" ${slug} (rename it to "web-space")`,
+    ],
+    'a picture with a wrong name': [
+      {
+        'content/media/kb/Only 1.svg': mediaSamples['svg'],
+        'content/knowledgebase/dns/links.md': guide(
+          'Links',
+          '![a](</media/kb/Only 1.svg>) ![b](/media/kb/only-1.svg)\n',
+        ),
+      },
+      'content/media/kb/Only 1.svg:1:1  a media path may contain only letters, digits, dots, hyphens and underscores ' +
+        '(rename it to "only-1.svg")',
+    ],
+    'a picture in the wrong folder': [
+      {
+        'content/knowledgebase/dns/only.svg': mediaSamples['svg'],
+        'content/knowledgebase/dns/links.md': guide('Links', '![a](only.svg)\n'),
+      },
+      'content/knowledgebase/dns/only.svg:1:1  this file is out of place ' +
+        '(images and other files for readers belong in media/)',
+    ],
+  });
+
+  test('an article that is a link', async () => {
+    const root = createProject({ ...linked, 'page.md': text });
+    symlinkSync('../../../page.md', join(root, page));
+    const link = 'symbolic links are not followed (replace it with a copy of the file)';
+    expect(await problemsOf(root)).toEqual([`${page}:1:1  ${link}`]);
+  });
+});
+
 test.each(['content', 'catalog'])(
   'a folder of sources is refused, also with --allow-empty, if it is missing, or a file (%s)',
   async (folder) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { article, createProject, guide, writeFiles } from '../helpers/project.ts';
+import { article, createProject, guide, siteUrls, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { problemsOf, testProjects, testTexts } from './tables.ts';
 
@@ -579,6 +579,29 @@ describe('a link is not an error if', () => {
       'content/knowledgebase/vps/broken.md:2:8  this quote is not closed (add " at the end of the text)',
     ],
   });
+});
+
+test('whole addresses of the website and the service are checked like paths', async () => {
+  const [site, service] = [siteUrls.site, siteUrls.service];
+  const text =
+    `[a](${site}/blog/news/none) [b](${site.replace('https', 'http')}/blog/news/first#nope) ![c](${service}/media/none.png)\n\n` +
+    `[d](//www.EXAMPLE.com/blog/news/draft/) [e](${site}/blog/news/first/#details) [f](${site}/pricing) [g](${site}/blog/)\n\n` +
+    '[h](https://example.org/blog/news/none) ![i](https://example.org/media/unused.svg)\n';
+  const root = createProject({
+    [file]: article({}, text),
+    'content/blog/news/draft.md': article({ draft: 'true' }, 'Text.\n'),
+    'content/media/unused.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>\n',
+  });
+  const unused =
+    'content/media/unused.svg:1:1  warning: no article uses this file (remove it, or link it from an article)';
+  expect(await problemsOf(root)).toEqual([unused]);
+  expect(await problemsOf(root, { urls: siteUrls })).toEqual([
+    `${file}:9:1  there is no article /blog/news/none`,
+    `${file}:9:45  there is no heading or anchor #nope in /blog/news/first`,
+    `${file}:9:94  there is no /media/none.png in content/`,
+    `${file}:11:1  the article /blog/news/draft is a draft`,
+    unused,
+  ]);
 });
 
 describe('an alias is an error if', () => {

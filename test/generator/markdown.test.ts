@@ -307,7 +307,9 @@ describe('a heading', () => {
       '### Größe & Preis: 100 %': '<h3 id="größe--preis-100-">Größe &#x26; Preis: 100 %</h3>',
       '#### 日本語': '<h4 id="日本語">日本語</h4>',
       '##### [first](first.md)': '<h5 id="first"><a href="/blog/news/first">first</a></h5>',
-      '###### !!!': '<h6>!!!</h6>',
+      '###### !!!': '<h6 id="section">!!!</h6>',
+      '## \u{26A0}\u{FE0F} Known\u{FE0F}': '<h2 id="-known">\u{26A0}\u{FE0F} Known\u{FE0F}</h2>',
+      '## Gro\u0308\u00DFe': '<h2 id="gr\u00F6\u00DFe">Gro\u0308\u00DFe</h2>',
       '# Name': '<h1 id="user-content-name">Name</h1>',
       '# Location': '<h1 id="user-content-location">Location</h1>',
       '# constructor': '<h1 id="user-content-constructor">constructor</h1>',
@@ -319,6 +321,8 @@ describe('a heading', () => {
 
   describe('has a unique id, even if other headings have the same text', () => {
     testHtml({
+      '# ?\n\n# \u{1F389}\n\n# Section\n':
+        '<h1 id="section">?</h1>\n<h1 id="section-1">\u{1F389}</h1>\n<h1 id="section-2">Section</h1>',
       '# A\n\n# A\n\n# A-1\n\n# A\n\n# Name\n\n# Name\n':
         '<h1 id="a">A</h1>\n<h1 id="a-1">A</h1>\n<h1 id="a-1-1">A-1</h1>\n<h1 id="a-2">A</h1>\n' +
         '<h1 id="user-content-name">Name</h1>\n<h1 id="name-1">Name</h1>',
@@ -330,13 +334,16 @@ describe('a link to a heading or an anchor', () => {
   const target = [
     '## Name\n',
     '## Größe\n',
+    '## \u{26A0}\u{FE0F} Problems\n',
+    '## Retention[^note]\n',
     '### 100 %\n',
     '<h4 id="mine">Mine</h4>\n',
     '<a id="spot"></a>\n',
     '<a name="place"></a>\n',
     'A[^note].\n\n[^note]: Text.\n',
   ].join('\n');
-  const ofHeadings = ['name', 'gr%C3%B6%C3%9Fe', 'größe', '100-', 'user-content-mine'];
+  const ofHeadings = ['name', 'gr%C3%B6%C3%9Fe', 'größe', 'gro\u0308ße', '-problems', '\u{FE0F}-problems', 'retention'];
+  ofHeadings.push('100-', 'user-content-mine');
   const ofElements = ['mine', 'spot', 'place', 'fn-note'];
 
   /** Checks whether the first link of an article points to an anchor of a page. */

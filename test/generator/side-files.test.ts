@@ -428,6 +428,23 @@ test.each(
   expect(addressesIn(contentOf(xml))).toEqual([expected].flat());
 });
 
+test('an alias that gives an entry of the feed another ID is a warning', async () => {
+  const [old, newer] = ['content/blog/news/old.md', 'content/blog/news/newer.md'];
+  const root = createProject({ [old]: article({}, 'Old.\n'), [newer]: article({}, 'New.\n') });
+  const problems = async (options: Options = {}) =>
+    (await buildProject(root, { urls: siteUrls, ...options })).diagnostics.map(
+      ({ line, message }) => `${line} ${message}`,
+    );
+  expect(await problems()).toEqual([]);
+  writeFiles(root, { [old]: undefined, [newer]: article({ aliases: '[/2025/x, /blog/news/old]' }, 'New.\n') });
+  expect(await problems({ urls: {}, checkOnly: true })).toEqual([]);
+  expect(await problems()).toEqual([
+    '7 feed readers will show this article again: its ID becomes /blog/news/old, the path of another article online',
+  ]);
+  // Once online, the ID stays.
+  expect(await problems({ noCache: true })).toEqual([]);
+});
+
 test('SITE_URL and PUBLIC_URL may have a path and an ampersand', async () => {
   const urls = { site: 'https://example.com/a&b', service: 'https://example.com/api&v' };
   const body = '## Details\n\n![Map](/media/kb/map.svg) [x](second.md)\n';

@@ -107,7 +107,12 @@ function renderCopyButton(code) {
  */
 function renderOutline(body) {
   const headings = [...body.querySelectorAll('h2[id]:not(.sr-only)')];
-  const links = headings.map(({ id, textContent }) => h('a', { href: `#${id}` }, textContent ?? ''));
+  const links = headings.map((heading) => {
+    const title = /** @type {Element} */ (heading.cloneNode(true));
+    // Numbers of footnotes are not part of a title.
+    for (const number of title.querySelectorAll('[data-footnote-ref]')) number.remove();
+    return h('a', { href: `#${heading.id}` }, title.textContent ?? '');
+  });
   const mark = () => {
     const read = headings.findLastIndex((heading) => heading.getBoundingClientRect().top < innerHeight / 3);
     for (const [place, link] of links.entries()) link.ariaCurrent = place === read ? 'true' : null;

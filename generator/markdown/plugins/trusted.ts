@@ -1,7 +1,6 @@
 import { posix } from 'node:path';
 import GithubSlugger from 'github-slugger';
 import type { Element, Nodes, Parents, Properties, Root } from 'hast';
-import { toString } from 'hast-util-to-string';
 import type { Position } from '../../common/finding.ts';
 import { decorateCode } from './code.ts';
 import { walk } from './walk.ts';
@@ -14,6 +13,8 @@ export interface Reference extends Position {
   readonly use: ReferenceUse;
   /** The ID in the target; may be empty. */
   readonly id: string;
+  /** The address before the path, such as `//www.example.com`; may be another site's. */
+  readonly base?: string;
 }
 
 /** The use of a reference; a player plays a video or sound. */
@@ -71,10 +72,10 @@ export function addTrusted(tree: Root, sitePath: string): Targets {
     // Elements from raw HTML may lack a position; the previous position is close enough.
     at = node.position?.start ?? at;
     if (/^h[1-6]$/.test(tagName) && properties.id === undefined) {
-      const slug = slugger.slug(toString(node).trim());
-      if (slug) properties.id = toSafeId(slug);
+      const title = titleOf(node).trim();
+      properties.id = toSafeId(slugger.slug(/[\p{L}\p{N}]/u.test(title) ? title : 'section'));
     }
-    if (typeof properties.id === 'string') ids.add(properties.id);
+    if (typeof properties.id === 'string') ids.add((properties.id = toAnchor(properties.id)));
     if (tagName === 'a' && typeof properties.name === 'string') ids.add(properties.name);
     if (tagName === 'pre' || tagName === 'code') decorateCode(node);
     // WCAG 2.2: wide content scrolls by keyboard (2.1.1), and checkboxes have names (4.1.2).
@@ -161,6 +162,16 @@ function removeForeignPlayers(parent: Parents, sitePath: string): void {
 const isPlayer = (node: Nodes): boolean => node.type === 'element' && ['video', 'audio'].includes(node.tagName);
 const isSource = (node: Nodes): boolean => node.type === 'element' && node.tagName === 'source';
 
+/** Returns the text of a heading without the numbers of its footnotes. */
+function titleOf(node: Nodes): string {
+  if (node.type === 'text') return node.value;
+  if (!('children' in node) || (node.type === 'element' && node.properties.dataFootnoteRef !== undefined)) return '';
+  return node.children.map(titleOf).join('');
+}
+
+/** Returns the form of an ID that links are compared with: NFC, without the invisible selectors after emojis. */
+const toAnchor = (id: string): string => id.normalize('NFC').replace(/\p{Variation_Selector}/gu, '');
+
 /** Converts an anchor to an ID that is safe from DOM clobbering. */
 export function toSafeId(anchor: string): string {
   return clobbering.has(anchor) ? `${idPrefix}${anchor}` : anchor;
@@ -175,17 +186,22 @@ function resolveUrl(
   sitePath: string,
   ids: ReadonlySet<string>,
   use: ReferenceUse,
-): { readonly url: string; readonly reference?: Pick<Reference, 'path' | 'id'> } {
+): { readonly url: string; readonly reference?: Pick<Reference, 'path' | 'id' | 'base'> } {
   const target = toTarget(url, sitePath);
   if (!target) {
     const isDead =
       onThisComputer.test(url) || (/^\/(?!\/)/.test(url) && (use !== 'link' || /\.md(?:[?#]|$)/.test(url)));
-    return isDead ? { url, reference: { path: undefined, id: '' } } : { url };
+    if (isDead) return { url, reference: { path: undefined, id: '' } };
+    const [, base = '', rest] = wholeAddress.exec(url) ?? [];
+    const { path, hash = '' } = (rest !== undefined && toTarget(rest, sitePath)) || {};
+    const id = toSafeId(toAnchor(decodePercent(hash)));
+    return path === undefined ? { url } : { url, reference: { path: path.replace(/\/$/, ''), id, base } };
   }
   const { path, query, hash } = target;
   // IDs may be percent-encoded themselves, such as IDs of footnotes.
-  const ownId = [decodePercent(hash), hash].flatMap((name) => [name, idPrefix + name]).find((id) => ids.has(id));
-  const id = (path === sitePath ? ownId : undefined) ?? toSafeId(decodePercent(hash));
+  const [anchor, written] = [decodePercent(hash), hash].map(toAnchor) as [string, string];
+  const ownId = [anchor, written].flatMap((name) => [name, idPrefix + name]).find((id) => ids.has(id));
+  const id = (path === sitePath ? ownId : undefined) ?? toSafeId(anchor);
   const reference = { path, id };
   if (path === undefined) return { url, reference };
   // The fragment of a file is not an ID: `#page=3` of a PDF, `#t=10,20` of a video.
@@ -211,6 +227,9 @@ export function findSitePath(url: string): string | undefined {
 export function isOwnMedia(url: string, sitePath: string): boolean {
   return toTarget(url, sitePath)?.path?.startsWith('/media/') ?? false;
 }
+
+/** Matches a whole address of an article or a media file, of this or another site. */
+const wholeAddress = /^(?:https?:)?(\/\/[^?#]*?)(\/(?:blog|knowledgebase|media)\/[^]*)$/i;
 
 const inContent = /^\/(?:blog|knowledgebase|media)\//;
 
