@@ -116,11 +116,14 @@ export async function compile(options: CompileOptions) {
   }
 
   const due = articles.filter(({ state }) => state === 'scheduled').map(({ metadata }) => metadata.due!);
+  const changes = articles.flatMap(({ state, metadata: { fields } }) => {
+    return state === 'published' && fields.updated !== undefined && fields.updated > now ? fields.updated : [];
+  });
   const summary = {
     counts,
     drafts: articles.filter(({ state }) => state === 'draft').length,
     scheduled: due.length,
-    nextChangeAt: due.toSorted()[0] ?? null,
+    nextChangeAt: [...due, ...changes].toSorted()[0] ?? null,
   };
   /** Writes and publishes a release, unless a source changed during the build. */
   const write = async (stage: Stage) => {

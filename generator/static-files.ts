@@ -88,8 +88,8 @@ function toCategories(articles: readonly Article[]): CategoryItem[] {
 function neighboursOf(select: (project: Project) => readonly Article[]) {
   return row(
     (project) =>
-      select(project).map(({ path, folder, metadata: { fields } }) => {
-        const { tags = [], updated = null, cover } = fields;
+      select(project).map(({ path, folder, updated = null, metadata: { fields } }) => {
+        const { tags = [], cover } = fields;
         const { width = 0, height = 0 } = project.pictures.get(cover ?? '') ?? {};
         const size = cover !== undefined && {
           cover_width: Math.round(width) || null,

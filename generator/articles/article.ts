@@ -20,6 +20,10 @@ export interface Article {
   readonly state: 'published' | 'draft' | 'scheduled' | 'broken';
   /** The release contains the article; previews contain drafts and scheduled articles, too. */
   readonly isIncluded: boolean;
+  /** The day of the last change, YYYY-MM-DD; undefined before that day. */
+  readonly updated: string | undefined;
+  /** The references to this site. */
+  readonly references: readonly Reference[];
   readonly metadata: ArticleMetadata;
 }
 

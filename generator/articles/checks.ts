@@ -165,6 +165,10 @@ function checkLikelyTypos({ articles, content, now }: BuiltSite, diagnostics: Di
       const when = due < '2000' ? 'before the year 2000' : 'more than two years ahead';
       diagnostics.warning({ ...file, ...places.date }, `"date" is ${when}`, hint);
     }
+    if (fields.updated !== undefined && fields.updated > now && fields.updated > (due ?? '')) {
+      const message = `"updated" is after today, ${now}, and is left out until that day`;
+      diagnostics.warning({ ...file, ...places.updated }, message, 'write the day of the last change');
+    }
     const key = `${dirname(path)} ${title}`;
     const first = byTitle.get(key);
     byTitle.set(key, first ?? article);

@@ -112,7 +112,9 @@ export function createArticleCompiler(options: ArticlesOptions) {
     const state = fields.draft ? 'draft' : due !== undefined && due > now ? 'scheduled' : 'published';
     const output = fileOf(folder.collection.articleFile, { category: folder.slug, slug: basename(file.path, '.md') });
     const isIncluded = withUnpublished || state === 'published';
-    return { folder, file, path: sitePathOf(file), output, state, isIncluded, metadata };
+    const updated = fields.updated !== undefined && fields.updated <= now ? fields.updated : undefined;
+    const references = metadata.references.filter(({ base }) => ownBases.includes(base?.toLowerCase()));
+    return { folder, file, path: sitePathOf(file), output, state, isIncluded, updated, references, metadata };
   };
 
   /** Makes and stores an article and its file; broken and only checked ones have no file. */

@@ -41,7 +41,7 @@ export function selectFeed(blog: readonly Article[], authors: Authors, { site, s
 type Feed = NonNullable<ReturnType<typeof selectFeed>>;
 
 /** The day of the last significant change of an article, or of its publication. */
-const lastChangeOf = ({ metadata: { fields, due } }: Article): string | undefined => fields.updated ?? due;
+const lastChangeOf = ({ updated, metadata: { due } }: Article): string | undefined => updated ?? due;
 
 /** Renders an Atom feed (RFC 4287). The package `feed` (6.0.0) keeps control characters and declares titles as HTML. */
 export function renderFeed(feed: Feed, readHtml: ReadHtml): string {

@@ -101,7 +101,10 @@ function toBlogFields(content: string, category: string, author = readGitName(co
   }
   const cover = findCover(content, category);
   hint(`the cover is ${cover} for now; save your own picture in content/media/covers and set it in the article`);
-  return { date: new Date().toISOString().slice(0, 10), author, cover };
+  const now = new Date();
+  const date = now.toISOString().slice(0, 10);
+  if (now.getDate() !== now.getUTCDate()) hint(`the date is ${date}, which is today in UTC: builds go by that day`);
+  return { date, author, cover };
 }
 
 function readGitName(folder: string): string | undefined {

@@ -210,6 +210,7 @@ describe('the fields updated and tags', () => {
       'updated: 18.11.2026': '7:10  "updated" must be a calendar date of the form YYYY-MM-DD (write 2026-11-18)',
       'updated: 2025-12-31':
         '7:10  warning: "updated" is before "date" (write the day of the last change, or remove the line)',
+      'tags: ["#linux"]': '7:8  "tags[0]" must contain only lower-case letters, digits and hyphens (write linux)',
     });
   });
 });
@@ -218,6 +219,31 @@ describe('invalid front matter does not hide other problems:', () => {
   const soon = (fields: Readonly<Record<string, string>>, body = 'Text.\n'): Files => ({
     [file]: article({ date: 'soon', ...fields }, body),
   });
+describe('empty optional fields count as left out', () => {
+  const plan = '  - { name: S, ram: 1, storage: 1, price: 1, orderLink: "https://a.example/", soldOut: false }\n';
+  testProjects({
+    'in articles, as content management systems write them': [
+      {
+        [file]: article({ category: "''", updated: '', tags: '', aliases: '[]', draft: '' }, 'Text.\n'),
+        [guide]:
+          '---\ntitle: A\ndescription: >-\n  Two\n  lines.\ncategory: null\nupdated: ""\ntags: []\n---\n\nText.\n',
+      },
+    ],
+    'in authors.yaml and the catalog': [
+      {
+        'content/authors.yaml': "Marit: { picture: '', url: }\n",
+        'catalog/games/a.yaml': `name: A\nsoldOut: false\nsoldOutMessage:\norder: ''\nplans:\n${plan}`,
+        'catalog/games/b.yaml': `name: B\nsoldOut: false\nplans:\n${plan}`,
+      },
+    ],
+    'but not required fields, nor a text that YAML takes for a comment': [
+      { [file]: article({ author: "''", category: '#general', updated: '# soon' }, 'Text.\n') },
+      `${file}:5:9  "author" must not be empty`,
+      `${file}:7:11  warning: "category" ends before #general, which is a comment in YAML (write "#general")`,
+    ],
+  });
+});
+
   const badDate = `${file}:4:7  "date" ${noDate}`;
   const noCover = `${file}:6:8  there is no /media/covers/gone.svg in content/`;
   const noText = `${file}:9:1  the article has no text`;

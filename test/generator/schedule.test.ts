@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { article, buildProject, createProject, guide } from '../helpers/project.ts';
+import { article, buildProject, createProject, guide, siteUrls } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { readReleased, runIn } from './releases.ts';
 
@@ -84,6 +84,36 @@ describe('a scheduled article', () => {
     expect((await buildProject(root)).release!.nextChangeAt).toBe('2027-02-01');
     expect((await buildProject(root, { now: '2027-02-01' })).release!.nextChangeAt).toBe('2027-03-01');
     expect((await buildProject(root, { now: '2027-03-01' })).release!.nextChangeAt).toBeNull();
+  });
+});
+
+test('a day of the last change in the future is a warning, and left out until then', async () => {
+  const root = createProject({
+    'content/blog/news/first.md': article({ updated: '2027-02-01' }, '## Details\n'),
+    'content/blog/news/second.md': article({ updated: '2026-11-20' }, 'Text.\n'),
+    'content/blog/news/draft.md': article({ updated: '2026-12-01', draft: 'true' }, 'Text.\n'),
+    [file]: article({ date: '2027-03-01', updated: '2027-03-01' }, 'Text.\n'),
+  });
+  const daysOn = async (now: string) => {
+    const { diagnostics, nextChangeAt } = await buildProject(root, { now, urls: siteUrls });
+    const index = JSON.parse(readReleased(root, 'public/v1/blog/index/news.json')) as { updated: string | null }[];
+    const dates = ['sitemap.xml', 'blog/feed.xml'].map((name) => {
+      return /2027-02-01/.test(readReleased(root, `public/v1/${name}`));
+    });
+    const warnings = diagnostics.map(({ line, column, message }) => `${line}:${column} ${message}`);
+    return { warnings, nextChangeAt, dates, updated: index.map(({ updated }) => updated) };
+  };
+  expect(await daysOn('2026-11-20')).toEqual({
+    warnings: ['7:10 "updated" is after today, 2026-11-20, and is left out until that day'],
+    nextChangeAt: '2027-02-01',
+    dates: [false, false],
+    updated: [null, '2026-11-20'],
+  });
+  expect(await daysOn('2027-02-01')).toEqual({
+    warnings: [],
+    nextChangeAt: '2027-03-01',
+    dates: [true, true],
+    updated: ['2027-02-01', '2026-11-20'],
   });
 });
 
