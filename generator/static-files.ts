@@ -20,7 +20,7 @@ import { selectSearch } from './articles/search.ts';
 import type { SearchRenderer } from './articles/search.ts';
 import type { Stage } from './release/publish.ts';
 import type { Catalog } from './source/catalog.ts';
-import { compareText } from './source/diagnostics.ts';
+import { compareNames, compareText } from './source/diagnostics.ts';
 import type { PictureSizes } from './source/media.ts';
 
 /** The data that static files are made from. */
@@ -81,7 +81,7 @@ const byCategory = (articles: readonly Article[]) => [...Map.groupBy(articles, (
 function toCategories(articles: readonly Article[]): CategoryItem[] {
   return byCategory(articles)
     .map(([slug, group]) => ({ slug, name: group[0]!.metadata.category, count: group.length }))
-    .toSorted((a, b) => compareText(a.name, b.name) || compareText(a.slug, b.slug));
+    .toSorted((a, b) => compareNames(a.name, b.name) || compareText(a.slug, b.slug));
 }
 
 /** Lists the neighbours and related articles of each article, in a file for each category. */
@@ -146,7 +146,7 @@ const rows: Record<
         const { picture = null, url = null } = Object.hasOwn(authors, name) ? authors[name]! : {};
         return { name, picture, url, count };
       },
-    ).toSorted((a, b) => compareText(a.name, b.name)),
+    ).toSorted((a, b) => compareNames(a.name, b.name) || compareText(a.name, b.name)),
   ),
   listRedirects: row(({ aliases }) => aliases),
   getBlogFeed: row(

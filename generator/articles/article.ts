@@ -44,8 +44,9 @@ export interface ArticleMetadata {
   readonly due?: string | undefined;
   readonly item: ListedArticle;
   readonly headings: readonly string[];
-  /** The number of characters of the text between the headings. */
+  /** The number of characters of the text between the headings, without code blocks. */
   readonly textLength: number;
+  readonly codeLength: number;
   /** Pictures of this site, with the sizes written into the HTML. */
   readonly pictures: readonly { readonly path: string; readonly size?: Size | undefined }[];
   readonly references: readonly Reference[];
@@ -74,6 +75,7 @@ export function toMetadata(
     item: value ? collection.toListed(value, { path, category, words: rendered.words }) : { path },
     headings,
     textLength: text.length,
+    codeLength: code.length,
     pictures: rendered.pictures.map(({ path: picture }) => ({ path: picture, size: sizes.get(picture) })),
     references: rendered.references.map(toFileLine),
     ids: rendered.ids,

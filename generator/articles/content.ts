@@ -4,7 +4,7 @@ import { BlogFrontMatter, KnowledgeBaseFrontMatter, articleSources, mediaTypes }
 import type { ContentItem, KnowledgeBaseSummary } from '#contract/articles.ts';
 import type { StaticFileName } from '#contract/endpoints.ts';
 import { MediaPath, Slug } from '#contract/primitives.ts';
-import { compareText } from '../source/diagnostics.ts';
+import { compareNames, compareText } from '../source/diagnostics.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
 import type { SourceFile, SourceFolder } from '../source/load.ts';
 import { renameTo, toSlug } from '../source/slug.ts';
@@ -58,7 +58,7 @@ export const knowledgeBase: Collection<KnowledgeBaseFrontMatter, KnowledgeBaseSu
   frontMatter: KnowledgeBaseFrontMatter,
   articleFile: 'getKnowledgeBaseArticle',
   toListed: ({ title, description }, { path, category }) => ({ title, description, path, category }),
-  compare: (a, b) => compareText(a.title, b.title) || compareText(a.path, b.path),
+  compare: (a, b) => compareNames(a.title, b.title) || compareText(a.path, b.path),
 };
 
 /** Every kind of article. */

@@ -1,3 +1,4 @@
+import { runInThisContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import type { KnowledgeBaseSummary } from '#contract/articles.ts';
 import { processTerm, searchOptions } from '#contract/search.ts';
@@ -8,14 +9,20 @@ import { toPlainText } from '../markdown/text.ts';
 import { compareText } from '../source/diagnostics.ts';
 import type { Article, ReadHtml } from './article.ts';
 
-/** The gzip size above which the index leaves out the texts of articles. */
+/** The gzip size above which the index leaves out the code in articles, then the texts. */
 const maxGzipBytes = 1_000_000;
 /** Longer texts always exceed that limit: 800 real articles take 0.16 bytes for each character. */
 export const maxTextLength = 8_000_000;
 
-/** Selects the entries of the index, with texts up to a total length of `maxLength`. */
+/** What the index has besides headings: texts with code, texts without code, or neither. */
+const extents = ['code', 'text', 'none'] as const;
+type Extent = (typeof extents)[number];
+
+/** Selects the entries of the index, with code and texts up to a total length of `maxLength`. */
 export function selectSearch(articles: readonly Article[], maxLength: number) {
-  const hasText = articles.reduce((sum, { metadata }) => sum + metadata.textLength, 0) <= maxLength;
+  const lengthOf = (of: 'textLength' | 'codeLength') => articles.reduce((sum, { metadata }) => sum + metadata[of], 0);
+  const text = lengthOf('textLength');
+  const extent: Extent = text > maxLength ? 'none' : text + lengthOf('codeLength') > maxLength ? 'text' : 'code';
   // By path: a changed title must not renumber all articles.
   const sorted = articles.toSorted((a, b) => compareText(a.path, b.path));
   const entries = sorted.map(({ output, metadata: { item, headings, fields, encodings } }) => ({
@@ -24,12 +31,15 @@ export function selectSearch(articles: readonly Article[], maxLength: number) {
     tags: fields.tags?.join(' ') ?? '',
     file: output,
     /** The hash of the file: it changes with the text. */
-    text: hasText ? encodings!.identity : '',
+    text: extent === 'none' ? '' : encodings!.identity,
   }));
-  return { hasText, entries };
+  return { extent, entries };
 }
 
 type Selected = ReturnType<typeof selectSearch>;
+
+const isSmall = (text: string): boolean =>
+  Buffer.byteLength(text) <= maxGzipBytes || gzipSync(text).length <= maxGzipBytes;
 
 /** Renders the search index. */
 export type SearchRenderer = ReturnType<typeof createSearchRenderer>;
@@ -37,35 +47,36 @@ export type SearchRenderer = ReturnType<typeof createSearchRenderer>;
 /** Creates a stateful renderer: the next rendering only applies changes to the index. */
 export function createSearchRenderer() {
   let index: Awaited<ReturnType<typeof createIndex>> | undefined;
-  const render = async (entries: Selected['entries'], hasText: boolean, readHtml: ReadHtml): Promise<string> => {
-    if (index?.hasText !== hasText) index = await createIndex(hasText);
+  const render = async ({ extent, entries }: Selected, readHtml: ReadHtml): Promise<string> => {
+    if (index?.extent !== extent) index = await createIndex(extent);
     index.update(entries, readHtml);
-    return index.render();
+    const text = index.render();
+    const smaller = extents[extents.indexOf(extent) + 1];
+    return smaller === undefined || isSmall(text) ? text : render({ extent: smaller, entries }, readHtml);
   };
-  return async ({ hasText, entries }: Selected, readHtml: ReadHtml): Promise<string> => {
-    const withText = hasText ? await render(entries, true, readHtml) : undefined;
-    const isSmall =
-      withText && (Buffer.byteLength(withText) <= maxGzipBytes || gzipSync(withText).length <= maxGzipBytes);
-    return isSmall ? withText : render(entries, false, readHtml);
-  };
+  return render;
 }
 
-async function createIndex(hasText: boolean) {
+const toQueryTerms = runInThisContext(processTerm) as (term: string) => string[];
+
+async function createIndex(extent: Extent) {
   // Lazy: most builds take the index from the memo.
   const { default: Index } = await import('minisearch');
+  const hasText = extent !== 'none';
   const fields = searchOptions.fields.filter((field) => hasText || field !== 'text');
   const options = { ...searchOptions, fields, storeFields: [...searchOptions.storeFields] };
-  const terms = new Map<string, string>();
-  const toTerm = (word: string): string => {
-    // The same as the documented `processTerm`, cached: most words occur many times.
-    if (!terms.has(word)) terms.set(word, word.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase());
+  const terms = new Map<string, string[]>();
+  const toTerms = (word: string): string[] => {
+    // Whole words too, for websites with the `processTerm` of version 0.2. Cached: most words occur many times.
+    const whole = () => word.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase();
+    if (!terms.has(word)) terms.set(word, [...new Set([whole(), ...toQueryTerms(word)])].filter(Boolean));
     return terms.get(word)!;
   };
-  const index: MiniSearch<Selected['entries'][number]> = new Index({ ...options, processTerm: toTerm });
+  const index: MiniSearch<Selected['entries'][number]> = new Index({ ...options, processTerm: toTerms });
   /** The indexed entries, by path. */
   const indexed = new Map<string, { readonly input: string; readonly entry: Selected['entries'][number] }>();
   return {
-    hasText,
+    extent,
     /** Adds, replaces and removes articles; the order of entries numbers new ones. */
     update(entries: Selected['entries'], readHtml: ReadHtml): void {
       const missing = new Set(indexed.keys());
@@ -75,7 +86,8 @@ async function createIndex(hasText: boolean) {
         const input = JSON.stringify(hasText ? article : { ...article, text: '' });
         const before = indexed.get(path);
         if (before?.input === input) continue;
-        const entry = { ...article, text: hasText ? toPlainText(readHtml(article.file)).text : '' };
+        const { text, code } = hasText ? toPlainText(readHtml(article.file)) : { text: '', code: '' };
+        const entry = { ...article, text: extent === 'code' ? `${text}\n${code}` : text };
         if (before) index.remove(before.entry);
         index.add(entry);
         indexed.set(path, { input, entry });

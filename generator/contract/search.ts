@@ -2,8 +2,22 @@ import { z } from 'zod';
 import type { FileEndpoint } from '#contract/endpoint.ts';
 import { object, text } from '#contract/primitives.ts';
 
-/** The source code of MiniSearch's option `processTerm`: JSON cannot hold functions. */
-export const processTerm = "(term) => term.normalize('NFKD').replace(/\\p{M}/gu, '').toUpperCase().toLowerCase()";
+/**
+ * The source code of MiniSearch's option `processTerm`: JSON cannot hold functions. Splits at symbols such as `=`, and
+ * text without spaces into pairs of characters; not by `Intl.Segmenter`, whose words differ between browsers.
+ */
+export const processTerm = String.raw`(term) =>
+  term
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toUpperCase()
+    .toLowerCase()
+    .split(/[^\P{S}+]+|([\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmr}\p{scx=Mymr}]+)/u)
+    .flatMap((part, at) => {
+      const signs = at % 2 && part ? Array.from(part) : [part];
+      return signs.length > 1 ? signs.slice(1).map((sign, before) => signs[before] + sign) : signs;
+    })
+    .filter(Boolean)`;
 
 const factorOf = (field: string) => z.number().describe(`Weight of a match in the ${field}.`);
 
@@ -25,7 +39,7 @@ export const KnowledgeBaseSearch = object(
     processTerm: z
       .literal(processTerm)
       .describe(
-        'The option processTerm as JavaScript; it ignores case, accents and umlauts. JSON cannot hold functions, so copy it into your code.',
+        'The option processTerm as JavaScript; it ignores case, accents and umlauts, and splits texts without spaces into pairs of characters. JSON cannot hold functions, so copy it into your code.',
       ),
     options: object('MiniSearchOptions', 'Options for MiniSearch.loadJS.', {
       idField: z.literal('path').describe('The id of a result is the path of the article.'),

@@ -138,6 +138,10 @@ function findDeepNesting(markdown: string): number {
 
 /** Scripts without spaces; each character counts as a word. */
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu;
+/** Scripts without spaces whose words have several characters. */
+const unspacedWords = /[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]+/gu;
+const segmenter = new Intl.Segmenter('th', { granularity: 'word' });
+const separateWords = (run: string): string => Array.from(segmenter.segment(run), ({ segment }) => segment).join(' ');
 const inline = new Set(['emphasis', 'strong', 'delete', 'link', 'linkReference']);
 
 function countWords(tree: Root): number {
@@ -148,5 +152,6 @@ function countWords(tree: Root): number {
   });
   const characters = prose.match(unspaced)?.length ?? 0;
   if (characters > 0) prose = prose.replace(unspaced, '');
+  prose = prose.replace(unspacedWords, separateWords);
   return characters + prose.split(/\s+/).filter((token) => /[\p{L}\p{N}]/u.test(token)).length;
 }

@@ -1,23 +1,24 @@
 /**
- * Extracts headings and text of an article for the search, without code blocks and labels of the renderer. Patterns
+ * Extracts headings, text and code blocks of an article for the search, without labels of the renderer. Patterns
  * suffice for HTML of `render`, which closes each element and escapes each `<` in a text.
  */
 export function toPlainText(html: string) {
   const headings: string[] = [];
+  const blocks: string[] = [];
   const body = html
     .replace(tag, (start) => start.replace(value, withoutBrackets))
-    .replace(codeBlock, ' ')
+    .replace(codeBlock, (block) => (blocks.push(block), ' '))
     .replace(footnoteLabel, ' ')
     .replace(heading, (_, content: string) => {
       headings.push(stripTags(content));
       return ' ';
     });
-  return { headings, text: stripTags(body) };
+  return { headings, text: stripTags(body), code: stripTags(blocks.join(' ')) };
 }
 
 const codeBlock = /<pre[\s>].*?<\/pre>/gs;
 const footnoteLabel =
-  /<h2[^>]* id="user-content-footnote-label"[^>]*>.*?<\/h2>|<a [^>]*data-footnote-backref[^>]*>.*?<\/a>/gs;
+  /<h2[^>]* id="user-content-footnote-label"[^>]*>.*?<\/h2>|<a [^>]*data-footnote-(?:back)?ref[^>]*>.*?<\/a>/gs;
 const heading = /<(?=h[1-6][\s>])[^>]*>(.*?)<\/h[1-6]>/gs;
 /** Elements whose text may be part of a word. */
 const inlineTag =

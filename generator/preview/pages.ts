@@ -4,7 +4,7 @@ import type { ContentArticle, KnowledgeBaseArticle } from '#contract/articles.ts
 import type { Article } from '../articles/article.ts';
 import { html, renderDocument, trusted } from '../markdown/markup.ts';
 import type { Markup } from '../markdown/markup.ts';
-import { compareText, plural } from '../source/diagnostics.ts';
+import { compareNames, compareText, plural } from '../source/diagnostics.ts';
 import type { Diagnostic } from '../source/diagnostics.ts';
 import type { SourceSet } from '../source/load.ts';
 

@@ -73,6 +73,9 @@ export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** Compares names as readers sort them, with numbers by value: `2 tips`, `10 tips`, `Äpfel`, `nginx`. */
+export const compareNames = new Intl.Collator('en', { numeric: true }).compare;
+
 /** Formats a count with a noun: `1 article`, `2 articles`. */
 export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;

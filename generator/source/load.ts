@@ -61,8 +61,8 @@ const reserved = /(?:^|\/)(?:(?:con|prn|aux|nul|com\d|lpt\d)(?:\.[^/]*)?|[^/]*[.
 export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder {
   const folder = { display: displayRoot(root), files: [] as SourceFile[], refused: [] as string[] };
   const byFoldedPath = new Map<string, string>();
-  for (const { path, dirent } of listEntries(root).toSorted((a, b) => compareText(a.path, b.path))) {
-    if (isEditorFile(path)) continue;
+  for (const { path, dirent, code } of listEntries(root).toSorted((a, b) => compareText(a.path, b.path))) {
+    if (isTemporaryFile(path)) continue;
     const display = displayIn(folder, path);
     if (backup.test(path)) {
       diagnostics.warning({ display }, 'this file is a backup that an editor or merge tool left', 'delete it');

@@ -153,8 +153,7 @@ describe('a build after a change equals a first build to the byte:', () => {
     // The articles are sorted by their titles.
     'a title of a guide': `${sshFile} kb/list.json kb/list/vps.json kb/search.json sitemap.xml openapi.json`,
     'the text of a guide': `${sshFile} kb/search.json openapi.json`,
-    // Code is not indexed.
-    'code in a guide': `${sshFile} openapi.json`,
+    'code in a guide': `${sshFile} kb/search.json openapi.json`,
     'authors.yaml': 'blog/feed.xml blog/authors.json openapi.json',
     SITE_URL: 'blog/feed.xml sitemap.xml openapi.json',
     PUBLIC_URL: `blog/feed.xml openapi.json service-status.js service-status.json service-status.${version}.js`,

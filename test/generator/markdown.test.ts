@@ -414,6 +414,8 @@ describe('the reading time', () => {
     ['199 Chinese characters and a word', `${'漢'.repeat(199)} word`, 1],
     ['200 Chinese characters and a word', `${'漢'.repeat(200)}word`, 2],
     ['201 Korean words', Array.from({ length: 201 }, () => '한국어').join(' '), 2],
+    ['201 Thai words', 'ภาษาไทยง่าย'.repeat(67), 2],
+    ['200 Khmer words', 'ភាសាខ្មែរ'.repeat(100), 1],
     ['201 Russian words', Array.from({ length: 201 }, () => 'слово').join(' '), 2],
   ] as const;
   const pages = publishTable(texts.map(([, markdown]) => markdown));

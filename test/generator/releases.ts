@@ -1,5 +1,6 @@
 import { cpSync, readFileSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { runInThisContext } from 'node:vm';
 import MiniSearch from 'minisearch';
 import type { AsPlainObject } from 'minisearch';
 import { expect, vi } from 'vitest';
@@ -74,12 +75,10 @@ export async function buildAndRead(root: string, options: Parameters<typeof buil
   return { manifest: release!, tree: readTree(currentOf(root)) };
 }
 
-/** The `processTerm` of the documentation. */
-const processTerm = (term: string) => term.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase();
-
-/** Parses a search index, and loads it as a website does. */
-export function loadSearch(text: string) {
+/** Parses a search index, and loads it as a website does, with the `processTerm` of the file or an earlier one. */
+export function loadSearch(text: string, earlier?: (term: string) => string) {
   const file = KnowledgeBaseSearch.parse(JSON.parse(text));
+  const processTerm = earlier ?? (runInThisContext(file.processTerm) as (term: string) => string[]);
   const index = MiniSearch.loadJS(file.index as unknown as AsPlainObject, { ...file.options, processTerm });
   /** Finds articles by an exact word, in all or the given fields. */
   const find = (word: string, fields: string[] = file.options.fields): string[] =>

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { cpSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -5,6 +6,7 @@ import { createTestApp } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { ends } from '../helpers/ends.ts';
 import { buildProject, createProject, guide, sharedFolder, validProject, writeFiles } from '../helpers/project.ts';
+import type { Files } from '../helpers/project.ts';
 import { ask } from '../server/ask.ts';
 import { flipInMemo, gzipStart, loadSearch, readReleased } from './releases.ts';
 
@@ -85,7 +87,7 @@ describe('the index contains', () => {
 ## Heading & more
 
 \`\`\`sh
-blockcode
+blockcode PermitRootLogin=no error=28 <none>
 \`\`\`
 
 | head | er |
@@ -101,9 +103,10 @@ blockcode
   const words: [boolean, string][] = [
     [true, 'international inline code heading more head er cell two rawhtml one line footnote softhyphens'],
     [true, 'connect how done tagged'],
-    [false, 'blockcode sh inter title oneline picture media footnotes details br amp x26'],
+    [true, 'blockcode permitrootlogin 28 none'],
+    [false, 'sh inter title oneline picture media footnotes details br amp x26'],
   ];
-  test('title, description, tags, headings and prose of an article, but no code blocks or markup', async () => {
+  test('title, description, tags, headings, prose and code of an article, but no markup', async () => {
     const text = guide('Connect', body).replace('---\n', '---\ntags: [tagged]\n');
     const root = createProject({ 'content/knowledgebase/vps/ssh.md': text });
     await buildProject(root);
@@ -117,9 +120,9 @@ blockcode
     [
       '![How `<pre>` looks](/media/kb/map.svg)\n\n## Second\n\nTwo.\n\n```\nsecret\n```\n\nThree.\n',
       ['second'],
-      ['two', 'three'],
+      ['two', 'three', 'secret'],
     ],
-    ['One.\n\n```ts title="a</pre>b"\nkept secret\n```\n\nThree.\n', [], ['one', 'three']],
+    ['One.\n\n```ts title="a</pre>b"\nkept secret\n```\n\nThree.\n', [], ['one', 'three', 'secret']],
   ])('the words next to attributes with brackets: %j', async (markdown, headings, texts) => {
     const root = createProject({ 'content/knowledgebase/vps/ssh.md': guide('Connect', markdown) });
     await buildProject(root, { lenient: true });
@@ -127,6 +130,48 @@ blockcode
     const foundIn = (field: string) => known.filter((word) => find(root, word, [field]).includes('vps/ssh'));
     expect([foundIn('headings'), foundIn('text')]).toEqual([headings, texts]);
   });
+
+  test.each([
+    ['the lines of the documentation', undefined],
+    [
+      'the line of version 0.2',
+      (term: string) => term.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase(),
+    ],
+  ])('words of texts without spaces, and parts of key=value, with %s', async (_, earlier) => {
+    const text =
+      '本文介绍如何为云服务器设置防火墙规则并重新启动服务。备份每天凌晨自动进行。\n\n' +
+      'サーバーのファイアウォールを設定してから再起動してください。\n\nต้องสำรองข้อมูลก่อนติดตั้งระบบปฏิบัติการใหม่ทุกครั้ง\n\nUse C++ and key=value.\n';
+    const root = createProject({ 'content/knowledgebase/vps/other.md': guide('Other', text) });
+    await buildProject(root);
+    const { index } = loadSearch(readReleased(root, 'public/v1/kb/search.json'), earlier);
+    const finds = (word: string): boolean =>
+      index
+        .search(word, { combineWith: 'AND', fuzzy: false, prefix: false })
+        .some(({ id }) => id === '/knowledgebase/vps/other');
+    const before = ['c++', 'key=value', '备份每天凌晨自动进行'];
+    const inside = ['防火墙', '备份', '重新启动', 'ファイアウォール', '再起動', 'สำรองข้อมูล', 'ติดตั้ง'];
+    const wanted = [...before, ...inside, 'value', 'KEY', '起墙'];
+    const pairs = ['备份', 'value', 'KEY'];
+    expect(wanted.filter(finds)).toEqual(earlier ? [...before, ...pairs] : [...before, ...inside, 'value', 'KEY']);
+  });
+});
+
+test('code is left out before texts', async () => {
+  const toPage = (of: string, words: number) => {
+    // Random words, which gzip cannot shorten.
+    const code = Array.from({ length: words }, (_, at) => hash('sha256', `${of} ${at}`).slice(0, 10)).join(' ');
+    return guide('Large', `prose\n\n\`\`\`\nlisting ${code}\n\`\`\`\n`);
+  };
+  const root = createProject();
+  for (const [words, found] of [
+    [10, ['prose', 'listing']],
+    [40_000, ['prose']],
+  ] as const) {
+    const pages = ['a', 'b', 'c', 'd'].map((name) => [`content/knowledgebase/vps/${name}.md`, toPage(name, words)]);
+    writeFiles(root, Object.fromEntries(pages) as Files);
+    await buildProject(root);
+    expect(['prose', 'listing'].filter((word) => find(root, word).includes('vps/a'))).toEqual(found);
+  }
 });
 
 test('the index is complete after the memo lost articles or their files', async () => {

@@ -99,8 +99,8 @@ test('the list of authors has those of published articles, with their entries in
   };
   expect(JSON.parse((await publish(files))('blog/authors.json'))).toEqual([
     { name: 'Ada', picture: '/media/kb/map.svg', url: 'https://a.example', count: 1 },
-    { name: 'Marit', picture: null, url: null, count: 1 },
     { name: 'constructor', picture: null, url: null, count: 1 },
+    { name: 'Marit', picture: null, url: null, count: 1 },
   ]);
 });
 

@@ -56,5 +56,15 @@ function find(guides, query) {
 
 /** @param {string} term */
 function processTerm(term) {
-  return term.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase();
+  return term
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toUpperCase()
+    .toLowerCase()
+    .split(/[^\P{S}+]+|([\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmr}\p{scx=Mymr}]+)/u)
+    .flatMap((part, at) => {
+      const signs = at % 2 && part ? Array.from(part) : [part];
+      return signs.length > 1 ? signs.slice(1).map((sign, before) => signs[before] + sign) : signs;
+    })
+    .filter(Boolean);
 }
