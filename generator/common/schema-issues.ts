@@ -53,6 +53,23 @@ export function validate<Schema extends z.ZodType>(
   return { data, mismatches };
 }
 
+type SchemaParts = Partial<Record<'innerType' | 'element' | 'valueType', z.ZodType>> &
+  Partial<Pick<z.ZodObject, 'shape'>>;
+
+/** Removes empty texts and nulls where a schema has optional fields. */
+export function withoutEmpty(schema: z.ZodType | undefined, value: unknown): unknown {
+  const { innerType, element, valueType, shape } = (schema?.def ?? {}) as SchemaParts;
+  if (innerType) return withoutEmpty(innerType, value);
+  if (Array.isArray(value)) return value.map((item) => withoutEmpty(element, item));
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).flatMap(([name, field]: [string, unknown]) => {
+    const inner = (shape?.[name] ?? valueType) as z.ZodType | undefined;
+    const isEmpty = shape && (field === null || field === '') && inner?.safeParse(undefined).success;
+    return isEmpty ? [] : [[name, withoutEmpty(inner, field)]];
+  });
+  return Object.fromEntries(fields);
+}
+
 /** Checks whether a schema accepts a value with one part replaced; items of a list may stay invalid. */
 export function accepts(schema: z.ZodType, whole: unknown, path: Path, part: unknown): boolean {
   const { error } = schema.safeParse(onlyPart(whole, path, part));
@@ -210,10 +227,10 @@ function toDates(text: string): string[] {
   });
 }
 
-/** Reads `Linux` as a slug, and `content/media/Bild 1.png` as the path of a media file. */
+/** Reads `Linux` and `#linux` as slugs, and `content/media/Bild 1.png` as the path of a media file. */
 function toNames(text: string): string[] {
   const [, media] = /^(?:\.{0,2}\/)*(?:content\/)?(media\/.+)$/.exec(text) ?? [];
-  return media ? [`/${media}`, `/${media.toLowerCase().replace(/\s+/g, '-')}`] : [text.toLowerCase()];
+  return media ? [`/${media}`, `/${media.toLowerCase().replace(/\s+/g, '-')}`] : [text.toLowerCase().replace(/^#/, '')];
 }
 
 function toLists(text: string): string[] {

@@ -2,7 +2,7 @@ import { LineCounter, isMap, isScalar, isSeq, parseDocument } from 'yaml';
 import type { Node, Scalar } from 'yaml';
 import type { z } from 'zod';
 import type { Finding, Position } from './finding.ts';
-import { accepts, formatPath, maxCorrections, validate } from './schema-issues.ts';
+import { accepts, formatPath, maxCorrections, validate, withoutEmpty } from './schema-issues.ts';
 import type { Path } from './schema-issues.ts';
 import { findSyntaxFaults, quoteYaml, restOfLine } from './yaml-syntax.ts';
 import type { YamlFault } from './yaml-syntax.ts';
@@ -19,10 +19,12 @@ export interface CheckedYaml<Value> {
   readonly place: (path: Path) => Position;
 }
 
-/** Options for files with credentials; `hideSource` keeps the text and values out of messages. */
 interface YamlOptions {
+  /** Leaves out optional fields that are empty, as content management systems write them. */
+  readonly dropEmpty?: boolean;
   /** Replaces a text value before validation; a value with a reported problem is not validated. */
   readonly replaceText?: (text: string, report: (message: string) => void) => string;
+  /** Keeps the text and values, which may be credentials, out of messages. */
   readonly hideSource?: boolean;
 }
 
@@ -30,7 +32,7 @@ interface YamlOptions {
 export function parseYaml<Schema extends z.ZodType>(
   text: string,
   schema: Schema,
-  { replaceText, hideSource = false }: YamlOptions = {},
+  { dropEmpty = false, replaceText, hideSource = false }: YamlOptions = {},
 ): CheckedYaml<z.infer<Schema>> {
   const lines = new LineCounter();
   const document = parseDocument(text, {
@@ -63,7 +65,7 @@ export function parseYaml<Schema extends z.ZodType>(
     if (typeof node.value !== 'string') continue;
     node.value = replaceText!(node.value, (message) => unreplaced.push({ offset: node.range![0], message }));
   }
-  const whole: unknown = document.toJS();
+  const whole = dropEmpty ? withoutEmpty(schema, document.toJS()) : (document.toJS() as unknown);
   const isQuoted = (path: Path): boolean => /^["']/.test(text.slice(offsetOf(root, path)));
   const { data, mismatches } = validate(schema, whole, isQuoted, hideSource);
   const cuts = hideSource
@@ -73,11 +75,11 @@ export function parseYaml<Schema extends z.ZodType>(
         .slice(0, maxCorrections)
         .filter(({ path, kept, comment }) => accepts(schema, whole, path, `${kept} ${comment}`.trim()));
   const warnings = cuts
-    .filter(({ kept }) => kept !== '')
+    .filter(({ kept, start }) => kept !== '' || !mismatches.some(({ path }) => offsetOf(root, path) === start))
     .map(({ path, offset, kept, comment }) => ({
       offset,
       message: `"${formatPath(path)}" ends before ${comment}, which is a comment in YAML`,
-      hint: `write ${quoteYaml(`${kept} ${comment}`)}`,
+      hint: `write ${quoteYaml(`${kept} ${comment}`.trim())}`,
     }));
 
   const faults = mismatches.flatMap(({ path, atKey, message, hint }): YamlFault[] => {

@@ -32,6 +32,7 @@ export type PlanCatalogResponse = z.infer<typeof PlanCatalogResponse>;
 /** The source of a service or game: `catalog/services/<key>.yaml`, `catalog/games/<key>.yaml`. */
 export const PlanFile = z.strictObject({
   ...catalogShape,
+  soldOutMessage: catalogShape.soldOutMessage.default(''),
   order: z.int('must be a whole number').optional().describe('Position in the list; default: at the end.'),
 });
 export type PlanFile = z.infer<typeof PlanFile>;

@@ -61,7 +61,9 @@ export const Line = z
   .string()
   .regex(/^[^\r\n]*\S[^\r\n]*$/, {
     error: ({ input }) =>
-      /\S/.test(String(input)) ? 'must be a single line; start folded text with >-' : 'must not be empty',
+      /\S/.test(String(input))
+        ? 'must be a single line: start folded text with >-, and leave no empty line in it'
+        : 'must not be empty',
   })
   .refine((line) => /[^\s\p{Cc}\p{Cf}]/u.test(line), {
     error: ({ input }) => `must have a visible character, not only ${describeCharacter(String(input).trim() || ' ')}`,

@@ -28,7 +28,7 @@ export function readYaml<Schema extends z.ZodType>(
 ): SourceYaml<z.infer<Schema>> | undefined {
   const text = file && readText(file, diagnostics);
   if (text === undefined) return undefined;
-  const { value, findings, place } = parseYaml(text, schema);
+  const { value, findings, place } = parseYaml(text, schema, { dropEmpty: true });
   diagnostics.report(file!, findings);
   return value === undefined ? undefined : { value, place: (path) => ({ ...file!, ...place(path) }) };
 }
@@ -114,7 +114,7 @@ export function parseArticle<Schema extends z.ZodType>(
   const { matter: yaml, content } = matter(text, splitOnly);
   const body = content.slice(content.lastIndexOf('\n', content.search(/\S|$/)) + 1);
   // The YAML starts with the line break after the opening ---, so it has the line numbers of the file.
-  const checked = parseYaml(yaml, schema);
+  const checked = parseYaml(yaml, schema, { dropEmpty: true });
   // Despite other mistakes a draft stays a draft: dead links in a draft are no errors.
   const draft = !checked.value && /^draft:[ \t]*(?!false\b)/m.test(yaml) && { draft: true };
   const fields = draft ? ({ ...checked.fields, ...draft } as unknown as typeof checked.fields) : checked.fields;

@@ -104,7 +104,7 @@ describe('a price with a comma in braces', () => {
 });
 
 describe('a game is refused', () => {
-  const all = ['name', 'soldOut', 'soldOutMessage', 'plans'];
+  const all = ['name', 'soldOut', 'plans'];
 
   testProblems(gameFile, (yaml) => yaml, {
     '': '1:1  the YAML must be a mapping of fields, not empty',
@@ -114,7 +114,7 @@ describe('a game is refused', () => {
     [game({}, 'soldOutMessage: ""\norder: 1.5')]: '4:8  "order" must be a whole number, not a fraction',
     [game({}, 'soldOutMessage: ""\norder: first')]:
       '4:8  "order" must be a number, not text (write a number without a unit, with a dot before decimals)',
-    [game({}, 'soldOutMessage:')]: '3:16  "soldOutMessage" must be text, not empty',
+    [game({}, 'soldOutMessage: 5')]: '3:17  "soldOutMessage" must be text, not a number (put it in quotes)',
     'name: A\nsoldOut: false\nsoldOutMessage: ""\nplans: {}\n': '4:8  "plans" must be a list, not a mapping of fields',
     'name: A\nsoldOut: false\nsoldOutMessage: ""\nplans: [Small]\n':
       '4:9  "plans[0]" must be a mapping of fields, not text',
@@ -295,7 +295,7 @@ describe('a monitor is refused', () => {
     'name: A, url: a.example': notUrl,
     'name: A, url: "statusFile:///etc/passwd"': notUrl,
     'name: A, url: "//a.example/"': notUrl,
-    'name: A, url: null': notUrl,
+    'name: A, url: null': '2:5  "monitors[0]" needs url: "https://..." or tcp: "host:port"',
     'name: A, tcp: a.example': '2:21  "monitors[0].tcp" must end in a port',
     'name: A, tcp: "a b:1"': host,
     'name: A, tcp: "a.example:0"': host,

@@ -34,9 +34,13 @@ describe('a field is refused', () => {
     'title: "  "': '2:8  "title" must not be empty',
     'title: \u200b': '2:8  "title" must have a visible character, not only U+200B (zero-width space)',
     'description: "\u2060 \u00ad"': '3:14  "description" must have a visible character, not only U+2060 (word joiner)',
-    'title: "a\\nb"': '2:8  "title" must be a single line; start folded text with >-',
-    'title: |\n  a\n  b': '2:8  "title" must be a single line; start folded text with >-',
-    'title: >\n  a\n  b': '2:8  "title" must be a single line; start folded text with >-',
+    'title: "a\\nb"': '2:8  "title" must be a single line: start folded text with >-, and leave no empty line in it',
+    'title: |\n  a\n  b':
+      '2:8  "title" must be a single line: start folded text with >-, and leave no empty line in it',
+    'title: >-\n  a\n\n  b':
+      '2:8  "title" must be a single line: start folded text with >-, and leave no empty line in it',
+    'title: >\n  a\n  b':
+      '2:8  "title" must be a single line: start folded text with >-, and leave no empty line in it',
     'description: ""': '3:14  "description" must not be empty',
     'date: 2026-02-30': '4:7  "date" must be an existing day: there is no 2026-02-30',
     'date: 2027-02-29': '4:7  "date" must be an existing day: there is no 2027-02-29',
@@ -206,19 +210,15 @@ describe('the fields updated and tags', () => {
     testFields({
       'tags: vps, linux': '7:7  "tags" must be a list, not text (write [vps, linux])',
       'tags: [vps, Linux]': '7:13  "tags[1]" must contain only lower-case letters, digits and hyphens (write linux)',
+      'tags: ["#linux"]': '7:8  "tags[0]" must contain only lower-case letters, digits and hyphens (write linux)',
       'tags: [game servers]': '7:8  "tags[0]" must contain only lower-case letters, digits and hyphens',
       'updated: 18.11.2026': '7:10  "updated" must be a calendar date of the form YYYY-MM-DD (write 2026-11-18)',
       'updated: 2025-12-31':
         '7:10  warning: "updated" is before "date" (write the day of the last change, or remove the line)',
-      'tags: ["#linux"]': '7:8  "tags[0]" must contain only lower-case letters, digits and hyphens (write linux)',
     });
   });
 });
 
-describe('invalid front matter does not hide other problems:', () => {
-  const soon = (fields: Readonly<Record<string, string>>, body = 'Text.\n'): Files => ({
-    [file]: article({ date: 'soon', ...fields }, body),
-  });
 describe('empty optional fields count as left out', () => {
   const plan = '  - { name: S, ram: 1, storage: 1, price: 1, orderLink: "https://a.example/", soldOut: false }\n';
   testProjects({
@@ -244,6 +244,10 @@ describe('empty optional fields count as left out', () => {
   });
 });
 
+describe('invalid front matter does not hide other problems:', () => {
+  const soon = (fields: Readonly<Record<string, string>>, body = 'Text.\n'): Files => ({
+    [file]: article({ date: 'soon', ...fields }, body),
+  });
   const badDate = `${file}:4:7  "date" ${noDate}`;
   const noCover = `${file}:6:8  there is no /media/covers/gone.svg in content/`;
   const noText = `${file}:9:1  the article has no text`;

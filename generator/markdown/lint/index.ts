@@ -375,9 +375,11 @@ const ofTexts: readonly TextCheck[] = [
       const [url = ''] = /^[^()\n"'<>]*(?=\))/.exec(rest) ?? [];
       if (!address.test(url) || /\S[ \t]+\S/.test(url) === (space !== '')) return undefined;
       const message = `"${written.slice(0, shown.length)}...)" is not a link`;
+      const [, file, width] = /^(\S+)[ \t]+=(\d+)x\d*$/.exec(url) ?? [];
+      const encode = /[ \t][“”„‘’]/.test(url) ? 'write " around the title' : 'write %20 for each space in the address';
       return space
         ? [shown.length - space.length - 1, message, 'delete the space before the parenthesis']
-        : [shown.length, message, 'write %20 for each space in the address'];
+        : [shown.length, message, width ? `write <img src="${file}" alt="..." width="${width}">` : encode];
     },
   },
   {
