@@ -33,7 +33,8 @@ const textOf = (article: Article): string =>
 const folderOf = ({ folder: { collection, slug } }: Article): string => `${collection.folder}/${slug}`;
 
 /** Renders the page at a path below /preview; `status` is 404 if not found. */
-export function renderPreview(state: PreviewState, path: string, query: URLSearchParams) {
+export function renderPreview(state: PreviewState, address: string, query: URLSearchParams) {
+  const path = address.replace(/\/$/, '');
   if (path === '') return { status: 200, body: renderWhole('Articles', renderList(state, query), state) };
   const article = state.articles.find((other) => other.path === path);
   if (article) return { status: 200, body: renderWhole(titleOf(article), renderArticle(article, state), state) };
@@ -150,8 +151,8 @@ function readLine(display: string, line: number, sources?: SourceSet): string | 
   const files = sources && [...sources.content.files, ...sources.catalog.files];
   const file = files?.find((other) => other.display === display);
   // Problems of other files concern only their names.
-  if (!/\.(?:md|yaml)$/.test(file)) return undefined;
-  const text = read(file)?.split(/\r\n?|\n/)[line - 1];
+  if (!file || !/\.(?:md|yaml)$/.test(display)) return undefined;
+  const text = read(file.absolute)?.split(/\r\n?|\n/)[line - 1];
   return text?.slice(0, 500).replaceAll('\t', ' ');
 }
 
@@ -182,7 +183,7 @@ function renderList({ articles, diagnostics, sources }: PreviewState, query: URL
     .filter((article) => folder === '' || folderOf(article) === folder)
     .filter((article) => filters.get(show)?.(article, problemsOf(article)) ?? true)
     .filter((article) => words.every((word) => textOf(article).includes(word)))
-    .toSorted((a, b) => compareText(dateOf(b), dateOf(a)) || compareText(titleOf(a), titleOf(b)));
+    .toSorted((a, b) => compareText(dateOf(b), dateOf(a)) || compareNames(titleOf(a), titleOf(b)));
   const files = new Set(articles.map(({ file }) => file.display));
   const others = diagnostics.filter(({ file, severity }) => severity === 'warning' && !files.has(file));
   return html`<h1>Articles</h1>
@@ -268,7 +269,10 @@ function read(file: string): string | undefined {
   }
 }
 
-const image = /<img(?:\s+[^\s"=>]+(?:="[^"]*")?)*/g;
+/** Links between articles point to the website. */
+const toPreview = (tag: string): string => tag.replace(/(?<= href=")(?=\/(?:blog|knowledgebase)\/)/, '/preview');
+
+const linkOrImage = /<(?:a|img)(?:\s+[^\s"=>]+(?:="[^"]*")?)*/g;
 
 function renderAnswer(
   { title, description, category, date, author, readTime, cover, html: text }: ArticleFields,
@@ -280,13 +284,15 @@ function renderAnswer(
     return mtimeMs === undefined ? path : `/preview${path}?${mtimeMs}`;
   };
   const facts = [category, date, author, readTime].filter((fact) => fact !== undefined);
-  const shown = text.replace(image, (tag) => tag.replace(/(?<= src=")\/media\/[^"?#]+/, toAddress));
+  const shown = text.replace(linkOrImage, (tag) => toPreview(tag.replace(/(?<= src=")\/media\/[^"?#]+/, toAddress)));
   return html`<h1>${title}</h1>
     <p class="description">${description}</p>
     <p class="facts">${facts.join(' · ')}</p>
     ${cover !== undefined && html`<img class="cover" src="${toAddress(cover)}" alt="" />`}
     <article class="markdown-body">${trusted(shown)}</article>`;
 }
+
+const footnote = /<a [^>]*data-footnote-ref[^>]*>.*?<\/a>/g;
 
 function renderOutline(text: string): Markup[] {
   const headings = [...text.matchAll(/<h([2-4])[^>]*? id="([^"]*)"[^>]*>(.*?)<\/h\1>/gs)];
@@ -295,8 +301,6 @@ function renderOutline(text: string): Markup[] {
       .replace(footnote, '')
       .replace(/<(?:"[^"]*"|[^">])*>/g, '')
       .replaceAll('<', '&lt;');
-const footnote = /<a [^>]*data-footnote-ref[^>]*>.*?<\/a>/g;
-
     return html`<li class="level-${level}"><a href="#${trusted(id!)}">${trusted(words)}</a></li>`;
   });
 }

@@ -167,6 +167,40 @@ test('the assets of the pages are served, and new event streams start with the c
   stop.abort();
 });
 
+test.each([
+  ['a link to the folder', 'content-link', 'content'],
+  ['a link to a folder above', 'link', '.'],
+])('dev sees saves behind %s, by either path', async (_, link, target) => {
+  const root = createProject();
+  symlinkSync(join(root, target), join(root, link));
+  const content = target === '.' ? join(root, link, 'content') : join(root, link);
+  const seen: string[][] = [];
+  const stop = await watchAndBuild({
+    content,
+    catalog: join(root, 'catalog'),
+    out: join(root, 'dist'),
+    withUnpublished: true,
+    report: ({ files }) => seen.push([...files.keys()]),
+    fail: (error) => {
+      throw error;
+    },
+  });
+  onTestFinished(stop);
+  for (const folder of [content, join(root, 'content')]) {
+    const before = seen.length;
+    writeFileSync(join(folder, 'blog/news/first.md'), article({}, `## Details\n\n${folder}\n`));
+    await expect.poll(() => seen.slice(before)).toContainEqual([join(content, 'blog/news/first.md')]);
+  }
+});
+
+test('an address with a slash at the end is found, and links between articles stay in the preview', async () => {
+  const { get } = await preview({});
+  expect((await get('/preview/')).text).toContain('<h1>Articles</h1>');
+  expect((await get('/preview/blog/news/second/')).text).toContain(
+    '<a href="/preview/blog/news/first#details">first</a>',
+  );
+});
+
 const [first, second] = ['content/blog/news/first.md', 'content/blog/news/second.md'];
 const [records, map] = ['content/knowledgebase/dns/records.md', 'content/media/kb/map.svg'];
 

@@ -67,14 +67,8 @@ document.addEventListener('keydown', ({ key }) => {
   if (key === 'Escape') hide();
 });
 
-document.addEventListener('click', (event) => {
-  const target = event.target as Element;
-  if (target.closest('.hide')) hide();
-  // Links between articles point to the website; redirect them to the preview.
-  const link = target.closest('a');
-  if (link?.origin === location.origin && /^\/(?:blog|knowledgebase)\//.test(link.pathname)) {
-    link.pathname = `/preview${link.pathname}`;
-  }
+document.addEventListener('click', ({ target }) => {
+  if ((target as Element).closest('.hide')) hide();
 });
 
 document.addEventListener('input', ({ target }) => {

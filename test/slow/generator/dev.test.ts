@@ -112,6 +112,64 @@ test('without the address 127.0.0.1 dev ends with a sentence', async (context) =
   });
 });
 
+const generator = resolve(import.meta.dirname, '../../../generator/main.js');
+
+test.for([
+  ['watches', 3],
+  ['instances', 0],
+] as const)('if the system allows few %s of inotify, dev says so and builds', async ([name, value], context) => {
+  const limited = (command: string) => {
+    const shell = `echo ${value} > /proc/sys/user/max_inotify_${name} && exec ${command}`;
+    return ['--user', '--map-root-user', 'sh', '-c', shell] as const;
+  };
+  skipWithout(context, ['unshare', ...limited('true')]);
+  const dev = startProgram('unshare', limited(`'${process.execPath}' '${generator}' dev --no-serve`), {
+    cwd: createProject(),
+    env: { PATH: process.env.PATH },
+  });
+  await dev.prints(/built: 4 articles/);
+  const remedy = `set CHOKIDAR_USEPOLLING=1, or raise fs.inotify.max_user_${name} with sysctl, and restart dev`;
+  const line = `the system allows no more file watches, so some changes are not seen: ${remedy}\n`;
+  expect(dev.output().startsWith(line)).toBe(true);
+  expect(dev.output()).not.toContain('    at ');
+});
+
+test('a folder that this user may not read is one problem of check, build and dev, which goes on', async () => {
+  const root = createProject({ 'content/knowledgebase/dns/more.md': guide('More', '[SSH](../vps/ssh.md).\n') });
+  mkdirSync(join(root, 'dist'));
+  const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  execFileSync('chown', ['-R', String(user.uid ?? process.getuid?.()), root]);
+  const folder = join(root, 'content/knowledgebase/vps');
+  chmodSync(folder, 0);
+  onTestFinished(() => chmodSync(folder, 0o700));
+  const problem =
+    'content/knowledgebase/vps:1:1  the folder cannot be read (EACCES) (make it readable for the user of this command)\n';
+  const options = { cwd: root, env: { PATH: process.env.PATH }, ...user };
+  for (const command of ['check', 'build']) {
+    const { status, stderr } = await runProgram(process.execPath, [generator, command], options);
+    expect({ status, stderr: stderr.replace(/^failed: .*\n/m, '') }).toEqual({ status: 1, stderr: problem });
+  }
+  const dev = startProgram(process.execPath, [generator, 'dev', '--no-serve'], options);
+  await dev.prints(/watching content and catalog; press Ctrl-C to stop\n/);
+  expect(dev.output()).toContain(
+    'content/knowledgebase/vps cannot be watched (EACCES), so some changes are not seen: make it readable, and restart dev\n',
+  );
+  chmodSync(folder, 0o700);
+  writeFiles(root, { 'content/blog/news/first.md': article({}, '## Details\n\nSaved.\n') });
+  await dev.prints(/first\.md.*; built: 5 articles/);
+});
+
+test('a preview folder of another user ends dev with a sentence', async () => {
+  const root = createProject();
+  mkdirSync(join(root, 'dist/.dev/current'), { recursive: true });
+  chmodSync(join(root, 'dist/.dev'), 0);
+  const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  chmodSync(root, 0o755);
+  const { status, stderr } = await runProgram(process.execPath, [generator, 'dev'], { cwd: root, ...user });
+  const remedy = 'remove it as its owner, or use --out';
+  expect({ status, stderr }).toEqual({ status: 1, stderr: `dist/.dev cannot be removed (EACCES): ${remedy}\n` });
+});
+
 test('after a first build with errors, dev announces the later preview', async () => {
   const dev = await startDev({ 'content/blog/news/first.md': article({ date: 'soon' }, 'Text.\n') });
   await expect.poll(dev.printed, eventually).toContain('the preview starts when the problems are fixed\n');
