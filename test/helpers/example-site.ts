@@ -19,8 +19,8 @@ async function buildSample() {
     cpSync(join(repository, folder), join(root, folder), { recursive: true });
   const file = join(root, 'catalog/domains.yaml');
   const withLookup = readFileSync(file, 'utf8').replaceAll(
-    /^( {2}\.(?:com|eu|net): +\{)/gm,
-    `$1 lookup: { rdap: "${registry.base}" },`,
+    /^ {2}\.(?:com|eu|net):$/gm,
+    `$&\n    lookup: { rdap: "${registry.base}" }`,
   );
   writeFileSync(file, withLookup);
   await buildProject(root, { urls: siteUrls });
