@@ -21,13 +21,13 @@ const imports = {
   'generator/main.js': 'node:* generator/common/check-node.js generator/commands/*',
   'generator/contract': 'zod generator/contract/*',
   'generator/common': `${common} type:zod yaml @commander-js/extra-typings fastest-levenshtein`,
-  'generator/source': `${common} type:zod yaml gray-matter fast-glob chokidar p-limit image-size saxes
+  'generator/source': `${common} type:zod yaml gray-matter fast-glob chokidar p-limit image-dimensions saxes
     @sindresorhus/slugify`,
   'generator/markdown': `${common} type:mdast unified remark-parse remark-gfm remark-rehype rehype-sanitize
     rehype-stringify generator/markdown/{lint,plugins}/*`,
   'generator/markdown/lint': `${common} type:hast type:mdast fastest-levenshtein generator/markdown/plugins/*`,
   'generator/markdown/plugins': `${common} type:hast type:mdast type:vfile rehype-raw rehype-sanitize lowlight
-    hast-util-to-string hast-util-to-text github-slugger`,
+    hast-util-to-text github-slugger`,
   'generator/articles': `${common} zod minisearch fastest-levenshtein package.json generator/source/*
     generator/markdown/* generator/markdown/plugins/* type:generator/release/compress.ts
     type:generator/release/online.ts type:generator/release/publish.ts`,

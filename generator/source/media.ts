@@ -1,4 +1,4 @@
-import { imageSize } from 'image-size';
+import { imageDimensionsFromData } from 'image-dimensions';
 import { SaxesParser } from 'saxes';
 import type { Finding } from '../common/finding.ts';
 import { mapWithTimeLimit } from '../common/time-limit.ts';
@@ -47,13 +47,21 @@ export function readMediaFacts(bytes: Uint8Array): MediaFacts {
 
 function readPicture(format: string, bytes: Uint8Array): MediaFacts {
   if (format === 'svg') return readSvg(bytes);
+  if (format === 'mp4') return readVideo(bytes);
   if (!['png', 'jpeg', 'gif', 'webp', 'avif'].includes(format)) return {};
-  // A copy: image-size reads past the end of a view, into the rest of its buffer.
-  const { width, height, orientation = 1 } = imageSize(new Uint8Array(bytes.subarray(0, maxHeaderBytes)));
-  // Browsers rotate photos by their EXIF orientation; from 5 on, by a quarter turn.
-  const facts = orientation >= 5 ? toFacts(height, width) : toFacts(width, height);
+  const head = Buffer.from(bytes.subarray(0, headBytes)).toString('latin1');
+  if (unsized[format]?.test(head)) return {};
+  const { width = 0, height = 0 } = imageDimensionsFromData(bytes.subarray(0, maxHeaderBytes)) ?? {};
+  const facts = quarterTurn[format]?.some((sign) => sign.test(head)) ? toFacts(height, width) : toFacts(width, height);
   if (facts.size) return facts;
   throw new RangeError(`${width} x ${height}`);
+}
+
+/** Finds a codec that only some browsers play, in the list of codecs (`stsd`) of a video. */
+function readVideo({ buffer, byteOffset, length }: Uint8Array): MediaFacts {
+  const isHevc = /stsd[^]{12}(?:hvc1|hev1)/.test(Buffer.from(buffer, byteOffset, length).toString('latin1'));
+  const message = 'the video is HEVC (H.265), which some browsers do not play';
+  return isHevc ? { fault: { severity: 'warning', line: 1, column: 1, message, hint: 'convert it to H.264' } } : {};
 }
 
 function toFacts(width: number, height: number): MediaFacts {
@@ -75,6 +83,18 @@ const unserved = (label: string, signature: RegExp, advice: string): Format => {
 const saveAs = 'browsers do not show it: save it as JPEG, PNG, WebP or AVIF';
 
 /* oxlint-disable no-control-regex -- Signatures contain such bytes. */
+/** Signs that browsers turn a picture by a quarter: EXIF orientations from 5 on, and odd turns of an AVIF. */
+const quarterTurn: Partial<Record<string, readonly RegExp[]>> = {
+  jpeg: [
+    /Exif\0\0II\*\0(?:(?!\x12\x01\x03\0)[^]){4,2000}\x12\x01\x03\0\x01\0{3}[\x05-\x08]/,
+    /Exif\0\0MM\0\*(?:(?!\x01\x12\0\x03)[^]){4,2000}\x01\x12\0\x03\0{3}\x01\0[\x05-\x08]/,
+  ],
+  avif: [/\0{3}\x09irot[\x01\x03]/],
+};
+
+/** Signs that the size in the headers is not what browsers show: an image sequence, a cropped picture. */
+const unsized: Partial<Record<string, RegExp>> = { avif: /^[^]{4}ftyp[^]{0,64}?avis|\0{3}\x28clap/ };
+
 /** All recognised formats; the first matching signature wins. */
 export const formats: Readonly<Record<string, Format>> = {
   empty: unserved('empty', /^$/, 'save it again'),
@@ -86,6 +106,10 @@ export const formats: Readonly<Record<string, Format>> = {
   // The main brands mif1 and msf1 name no codec; the compatible brands do.
   avif: served('an AVIF picture', 'picture', /^[^]{4}ftyp(?:avi[fs]|m[is]f1[^]{0,32}?avif)/, 'avif'),
   heic: unserved('a HEIC picture', /^[^]{4}ftyp(?:he[iv][cmsx]|m[is]f1)/, saveAs),
+  quicktime: {
+    ...served('a QuickTime movie', 'player', /^[^]{4}ftypqt {2}/),
+    advice: 'some browsers do not play it: convert it to MP4 with H.264',
+  },
   // The containers also hold sounds: MP4 as .m4a, and WebM with Opus or Vorbis.
   mp4: served('an MP4 file', 'player', /^[^]{4}(?:ftyp|moov|mdat|free|skip|wide)/, 'mp4', 'm4a'),
   webm: served('a WebM file', 'player', /^\x1aE\xdf\xa3[^]{0,64}?webm/, 'webm'),

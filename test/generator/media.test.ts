@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { mediaTypes } from '#contract/articles.ts';
 import { readMediaFacts } from '../../generator/source/media.ts';
-import { jpeg, mediaSamples, png } from '../helpers/media.ts';
+import { avif, box, jpeg, mediaSamples, png, uint32 } from '../helpers/media.ts';
 import { article, buildProject, createProject, guide, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
 import { problemsOf, publish, readPublished, testHtml, testProblems, testProjects } from './tables.ts';
@@ -32,6 +32,16 @@ test.each(
     '1:1  warning: the file is a PNG picture, not a JPEG picture (rename it to "a.png")': ['a.jpg', png(2, 1)],
     '1:1  warning: the file is a JPEG picture, not a WebP picture (rename it to "a.jpg")': ['a.webp', jpeg(2, 1)],
     '1:1  warning: the file is an MP4 file, not a WebM file (rename it to "a.mp4")': ['a.webm', mediaSamples['mp4']!],
+    '1:1  warning: the file is a QuickTime movie, not an MP4 file (some browsers do not play it: convert it to MP4 with H.264)':
+      ['a.mp4', box('ftyp', Buffer.from('qt  \0\0\0\0qt  ', 'latin1'))],
+    '1:1  warning: the video is HEVC (H.265), which some browsers do not play (convert it to H.264)': [
+      'a.mp4',
+      Buffer.concat([
+        mediaSamples['mp4']!,
+        box('mdat', Buffer.alloc(9)),
+        box('moov', box('stsd', uint32(0), uint32(1), box('hvc1'))),
+      ]),
+    ],
     // Browsers do not show these files.
     '1:1  the file is an SVG picture, not a PNG picture (rename it to "a.svg")': ['a.png', svg('')],
     '1:1  the file is a PNG picture, not an SVG picture (rename it to "a.png")': ['a.svg', png(2, 1)],
@@ -160,6 +170,21 @@ const pictures: Readonly<Record<string, [bytes: Buffer | string, size: string]>>
   'not-turned.jpg': [jpeg(400, 300, 1), 'width="400" height="300"'],
   'upside-down.jpg': [jpeg(400, 300, 3), 'width="400" height="300"'],
   'turned-left.jpg': [jpeg(400, 300, 6), 'width="300" height="400"'],
+  'little-endian.jpg': [jpeg(400, 300, 6, true), 'width="300" height="400"'],
+  'not-turned-little-endian.jpg': [jpeg(400, 300, 3, true), 'width="400" height="300"'],
+  'fill-bytes.jpg': [
+    Buffer.from(
+      jpeg(400, 300)
+        .toString('latin1')
+        .replace(/(?<!^)\xff/g, '\xff\xff\xff'),
+      'latin1',
+    ),
+    'width="400" height="300"',
+  ],
+  'tiles.avif': [avif(4032, 1860), 'width="4032" height="1860"'],
+  'turned.avif': [avif(1024, 722, 1), 'width="722" height="1024"'],
+  'turned-left.avif': [avif(1024, 722, 3), 'width="722" height="1024"'],
+  'upside-down.avif': [avif(1024, 722, 2), 'width="1024" height="722"'],
   'turned-right.jpeg': [jpeg(400, 300, 8), 'width="300" height="400"'],
   'width-and-height.svg': [svgWith('width="120px" height="60"'), 'width="120" height="60"'],
   'millimetres.svg': [svgWith('width="25.4mm" height="1in"'), 'width="96" height="96"'],
@@ -199,10 +224,34 @@ describe('a picture in raw HTML keeps its written size:', () => {
   );
 });
 
-describe('an SVG without a size and pictures of other sites get no size', () => {
-  testHtml({
-    '![Map](/media/kb/map.svg) ![x](https://example.com/x.png)\n': `<p><img src="/media/kb/map.svg" alt="Map" ${lazy}> <img src="https://example.com/x.png" alt="x"></p>`,
-  });
+describe('an SVG without a size, an image sequence, a cropped AVIF and pictures of other sites get no size', () => {
+  const unsized = {
+    'content/media/sequence.avif': avif(12, 8, 0, 'avis'),
+    'content/media/cropped.avif': avif(12, 8, 0, 'avif', box('clap', Buffer.alloc(32))),
+  };
+  testHtml(
+    {
+      '![Map](/media/kb/map.svg) ![x](https://example.com/x.png)\n': `<p><img src="/media/kb/map.svg" alt="Map" ${lazy}> <img src="https://example.com/x.png" alt="x"></p>`,
+      '![S](/media/sequence.avif) ![C](/media/cropped.avif)\n': `<p><img src="/media/sequence.avif" alt="S" ${lazy}> <img src="/media/cropped.avif" alt="C" ${lazy}></p>`,
+    },
+    { files: unsized },
+  );
+});
+
+test.each([
+  ['sequence.avif', avif(12, 8, 0, 'avis')],
+  ['cropped.avif', avif(12, 8, 0, 'avif', box('clap', Buffer.alloc(32)))],
+  [
+    'h264.mp4',
+    Buffer.concat([
+      mediaSamples['mp4']!,
+      box('free', Buffer.from('hvc1')),
+      box('moov', box('stsd', uint32(0), uint32(1), box('avc1'))),
+    ]),
+  ],
+  ['endless.mp4', Buffer.concat([mediaSamples['mp4']!, uint32(0), Buffer.from('mdat'), Buffer.alloc(16)])],
+])('a file without a readable size or codec is not called damaged: %s', async (name, bytes) => {
+  expect(await problemsOfMedia(name, bytes)).toEqual([]);
 });
 
 test('a text that looks like a size placeholder is unchanged', async () => {

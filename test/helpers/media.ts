@@ -17,10 +17,15 @@ function pngChunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([uint32(data.length), body, uint32(crc32(body))]);
 }
 
-/** Creates the headers of a JPEG picture with an orientation. */
-export function jpeg(width: number, height: number, orientation?: number): Buffer {
-  const tag = Buffer.from([0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation ?? 1, 0, 0]);
-  const tiff = Buffer.concat([Buffer.from('MM\0*\0\0\0\x08\0\x01', 'latin1'), tag, uint32(0)]);
+/** Creates the headers of a JPEG picture with an orientation, in either byte order. */
+export function jpeg(width: number, height: number, orientation?: number, isLittleEndian = false): Buffer {
+  const value = orientation ?? 1;
+  const big = Buffer.from(`MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0${String.fromCharCode(value)}\0\0`, 'latin1');
+  const little = Buffer.from(
+    `II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0${String.fromCharCode(value)}\0\0\0`,
+    'latin1',
+  );
+  const tiff = Buffer.concat([isLittleEndian ? little : big, uint32(0)]);
   const exif = jpegSegment(0xe1, Buffer.concat([Buffer.from('Exif\0\0'), tiff]));
   const frame = Buffer.from([8, height >> 8, height, width >> 8, width, 1, 1, 0x11, 0]);
   const segments = [jpegSegment(0xe0, Buffer.from('JFIF\0\x01\x01\0\0\x01\0\x01\0\0', 'latin1'))];
@@ -60,10 +65,18 @@ function webp(width: number, height: number): Buffer {
   return Buffer.concat([Buffer.from('RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0', 'latin1'), canvas]);
 }
 
-function avif(width: number, height: number): Buffer {
-  const size = box('ispe', uint32(0), uint32(width), uint32(height));
-  const meta = box('meta', uint32(0), box('iprp', box('ipco', size)));
-  return Buffer.concat([box('ftyp', Buffer.from('avif\0\0\0\0avifmif1', 'latin1')), meta]);
+/** Creates the headers of an AVIF picture of one tile of 4 x 4 pixels and the whole picture. */
+export function avif(width: number, height: number, turns = 0, brand = 'avif', ...properties: Buffer[]): Buffer {
+  const sizes = [
+    [4, 4],
+    [width, height],
+  ].map(([w, h]) => box('ispe', uint32(0), uint32(w!), uint32(h!)));
+  const turned = turns === 0 ? [] : [box('irot', Buffer.from([turns]))];
+  // Item 1 is the tile, and item 2, the primary item, has the second size.
+  const items = box('ipma', uint32(0), uint32(2), Buffer.from([0, 1, 1, 1, 0, 2, 1, 2]));
+  const all = box('iprp', box('ipco', ...sizes, ...turned, ...properties), items);
+  const meta = box('meta', uint32(0), box('pitm', uint32(0), Buffer.from([0, 2])), all);
+  return Buffer.concat([box('ftyp', Buffer.from(`${brand}\0\0\0\0${brand}mif1`, 'latin1')), meta]);
 }
 
 /** Creates a box of a file such as AVIF or MP4. */
