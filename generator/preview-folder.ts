@@ -44,13 +44,14 @@ export async function preparePreviewFolder(folder: string, options: BuildOptions
     await using cleanup = new AsyncDisposableStack();
     cleanup.defer(() => rm(temporary, { recursive: true }));
     const ignored = createDiagnostics(options);
+    const sources = { content: loadFolder(options.content, ignored), catalog: loadFolder(options.catalog, ignored) };
     using memo = openMemo(options.noCache ? undefined : out, true);
     await using renderer = createRenderer(options.threads);
     const compressor = compressors.fast;
     const { result, articles } = await compile({
       ...options,
       // The pages show no plans. The build has reported all problems.
-      sources: { content: loadFolder(options.content, ignored), catalog: { display: '', files: [] } },
+      sources: { ...sources, catalog: { display: '', files: [], refused: [] } },
       diagnostics: { ...ignored, failed: () => false },
       withUnpublished: true,
       render: renderer.render,
@@ -67,7 +68,7 @@ export async function preparePreviewFolder(folder: string, options: BuildOptions
     };
     const compared = files ? 'all changes' : 'changed titles and descriptions';
     const shown = articles.toSorted((a, b) => compareText(a.path, b.path));
-    const state = { build: 0, articles: shown, diagnostics, directory };
+    const state = { build: 0, articles: shown, diagnostics, sources, directory };
     for (const [name, page] of renderFolder(state, online && { ...online, isSame, compared })) {
       await mkdir(dirname(join(folder, name)), { recursive: true });
       await writeFile(join(folder, name), page);

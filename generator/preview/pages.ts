@@ -94,7 +94,7 @@ export function renderFolder(state: PreviewState, before: OnlineBefore | undefin
   const kept = new Set(published.flatMap(({ path, metadata }) => [path, ...(metadata.fields.aliases ?? [])]));
   for (const [path, { title }] of before?.articles ?? [])
     if (!kept.has(path)) changes.push(toItem('gone', html`${title} <code>${path}</code>`));
-  const problems = diagnostics.map((problem) => html`<li>${renderDiagnostic(problem)}</li>`);
+  const problems = diagnostics.map((problem) => html`<li>${renderDiagnostic(problem, state.sources)}</li>`);
   const main = html`<h1>Preview</h1>
     <p>${before ? `Compared with what is online: ${before.compared}.` : 'Nothing is online to compare with.'}</p>
     <p>Everyone who can open this folder can read it, drafts included.</p>

@@ -63,6 +63,7 @@ test('a preview after errors has the articles that could be rendered, and the pr
   const first = texts(read(root, 'index.html'));
   for (const file of ['content/blog/news/broken.md', 'content/blog/news/second.md', 'catalog/domains.yaml'])
     expect(first).toContain(file);
+  for (const line of ['title: [', 'See [none]', 'tlds: [']) expect(first).toContain(`| ${line}`);
   expect(read(root, 'blog/news/second.html')).toContain('See <a');
   expect(existsSync(join(root, 'dist/current'))).toBe(false);
 });
