@@ -119,7 +119,9 @@ function describeError({ code, message: words, pos: [offset] }: YAMLError, sourc
   if (open !== undefined) {
     const sign = text[open]!;
     if (/["']/.test(sign)) return hiding(open, 'this quote is not closed', `add ${sign} at the end of the text`);
-    return hiding(open, `this ${sign} is not closed`, `end it with ${sign === '[' ? ']' : '}'}`);
+    const isCut = /[\s[{,]#/.test(restOfLine(text, open));
+    const hint = isCut ? 'YAML reads # as a comment; remove it' : `end it with ${sign === '[' ? ']' : '}'}`;
+    return hiding(open, `this ${sign} is not closed`, hint);
   }
 
   const value = restOfLine(text, start).trim();

@@ -73,13 +73,17 @@ export function parseYaml<Schema extends z.ZodType>(
     : [...scalarsOf(root)]
         .flatMap((scalar) => findCut(scalar, text) ?? [])
         .slice(0, maxCorrections)
-        .filter(({ path, kept, comment }) => accepts(schema, whole, path, `${kept} ${comment}`.trim()));
+        .flatMap((cut) => {
+          const texts = [`${cut.kept} ${cut.comment}`.trim(), ...(cut.kept === '' ? [cut.comment.slice(1)] : [])];
+          const meant = texts.find((candidate) => accepts(schema, whole, cut.path, candidate));
+          return meant === undefined ? [] : { ...cut, meant };
+        });
   const warnings = cuts
     .filter(({ kept, start }) => kept !== '' || !mismatches.some(({ path }) => offsetOf(root, path) === start))
-    .map(({ path, offset, kept, comment }) => ({
+    .map(({ path, offset, comment, meant }) => ({
       offset,
       message: `"${formatPath(path)}" ends before ${comment}, which is a comment in YAML`,
-      hint: `write ${quoteYaml(`${kept} ${comment}`.trim())}`,
+      hint: `write ${quoteYaml(meant)}`,
     }));
 
   const faults = mismatches.flatMap(({ path, atKey, message, hint }): YamlFault[] => {
@@ -87,7 +91,7 @@ export function parseYaml<Schema extends z.ZodType>(
     if (unreplaced.some((fault) => fault.offset === offset)) return [];
     // An apparently empty value may be a text that starts with `#`.
     const cut = cuts.find(({ kept, start }) => kept === '' && start === offset);
-    if (cut) return [{ offset, message, hint: `YAML reads # as a comment; write ${quoteYaml(cut.comment)}` }];
+    if (cut) return [{ offset, message, hint: `YAML reads # as a comment; write ${quoteYaml(cut.meant)}` }];
     // In braces, `4,99` is 4 and an unknown field 99.
     const [, units] = (atKey && !hideSource && /\b(\d+),$/.exec(text.slice(0, offset))) || [];
     const decimals = String(path.at(-1));

@@ -211,6 +211,8 @@ describe('the fields updated and tags', () => {
       'tags: vps, linux': '7:7  "tags" must be a list, not text (write [vps, linux])',
       'tags: [vps, Linux]': '7:13  "tags[1]" must contain only lower-case letters, digits and hyphens (write linux)',
       'tags: ["#linux"]': '7:8  "tags[0]" must contain only lower-case letters, digits and hyphens (write linux)',
+      'tags: [#linux]': '7:7  this [ is not closed (YAML reads # as a comment; remove it)',
+      'tags:\n  - #linux': '8:5  "tags[0]" must be text, not empty (YAML reads # as a comment; write "linux")',
       'tags: [game servers]': '7:8  "tags[0]" must contain only lower-case letters, digits and hyphens',
       'updated: 18.11.2026': '7:10  "updated" must be a calendar date of the form YYYY-MM-DD (write 2026-11-18)',
       'updated: 2025-12-31':
