@@ -56,18 +56,9 @@ const toName = ({ path }: SourceFile): string => `article ${path}`;
 
 /** Creates a compiler of the articles of one build. */
 export function createArticleCompiler(options: ArticlesOptions) {
-  const {
-    now,
-    withUnpublished = false,
-    diagnostics,
-    render,
-    memo,
-    pictures,
-    urls = {},
-    compressor,
-    progress,
-  } = options;
-  const ownBases = [undefined, ...[urls.site, urls.service].map((url) => url?.replace(/^https?:/i, '').toLowerCase())];
+  const { now, withUnpublished = false, diagnostics, render, memo, pictures, compressor, progress } = options;
+  const { site, service } = options.urls ?? {};
+  const ownBases = [undefined, ...[site, service].map((url) => url?.replace(/^https?:/i, '').toLowerCase())];
 
   const read = ({ collection }: CategoryFolder, file: SourceFile): Job['source'] | undefined => {
     const text = readText(file, diagnostics);

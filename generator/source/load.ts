@@ -34,7 +34,6 @@ const maxMediaBytes = 64 * 1024 ** 2;
 
 const makeReadable = 'make it readable for the user of this command';
 const copyIt = 'replace it with a copy of the file';
-const missing: readonly unknown[] = ['ENOENT', 'ENOTDIR'];
 
 const backup = /\.(?:bak|backup|old|rej|save)$/i;
 
@@ -73,7 +72,7 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
     const duplicate = byFoldedPath.get(folded);
     const faults = [
       [
-        missing.includes(code),
+        /^ENO(?:ENT|TDIR)$/.test(code ?? ''),
         'the folder does not exist',
         'set CONTENT_DIR and CATALOG_DIR, or use --content and --catalog',
       ],

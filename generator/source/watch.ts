@@ -3,7 +3,7 @@ import { join, relative, sep } from 'node:path';
 import { watch } from 'chokidar';
 import pLimit from 'p-limit';
 import { CommandError } from '../common/command-line.ts';
-import { displayPath, isTemporaryFile } from './load.ts';
+import { isTemporaryFile } from './load.ts';
 
 type Change = 'changed' | 'added' | 'removed';
 
@@ -22,12 +22,10 @@ const debounceMs = 10;
 /** The limits of the system by error code. */
 const limits: Partial<Record<string, string>> = { ENOSPC: 'max_user_watches', EMFILE: 'max_user_instances' };
 
-function toWatchError({ code = '', message, path }: NodeJS.ErrnoException): CommandError {
-  const folder = path === undefined ? message : `${displayPath(path)} cannot be watched (${code})`;
-  const fault = limits[code] ? 'the system allows no more file watches' : folder;
-  const raise = `set CHOKIDAR_USEPOLLING=1, or raise fs.inotify.${limits[code]} with sysctl`;
-  const remedy = limits[code] ? raise : 'make it readable';
-  return new CommandError(`${fault}, so some changes are not seen: ${remedy}, and restart dev`);
+function toWatchError({ code = '', message }: NodeJS.ErrnoException): CommandError {
+  const raise = limits[code] && `set CHOKIDAR_USEPOLLING=1, or raise fs.inotify.${limits[code]} with sysctl`;
+  const fault = raise ? 'the system allows no more file watches' : message;
+  return new CommandError(`${fault}, so some changes are not seen: ${raise ?? 'make it readable'}, and restart dev`);
 }
 
 /**

@@ -192,10 +192,10 @@ function resolveUrl(
     const isDead =
       onThisComputer.test(url) || (/^\/(?!\/)/.test(url) && (use !== 'link' || /\.md(?:[?#]|$)/.test(url)));
     if (isDead) return { url, reference: { path: undefined, id: '' } };
-    const [, base = '', rest] = wholeAddress.exec(url) ?? [];
-    const { path, hash = '' } = (rest !== undefined && toTarget(rest, sitePath)) || {};
-    const id = toSafeId(toAnchor(decodePercent(hash)));
-    return path === undefined ? { url } : { url, reference: { path: path.replace(/\/$/, ''), id, base } };
+    const [, base = '', rest = '#'] = wholeAddress.exec(url) ?? [];
+    const { path = '', hash = '' } = toTarget(rest, sitePath) ?? {};
+    const reference = { path: path.replace(/\/$/, ''), id: toSafeId(toAnchor(decodePercent(hash))), base };
+    return base === '' ? { url } : { url, reference };
   }
   const { path, query, hash } = target;
   // IDs may be percent-encoded themselves, such as IDs of footnotes.
