@@ -1,3 +1,4 @@
+import { runInThisContext } from 'node:vm';
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import type MiniSearch from 'minisearch';
 import { z } from 'zod';
@@ -6,6 +7,7 @@ import type { ServerAction } from '#contract/api-keys.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import type { GameLatestLogResponse } from '#contract/hosting.ts';
+import { processTerm } from '#contract/search.ts';
 import type { KnowledgeBaseSearch } from '#contract/search.ts';
 import { parseJsonBody, readBody } from './http/handle.ts';
 import type { RawRequest, Route } from './http/handle.ts';
@@ -110,13 +112,13 @@ async function loadIndex(response: Response): Promise<MiniSearch> {
   if (loaded?.etag !== etag) {
     const { default: Index } = await import('minisearch');
     const { index, options } = (await response.json()) as KnowledgeBaseSearch;
-    loaded = { etag, index: Index.loadJS(index as never, { ...options, processTerm: toTerm }) };
+    loaded = { etag, index: Index.loadJS(index as never, { ...options, processTerm: toTerms }) };
   }
   return loaded.index;
 }
 
-/** The function in `processTerm` of the index. */
-const toTerm = (term: string): string => term.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase();
+/** The function that the index was built for. */
+const toTerms = runInThisContext(processTerm) as (term: string) => string[];
 
 /** Renders a response as the result of a tool: an agent reads errors, too. */
 async function toResult(response: Response): Promise<CallToolResult> {
