@@ -137,7 +137,7 @@ describe('a mistake in the text is reported at its line and column:', () => {
       '9:10  warning: "[one] (...)" is not a link (delete the space before the parenthesis)',
     '![One](/media/kb/map 1.svg)\n':
       '9:8  warning: "[One](...)" is not a link (write %20 for each space in the address)',
-    'One.\n\n##Two\n': '11:3  warning: "##Two" is not a heading (write a space after ##)',
+    'One.\n\n##Two\n': '11:1  warning: "##Two" is not a heading (write a space after ##)',
     'One.\n##\u00a0Two\n':
       '10:3  warning: "##" is shown as plain text because of U+00A0 (no-break space) (write a normal space)',
     'One.\n\n# Two\n': '11:1  warning: only the title may be a heading of level 1 (start with ##)',
@@ -413,7 +413,7 @@ describe('text that an attribute or class would hide', () => {
     'class=visually-hidden': 'class="visually-hidden"',
   };
   const messageOf = (written: string) =>
-    `readers see this text: ${written} is removed (delete the text, or the attribute to show it)`;
+    `this is shown to readers: ${written} is removed (delete the text, or the attribute to show it)`;
   testTexts(
     Object.fromEntries([
       ...Object.entries(hidden).map(([attribute, written]) => [

@@ -3,7 +3,7 @@ import type { Element, ElementContent, Nodes as HtmlNodes, Root } from 'hast';
 import type { Definition, Html, Image, Link, Nodes } from 'mdast';
 import { isNote } from '../plugins/comments.ts';
 import { safeHtml, schemeOf } from '../plugins/html.ts';
-import { copyIt, hasUnsafeSource, isOwnMedia } from '../plugins/trusted.ts';
+import { copyIt, unsafeSource, isOwnMedia } from '../plugins/trusted.ts';
 import { walk } from '../plugins/walk.ts';
 
 /** The article under check; offsets refer to the source. */
@@ -122,15 +122,16 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
   };
 
   const checkAttributes = (node: Element): void => {
-    const { properties, children } = node;
+    const { tagName, properties, children } = node;
     for (const [name, value] of Object.entries(properties)) {
       const hider = [value].flat().find((text) => hidingAttributes[name]?.test(String(text)));
       if (/^on/i.test(name)) warn(node, `${name.toLowerCase()} is removed`, 'delete it: articles have no scripts');
-      if (hider === undefined || children.length === 0) continue;
+      if (hider === undefined || (children.length === 0 && tagName !== 'img')) continue;
       const written = name === 'className' ? `class="${hider}"` : name === 'style' ? `style="${hider}"` : name;
-      refuse(node, `readers see this text: ${written} is removed`, 'delete the text, or the attribute to show it');
+      refuse(node, `this is shown to readers: ${written} is removed`, 'delete the text, or the attribute to show it');
     }
-    if (hasUnsafeSource(properties.srcSet)) warn(node, 'srcset is removed', 'write addresses in content/media/');
+    if (unsafeSource.test(String(properties.srcSet)))
+      warn(node, 'srcset is removed', 'write addresses in content/media/');
   };
 
   walk(elements, (node) => {
@@ -162,11 +163,8 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
     } else if (!kept.has(name) && !harmless.has(name) && !source.endsWith('{{', offset)) {
       // Hugo's `{{<note>}}` is reported as a template.
       const short = tag.replace(/\s[^]*/, ' ...>');
-      warn(
-        node,
-        `${short} is parsed as HTML and removed`,
-        `write \`${short}\` in backticks to show the tag, else delete it`,
-      );
+      const hint = `write \`${short}\` in backticks to show the tag, else delete it`;
+      warn(node, `${short} is parsed as HTML and removed`, hint);
     }
     return undefined;
   });

@@ -266,10 +266,7 @@ function checkCharacters(node: Extract<Nodes, { value: string }>, { sourceOf, wa
 const row = (pattern: RegExp, message: string, hint: string): TextCheck => ({
   pattern,
   explain({ 0: shown, 1: group = '' }) {
-    const line = shown
-      .trim()
-      .split('\n', 1)[0]!
-      .replace(/^[> \t]+/, '');
+    const [line = ''] = /[^ \t>].*/.exec(shown.trimEnd()) ?? [];
     const fill = (text: string): string => text.replace('$0', () => line).replace('$1', () => group);
     return [shown.indexOf(line), fill(message), fill(hint)];
   },
@@ -315,7 +312,6 @@ const ofParagraphs: readonly TextCheck[] = [
   foreign(/^[ \t>]*\[\[?_?TOC_?\]?\][ \t]*$/gim, 'tables of contents', 'delete the line'),
   foreign(/%%[^%]*%%|^[ \t>]*%%/gm, 'comments between %%', 'write <!-- text -->'),
   foreign(/<!--/g, 'comments with an empty line within a paragraph', 'start the comment on a new line'),
-  row(/^[ \t>]*\$\$\s[^$]+\$\$/gm, `"$0" ${asItIs}: formulas are not rendered`, 'use backticks or words'),
   {
     // Except links and pictures with such a text.
     pattern: /\[!([\w-]+)\](?![-+]?[ \t]*[([])/g,
@@ -324,13 +320,7 @@ const ofParagraphs: readonly TextCheck[] = [
       return [0, `[!${kind}] is not in a quote`, 'start this line and the lines of the text with >'];
     },
   },
-  {
-    pattern: /^([ \t>]*)(#{2,6})((?!\p{Cf}|\u{A0})[^ \t#\n][^\n]*)/gmu,
-    explain([, indent = '', hashes = '', text = '']) {
-      const message = `"${hashes}${text.trimEnd()}" is not a heading`;
-      return [indent.length + hashes.length, message, `write a space after ${hashes}`];
-    },
-  },
+  row(/^[ \t>]*(#{2,6})(?!\p{Cf}|\u{A0})[^ \t#\n].*/gmu, '"$0" is not a heading', 'write a space after $1'),
   {
     // Two lines of a table; the first ends with |, or one of them has only dashes and separators.
     pattern: /^([ \t>]*\|(?:.*\|[ \t]*|.*(?=\n[ \t>]*\|[ \t:|+]*[=_–—-][ \t:|+=_–—-]*$)))\n([ \t>]*)(\|.*)[^]*/gm,
@@ -401,13 +391,13 @@ const ofTexts: readonly TextCheck[] = [
   foreign(/(?<![\p{L}\d:/.])(:[a-z][a-z0-9_+-]+:)(?![\p{L}\d:/])/gu, 'names of emoji', 'write the emoji itself'),
   foreign(/\{:?[ \t]*[#.][\w-]+[^{}\n]*\}/g, 'attributes', 'delete it: headings have anchors'),
   foreign(
-    /\{:?[ \t]*(?:align|height|style|target|width)=[^{}\n]*\}/g,
+    /\{:?[ \t]*(?:align|height|style|width)=[^{}\n]*\}/g,
     'attributes',
     'write <img src="..." alt="..." width="...">',
   ),
-  // Only with TeX syntax between the dollar signs, which may also be prices or variables.
+  // Between dollar signs within a line, which may also be prices or variables, only TeX syntax.
   row(
-    /\$\$?(?=\S)(?=[^$\n]*\$)[^$\n]*?(?:\\[a-z]{2,}|[\w)}][\^_]\{|[a-z)]\^\d)[^$\n]*\$/gi,
+    /\$\$?(?=\S)(?=[^$\n]*\$)[^$\n]*?(?:\\[a-z]{2,}|[\w)}][\^_]\{|[a-z)]\^\d)[^$\n]*\$|(?<=^[ \t>]*)\$\$\s[^$]+\$\$/gim,
     `"$0" ${asItIs}: formulas are not rendered`,
     'use backticks or words',
   ),

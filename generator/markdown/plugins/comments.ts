@@ -62,19 +62,11 @@ export function removeComments(markdown: string, tree: Root): string {
       }
     }
   });
-  let text = '';
-  let last = 0;
-  for (const [from, to, mark] of edits.toSorted(([a], [b]) => a - b)) {
-    text += markdown.slice(last, from) + mark;
-    last = to;
-  }
-  return last === 0 ? markdown : removeMarks(text + markdown.slice(last));
-}
-
-/** Removes marks, and the lines that would be empty. */
-function removeMarks(text: string): string {
+  if (edits.length === 0) return markdown;
   return (
-    text
+    edits
+      .toSorted(([a], [b]) => b - a)
+      .reduce((text, [from, to, mark]) => text.slice(0, from) + mark + text.slice(to), markdown)
       // Alone in a line of a paragraph or of HTML; at the end of a line; between words.
       .replace(/(?<=^|\n)[ \t>]*(?:\0line[ \t]*)+(?:\n|$)/g, '')
       .replace(/[ \t]*(?:\0line)+(?=[ \t]*(?:\n|$))/g, '')

@@ -1,4 +1,4 @@
-import type { Nodes, Root, Text } from 'hast';
+import type { Element, Nodes, Root, Text } from 'hast';
 import type { Blockquote, Paragraph } from 'mdast';
 import rehypeRaw from 'rehype-raw';
 import { defaultSchema } from 'rehype-sanitize';
@@ -70,24 +70,21 @@ export const safeHtml: Options = {
   ).split(' '),
 };
 
-/**
- * Writes addresses as the sanitiser compares them: a scheme in lower case, and `./` before a name with a colon. Otherwise
- * `HTTPS:` and `10:20.png` would be removed.
- */
+/** The scheme of an address, with the colon. */
+export const schemeOf = /^[a-z][a-z0-9+.-]*:/i;
+
+/** Writes addresses for the sanitiser, which would remove `HTTPS:` and a name with a colon, such as `10:20.png`. */
 export function normaliseAddresses(tree: Root): void {
   walk(tree, (node) => {
-    if (node.type !== 'element') return;
-    for (const name of Object.keys(safeHtml.protocols!)) {
-      const url = node.properties[name];
-      if (typeof url !== 'string' || !/^[^/?#]*:/.test(url)) continue;
-      const [scheme] = schemeOf.exec(url) ?? [];
-      node.properties[name] = scheme === undefined ? `./${url}` : scheme.toLowerCase() + url.slice(scheme.length);
+    for (const name of node.type === 'element' ? Object.keys(safeHtml.protocols!) : []) {
+      const { properties } = node as Element;
+      const url = String(properties[name] ?? '');
+      if (!/^[^/?#]*:/.test(url)) continue;
+      const scheme = schemeOf.exec(url)?.[0].toLowerCase();
+      properties[name] = scheme ? scheme + url.slice(scheme.length) : `./${url}`;
     }
   });
 }
-
-/** The scheme of an address, with the colon. */
-export const schemeOf = /^[a-z][a-z0-9+.-]*:/i;
 
 const lineBreak = /^<br *\/?>$/i;
 /** Comments only; the sanitiser removes them. */

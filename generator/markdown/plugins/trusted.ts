@@ -104,14 +104,12 @@ function resolveUrls({ tagName, properties }: Element, resolve: (url: string, us
     if (typeof value === 'string') properties[attribute] = resolve(value, use);
   }
   if (typeof properties.srcSet !== 'string') return;
-  if (hasUnsafeSource(properties.srcSet)) delete properties.srcSet;
+  if (unsafeSource.test(properties.srcSet)) delete properties.srcSet;
   else properties.srcSet = mapSrcset(properties.srcSet, (url) => resolve(url, 'picture'));
 }
 
-/** Checks a `srcset`, which the sanitiser does not, for a scheme other than http and https. */
-export function hasUnsafeSource(srcset: Properties[string]): boolean {
-  return typeof srcset === 'string' && /(?:^|,)\s*(?!https?:)[a-z][a-z0-9+.-]*:/i.test(srcset);
-}
+/** Matches a `srcset`, which the sanitiser does not check, with a scheme other than http and https. */
+export const unsafeSource = /(?:^|,)\s*(?!https?:)[a-z][a-z0-9+.-]*:/i;
 
 /** Replaces the URLs in a `srcset`, each followed by a width or density. */
 export function mapSrcset(value: string, map: (url: string) => string): string {
