@@ -176,7 +176,7 @@ export function checkElements(elements: Root, raw: string, { source, sourceOf, s
 
 /** Markdown that a block of HTML shows as text. */
 const markdownInHtml =
-  /^([ \t>]*)(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]+[^\s\0]|`{3}|~{3}|\|.*\|)|\*\*(?=\S)[^*\n]+\*\*|`[^`\n]+`|\[[^\]\n]+\]\([^)\n]+\)/m;
+  /^([ \t>]*)(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]+[^\s\0]|`{3}|~{3}|\|.*\|)|\*\*(?=\S)[^*\n]+\*\*|`[^`\n]+`|\[[^[\]\n]+\]\([^)\n]+\)/m;
 /** Comments, code and tags of HTML. */
 const notMarkdown =
   /<!--[^]*?(?:-->|$)|<(pre|code|script|style|svg|textarea)\b[^]*?(?:<\/\1\s*>|$)|<[a-z/](?:"[^"]*"|'[^']*'|[^'"<>])*>/gi;

@@ -397,7 +397,7 @@ const ofTexts: readonly TextCheck[] = [
   ),
   // Between dollar signs within a line, which may also be prices or variables, only TeX syntax.
   row(
-    /\$\$?(?=\S)(?=[^$\n]*\$)[^$\n]*?(?:\\[a-z]{2,}|[\w)}][\^_]\{|[a-z)]\^\d)[^$\n]*\$|(?<=^[ \t>]*)\$\$\s[^$]+\$\$/gim,
+    /\$\$?(?=\S)(?=[^$\n]*\$)[^$\n]*?(?:\\[a-z]{2,}|[\w)}][\^_]\{|[a-z)]\^\d)[^$\n]*\$|\$\$(?<=^[ \t>]*\$\$)\s[^$]+\$\$/gim,
     `"$0" ${asItIs}: formulas are not rendered`,
     'use backticks or words',
   ),

@@ -69,7 +69,7 @@ export function removeComments(markdown: string, tree: Root): string {
       .reduce((text, [from, to, mark]) => text.slice(0, from) + mark + text.slice(to), markdown)
       // Alone in a line of a paragraph or of HTML; at the end of a line; between words.
       .replace(/(?<=^|\n)[ \t>]*(?:\0line[ \t]*)+(?:\n|$)/g, '')
-      .replace(/[ \t]*(?:\0line)+(?=[ \t]*(?:\n|$))/g, '')
+      .replace(/(?<![ \t])[ \t]*(?:\0line)+(?=[ \t]*(?:\n|$))/g, '')
       .replace(/(?<=[\s|])(?:\0line)+[ \t]?|(?:\0line)+(?=[\s|])/g, '')
       .replace(/(?<=[\p{L}\p{N}.,;:!?()"'])(?:\0line)+(?=[\p{L}\p{N}.,;:!?()"'])/gu, '')
       .replaceAll('\0line', empty)
@@ -79,6 +79,7 @@ export function removeComments(markdown: string, tree: Root): string {
       .replaceAll('\0item', empty)
       .replaceAll('\0block', '')
       .replace(/^\s*\n/, '')
-      .replace(/\n\s*$/, '\n')
+      .trimEnd()
+      .concat('\n')
   );
 }
