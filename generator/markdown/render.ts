@@ -86,7 +86,7 @@ function render({ markdown, sitePath }: ArticleText): Rendered {
     const targets = addTrusted(safe, sitePath);
     const html = sanitiser.stringify(safe);
     if (html === '') return reject('the article has no text');
-    return { html, body: removeComments(markdown, tree), words, findings, ...targets };
+    return { html, body: removeComments(markdown, parseMarkdown), words, findings, ...targets };
   } catch (error) {
     // Thousands of nested elements overflow the stack.
     if (error instanceof RangeError) return reject('the article is nested too deeply', 'flatten it');

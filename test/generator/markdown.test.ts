@@ -42,15 +42,15 @@ describe('a comment is in no published file', () => {
     'One<!-- secret -->, two, **three** <!-- secret -->\n': 'One, two, **three**\n',
     'One\n    <!-- secret -->\ntwo <!-- secret\nsecret --> three.\n': 'One\ntwo three.\n',
     '<!-- secret -->\n\n## One\n<!-- secret -->\nTwo.\n\n<!-- secret\n\nsecret -->\n\nThree.\n\n<!-- secret\n':
-      '## One\n\nTwo.\n\nThree.\n',
+      '## One\nTwo.\n\nThree.\n',
     '> One.\n> <!-- secret -->\n\n- two\n\n  <!-- secret -->\n\n  three <!-- secret -->\n\n| a <!-- secret --> |\n|---|\n':
-      '> One.\n> \n\n- two\n\n  three\n\n| a |\n|---|\n',
+      '> One.\n\n- two\n\n  three\n\n| a |\n|---|\n',
     '<div>\n<!-- secret -->\n<i>one</i><!-- secret --> two <!-- secret --></div>\n': '<div>\n<i>one</i> two </div>\n',
     'One.\n\n[//]: # (secret)\n\n[comment]: <> (secret)\n': 'One.\n',
     // An empty one stays where its neighbours would join.
     '- one\n\n<!-- secret -->\n\n- two\n': '- one\n\n<!-- -->\n\n- two\n',
     '- one\n\n<!-- secret -->\n\n    two\n': '- one\n\n<!-- -->\n\n    two\n',
-    '- one\n  <!-- secret -->\n  two\n- <!-- secret -->\n': '- one\n  <!-- -->\n  two\n- <!-- -->\n',
+    '- one\n  <!-- secret -->\n  two\n- <!-- secret -->\n': '- one\n  <!-- -->\n  two\n-\n',
     '*one*<!-- secret -->*two*, *three <!-- secret -->*\n': '*one*<!-- -->*two*, *three <!-- -->*\n',
     '<!-- secret --> *one*\n': '<!-- --> *one*\n',
     // Code and values are not comments, and a definition may be a link.

@@ -3,7 +3,6 @@ import { walk } from './walk.ts';
 
 /** A comment, or a tag, whose values may contain `<!--`. */
 const commentOrTag = /<!--(?:-?>|[^]*?(?:--!?>|$))|<[a-z/](?:"[^"]*"|'[^']*'|[^'"<>])*>/gi;
-const empty = '<!-- -->';
 
 /** Checks for a definition that serves as a comment, such as `[//]: # (text)`. */
 export const isNote = ({ url }: Definition): boolean => /^#?$/.test(url);
@@ -18,68 +17,49 @@ export function findReferences(tree: Root): ReadonlySet<string> {
   return names;
 }
 
-/** Blocks that take in indented text below; a list also takes in another list. */
-const swallowing = new Set(['list', 'footnoteDefinition', 'code']);
-
-/** Removes comments from Markdown, except in code. An empty comment stays where its neighbours would join. */
-export function removeComments(markdown: string, tree: Root): string {
+/** Removes comments from Markdown, except in code. An empty comment stays where its neighbours would change. */
+export function removeComments(markdown: string, parse: (markdown: string) => Root): string {
   if (!/<!--|\]:[ \t]*(?:#|<>)/.test(markdown)) return markdown;
+  const tree = parse(markdown);
   const used = findReferences(tree);
-  const isComment = (node: Nodes): boolean =>
-    node.type === 'html'
-      ? node.value.replace(commentOrTag, (text) => (text.startsWith('<!--') ? '' : text)).trim() === ''
-      : node.type === 'definition' && isNote(node) && !used.has(node.identifier);
-  const edits: (readonly [from: number, to: number, text: string])[] = [];
-  walk(tree, (parent) => {
-    if (!('children' in parent)) return;
-    const siblings: readonly Nodes[] = parent.children;
-    const shown = siblings.filter((node) => !isComment(node));
-    let passed = 0;
-    for (const node of siblings) {
-      const [above, below] = [shown[passed - 1], shown[passed]];
-      const [{ offset: from = 0, column = 1 } = {}, to = 0] = [node.position?.start, node.position?.end.offset];
-      if (node === below) {
-        passed += 1;
-        const html = node.type === 'html' ? markdown.slice(from, to) : '';
-        for (const { index, 0: text } of html.matchAll(commentOrTag)) {
-          // At the start, a comment makes the rest of the line HTML.
-          const mark = html.slice(0, index).trim() === '' ? empty : '\0line';
-          if (text.startsWith('<!--')) edits.push([from + index, from + index + text.length, mark]);
-        }
-      } else if (/^(?:root|blockquote|listItem|footnoteDefinition)$/.test(parent.type)) {
-        const isInItem = /(?:Item|Definition)$/.test(parent.type);
-        const next = below?.position?.start ?? { offset: 0, column: 0 };
-        const isIndented = /[ \t]/.test(markdown.charAt(next.offset!)) || next.column > column;
-        const isNeeded = above ? swallowing.has(above.type) && (below?.type === 'list' || isIndented) : isInItem;
-        // Text right below a definition would be indented code without it.
-        const isFree = node.type === 'html' || /^[ \t]*(?:\n[ \t]*[\n[]|\n?$)/.test(markdown.slice(to));
-        const mark = isInItem ? '\0item' : '\0block';
-        edits.push([from, to, isFree && !isNeeded ? mark : node.type === 'html' ? empty : '[//]: #']);
-      } else {
-        // Without it, a space may be left at the edge of bold text, which would not be bold.
-        const isEdge = !/^(?:paragraph|heading|tableCell)$/.test(parent.type) && !(above && below);
-        edits.push([from, to, isEdge ? empty : '\0line']);
-      }
-    }
+  const comments: (readonly [from: number, to: number, empty: string])[] = [];
+  walk(tree, (node) => {
+    const [from, to] = [node.position?.start.offset ?? 0, node.position?.end.offset ?? 0];
+    if (node.type === 'definition' && isNote(node) && !used.has(node.identifier)) comments.push([from, to, '[//]: #']);
+    if (node.type !== 'html') return;
+    for (const { index, 0: text } of markdown.slice(from, to).matchAll(commentOrTag))
+      if (text.startsWith('<!--')) comments.push([from + index, from + index + text.length, '<!-- -->']);
   });
-  if (edits.length === 0) return markdown;
-  return (
-    edits
-      .toSorted(([a], [b]) => b - a)
-      .reduce((text, [from, to, mark]) => text.slice(0, from) + mark + text.slice(to), markdown)
-      // Alone in a line of a paragraph or of HTML; at the end of a line; between words.
-      .replace(/(?<=^|\n)[ \t>]*(?:\0line[ \t]*)+(?:\n|$)/g, '')
-      .replace(/(?<![ \t])[ \t]*(?:\0line)+(?=[ \t]*(?:\n|$))/g, '')
-      .replace(/(?<=[\s|])(?:\0line)+[ \t]?|(?:\0line)+(?=[\s|])/g, '')
-      .replace(/(?<=[\p{L}\p{N}.,;:!?()"'])(?:\0line)+(?=[\p{L}\p{N}.,;:!?()"'])/gu, '')
-      .replaceAll('\0line', empty)
-      // Below an empty line; above one; between other blocks.
-      .replace(/(?<=^|\n[ \t]*\n)(?:[ \t]*\0(?:block|item)[ \t]*\n)+(?:[ \t]*\n)?/g, '')
-      .replace(/(?<=^|\n)(?:[ \t]*\0(?:block|item)[ \t]*(?:\n|$))+(?=[ \t]*(?:\n|$))/g, '')
-      .replaceAll('\0item', empty)
-      .replaceAll('\0block', '')
-      .replace(/^\s*\n/, '')
-      .trimEnd()
-      .concat('\n')
-  );
+  const outline = outlineOf(tree);
+  let text = markdown;
+  // From the end, so that offsets stay.
+  for (const [from, to, empty] of comments.toReversed()) {
+    const [before, after] = [text.slice(0, from), text.slice(to)];
+    const without = join(before, after);
+    text = outlineOf(parse(without)) === outline ? without : before + empty + after;
+  }
+  return text.trimEnd() + (text.endsWith('\n') ? '\n' : '');
+}
+
+/** Joins the texts around a comment, without the line or the space that it leaves. */
+function join(before: string, after: string): string {
+  const line = /(?:^|\n)[ \t>]*$/.exec(before);
+  const rest = /^[ \t]*(?:\n|$)/.exec(after);
+  if (!line || !rest) return (rest || /^\s/.test(after) ? before.replace(/[ \t]+$/, '') : before) + after;
+  const above = before.slice(0, line.index);
+  const below = after.slice(rest[0].length);
+  // Of two empty lines around it, one stays.
+  return (above && `${above}\n`) + (/(?:^|\n)[ \t>]*$/.test(above) ? below.replace(/^[ \t]*\n/, '') : below);
+}
+
+/** Describes the blocks and texts of a tree, without comments and the amount of space. */
+function outlineOf(node: Nodes): string {
+  if (node.type === 'html')
+    return node.value.replace(commentOrTag, (tag) => (tag.startsWith('<!--') ? '' : tag)).replace(/\s+/g, ' ');
+  if (node.type === 'text') return node.value.replace(/\s+/g, ' ');
+  if (node.type === 'definition' && isNote(node)) return '';
+  const { position: _position, ...fields } = node;
+  const own = { ...fields, children: undefined, data: undefined };
+  const inner = 'children' in node ? node.children.map(outlineOf).join('') : '';
+  return `<${JSON.stringify(own)}>${inner.replace(/ +/g, ' ').trim()}</>`;
 }
