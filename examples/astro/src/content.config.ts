@@ -12,7 +12,9 @@ const articles = defineCollection({
       while (changed.length > 0) {
         const some = changed.splice(0, 50).map(async ([path, digest]) => {
           const kind = path.startsWith('/blog/') ? 'blog' : 'kb';
-          store.set({ id: path, digest, data: await read(`/v1/${kind}/article?path=${path}`) });
+          // Astro holds all articles in memory: keep only what the page shows.
+          const { title, description, date, html } = await read(`/v1/${kind}/article?path=${path}`);
+          store.set({ id: path, digest, data: { title, description, date, html } });
         });
         await Promise.all(some);
       }
