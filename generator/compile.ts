@@ -111,7 +111,7 @@ export async function compile(options: CompileOptions) {
       const kept = new Set([...published, ...Object.keys(aliases), ...removed.keys()]);
       vanished = [...online.articles.keys(), ...Object.keys(online.aliases)].filter((path) => !kept.has(path));
       checkVanished(vanished, site, online, sources.content, diagnostics);
-      if (urls.site !== undefined && urls.service !== undefined) checkFeedIds(articles, online, diagnostics);
+      if (urls.site !== undefined && urls.service !== undefined) checkFeedIds(articles, online.articles, diagnostics);
     }
   }
 

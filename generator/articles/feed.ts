@@ -107,18 +107,14 @@ export function checkSitemap(count: number, { site }: SiteUrls, content: SourceF
 }
 
 /** Warns of aliases that change the ID of an entry that is in the feed online. */
-export function checkFeedIds(
-  articles: readonly Article[],
-  { articles: online }: Online,
-  diagnostics: Diagnostics,
-): void {
+export function checkFeedIds(articles: readonly Article[], online: Online['articles'], to: Diagnostics): void {
   for (const { path, file, state, metadata } of articles) {
     const index = metadata.fields.aliases?.findIndex(isInBlog) ?? -1;
     const id = metadata.fields.aliases?.[index];
     if (id === undefined || state !== 'published' || !isInBlog(path) || !online.has(id) || !online.has(path)) continue;
     const message = `feed readers will show this article again: its ID becomes ${id}, the path of another article online`;
     const hint = `list that path in ${removedFile} instead, and redirect it on the website`;
-    diagnostics.warning({ ...file, ...metadata.aliasPlaces[index] }, message, hint);
+    to.warning({ ...file, ...metadata.aliasPlaces[index] }, message, hint);
   }
 }
 

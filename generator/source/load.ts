@@ -70,12 +70,9 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
     if (reserved.test(path)) diagnostics.warning({ display }, 'Windows cannot have a file of this name', 'rename it');
     const folded = path.normalize('NFC').toLowerCase();
     const duplicate = byFoldedPath.get(folded);
+    const isMissing = /^ENO(?:ENT|TDIR)$/.test(code ?? '');
     const faults = [
-      [
-        /^ENO(?:ENT|TDIR)$/.test(code ?? ''),
-        'the folder does not exist',
-        'set CONTENT_DIR and CATALOG_DIR, or use --content and --catalog',
-      ],
+      [isMissing, 'the folder does not exist', 'set CONTENT_DIR and CATALOG_DIR, or use --content and --catalog'],
       [code, `the folder cannot be read (${code})`, makeReadable],
       [path.includes('\uFFFD'), 'the name is not valid UTF-8', 'rename it'],
       [dirent?.isDirectory(), 'the name of a folder must not have a line break or a backslash', 'rename it'],
