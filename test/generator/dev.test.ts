@@ -194,7 +194,11 @@ test.each([
 });
 
 test('an address with a slash at the end is found, and links between articles stay in the preview', async () => {
-  const { get } = await preview({});
+  const { get } = await preview({
+    'content/blog/news/first.md': article({}, '## Details[^1]\n\nText.\n\n[^1]: Note.\n'),
+  });
+  // The outline leaves out the number of the footnote.
+  expect((await get('/preview/blog/news/first')).text).toContain('<a href="#details">Details</a>');
   expect((await get('/preview/')).text).toContain('<h1>Articles</h1>');
   expect((await get('/preview/blog/news/second/')).text).toContain(
     '<a href="/preview/blog/news/first#details">first</a>',

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { article, createProject, temporaryFolder } from '../helpers/project.ts';
 import type { CommandResult, Files } from '../helpers/project.ts';
 import { readTree, runIn } from './releases.ts';
@@ -53,6 +53,21 @@ test('a blog article gets address, date, author and cover, and passes the check 
     '',
   ]);
   expect((await check(root)).stderr).toMatch(/^ok: 4 articles, 1 draft, 0 warnings/);
+});
+
+test('a blog article is dated in UTC, which is said if the local day is another', async () => {
+  const root = createSite();
+  onTestFinished(() => void vi.useRealTimers());
+  for (const [now, said] of [
+    ['2026-11-26T20:00:00Z', true],
+    ['2026-11-26T08:00:00Z', false],
+  ] as const) {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(now) });
+    vi.stubEnv('TZ', 'Pacific/Kiritimati');
+    const { stdout, stderr } = await runNew(root, ['blog', `At ${now}`, '--category', 'news']);
+    expect(readFileSync(join(root, stdout.trim()), 'utf8')).toContain('date: 2026-11-26\n');
+    expect(stderr.includes('the date is 2026-11-26, which is today in UTC: builds go by that day\n')).toBe(said);
+  }
 });
 
 test.each(['knowledgebase', 'kb'])('a %s article has no date, author or cover', async (kind) => {
