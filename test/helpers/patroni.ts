@@ -111,7 +111,21 @@ export async function startCluster() {
           ttl: 20,
           loop_wait: 2,
           retry_timeout: 3,
-          postgresql: { use_pg_rewind: true, parameters: { fsync: 'off', max_connections: 60, wal_log_hints: 'on' } },
+          postgresql: {
+            use_pg_rewind: true,
+            parameters: {
+              fsync: 'off',
+              max_connections: 60,
+              wal_log_hints: 'on',
+              // Each write, with its time and the start of its connection.
+              logging_collector: 'on',
+              log_statement: 'mod',
+              log_timezone: 'UTC',
+              log_line_prefix: '%m|%s|',
+              log_filename: 'postgres.log',
+              log_rotation_age: 0,
+            },
+          },
         },
         initdb: ['no-sync', { encoding: 'UTF8' }],
       },
@@ -126,7 +140,7 @@ export async function startCluster() {
           superuser: { username: 'postgres', password },
           replication: { username: 'replicator', password },
         },
-        parameters: { unix_socket_directories: join(folder, `run${at}`) },
+        parameters: { unix_socket_directories: join(folder, `run${at}`), log_directory: join(folder, `run${at}`) },
         pg_hba: [
           'host all all 127.0.0.1/32 scram-sha-256',
           'host replication replicator 127.0.0.1/32 scram-sha-256',
@@ -210,13 +224,11 @@ ${databases.map((port, at) => `  server db${at} 127.0.0.1:${port} check port ${a
     async setSynchronous(isOn: boolean): Promise<void> {
       await call(await complete(), '/config', 'PATCH', { synchronous_mode: isOn, synchronous_mode_strict: isOn });
       const leader = await complete();
-      const isSet = async () =>
-        withClient(urlOf([databases[leader]!], 'postgres'), async (client) => {
-          const { rows } = await client.query<{ sync: boolean }>(
-            `SELECT COUNT(*) > 0 AS sync FROM pg_stat_replication WHERE sync_state = 'sync'`,
-          );
-          return rows[0]!.sync;
-        });
+      // PostgreSQL is synchronous some seconds before Patroni may choose that standby as the leader.
+      const isSet = async (): Promise<boolean> => {
+        const { members } = (await (await call(leader, '/cluster')).json()) as { members: { role: string }[] };
+        return members.some(({ role }) => role === 'sync_standby');
+      };
       while ((await isSet()) !== isOn) await delay(500);
     },
     /** Makes a standby the leader, in order. */
@@ -228,6 +240,15 @@ ${databases.map((port, at) => `  server db${at} 127.0.0.1:${port} check port ${a
     signalNode(at: number, name: NodeJS.Signals): void {
       signal(nodes[at]!, name);
       signalServer(at, name);
+    },
+    /** Reads the writes of a server since a time, and when their connections began. */
+    writesSince(at: number, since: number) {
+      const lines = readFileSync(join(folder, `run${at}`, 'postgres.log'), 'utf8').split(/\n(?=20)/);
+      return lines.flatMap((line) => {
+        const [time = '', began = '', text = ''] = line.split('|');
+        const write = { time: Date.parse(time), connectedAt: Date.parse(began), text };
+        return write.time >= since && /hosting_/.test(text) && /INSERT|UPDATE|DELETE/.test(text) ? [write] : [];
+      });
     },
     restartNode: (at: number): void => void (nodes[at] = startNode(at)),
     /** Kills two of three etcd. */

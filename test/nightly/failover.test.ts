@@ -15,7 +15,7 @@ const isAll = process.env['FAILOVER'] === 'all';
 
 interface Fault {
   /** Begins the fault; resolves to a function that ends it. */
-  readonly begin: (cluster: Cluster) => Promise<() => Promise<void>>;
+  readonly begin: (cluster: Cluster) => Promise<() => Promise<void | number>>;
   readonly seconds: number;
 }
 
@@ -40,7 +40,10 @@ const faults: Readonly<Record<string, Fault>> = {
     async begin(cluster) {
       const leader = await cluster.findLeader();
       cluster.signalNode(leader, 'SIGSTOP');
-      return async () => cluster.signalNode(leader, 'SIGCONT');
+      return async () => {
+        cluster.signalNode(leader, 'SIGCONT');
+        return leader;
+      };
     },
   },
   'etcd without a quorum': {
@@ -173,7 +176,8 @@ describe.skipIf(missingPrograms.length > 0)(
         await sleep(5000);
         const end = await fault.begin(cluster);
         await sleep(fault.seconds * 1000);
-        await end();
+        const former = await end();
+        const endedAt = Date.now();
         await traffic;
         const isWritten = async (): Promise<boolean> =>
           (await Promise.all(ports.map((port) => ask(port, '/ready')))).every(({ status }) => status === 200);
@@ -196,6 +200,7 @@ describe.skipIf(missingPrograms.length > 0)(
         const unwritten = answered.filter(
           (command) => !outcomes.get(command)?.some(({ phase, outcome }) => phase === 'finished' && outcome === 'ok'),
         );
+        const late = former === undefined ? [] : cluster.writesSince(former, endedAt);
         const lines = instances
           .flatMap((each) => each.log())
           .filter(({ level, msg }) => ['error', 'warn'].includes(String(level)) || String(msg).startsWith('the store'));
@@ -214,6 +219,8 @@ describe.skipIf(missingPrograms.length > 0)(
           ends_lost: unwritten.length,
           streams_closed: closed,
           unready_seconds: unready.map(({ from, to }) => (from === 0 ? 0 : to === 0 ? -1 : (to - from) / 1000)),
+          /** Writes of a leader that thaws: of connections from before, whose statements waited, and of later ones. */
+          late_writes: tally(late.map(({ connectedAt }) => (connectedAt < endedAt ? 'waited' : 'new'))),
           lines: tally(lines.map(({ msg }) => String(msg).replaceAll(/\d+ s/g, 'N s').slice(0, 60))),
         };
         console.log(JSON.stringify(figures));
@@ -223,6 +230,7 @@ describe.skipIf(missingPrograms.length > 0)(
         expect(twice).toEqual([]);
         expect(unwritten).toEqual([]);
         if (isSynchronous) expect(figures.votes.lost).toBe(0);
+        expect(figures.late_writes['new'] ?? 0).toBe(0);
         await Promise.all(
           instances.map(async (each) => {
             each.child.kill('SIGTERM');
