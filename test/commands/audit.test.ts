@@ -65,6 +65,16 @@ test('the log can be filtered by key and by end time', async () => {
   expect(await readAudit(line, '--since', '2026-11-20T12:00:00.001Z', '--until', '2026-11-20T13:00')).toHaveLength(2);
 });
 
+test('--changes shows changes of keys and servers alone', async () => {
+  const line = await createLog();
+  const change = { actor: 'command line', requestId: null, ip: null, server: null } as const;
+  await line.store.audit.append(auditEntry({ ...change, at: t0 + 1, action: 'keys rotate' }));
+  await line.store.audit.append(auditEntry({ ...change, at: t0 + 2, action: 'servers suspend', server: 'game:other' }));
+  expect(await readAudit(line, '--changes')).toMatchObject([{ action: 'keys rotate' }, { action: 'servers suspend' }]);
+  expect(await readAudit(line, '--changes', '--server', 'game:other')).toMatchObject([{ action: 'servers suspend' }]);
+  expect(await readAudit(line, '--changes', '--since', '2026-11-21')).toEqual([]);
+});
+
 test('--since accepts a duration before now', async () => {
   const line = await createCommandLine();
   await line.store.audit.append(auditEntry({ at: Date.now() - 3_600_000, requestId: 'an hour ago' }));

@@ -228,13 +228,16 @@ export function auditSuite(createTarget: CreateTarget): void {
       const query = await target.connect();
       const explain = target.dialect.tableEnd === '' ? 'EXPLAIN' : 'EXPLAIN QUERY PLAN';
       if (explain === 'EXPLAIN') await query('ANALYZE hosting_audit');
-      const condition = `key_id = 'other7' AND phase = 'requested' AND actor IS NULL AND action_id IS NOT NULL`;
-      const order = 'ORDER BY logged_at DESC, action_id DESC LIMIT 1';
-      for (const [index, more] of [
-        ['hosting_audit_activity', `(logged_at, action_id) < (${t0 + 1}, 'b')`],
-        ['hosting_audit_request', `request_id = 'of-7'`],
+      const ofKey = `key_id = 'other7' AND phase = 'requested' AND actor IS NULL AND action_id IS NOT NULL`;
+      const newestFirst = 'ORDER BY logged_at DESC, action_id DESC LIMIT 1';
+      const oldestFirst = `AND (logged_at, id) > (${t0 - 1}, 0) ORDER BY logged_at, id LIMIT 1`;
+      for (const [index, rest] of [
+        ['hosting_audit_activity', `${ofKey} AND (logged_at, action_id) < (${t0 + 1}, 'b') ${newestFirst}`],
+        ['hosting_audit_request', `${ofKey} AND request_id = 'of-7' ${newestFirst}`],
+        ['hosting_audit_key', `key_id = 'other7' ${oldestFirst}`],
+        ['hosting_audit_changes', `actor IS NOT NULL ${oldestFirst}`],
       ]) {
-        const plan = await query(`${explain} SELECT * FROM hosting_audit WHERE ${condition} AND ${more} ${order}`);
+        const plan = await query(`${explain} SELECT * FROM hosting_audit WHERE ${rest}`);
         const text = JSON.stringify(plan);
         expect(text).toContain(index);
         expect(text).not.toMatch(/TEMP B-TREE|Sort/);

@@ -1,5 +1,8 @@
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
+import { readSettings } from '../../../server/settings.ts';
+import { StoreSettings } from '../../../server/store/database.ts';
+import { openStore } from '../../../server/store/index.ts';
 import { createTestApp } from '../../helpers/app.ts';
 import { findFreePort, listen } from '../../helpers/free-port.ts';
 import { describePostgres } from '../../helpers/postgres.ts';
@@ -28,6 +31,10 @@ describePostgres((server) => {
       const [away, frozen] = [await findFreePort(), await freeze()];
       const DATABASE_URL = urlOf([away, frozen, other().port, server().port]);
       const app = await createTestApp({ root: await sharedProject(), settings: { DATABASE_URL } });
+      // Idle during the failover: its first call takes the other host at once.
+      const idle = await openStore(readSettings(StoreSettings, { DATABASE_URL }));
+      onTestFinished(() => idle.close());
+      expect(await idle.apiKeys.list()).toEqual([]);
       const isReady = async () => (await ask(app, '/ready')).status === 200;
       await expect.poll(isReady, eventually).toBe(true);
       await server().demote();
@@ -40,6 +47,7 @@ describePostgres((server) => {
       });
       await other().promote();
       await expect.poll(isReady, eventually).toBe(true);
+      expect(await idle.apiKeys.list()).toEqual([]);
       await server().promote();
     });
 
