@@ -167,13 +167,17 @@ describePostgres((server) => {
     expect(await votes()).toBe(2);
   });
 
-  test('conflicts of transactions lose no vote, and are no outage', async () => {
+  test('conflicts of transactions fail no request, lose no vote, and are no outage', async () => {
     const { app, admin, name, end, votes } = await serve();
     await admin(`ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`, end);
     await expect.poll(() => isReady(app), eventually).toBe(true);
     const answers = await Promise.all(Array.from({ length: 60 }, () => vote(app)));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 60 }, () => 202));
     await expect.poll(votes, eventually).toBe(60);
+    // They claim the same record.
+    const headers = { 'Idempotency-Key': 'same' };
+    const same = await Promise.all(Array.from({ length: 30 }, () => askEndpoint(app, 'startGameServer', { headers })));
+    expect(new Set(same.map(({ status }) => status)).difference(new Set([200, 409]))).toEqual(new Set());
     expect(JSON.stringify(app.log())).not.toContain('40001');
   });
 
