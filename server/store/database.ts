@@ -164,15 +164,11 @@ export function openTable<Schema extends z.ZodType>(
     async select(rest: string, values: readonly Value[] = []): Promise<z.output<Schema>[]> {
       return (await query(`SELECT * FROM ${name} ${rest}`, values)).map(parse);
     },
-    /** Selects all records by columns that identify them, in pages: other work may run in between. */
-    async listAll(order: readonly (keyof z.output<Schema> & string)[]): Promise<z.output<Schema>[]> {
-      const columns = order.map(toColumn).join(', ');
-      const after = `WHERE (${columns}) > (${order.map((_, at) => `$${at + 1}`).join(', ')})`;
+    /** Selects all records by their key, in pages: other work may run in between. */
+    async listAll(): Promise<z.output<Schema>[]> {
       const all: z.output<Schema>[] = [];
-      for (;;) {
-        const last = all.at(-1);
-        const values = last ? order.map((field) => last[field] as Value) : [];
-        const page = await this.select(`${last ? after : ''} ORDER BY ${columns} LIMIT ${pageSize}`, values);
+      for (let last = ''; ; last = String((all.at(-1) as Row)[key[0]!])) {
+        const page = await this.select(`WHERE ${key[0]} > $1 ORDER BY ${key[0]} LIMIT ${pageSize}`, [last]);
         all.push(...page);
         if (page.length < pageSize) return all;
         await nextTurn();

@@ -146,7 +146,8 @@ export function createApiKeyRecords(query: Query) {
       secretHash === undefined
         ? keys.find('WHERE id = $1', [id])
         : keys.find('WHERE id = $1 AND $2 IN (secret_hash, previous_hash)', [id, secretHash]),
-    list: () => keys.listAll(['createdAt', 'id']),
+    /** Lists all keys, oldest first. */
+    list: async () => (await keys.listAll()).toSorted((one, other) => one.createdAt - other.createdAt),
     /** Creates a key, or returns the active key with the same label. Of several callers, one creates a key. */
     async createIfAbsent(key: ApiKeyRecord): Promise<ApiKeyRecord | undefined> {
       const { label, createdAt: now } = key;
@@ -237,7 +238,7 @@ export function createServerRecords(query: Query) {
       const open = await servers.select(`WHERE suspended_at IS NULL AND server IN (${marks})`, names);
       return new Set(open.map(({ server }) => server));
     },
-    list: () => servers.listAll(['server']),
+    list: () => servers.listAll(),
     /** Suspends a server, also repeatedly; returns false if the server is missing. */
     suspend: (server: ServerName, at: number) =>
       servers.change('UPDATE hosting_servers SET suspended_at = COALESCE(suspended_at, $2) WHERE server = $1', [
