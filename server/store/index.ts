@@ -39,9 +39,7 @@ export async function openStore(
   const { DATA_DIR, DATABASE_URL: url, DATABASE_CONNECTIONS: connections } = settings;
   if (url === undefined) prepareFolder('DATA_DIR', DATA_DIR, 0o700);
   const postgres = url === undefined ? undefined : await import('./postgres.ts');
-  const database = postgres
-    ? await postgres.openPostgres(url!, connections, () => instance.noteFailure())
-    : await openSqlite(sqliteFileIn(DATA_DIR));
+  const database = postgres ? await postgres.openPostgres(url!, connections) : await openSqlite(sqliteFileIn(DATA_DIR));
   const run = async (sql: string, values?: readonly Value[], onFailure = onUnreachable): Promise<Row[]> => {
     const startedAt = performance.now();
     let error: unknown;
@@ -82,11 +80,10 @@ export async function openStore(
     limits: postgres?.createLimits(query, url!),
     /** Reads the clock of the database; undefined with SQLite. */
     readClock: postgres && (() => postgres.readClock(query)),
-    /** Reads a row, or writes every 10 s and after an outage; `needsRoom` also tests the disk. */
+    /** Reads a row, and writes every 10 s and after an outage; `needsRoom` also tests the disk. */
     async check(needsRoom = false): Promise<void> {
       for (const sql of needsRoom ? database.dialect.needRoom : []) await ask(sql);
-      if (needsRoom || instance.isDue()) await instance.look();
-      else await ask('SELECT version FROM hosting_migrations LIMIT 1');
+      await instance.look(needsRoom);
     },
     versions: database.versions,
     async close(): Promise<void> {

@@ -42,15 +42,8 @@ export const postgresDialect: Dialect = {
   ],
 };
 
-/**
- * Opens a PostgreSQL database for any number of instances; `onLost` is called when a connection is lost between calls.
- * Throws a {@link StoreError} without parts of the URL.
- */
-export async function openPostgres(
-  url: string,
-  connections: number = 1,
-  onLost: () => void = () => undefined,
-): Promise<Database> {
+/** Opens a PostgreSQL database for any number of instances. Throws a {@link StoreError} without parts of the URL. */
+export async function openPostgres(url: string, connections: number = 1): Promise<Database> {
   // On a separate connection: the transaction may wait long for another instance.
   const versions = await withConnection(url, (query) => migrate(query, postgresDialect));
   const onConnect = (client: ClientBase): unknown => {
@@ -62,7 +55,8 @@ export async function openPostgres(
   const openPool = async (): Promise<Pool> => {
     host = await findHost(url, host);
     const options = { ...settings(host, statementMs), max: connections, idleTimeoutMillis: 60_000, onConnect };
-    return new Pool(options).on('error', onLost);
+    // A connection that is lost between calls: the next call opens another.
+    return new Pool(options).on('error', () => undefined);
   };
   let pool: Promise<Pool> | undefined;
   let isClosed = false;

@@ -136,6 +136,8 @@ describePostgres((server) => {
     await expect.poll(() => named().length, eventually).toBe(1);
     await expect.poll(() => isReady(app), eventually).toBe(true);
     await expect.poll(async () => (await askEndpoint(app, 'startGameServer')).status, eventually).toBe(200);
+    await sleep(2000);
+    expect(named()).toHaveLength(1);
     expect(await app.metrics()).toContain('hosting_api_store_went_back_total 1');
   });
 
