@@ -162,7 +162,7 @@ test('calls of the store are counted by operation and table', async () => {
     [`${duration}{operation="select",table="servers"}`]: expect.any(Number),
     [`${duration}{operation="insert",table="audit"}`]: 2,
   });
-  const checks = async () => parseSeries(await app.metrics()).get(`${duration}{operation="select",table="migrations"}`);
+  const checks = async () => parseSeries(await app.metrics()).get(`${duration}{operation="select",table="health"}`);
   await expect.poll(checks, eventually).toBeGreaterThan(0);
   const text = await app.metrics();
   expect(parseSeries(text).get('hosting_api_store_answers')).toBe(1);
