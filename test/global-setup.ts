@@ -5,7 +5,7 @@ const neededBytes = 2 * 1024 ** 3;
 
 /** Variables that tests inherit. Any other variable, such as a setting, NODE_OPTIONS or PGHOST, could change a result. */
 const inherited =
-  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|TMPDIR|TZ|CI|VITEST\w*|npm_config_\w+|(?:https?|all)_proxy|OUTAGE_SECONDS|FAILOVER|DUPLICATE_KEY_INPUTS)$/i;
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|TMPDIR|TZ|CI|VITEST\w*|npm_config_\w+|NODE_EXTRA_CA_CERTS|(?:https?|all)_proxy|OUTAGE_SECONDS|FAILOVER|DUPLICATE_KEY_INPUTS)$/i;
 
 let folder: string | undefined;
 
