@@ -135,6 +135,10 @@ describe('a mistake in the text is reported at its line and column:', () => {
     'One.[^1]\n': '9:5  warning: there is no footnote [^1] (add a line "[^1]: text")',
     'See [one] (https://www.example.com).\n':
       '9:10  warning: "[one] (...)" is not a link (delete the space before the parenthesis)',
+    '![One](/media/kb/map.svg =300x200) and [two](/blog “Two”)\n': [
+      '9:8  warning: "[One](...)" is not a link (write <img src="/media/kb/map.svg" alt="..." width="300">)',
+      '9:46  warning: "[two](...)" is not a link (write " around the title)',
+    ],
     '![One](/media/kb/map 1.svg)\n':
       '9:8  warning: "[One](...)" is not a link (write %20 for each space in the address)',
     'One.\n\n##Two\n': '11:1  warning: "##Two" is not a heading (write a space after ##)',
