@@ -94,7 +94,9 @@ const parameters: Record<string, string> = { force: 'true', domain: 'example.com
 export function requestOf(name: EndpointName, { root, key }: { root: string; key: string }) {
   const { method, path, query, body, access, stored } = describeEndpoint(name);
   const headers: Record<string, string> = access ? { Authorization: `Bearer ${key}` } : {};
-  const given: { body?: string } = body ? { body: JSON.stringify(schemas.get(body.schema)!.example) } : {};
+  // Messages of other protocols have no schema of their own.
+  const example = body && (schemas.get(body.schema)?.example ?? { jsonrpc: '2.0', id: 1, method: 'ping' });
+  const given: { body?: string } = body ? { body: JSON.stringify(example) } : {};
   const usual = { method, headers, ...given };
   const [parameter] = Object.keys(query?.shape ?? {}).filter((one) => one in parameters);
   if (access || parameter !== undefined) {
