@@ -55,6 +55,7 @@ const imports = {
   'server/feedback': feature,
   'server/feedback/chat.ts': adapter,
   'server/keys': feature,
+  'server/operators': `${feature} server/hosting/{audit,providers}.ts server/keys/* server/store/database.ts`,
   'server/hosting': `${feature} yaml server/keys/* server/hosting/{console,providers}/*
     server/hosting/providers/*/*`,
   'server/hosting/providers': adapter,
@@ -70,7 +71,7 @@ const imports = {
   'server/metrics': `${server} @prometheus-io/client server/http/* server/upstream/client.ts server/store/index.ts
     type:server/releases/service.ts type:server/hosting/console/relay.ts`,
   'server/commands': `${server} type:@commander-js/extra-typings server/{env,explain}.ts server/domains/prices/*
-    server/{doctor,domains,hosting,keys,releases,store,upstream}/*`,
+    server/{doctor,domains,hosting,keys,operators,releases,store,upstream}/*`,
 };
 
 /** Turns a line of the table into a rule about the addresses that the files write. */

@@ -67,6 +67,8 @@ export const problems = {
     'A request with this Idempotency-Key is still running',
     'Wait for Retry-After seconds, then repeat the request with the same Idempotency-Key.',
   ),
+  // Without advice, since customers never get it.
+  conflict: problem(409, 'The request conflicts with an existing record', ''),
   unsupported_media_type: problem(
     415,
     'Content type must be application/json',

@@ -200,7 +200,9 @@ const tables = {
     ),
   example: () => `\`\`\`json\n${renderProblem('json', 'unauthorized').trim()}\n\`\`\``,
   errors() {
-    const sorted = Object.entries(problems).toSorted(([, a], [, b]) => a.status - b.status);
+    const sorted = Object.entries(problems)
+      .filter(([, { advice }]) => advice !== '')
+      .toSorted(([, a], [, b]) => a.status - b.status);
     const rows = sorted.map(([code, { status, message, advice }]) => {
       return [`\`${code}\``, String(status), escaped(`${message}. ${advice}`)];
     });

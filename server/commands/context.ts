@@ -7,7 +7,6 @@ import { CommandError } from '#common/command-line.ts';
 import type { Environment } from '#common/environment.ts';
 import { didYouMean } from '#common/suggest.ts';
 import { escapeControls, escapeLines } from '#common/terminal.ts';
-import { createAuditedChange } from '../hosting/audit.ts';
 import { OperatorError } from '../problem.ts';
 import { EnvError, installedSettings, nameCommands, readSettings } from '../settings.ts';
 import { StoreSettings } from '../store/database.ts';
@@ -66,9 +65,6 @@ export function createContext(command: string, processContext: ProcessContext) {
     print,
     /** Prints a result as JSON or as text. */
     show: (json: boolean | undefined, result: unknown, text: string) => print(json ? JSON.stringify(result) : text),
-    /** Makes an audited change of a key or server; returns false if nothing changed. */
-    change: ({ audit }: Store, ...change: Parameters<ReturnType<typeof createAuditedChange>>) =>
-      createAuditedChange({ audit, actor: 'command line' })(...change),
     /** Runs work on the configured store; `mayCreate` allows creating a store. */
     withStore: async <Result>(work: (store: Store) => Promise<Result>, mayCreate = false): Promise<Result> => {
       const where = readSettings(StoreSettings, settings());

@@ -2,7 +2,10 @@ import type { Command } from '@commander-js/extra-typings';
 import { CommandError } from '#common/command-line.ts';
 import { didYouMean } from '#common/suggest.ts';
 import { explain } from '../explain.ts';
-import { createApiKey, generateApiKey, isActive } from '../keys/authorize.ts';
+import { isActive } from '../keys/authorize.ts';
+import { commandLine, createChanges } from '../operators/changes.ts';
+import type { Grant } from '../operators/changes.ts';
+import { Problem } from '../problem.ts';
 import type { ApiKeyRecord, Store } from '../store/types.ts';
 import {
   OutputError,
@@ -22,7 +25,7 @@ import {
 import type { Context } from './context.ts';
 
 /** Adds `keys create | update | list | explain | rotate | revoke`. */
-export function addKeysCommands(program: Command, { withStore, change, print, show, printNote }: Context): void {
+export function addKeysCommands(program: Command, { withStore, print, show, printNote }: Context): void {
   /** Prints the text of a key once; nothing else goes to stdout, for pipes. */
   const showSecret = async (outcome: string, key: ApiKeyRecord, result: { readonly key: string }, json?: boolean) => {
     const { id, expiresAt } = key;
@@ -57,33 +60,25 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
       if (servers.length === 0) throw new CommandError('--server is required');
       if (scopes.length === 0) throw new CommandError('--scope is required');
       if (ifAbsent && label === '') throw new CommandError('--label is required with --if-absent');
-      const { record, text } = createApiKey({ label, servers, scopes, expiresAt: expires?.end ?? null });
-      const { id } = record;
+      const fields = { label, servers, scopes, expiresAt: expires?.end ?? null };
       await withStore(async (store) => {
-        await warn(store, record);
-        let existing = ifAbsent ? await store.apiKeys.findActive(label, record.createdAt) : undefined;
-        const create = async () => {
-          if (!ifAbsent) return await store.apiKeys.create(record);
-          // Another command may have created the key by now.
-          existing = await store.apiKeys.createIfAbsent(record);
-          return existing ? 'exists' : true;
-        };
-        const values = { servers: servers.join(','), scopes: scopes.join(','), expires: toIso(record.expiresAt) };
-        if (!existing) await change(store, { action: 'keys create', keyId: id, values }, create);
-        if (!existing) {
+        await warn(store, fields);
+        const { record, text } = await createChanges(store, commandLine).createKey(fields, ifAbsent);
+        const { id } = record;
+        if (text !== undefined) {
           const result = { key: text, ...(ifAbsent && { created: true }) };
           return await showSecret(`API key ${id} is created`, record, result, json);
         }
         // The text of an existing key is unknown: without --json, stdout stays empty.
-        printNote(`API key ${existing.id} with the label ${JSON.stringify(label)} exists: no key is created`);
+        printNote(`API key ${id} with the label ${JSON.stringify(label)} exists: no key is created`);
         // Earlier versions stored the start of the day.
-        const expiresAt = existing.expiresAt === expires?.start ? record.expiresAt : existing.expiresAt;
-        const [has, given] = [{ ...existing, expiresAt }, record].map((key) =>
+        const expiresAt = record.expiresAt === expires?.start ? fields.expiresAt : record.expiresAt;
+        const [has, given] = [{ ...record, expiresAt }, fields].map((key: Grant) =>
           JSON.stringify([key.servers.toSorted(), key.scopes.toSorted(), key.expiresAt]),
         );
-        const advice = `to change them, run keys update ${existing.id}`;
+        const advice = `to change them, run keys update ${id}`;
         if (has !== given) printNote(`warning: this key has other servers, scopes or expiry; ${advice}`);
-        if (json) await print(JSON.stringify({ id: existing.id, key: null, created: false, ...valuesOf(existing) }));
+        if (json) await print(JSON.stringify({ id, key: null, created: false, ...valuesOf(record) }));
       }, true);
     });
   keys
@@ -105,19 +100,11 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
         throw new CommandError('nothing to change: pass --server, --scope, --label or --expires');
       await withStore(async (store) => {
         const key = { ...(await requireKey(store, id)), ...changes };
-        const revoked = new CommandError(`API key ${id} is revoked: create a new key`);
-        if (key.revokedAt !== null) throw revoked;
+        if (key.revokedAt !== null) throw new CommandError(`API key ${id} is revoked: create a new key`);
         if (servers ?? scopes) await warn(store, key, servers ?? []);
         if (!isActive(key, Date.now())) printNote(`warning: API key ${id} has expired; pass --expires to extend it`);
-        const values = {
-          servers: servers?.join(',') ?? null,
-          scopes: scopes?.join(',') ?? null,
-          expires: expiresAt === undefined ? null : (toIso(expiresAt) ?? 'never'),
-          label: label === undefined ? null : JSON.stringify(label),
-        };
-        const update = () => store.apiKeys.update(id, given);
-        if (!(await change(store, { action: 'keys update', keyId: id, values }, update))) throw revoked;
-        await show(json, { id, ...valuesOf(key) }, `API key ${id} is changed`);
+        const changed = await createChanges(store, commandLine).updateKey(id, changes);
+        await show(json, { id, ...valuesOf(changed) }, `API key ${id} is changed`);
       });
     });
   keys
@@ -165,20 +152,12 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
     .option('--overlap <24h>', 'how long the old secret stays valid: 90s, 15m, 24h, 7d', parseOverlap, 0)
     .option('--json', 'print a JSON object')
     .action(async (id, { overlap, json }) => {
-      const { hash, text } = generateApiKey(id);
-      const now = Date.now();
-      const end = now + overlap;
       await withStore(async (store) => {
-        const key = await requireKey(store, id);
-        if (key.revokedAt !== null) throw new CommandError(`API key ${id} is revoked: create a new key`);
-        if (!isActive(key, now)) throw new CommandError(`API key ${id} has expired: create a new key`);
+        const [key, now] = [await requireKey(store, id), Date.now()];
+        const { text, oldUntil } = await createChanges(store, commandLine).rotateKey(key, overlap);
         const before = key.previousUntil;
         if (before !== null && before > now)
           printNote(`warning: the secret before the last rotation was valid until ${toIso(before)} and ends now`);
-        const rotated = { action: 'keys rotate', keyId: id, values: { old_valid_until: toIso(end) } };
-        const rotate = () => store.apiKeys.rotate(id, hash, end);
-        if (!(await change(store, rotated, rotate))) throw await unknownKey(store, id);
-        const oldUntil = toIso(Math.min(end, key.expiresAt ?? Infinity));
         const old = overlap > 0 ? `is valid until ${oldUntil}` : 'is no longer valid';
         await showSecret(`API key ${id} has a new secret; the old secret ${old}`, key, { key: text }, json);
       });
@@ -190,8 +169,11 @@ export function addKeysCommands(program: Command, { withStore, change, print, sh
     .option('--json', 'print a JSON object')
     .action(async (id, { json }) => {
       await withStore(async (store) => {
-        const revoke = () => store.apiKeys.revoke(id, Date.now());
-        if (!(await change(store, { action: 'keys revoke', keyId: id }, revoke))) throw await unknownKey(store, id);
+        await createChanges(store, commandLine)
+          .revokeKey(id)
+          .catch(async (error: unknown) => {
+            throw error instanceof Problem && error.code === 'not_found' ? await unknownKey(store, id) : error;
+          });
       });
       await show(json, { id }, `API key ${id} is revoked`);
     });

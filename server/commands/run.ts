@@ -1,7 +1,7 @@
 import { createProgram, runProgram } from '#common/command-line.ts';
-import { OperatorError } from '../problem.ts';
+import { OperatorError, Problem } from '../problem.ts';
 import { ProviderError } from '../upstream/client.ts';
-import { OutputError, createContext, redactKeys } from './context.ts';
+import { OutputError, createContext, redactKeys, toPrintable } from './context.ts';
 import type { ProcessContext } from './context.ts';
 import { addDoctorCommands } from './doctor.ts';
 import { addKeysCommands } from './keys.ts';
@@ -27,8 +27,9 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
   } catch (error) {
     // A closed pipe is not a failure: its reader may have read enough.
     if (error instanceof OutputError && (error.cause as NodeJS.ErrnoException).code === 'EPIPE') return 0;
-    if (!(error instanceof OperatorError || error instanceof ProviderError)) throw error;
-    context.printNote(error.message);
+    if (error instanceof Problem) err.write(`${toPrintable(error.message)}\n`);
+    else if (error instanceof OperatorError || error instanceof ProviderError) context.printNote(error.message);
+    else throw error;
     return 1;
   }
 }

@@ -8,22 +8,25 @@ export interface AuditedChange extends Partial<Pick<AuditEntry, 'keyId' | 'serve
   readonly values?: Readonly<Record<string, string | null>>;
 }
 
+/** The author of a change, and the request. */
+export interface ChangeAuthor extends Partial<Pick<AuditEntry, 'requestId' | 'ip'>> {
+  readonly actor: string;
+}
+
 /** Returns a function that applies a change and audits it; resolves to true if something changed. */
-export function createAuditedChange(options: { readonly audit: Store['audit']; readonly actor: string }) {
-  const { audit, actor } = options;
+export function createAuditedChange(audit: Store['audit'], { actor, requestId = null, ip = null }: ChangeAuthor) {
   return async (
     { action, keyId = null, server = null, values = {} }: AuditedChange,
-    /** Resolves to false if the record is not found, to `exists` if it exists already. */
-    apply: () => Promise<boolean | void | 'exists'>,
+    /** Resolves to false if the record is not found, to `exists` or `conflict` if another record or change was first. */
+    apply: () => Promise<boolean | void | 'exists' | 'conflict'>,
   ): Promise<boolean> => {
     const pairs = Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]));
-    const entry = { actor, action, keyId, server, detail: pairs.join(' ') || null, requestId: null, ip: null };
+    const entry = { actor, action, keyId, server, detail: pairs.join(' ') || null, requestId, ip };
     const finish = await audit.begin(entry);
     try {
       const result = await apply();
-      const hasChanged = result !== false && result !== 'exists';
-      const reason = result === 'exists' ? 'exists' : 'not_found';
-      await finish(hasChanged ? 'ok' : reason);
+      const hasChanged = result !== false && typeof result !== 'string';
+      await finish(typeof result === 'string' ? result : hasChanged ? 'ok' : 'not_found');
       return hasChanged;
     } catch (error) {
       // The store may have made the change before the connection was lost.

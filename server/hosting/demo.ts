@@ -28,7 +28,7 @@ export function demoProviders(environment: Environment): Record<string, Provider
 
 /** Adds the demo servers and a key with every scope; returns the key if this call created it. */
 export async function ensureDemo(store: Store): Promise<string | undefined> {
-  const change = createAuditedChange({ audit: store.audit, actor: 'npm start' });
+  const change = createAuditedChange(store.audit, { actor: 'npm start' });
   for (const server of servers) {
     const ref = server.replace(':', '-');
     const existing = await store.servers.find(server);

@@ -42,10 +42,11 @@ export interface Dialect {
 }
 
 /**
- * The cause of a failed call: an invalid `statement`; a `conflict` with another transaction, which changed nothing; a call
- * that was `refused` or took too long; a database that takes `no_writes`; a connection that is `lost` or not possible.
+ * The cause of a failed call: an invalid `statement`; a `duplicate` of a unique value; a `conflict` with another
+ * transaction, which changed nothing; a call that was `refused` or took too long; a database that takes `no_writes`; a
+ * connection that is `lost` or not possible.
  */
-export type StoreFault = 'statement' | 'conflict' | 'refused' | 'no_writes' | 'lost';
+export type StoreFault = 'statement' | 'duplicate' | 'conflict' | 'refused' | 'no_writes' | 'lost';
 
 /** The store cannot be used. The message is for operators, without secrets and records. */
 export class StoreError extends OperatorError {
@@ -58,7 +59,7 @@ export class StoreError extends OperatorError {
 
 /** Returns true if the store is unreachable or takes no writes, which its health logs, not each caller. */
 export const isUnreachable = (error: unknown): error is StoreError =>
-  error instanceof StoreError && error.fault !== 'statement' && error.fault !== 'conflict';
+  error instanceof StoreError && !['statement', 'duplicate', 'conflict'].includes(error.fault);
 
 /** Runs work again after a conflict, up to 10 times: a conflict changes nothing. */
 export async function retryConflicts<Result>(work: () => Promise<Result>, retries = 10): Promise<Result> {

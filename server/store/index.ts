@@ -119,9 +119,8 @@ const ApiKey = z
 /** A stored API key; its secrets are SHA-256 hashes. */
 export type ApiKeyRecord = Readonly<z.output<typeof ApiKey>>;
 
-type ApiKeyChange = {
-  readonly [Field in 'label' | 'servers' | 'scopes' | 'expiresAt']: ApiKeyRecord[Field] | undefined;
-};
+/** Fields of a key to change; undefined fields stay. */
+type ApiKeyChange = { readonly [Field in keyof ApiKeyRecord]?: ApiKeyRecord[Field] | undefined };
 
 /** SQL twin of `isActive` ($2 = now). */
 const isActiveSql = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)';
@@ -163,21 +162,20 @@ export function createApiKeyRecords(query: Query) {
       }
       throw new StoreError('could not claim the label after 10 attempts: it keeps being created and revoked');
     },
-    /** Changes a key; returns false if the key is missing or revoked. */
-    update(id: string, changes: ApiKeyChange): Promise<boolean> {
-      const changed = Object.entries(changes).flatMap(([field, value]) =>
-        value === undefined ? [] : [{ field, value }],
+    /** Changes the given fields of a key; returns false if the key is missing or revoked, or not as it was read. */
+    update(id: string, changes: ApiKeyChange, read: ApiKeyChange = {}): Promise<boolean> {
+      const toFields = (key: ApiKeyChange) =>
+        Object.entries(key).flatMap(([field, value]) =>
+          value === undefined || field === 'lastUsedAt' ? [] : [[field, value] as const],
+        );
+      const [changed, expected] = [toFields(changes), toFields(read)];
+      const set = changed.map(([field], at) => `${toColumn(field)} = $${at + 2}`).join(', ');
+      const isAsRead = expected.map(
+        ([field], at) => ` AND ${toColumn(field)} IS NOT DISTINCT FROM $${at + changed.length + 2}`,
       );
-      const set = changed.map(({ field }, at) => `${toColumn(field)} = $${at + 2}`).join(', ');
-      const sql = `UPDATE hosting_api_keys SET ${set} WHERE id = $1 AND revoked_at IS NULL`;
-      return keys.change(sql, [id, ...changed.map(({ value }) => value)]);
+      const sql = `UPDATE hosting_api_keys SET ${set} WHERE id = $1 AND revoked_at IS NULL${isAsRead.join('')}`;
+      return keys.change(sql, [id, ...[...changed, ...expected].map(([, value]) => value)]);
     },
-    /** Gives a key a new secret and keeps the old secret until `previousUntil`; returns false if the key is missing. */
-    rotate: (id: string, secretHash: string, previousUntil: number) =>
-      keys.change(
-        `UPDATE hosting_api_keys SET previous_hash = secret_hash, previous_until = $3, secret_hash = $2 WHERE id = $1`,
-        [id, secretHash, previousUntil],
-      ),
     /** Revokes a key for good, also repeatedly; returns false if the key is missing. */
     revoke: (id: string, at: number) =>
       keys.change('UPDATE hosting_api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1', [id, at]),
@@ -222,6 +220,8 @@ export function createServerRecords(query: Query) {
     /** Adds or replaces a server, but keeps a suspension. Throws if an unshared record has the same provider and ref. */
     put: ({ server, provider, ref, logFile, shared = 'no' }: NewServer) =>
       servers.put({ server, provider, ref, logFile, shared }),
+    /** Adds a server; returns false if a record has the name, or is not shared and has the same provider and ref. */
+    add: ({ shared = 'no', ...record }: NewServer) => servers.insert({ ...record, shared }, 'ON CONFLICT DO NOTHING'),
     /** Finds the servers of a provider whose refs have the same first 8 characters, in any case. */
     findAlike: ({ provider, ref }: Pick<ServerRecord, 'provider' | 'ref'>) =>
       servers.select('WHERE provider = $1 AND lower(substr(ref, 1, 8)) = $2 ORDER BY server', [

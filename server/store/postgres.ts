@@ -216,6 +216,7 @@ const faults: readonly (readonly [RegExp, StoreFault])[] = [
   [/^(?:40001|40P01)$/, 'conflict'],
   [/^(?:25006|53100|53200|53400|58...)$/, 'no_writes'],
   [/^(?:42501|53300|55P03|57014)$/, 'refused'],
+  [/^23505$/, 'duplicate'],
   [/^(?:22|23|42)/, 'statement'],
 ];
 

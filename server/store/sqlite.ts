@@ -178,8 +178,9 @@ export function runNow(statement: StatementSync, values: readonly Value[] = []):
   return rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toValue(value)])));
 }
 
-/** The faults by result code of SQLite: ERROR, CONSTRAINT, MISMATCH and RANGE; READONLY, IOERR and FULL. */
+/** The faults by result code of SQLite: CONSTRAINT_UNIQUE; ERROR, CONSTRAINT, MISMATCH and RANGE; READONLY, IOERR and FULL. */
 const faults = new Map<number, StoreFault>([
+  [2067, 'duplicate'],
   ...[1, 19, 20, 25].map((code) => [code, 'statement'] as const),
   ...[8, 10, 13].map((code) => [code, 'no_writes'] as const),
 ]);
@@ -188,5 +189,5 @@ const faults = new Map<number, StoreFault>([
 function toSqliteError(error: unknown, file: string, fault?: StoreFault): StoreError {
   const { errcode = 0 } = error as { errcode?: number };
   const text = `the database ${file} cannot be used: ${reasonOf(error)}`;
-  return new StoreError(text, fault ?? faults.get(errcode & 0xff) ?? 'lost');
+  return new StoreError(text, fault ?? faults.get(errcode) ?? faults.get(errcode & 0xff) ?? 'lost');
 }

@@ -31,7 +31,8 @@ const retryMs = 1000;
 const closeMs = 5000;
 
 /** Returns true if a failed call may succeed later. */
-const mayWait = (error: unknown): boolean => error instanceof StoreError && error.fault !== 'statement';
+const mayWait = (error: unknown): boolean =>
+  error instanceof StoreError && !['statement', 'duplicate'].includes(error.fault);
 
 /** The answered writes of a store. */
 export type Writes = ReturnType<typeof createWrites>;

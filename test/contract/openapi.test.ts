@@ -223,6 +223,8 @@ test('errors outside of operations have the expected statuses', () => {
   const others = codes.filter((code) => !described.has(code));
   expect(Object.fromEntries(others.map((code) => [code, problems[code].status]))).toEqual({
     request_timeout: 408,
+    // At the operators' port.
+    conflict: 409,
     misdirected_request: 421,
     upgrade_required: 426,
     headers_too_long: 431,

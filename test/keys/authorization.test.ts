@@ -20,6 +20,7 @@ import {
   serverNames,
   withServer,
 } from '../server/targets.ts';
+import { rotateKey } from '../store/samples.ts';
 
 /** The accepted scopes of each endpoint, independent of the contract under test. */
 const acceptedScopes: Record<string, readonly Scope[]> = {
@@ -111,7 +112,7 @@ describe.each(keyedNames)('%s', (name) => {
     const wrongSecret = generateApiKey(revoked.split('_')[1]).text;
     const expired = await issueKey({ expiresAt: now - 1 });
     const rotated = await issueKey();
-    await store.apiKeys.rotate(rotated.split('_')[1]!, 'a'.repeat(64), now - 1);
+    await rotateKey(store.apiKeys, rotated.split('_')[1]!, 'a'.repeat(64), now - 1);
     const keys = { unknown: [unknown, rotated, wrongSecret], revoked: [revoked], expired: [expired] } as const;
     for (const mistake of ['unknown', 'revoked', 'expired'] as const) {
       for (const key of keys[mistake]) await expectRefused(`Bearer ${key}`, 'error="invalid_token"', mistake);
@@ -126,7 +127,7 @@ describe.each(serverNames)('%s', (name) => {
   test('accepts the old secret of a rotated key during the overlap', async () => {
     const { issueKey, store } = await sharedHosting();
     const key = await issueKey();
-    await store.apiKeys.rotate(key.split('_')[1]!, 'a'.repeat(64), Date.now() + 60_000);
+    await rotateKey(store.apiKeys, key.split('_')[1]!, 'a'.repeat(64), Date.now() + 60_000);
     expect((await askAs(name, `Bearer ${key}`, 'mine')).status).toBe(200);
   });
 

@@ -6,6 +6,7 @@ import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { apiKeyPattern } from '#contract/api-keys.ts';
+import { rotateKey } from '../store/samples.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
@@ -78,7 +79,7 @@ test('a key is valid until it expires, and a rotated secret until the end of its
   const pass = setTime(1_800_000_000_000);
   const key = await world.issueKey({ expiresAt: Date.now() + 2_000 });
   const id = key.split('_')[1]!;
-  await world.store.apiKeys.rotate(id, 'a'.repeat(64), Date.now() + 1_000);
+  await rotateKey(world.store.apiKeys, id, 'a'.repeat(64), Date.now() + 1_000);
   const { ask } = createCounted(world);
   expect(await ask(key)).toBe('ok');
   pass(999);

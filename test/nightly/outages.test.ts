@@ -14,6 +14,7 @@ import { article, buildProject, temporaryFolder, writeFiles } from '../helpers/p
 import { createUpstream, until } from '../helpers/upstream.ts';
 import { startProcess } from '../server/process.ts';
 import { copyProject } from '../server/shared.ts';
+import { rotateKey } from '../store/samples.ts';
 
 /** Duration of the traffic. Before a release, run ten minutes: `OUTAGE_SECONDS=600 vitest run outages`. */
 const seconds = Number(process.env.OUTAGE_SECONDS ?? 50);
@@ -303,7 +304,7 @@ async function rotateUnderStream({ store, url, issueKey }: Deployment): Promise<
   const client = await openClient(new URL(new URL(websocket.socket_url).pathname, url.replace('http', 'ws')).href);
   expect(await client.auth(websocket.token)).toEqual(['auth success']);
   const { record } = createApiKey({ label: '', servers: ownServers, scopes: [], expiresAt: null });
-  await store.apiKeys.rotate(key.split('_')[1]!, record.secretHash, Date.now());
+  await rotateKey(store.apiKeys, key.split('_')[1]!, record.secretHash, Date.now());
   const rotated = performance.now();
   const ended = await Promise.race([client.ended, sleep(3 * streamEndMs)]);
   expect(ended).toMatchObject({ code: 4003 });

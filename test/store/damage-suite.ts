@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { generateApiKey } from '../../server/keys/authorize.ts';
 import { StoreError } from '../../server/store/database.ts';
 import type { Store } from '../../server/store/types.ts';
-import { apiKey, auditEntry, claim, end, streamToken } from './samples.ts';
+import { apiKey, auditEntry, claim, end, rotateKey, streamToken } from './samples.ts';
 import { openWithQuery } from './target.ts';
 import type { CreateTarget } from './target.ts';
 
@@ -73,7 +73,7 @@ export function damageSuite(createTarget: CreateTarget): void {
     const { id, hash, text, secret } = generateApiKey();
     const next = generateApiKey(id);
     await store.apiKeys.create(apiKey({ id, secretHash: hash }));
-    await store.apiKeys.rotate(id, next.hash, t0);
+    await rotateKey(store.apiKeys, id, next.hash, t0);
     const dump = await target.dump();
     for (const kept of [id, hash, next.hash]) expect(dump).toContain(kept);
     for (const hidden of [text, secret, next.text, next.secret]) expect(dump).not.toContain(hidden);

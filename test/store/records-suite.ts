@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { apiKey, claim, end, streamToken } from './samples.ts';
+import { apiKey, claim, end, rotateKey, streamToken } from './samples.ts';
 import { openTwice, openWithQuery } from './target.ts';
 import type { CreateTarget } from './target.ts';
 
@@ -96,12 +96,13 @@ export function recordsSuite(createTarget: CreateTarget): void {
     test('rotation keeps only the previous secret, until its end', async () => {
       const { apiKeys } = await open();
       await apiKeys.create(apiKey());
-      expect(await apiKeys.rotate('AbCdEfGhIj01', 'b'.repeat(64), t0 + 1)).toBe(true);
-      expect(await apiKeys.rotate('AbCdEfGhIj01', 'c'.repeat(64), t0 + 2)).toBe(true);
+      expect(await rotateKey(apiKeys, 'AbCdEfGhIj01', 'b'.repeat(64), t0 + 1)).toBe(true);
+      expect(await rotateKey(apiKeys, 'AbCdEfGhIj01', 'c'.repeat(64), t0 + 2)).toBe(true);
       expect(await apiKeys.find('AbCdEfGhIj01')).toEqual(
         apiKey({ secretHash: 'c'.repeat(64), previousHash: 'b'.repeat(64), previousUntil: t0 + 2 }),
       );
-      expect(await apiKeys.rotate('missing00000', 'd'.repeat(64), t0)).toBe(false);
+      // A secret that was read before another rotation cannot be replaced.
+      expect(await apiKeys.update('AbCdEfGhIj01', { secretHash: 'd'.repeat(64) }, apiKey())).toBe(false);
       expect(await apiKeys.list()).toHaveLength(1);
     });
 

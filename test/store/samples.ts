@@ -1,4 +1,4 @@
-import type { ApiKeyRecord, AuditEntry, IdempotentClaim, StreamTokenRecord } from '../../server/store/types.ts';
+import type { ApiKeyRecord, AuditEntry, IdempotentClaim, Store, StreamTokenRecord } from '../../server/store/types.ts';
 
 /** A valid API key, with the given fields replaced. */
 export function apiKey(fields: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
@@ -16,6 +16,12 @@ export function apiKey(fields: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
     lastUsedAt: null,
     ...fields,
   };
+}
+
+/** Gives a key another secret; its present secret stays valid until `previousUntil`. */
+export async function rotateKey(apiKeys: Store['apiKeys'], id: string, secretHash: string, previousUntil: number) {
+  const key = (await apiKeys.find(id))!;
+  return await apiKeys.update(id, { secretHash, previousHash: key.secretHash, previousUntil }, key);
 }
 
 /** An entry of the audit log, with the given fields replaced. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { StoreError } from '../../server/store/database.ts';
 import { migrate, migrations } from '../../server/store/migrations.ts';
 import type { Migration } from '../../server/store/migrations.ts';
-import { apiKey, claim } from './samples.ts';
+import { apiKey, claim, rotateKey } from './samples.ts';
 import { openTwice, openWithQuery, runWorkers } from './target.ts';
 import type { CreateTarget } from './target.ts';
 
@@ -63,6 +63,27 @@ export function sharingSuite(createTarget: CreateTarget): void {
       // The key of the first round is revoked: the second round creates another.
       await Promise.all(keys.map(({ id }) => store.apiKeys.revoke(id, t0)));
     }
+  });
+
+  test('exactly one of 70 concurrent changes of a key as it was read is made, and one of 70 servers has a ref', async () => {
+    const stores = await openTwice(createTarget);
+    await stores[0].apiKeys.create(apiKey());
+    const server = { provider: 'panel', ref: '1a7ce997', logFile: null };
+    const made = await Promise.all(
+      Array.from({ length: 70 }, async (_, at) => {
+        const { apiKeys, servers } = stores[at % 2]!;
+        const secretHash = at.toString(16).padStart(64, 'a');
+        const isRotated = await apiKeys.update(
+          'AbCdEfGhIj01',
+          { secretHash, previousHash: 'a'.repeat(64), previousUntil: t0 },
+          apiKey(),
+        );
+        return { isRotated, isAdded: await servers.add({ server: `game:${at}`, ...server }) };
+      }),
+    );
+    expect(made.filter(({ isRotated }) => isRotated)).toHaveLength(1);
+    expect(made.filter(({ isAdded }) => isAdded)).toHaveLength(1);
+    await expect(stores[0].servers.put({ server: 'game:70', ...server })).rejects.toMatchObject({ fault: 'duplicate' });
   });
 
   test('processes that start concurrently on an empty database all start', async () => {
@@ -173,7 +194,7 @@ export function sharingSuite(createTarget: CreateTarget): void {
     await migrate(query, target.dialect, [...migrations, adds]);
     const store = await target.open();
     await store.apiKeys.create(apiKey());
-    expect(await store.apiKeys.rotate('AbCdEfGhIj01', 'b'.repeat(64), t0)).toBe(true);
+    expect(await rotateKey(store.apiKeys, 'AbCdEfGhIj01', 'b'.repeat(64), t0)).toBe(true);
     expect(await store.apiKeys.list()).toMatchObject([{ id: 'AbCdEfGhIj01', secretHash: 'b'.repeat(64) }]);
 
     const removes: Migration = Object.assign<Migration, object>(() => ['DROP TABLE hosting_made_up'], {
