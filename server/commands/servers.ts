@@ -10,8 +10,9 @@ import { Problem } from '../problem.ts';
 import { EnvError, readSettings } from '../settings.ts';
 import { describeUnknownServers, formatTable, parseServer, textOption, toIso, toPrintable } from './context.ts';
 import type { Context } from './context.ts';
+import { addImportCommand } from './import.ts';
 
-/** Adds `servers add | list | suspend | resume | remove`. */
+/** Adds `servers add | import | list | suspend | resume | remove`. */
 export function addServersCommands(program: Command, context: Context): void {
   const { settings, withStore, show, printNote } = context;
   const servers = program.command('servers').description('Servers of customers, and their providers.');
@@ -48,6 +49,7 @@ export function addServersCommands(program: Command, context: Context): void {
         printNote(`warning: PROVIDERS_FILE is not set: the provider ${provider} and the ref are not checked`);
       await show(json, record, `${server} ${texts[outcome]}`);
     });
+  addImportCommand(servers, context);
   servers
     .command('list')
     .description('Lists the servers.')
