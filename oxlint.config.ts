@@ -55,7 +55,8 @@ const imports = {
   'server/feedback': feature,
   'server/feedback/chat.ts': adapter,
   'server/keys': feature,
-  'server/operators': `${feature} server/hosting/{audit,providers}.ts server/keys/* server/store/database.ts`,
+  'server/operators': `${feature} server/http/request.ts server/hosting/{audit,providers}.ts server/keys/*
+    server/store/database.ts`,
   'server/hosting': `${feature} yaml server/keys/* server/hosting/{console,providers}/*
     server/hosting/providers/*/*`,
   'server/hosting/providers': adapter,
@@ -69,8 +70,10 @@ const imports = {
     server/{domains,hosting,keys,releases,status,store,upstream}/* type:server/hosting/providers/types.ts`,
   'server/doctor/{client,run,visit}.ts': `${common} ws p-limit server/upstream/* server/doctor/{client,run}.ts`,
   'server/metrics': `${server} @prometheus-io/client server/http/* server/upstream/client.ts server/store/index.ts
+    server/hosting/audit.ts
     type:server/releases/service.ts type:server/hosting/console/relay.ts`,
   'server/commands': `${server} type:@commander-js/extra-typings server/{env,explain}.ts server/domains/prices/*
+    server/http/request.ts
     server/{doctor,domains,hosting,keys,operators,releases,store,upstream}/*`,
 };
 

@@ -28,8 +28,10 @@ import type { RequestContext, RequestSettings, Requests } from './http/request.t
 import { toStoredReply } from './http/stored.ts';
 import { authorize, createAuthenticate } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
-import type { Base } from './lifecycle.ts';
+import type { Base, Lifecycle } from './lifecycle.ts';
 import type { LimitSettings, Limits } from './limits.ts';
+import { createOperatorAdmit, createOperatorRoutes } from './operators/routes.ts';
+import type { OperatorSettings } from './operators/routes.ts';
 import { Problem, renderError } from './problem.ts';
 import type { HeaderFields } from './problem.ts';
 import { cached, createFastPath } from './releases/serve.ts';
@@ -37,6 +39,7 @@ import type { Releases } from './releases/service.ts';
 import type { SharedSettings } from './settings.ts';
 import { isUnreachable } from './store/database.ts';
 import type { Store } from './store/types.ts';
+import { createTokenBucket } from './token-bucket.ts';
 
 const badTarget = 'The target of the request is not valid, or it has no Host';
 
@@ -46,7 +49,9 @@ interface AppOptions {
   readonly preview?: string | undefined;
   readonly requests: Requests;
   readonly limits: Omit<Limits, 'client' | 'content'>;
-  readonly authenticate: Authenticate;
+  /** Needed by routes with an API key, or with an operator token. */
+  readonly authenticate?: Authenticate;
+  readonly admitOperator?: ReturnType<typeof createOperatorAdmit>;
   readonly onThrown?: (thrown: unknown) => void;
   /** Maximum body lengths by the rate limit of the endpoint, in place of the default. */
   readonly maxBodyBytes: Readonly<Partial<Record<LimitName, number>>>;
@@ -65,9 +70,10 @@ declare module 'h3' {
  * and method (405), the limit of the endpoint (429), access (401, 429, 403), route. See docs/h3.md.
  */
 export function createApp(options: AppOptions): H3 {
-  const { routes, preview, requests, limits, authenticate, maxBodyBytes, onThrown } = options;
+  const { routes, preview, requests, limits, authenticate, admitOperator, maxBodyBytes, onThrown } = options;
   const isPreview = preview !== undefined;
   const findNearest = createFindNearest(routes.map(({ endpoint }) => endpoint));
+  const hasMedia = routes.some(({ endpoint }) => endpoint === endpoints.getMedia);
 
   const open = (event: H3Event): RequestContext => {
     const { req, res } = event.runtime?.node ?? {};
@@ -117,27 +123,28 @@ export function createApp(options: AppOptions): H3 {
     requests.assertOwnHost(context);
     if (context.target === unreadable) throw new Problem('validation_error', badTarget);
     if (endpoint) return;
-    if (!event.url.pathname.startsWith('/media/')) throw new Problem('not_found', findNearest(event));
+    if (!hasMedia || !event.url.pathname.startsWith('/media/')) throw new Problem('not_found', findNearest(event));
     // A trailing or doubled slash matches no route; the 404 is still the one of media.
     event.context.endpoint = endpoints.getMedia;
     context.route = endpoints.getMedia.path;
     throw new Problem('media_not_found', undefined, cached);
   };
-  /** Applies limits, API key and scope of an endpoint; throws 429, 401 or 403. */
+  /** Applies limits, key or token, and scope of an endpoint; throws 429, 401 or 403. */
   const admit = async (context: RequestContext, endpoint: Endpoint, id: string) => {
-    const { method, access, limit, body } = endpoint;
+    const { method, access, limit, body, right } = endpoint;
     const { id: requestId, client, trace, request } = context;
     if (endpoint.hasOptionalKey) {
       const { origin, authorization } = request.headers;
       const allowed = requests.headersOf(context, true);
       if (origin !== undefined && !('Access-Control-Allow-Origin' in allowed)) throw new Problem('forbidden');
       // Only checks the key: `ask` counts each request.
-      if (authorization !== undefined) await authenticate(request.headers);
+      if (authorization !== undefined) await authenticate!(request.headers);
     }
     // A refused body uses no vote: `count` consumes the token after validation.
     if (limit && !body) assertAllowed(context, await limits[limit].consume(client.key));
+    if (right) return await admitOperator!(context, right);
     if (!access) return undefined;
-    const { key, secretHash } = await authenticate(request.headers);
+    const { key, secretHash } = await authenticate!(request.headers);
     assertAllowed(context, await limits[method === 'POST' ? 'actions' : 'reads'].consume(key.id));
     const { id: keyId, scopes, servers } = key;
     const caller: KeyCaller = { keyId, secretHash, scopes, servers, requestId, trace, ip: client.address };
@@ -191,7 +198,7 @@ export function createApp(options: AppOptions): H3 {
       context,
       query: event.url.searchParams,
       caller: limit || isKeyed(endpoint) ? await admitOrFail(context, endpoint, id) : undefined,
-      rest: readRest(context.target, endpoint.path) ?? id,
+      rest: readRest(context.target, endpoint) ?? id,
       maxBodyBytes: limit && maxBodyBytes[limit],
       count: limit && body ? count : undefined,
       ask,
@@ -233,7 +240,7 @@ export function createApp(options: AppOptions): H3 {
 }
 
 const isKeyed = (endpoint: Endpoint | undefined): boolean =>
-  endpoint?.access !== undefined || endpoint?.hasOptionalKey === true;
+  (endpoint?.access ?? endpoint?.right) !== undefined || endpoint?.hasOptionalKey === true;
 
 /** Trailing slashes are 404, or caches would store a resource twice; `/docs/` is the exception. */
 function findEndpoint({ url, context }: H3Event): Endpoint | undefined {
@@ -303,6 +310,12 @@ interface ListenersBase extends Base<Settings> {
   readonly preview: string | undefined;
 }
 
+interface OperatorBase extends Base<Settings & OperatorSettings & { PROVIDERS_FILE?: string | undefined }> {
+  readonly store: Store;
+  readonly lifecycle: Lifecycle;
+  readonly limits: Limits;
+}
+
 /** Time for a client to read its response, beyond the wait for an upstream. */
 const stalledClientMs = 120_000;
 
@@ -327,10 +340,7 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
     preview,
     requests,
     limits,
-    authenticate: createAuthenticate({
-      apiKeys: store.apiKeys,
-      onTouchFailure: report('the last use of a key could not be stored'),
-    }),
+    authenticate: createAuthenticate('hk', store.apiKeys, report('the last use of a key could not be stored')),
     maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
   });
   const handleByApp = toNodeHandler(app);
@@ -351,4 +361,32 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
     await Promise.all([upgrades.close(), server.drain(env.SHUTDOWN_GRACE_SECONDS)]);
   });
   return { url: server.url, announce: server.announce };
+}
+
+/** Listens for operators at OPERATOR_PORT, with separate routes and limit, and without CORS. */
+export async function openOperatorPort(base: OperatorBase, others: readonly Route[]) {
+  const { env, log, opened, store, lifecycle, limits, report } = base;
+  const { OPERATOR_PORT: port, OPERATOR_HOST: host, PROVIDERS_FILE: providersFile } = env;
+  if (port === undefined) return undefined;
+  const bucket = createTokenBucket({ name: 'operators', rps: 100, burst: 1000 });
+  const requests = createRequests({
+    trustedProxies: env.TRUSTED_PROXIES,
+    isOwnHost: createHostCheck({ HOST: host, PUBLIC_URL: undefined }),
+    cors: { origins: [], allowLocal: false, isPrivate: true },
+    limits: { client: bucket, content: bucket },
+    log,
+  });
+  const routes = [...others, ...createOperatorRoutes(store, lifecycle, providersFile)];
+  const admitOperator = createOperatorAdmit(store.operators, report('the last use of a token could not be stored'));
+  const handle = toNodeHandler(createApp({ routes, requests, limits, admitOperator, maxBodyBytes: {} }));
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
+    request.url = requests.begin(request, response).target;
+    void handle(request, response);
+  };
+  const times = { stalledMs: stalledClientMs, idleMs: env.KEEP_ALIVE_SECONDS * 1000 };
+  const server = await listenOn(listener, { host, port, setting: 'OPERATOR_PORT', ...times });
+  Object.assign(server.http, { shouldUpgradeCallback: () => false });
+  opened.defer(() => server.drain(env.SHUTDOWN_GRACE_SECONDS));
+  log.info({ url: server.url }, 'listening for operators');
+  return server;
 }

@@ -14,6 +14,7 @@ import { RequestSettings } from './http/request.ts';
 import { LimitSettings } from './limits.ts';
 import { LogSettings } from './log.ts';
 import { MetricsSettings } from './metrics/index.ts';
+import { OperatorSettings } from './operators/routes.ts';
 import { ReleaseSettings } from './releases/service.ts';
 import { BaseUrl, EnvError, SharedSettings, readSettings, url } from './settings.ts';
 import { StatusSettings } from './status/service.ts';
@@ -54,6 +55,7 @@ const Settings = z
     ...LimitSettings.shape,
     ...LogSettings.shape,
     ...MetricsSettings.shape,
+    ...OperatorSettings.shape,
     ...StoreSettings.shape,
     ...ReleaseSettings.shape,
     ...DomainSettings.shape,
@@ -66,6 +68,8 @@ const Settings = z
   .superRefine((env, context) => {
     const refuse = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message });
     if (env.METRICS_PORT === env.PORT && env.PORT !== 0) refuse(['METRICS_PORT'], 'must differ from PORT');
+    const { OPERATOR_PORT: port } = env;
+    if (port && [env.PORT, env.METRICS_PORT].includes(port)) refuse(['OPERATOR_PORT'], 'must differ from other ports');
     for (const { path } of PriceSourceSettings.safeParse(env).error?.issues ?? []) {
       refuse(path, `must be set with DOMAIN_PRICES=${env.DOMAIN_PRICES}`);
     }

@@ -19,10 +19,12 @@ export class Problem extends Error {
   readonly headers: HeaderFields;
   /** Internal reason for the log; never sent. */
   readonly reason: string | undefined;
+  /** Fields of the JSON body beyond those of every error. */
+  readonly fields: object;
   constructor(
     code: ProblemCode,
     message: string = problems[code].message,
-    options: ErrorOptions & { headers?: HeaderFields; reason?: string | undefined } = {},
+    options: ErrorOptions & { headers?: HeaderFields; reason?: string | undefined; fields?: object } = {},
   ) {
     // Problems are responses, not bugs: skip the stack trace, which costs more than the response.
     const { stackTraceLimit } = Error;
@@ -32,6 +34,7 @@ export class Problem extends Error {
     this.code = code;
     this.headers = options.headers ?? {};
     this.reason = options.reason;
+    this.fields = options.fields ?? {};
   }
 }
 
@@ -40,7 +43,10 @@ export function renderError(error: unknown, endpoint: Endpoint | undefined) {
   const problem = error instanceof Problem ? error : new Problem(endpoint?.failure ?? 'internal_error');
   const style = endpoint?.errorStyle ?? 'json';
   const isDefault = problem.message === problems[problem.code].message;
-  const body = renderProblem(style, problem.code, isDefault ? messageOf(endpoint, problem.code) : problem.message);
+  const allowed = style === 'json' ? problem.headers['Allow']?.replace(/, (\w+)$/, ' or $1') : undefined;
+  const preset = allowed ? `${problem.message}; use ${allowed}` : messageOf(endpoint, problem.code);
+  const message = isDefault ? preset : problem.message;
+  const body = renderProblem(style, problem.code, message, problem.fields);
   const { status } = problems[problem.code];
   const headers: Record<string, string> = {
     'Content-Type': errorMediaTypes[style],

@@ -1,4 +1,4 @@
-import { openListeners } from './app.ts';
+import { openListeners, openOperatorPort } from './app.ts';
 import { watchInstallation } from './doctor/watch.ts';
 import { openDomains } from './domains/service.ts';
 import type { Env } from './env.ts';
@@ -49,6 +49,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   const routes = createRoutes({ version, releases, domains, feedback, status, ...keys, ...hosting.routes });
 
   const listeners = await openListeners({ ...base, relay }, Object.values(routes));
+  const operators = await openOperatorPort(base, [routes.getHealth, routes.getReady]);
   url = listeners.url;
   log.info({ url, release: releases.current().id, version }, 'listening');
 
@@ -64,6 +65,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   const running = opened.move();
   return {
     url,
+    operatorsUrl: operators?.url,
     metricsUrl: metrics?.url,
     /** The text of the demo key, if this start created the key. */
     demoKey,
@@ -71,6 +73,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
     drain(): void {
       lifecycle.drain();
       listeners.announce();
+      operators?.announce();
     },
     /** Completes running requests, and aborts them after the grace period. */
     async stop(): Promise<void> {

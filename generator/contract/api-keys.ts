@@ -31,10 +31,12 @@ export type ServerAction = (typeof serverActions)[number];
 export const serverKinds = ['vps', 'game'] as const;
 export type ServerKind = (typeof serverKinds)[number];
 
+export const serverPattern = /^(?:vps|game):[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
 /** The name of a server: kind and ID, because a game server and a VPS may have the same ID. */
 export const ServerName = z
   .string()
-  .regex(/^(?:vps|game):[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'must be vps:<id> or game:<id>')
+  .regex(serverPattern, 'must be vps:<id> or game:<id>')
   .transform((name) => name as `${ServerKind}:${string}`);
 export type ServerName = `${ServerKind}:${string}`;
 
@@ -47,5 +49,5 @@ export function allows(granted: readonly Scope[], required: Scope): boolean {
   return granted.includes(required) || granted.includes(`${required}_write` as Scope);
 }
 
-/** The format of an API key: 12 characters of ID, 43 of secret (256 bits) and 6 of checksum, in base 62. */
-export const apiKeyPattern = /^hk_([A-Za-z0-9]{12})_([A-Za-z0-9]{43})([A-Za-z0-9]{6})$/;
+/** The format of an API key (hk) or an operator token (ho): 12 characters of ID, 43 of secret (256 bits) and 6 of checksum, in base 62. */
+export const apiKeyPattern = /^(h[ko])_([A-Za-z0-9]{12})_([A-Za-z0-9]{43})([A-Za-z0-9]{6})$/;

@@ -22,11 +22,18 @@ export const tags = {
   Domains: 'TLDs for sale with their prices, and the domain search.',
 } as const;
 
+/** Speaks of operator tokens instead of API keys. */
+export const toTokens = (message: string): string => message.replace('API key', 'operator token');
+
+/** The rights of operator tokens. */
+export const operatorRights = ['servers', 'keys'] as const;
+export type OperatorRight = (typeof operatorRights)[number];
+
 export interface Endpoint {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** The path template: `{name}` is one segment, `{name*}` the rest of the path. */
   readonly path: string;
-  readonly tag: keyof typeof tags;
+  readonly tag: keyof typeof tags | 'Operators';
   readonly summary: string;
   readonly description: string;
   /** Human-facing page; excluded from the OpenAPI document. */
@@ -48,6 +55,8 @@ export interface Endpoint {
     readonly invalid?: ProblemCode;
     /** Refuses other media types and compressed bodies (415). */
     readonly strict?: boolean;
+    /** The maximum length; default: that of {@link bodyLimits}. */
+    readonly maxBytes?: number;
   };
   /** The action that requires `force=true` in query and body (`both`), or in one of them and not false in the other. */
   readonly confirmation?: { readonly action: string; readonly needs: 'both' | 'one' };
@@ -61,6 +70,10 @@ export interface Endpoint {
   readonly access?: 'any_key' | { readonly kind: ServerKind; readonly scope: Scope; readonly action: ServerAction };
   /** Works without an API key too, and refuses foreign origins (403), as the Model Context Protocol requires. */
   readonly hasOptionalKey?: boolean;
+  /** The required right of an operator token, at the operators' port only. */
+  readonly right?: OperatorRight | 'any';
+  /** The form of the name in the path, if a wrong one is 400; by default, any name is valid. */
+  readonly segment?: z.ZodType;
   /** Successful responses by status. */
   readonly replies: Readonly<Record<number, ApiReply>>;
   /** Errors beyond 405, the 429 of {@link isLimited}, the 401 and 403 of {@link access}, and {@link failure}. */
@@ -104,7 +117,8 @@ export function describeConfirmation({ action, needs }: NonNullable<Endpoint['co
 
 /** Lists the messages of an endpoint for an error code, the default first. */
 export function messagesOf(endpoint: Endpoint, code: ProblemCode): readonly string[] {
-  if (code === 'unauthorized') return Object.values(keyProblems);
+  if (code === 'unauthorized')
+    return Object.values(keyProblems).map((text) => (endpoint.right ? toTokens(text) : text));
   const isAction = code === 'provider_error' && endpoint.unknownOutcome !== undefined;
   return [messageOf(endpoint, code), ...(isAction ? [messageOfUnknown(endpoint, 'restart-4711')] : [])];
 }

@@ -5,8 +5,15 @@ import { isLimited, messagesOf, takesIdempotencyKey } from '#contract/endpoint.t
 import type { Endpoint } from '#contract/endpoint.ts';
 import samples from '#contract/examples.json' with { type: 'json' };
 import { endpoints } from '#contract/endpoints.ts';
+import { operatorEndpoints } from '#contract/operators.ts';
 import { schemas } from '#contract/primitives.ts';
-import { ErrorResponse, errorMediaTypes, problems, renderProblem } from '#contract/problem.ts';
+import {
+  ErrorResponse,
+  OperatorConflictResponse,
+  errorMediaTypes,
+  problems,
+  renderProblem,
+} from '#contract/problem.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 
 type JsonSchema = Record<string, unknown>;
@@ -36,23 +43,26 @@ export interface Examples {
   readonly bodies: Readonly<Record<string, unknown>>;
 }
 
-/** Renders the OpenAPI 3.1 document of all endpoints. */
-export function renderOpenApi(examples: Examples, { service, ...presentation }: Presentation = {}) {
-  const paths: Record<string, { get?: Operation; post?: Operation }> = {};
-  for (const [operationId, endpoint] of Object.entries<Endpoint>(endpoints)) {
+type Method = Lowercase<Endpoint['method']>;
+
+/** Renders the OpenAPI 3.1 document of the public endpoints, or of the operators' port. */
+export function renderOpenApi(examples: Examples, { service, ...presentation }: Presentation = {}, isPublic = true) {
+  const paths: Record<string, { [method in Method]?: Operation }> = {};
+  for (const [operationId, endpoint] of Object.entries<Endpoint>(isPublic ? endpoints : operatorEndpoints)) {
     if (endpoint.isPage) continue;
     const path = (paths[endpoint.path.replace('*}', '}')] ??= {});
-    path[endpoint.method === 'GET' ? 'get' : 'post'] = renderOperation(operationId, endpoint, examples);
+    path[endpoint.method.toLowerCase() as Method] = renderOperation(operationId, endpoint, examples);
   }
   return {
     ...head,
     info: toInfo(presentation),
+    ...(!isPublic && { tags: [{ name: 'Operators', description: 'Servers of customers, and their API keys.' }] }),
     servers: [...(service ? [{ url: service, description: 'The public address.' }] : []), ...head.servers],
     paths,
     components: {
-      schemas: renderSchemas(),
+      schemas: renderSchemas((name) => name === 'ErrorResponse' || name.startsWith('Operator') !== isPublic),
       headers: headers as Record<string, ReturnType<typeof header>>,
-      securitySchemes: { apiKey },
+      securitySchemes: { apiKey: isPublic ? apiKey : { ...apiKey, description: 'An operator token.' } },
     },
   };
 }
@@ -78,14 +88,15 @@ function renderOperation(operationId: string, endpoint: Endpoint, { parameters, 
   for (const [status, group] of Map.groupBy(codesOf(endpoint), (code) => problems[code].status)) {
     responses[status] = renderProblems(endpoint, group);
   }
-  const { tag, summary, description, access, body } = endpoint;
-  const needed = access && (access === 'any_key' ? 'any valid key' : `the scope ${access.scope} for the server`);
+  const { tag, summary, description, access, body, right } = endpoint;
+  const key = access === 'any_key' ? 'any valid key' : access && `the scope ${access.scope} for the server`;
+  const needed = key ?? (right && `the right ${right === 'any' ? 'servers or keys' : right}`);
   return {
     operationId,
     summary,
     description: needed ? `${description} Requires ${needed}.` : description,
     tags: [tag],
-    security: access ? [{ apiKey: [] }] : [],
+    security: needed ? [{ apiKey: [] }] : [],
     parameters: renderParameters(endpoint, parameters[operationId]),
     ...(body && {
       requestBody: {
@@ -99,7 +110,8 @@ function renderOperation(operationId: string, endpoint: Endpoint, { parameters, 
 
 function codesOf(endpoint: Endpoint): Set<ProblemCode> {
   const codes = new Set<ProblemCode>([...endpoint.problems, 'method_not_allowed']);
-  if (endpoint.access) codes.add('unauthorized');
+  if (endpoint.access ?? endpoint.right) codes.add('unauthorized');
+  if (endpoint.right) codes.add('forbidden').add('insufficient_scope');
   if (typeof endpoint.access === 'object') codes.add('forbidden').add('insufficient_scope').add('not_found');
   if (takesIdempotencyKey(endpoint)) codes.add('validation_error').add('in_progress').add('idempotency_mismatch');
   if (isLimited(endpoint.path)) codes.add('rate_limited');
@@ -108,7 +120,8 @@ function codesOf(endpoint: Endpoint): Set<ProblemCode> {
 
 function renderProblems(endpoint: Endpoint, codes: readonly ProblemCode[]): ResponseObject {
   const { errorStyle } = endpoint;
-  const schema = errorStyle === 'json' ? toRef(ErrorResponse) : textSchema;
+  const shape = codes.includes('conflict') ? OperatorConflictResponse : ErrorResponse;
+  const schema = errorStyle === 'json' ? toRef(shape) : textSchema;
   const messages = codes.flatMap((code) => messagesOf(endpoint, code).map((message, at) => ({ code, message, at })));
   const examples = messages.map(({ code, message, at }) => {
     const body = renderProblem(errorStyle, code, message);
@@ -125,7 +138,7 @@ function toRef(schema: z.ZodType): { $ref: string } {
   return { $ref: `#/components/schemas/${schemas.get(schema)!.id}` };
 }
 
-function renderSchemas(): Record<string, JsonSchema> {
+function renderSchemas(isNeeded: (name: string) => boolean): Record<string, JsonSchema> {
   const { schemas: shapes } = z.toJSONSchema(schemas, {
     uri: (id) => `#/components/schemas/${id}`,
     override: ({ zodSchema, jsonSchema }) => {
@@ -133,7 +146,8 @@ function renderSchemas(): Record<string, JsonSchema> {
       if (schemas.has(zodSchema)) jsonSchema.description = schemas.get(zodSchema)!.description;
     },
   });
-  const named = Object.entries(shapes).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const needed = Object.entries(shapes).filter(([name]) => isNeeded(name));
+  const named = needed.toSorted(([a], [b]) => (a < b ? -1 : 1));
   const isSchema = ({ type, anyOf }: JsonSchema) => typeof type === 'string' || Array.isArray(anyOf);
   return JSON.parse(JSON.stringify(Object.fromEntries(named)), (_, value: JsonSchema | null) =>
     typeof value === 'object' && value && isSchema(value) ? toPortable(value) : value,
@@ -186,6 +200,8 @@ const inPaths: Readonly<Record<string, string>> = {
   id: 'ID of the VPS.',
   server_id: 'ID of the game server.',
   request_id: 'The X-Request-Id of the request.',
+  server: 'Name of the server: game: or vps: followed by its ID.',
+  name: 'Label of an active key, or the ID of a key.',
   path: 'Path of the file below /media/. A slash may be written as %2F.',
   version: 'The version: 16 hexadecimal digits.',
 };
@@ -246,7 +262,7 @@ type HeaderName = keyof typeof headers;
 
 /** Selects the headers of a successful response, or of the errors of one status. */
 function headersOf(endpoint: Endpoint, status: string, codes: readonly ProblemCode[] = []): Refs {
-  const { stored, access, limit, hasFormerPaths, hasUnicodeName, replies } = endpoint;
+  const { stored, access, right, limit, hasFormerPaths, hasUnicodeName, replies } = endpoint;
   const refTo = (name: HeaderName) => ({ $ref: `#/components/headers/${name}` });
   const has = (...some: ProblemCode[]): boolean => some.some((code) => codes.includes(code));
   const isReply = status in replies;
@@ -272,7 +288,7 @@ function headersOf(endpoint: Endpoint, status: string, codes: readonly ProblemCo
     ['RateLimit-Policy', isCounted || has('rate_limited')],
     ['RateLimit', isCounted || has('rate_limited')],
   ];
-  const needsStore = access !== undefined || limit === 'feedback';
+  const needsStore = (access ?? right) !== undefined || limit === 'feedback';
   const mayWait =
     (needsStore && codes.some((code) => problems[code].status === 500)) ||
     (has('provider_error') && (access !== undefined || limit === 'domains'));

@@ -138,14 +138,19 @@ export const ErrorResponse = object(
 );
 export type ErrorResponse = z.infer<typeof ErrorResponse>;
 
+export const OperatorConflictResponse = object('OperatorConflictResponse', 'A conflict with an existing record.', {
+  ...ErrorResponse.shape,
+  server: text('The server that has the ref, if the ref is taken.').optional(),
+});
+
 export const errorMediaTypes: Record<ErrorStyle, string> = {
   json: 'application/json',
   text: 'text/plain; charset=utf-8',
 };
 
 /** Renders the body of an error. A text body is one sentence that starts in lower case. */
-export function renderProblem(style: ErrorStyle, code: ProblemCode, message: string = problems[code].message): string {
+export function renderProblem(style: ErrorStyle, code: ProblemCode, message = problems[code].message, fields = {}) {
   if (style === 'text') return `${message.charAt(0).toLowerCase()}${message.slice(1)}\n`;
-  const body: ErrorResponse = { success: false, error: code, message };
+  const body: ErrorResponse = { success: false, error: code, message, ...fields };
   return `${JSON.stringify(body)}\n`;
 }

@@ -99,8 +99,8 @@ function isAbsent(file: string): boolean {
   }
 }
 
-/** Redacts the secrets of API keys: a mistyped command must not leave a secret in a log or on a screen. */
-export const redactKeys = (text: string): string => text.replaceAll(/(hk_[A-Za-z0-9]{12})_[A-Za-z0-9]+/g, '$1_***');
+/** Redacts the secrets of API keys and operator tokens: a mistyped command must not leave a secret in a log or on a screen. */
+export const redactKeys = (text: string): string => text.replaceAll(/(h[ko]_[A-Za-z0-9]{12})_[A-Za-z0-9]+/g, '$1_***');
 
 /** Escapes and redacts text from outside for printing. */
 export const toPrintable = (text: string): string => escapeControls(redactKeys(text));
@@ -161,7 +161,7 @@ export function parseScope(text: string): Scope {
 /** Parses an id, or the whole text of a leaked key, without printing the secret. */
 export const parseKeyId = parser(
   'ID must be the 12 letters and digits that keys list shows',
-  (text) => /^(?:hk_)?([A-Za-z0-9]{12})(?:_[A-Za-z0-9]*)?$/.exec(text)?.[1],
+  (text) => /^(?:h[ko]_)?([A-Za-z0-9]{12})(?:_[A-Za-z0-9]*)?$/.exec(text)?.[1],
 );
 
 const Day = z.iso.date();

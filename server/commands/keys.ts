@@ -6,7 +6,7 @@ import { isActive } from '../keys/authorize.ts';
 import { commandLine, createChanges } from '../operators/changes.ts';
 import type { Grant } from '../operators/changes.ts';
 import { Problem } from '../problem.ts';
-import type { ApiKeyRecord, Store } from '../store/types.ts';
+import type { ApiKeyRecord, OperatorToken, Store } from '../store/types.ts';
 import {
   OutputError,
   describeUnknownServers,
@@ -103,7 +103,7 @@ export function addKeysCommands(program: Command, { withStore, print, show, prin
         if (key.revokedAt !== null) throw new CommandError(`API key ${id} is revoked: create a new key`);
         if (servers ?? scopes) await warn(store, key, servers ?? []);
         if (!isActive(key, Date.now())) printNote(`warning: API key ${id} has expired; pass --expires to extend it`);
-        const changed = await createChanges(store, commandLine).updateKey(id, changes);
+        const changed = await createChanges(store, commandLine).updateKey(id, () => changes);
         await show(json, { id, ...valuesOf(changed) }, `API key ${id} is changed`);
       });
     });
@@ -113,18 +113,8 @@ export function addKeysCommands(program: Command, { withStore, print, show, prin
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
       const records = await withStore((store) => store.apiKeys.list());
-      // Without the hashes.
-      const described = records.map(({ id, label, servers, scopes, ...key }) => {
-        const [created, expires, revoked] = [toIso(key.createdAt)!, toIso(key.expiresAt), toIso(key.revokedAt)];
-        const [lastUsed, overlapUntil] = [toIso(key.lastUsedAt), toIso(key.previousUntil)];
-        return { id, label, servers, scopes, created, expires, revoked, lastUsed, overlapUntil };
-      });
-      const rows = described.map(({ id, label, servers, scopes, created, lastUsed }, at) => {
-        const state = stateOf(records[at]!);
-        return [id, state, label, servers.join(','), scopes.join(','), created, lastUsed ?? 'never'];
-      });
-      const heading = ['ID', 'STATE', 'LABEL', 'SERVERS', 'SCOPES', 'CREATED', 'LAST USED'];
-      await show(json, described, json ? '' : formatTable(heading, rows));
+      const { described, table } = toRows(records, ['servers', 'scopes']);
+      await show(json, described, table);
     });
   keys
     .command('explain')
@@ -170,13 +160,33 @@ export function addKeysCommands(program: Command, { withStore, print, show, prin
     .action(async (id, { json }) => {
       await withStore(async (store) => {
         await createChanges(store, commandLine)
-          .revokeKey(id)
+          .revoke('hk', id)
           .catch(async (error: unknown) => {
             throw error instanceof Problem && error.code === 'not_found' ? await unknownKey(store, id) : error;
           });
       });
       await show(json, { id }, `API key ${id} is revoked`);
     });
+}
+
+/** Describes keys or tokens, without the hashes, as JSON and as a table; `lists` are the names of two more fields. */
+export function toRows<Key extends ApiKeyRecord | OperatorToken>(
+  keys: readonly Key[],
+  lists: readonly (keyof Key & string)[],
+) {
+  const described = keys.map((key) => {
+    const [created, expires, revoked] = [toIso(key.createdAt)!, toIso(key.expiresAt), toIso(key.revokedAt)];
+    const [lastUsed, overlapUntil] = [toIso(key.lastUsedAt), toIso(key.previousUntil)];
+    const more = Object.fromEntries(lists.map((list) => [list, key[list]]));
+    return { id: key.id, label: key.label, ...more, created, expires, revoked, lastUsed, overlapUntil };
+  });
+  const rows = keys.map((key, at) => {
+    const { created, lastUsed } = described[at]!;
+    const more = lists.map((list) => String(key[list]));
+    return [key.id, stateOf(key), key.label, ...more, created, lastUsed ?? 'never'];
+  });
+  const heading = ['ID', 'STATE', 'LABEL', ...lists.map((list) => list.toUpperCase()), 'CREATED', 'LAST USED'];
+  return { described, table: formatTable(heading, rows) };
 }
 
 /** The fields of a key in JSON besides its id. */
@@ -197,7 +207,7 @@ async function unknownKey(store: Store, id: string): Promise<CommandError> {
   return new CommandError(`no API key has the id ${id}${didYouMean(id, ids)}`);
 }
 
-function stateOf(key: ApiKeyRecord): string {
+function stateOf(key: ApiKeyRecord | OperatorToken): string {
   if (key.revokedAt !== null) return `revoked ${toIso(key.revokedAt)}`;
   if (key.expiresAt === null) return 'active';
   return `${isActive(key, Date.now()) ? 'until' : 'expired'} ${toIso(key.expiresAt)}`;
@@ -206,7 +216,8 @@ function stateOf(key: ApiKeyRecord): string {
 const parseLabel = textOption('--label', 100, 0);
 
 const expiryRule = '--expires must be a date of the form YYYY-MM-DD, or an ISO time such as 2030-01-31T12:00Z';
-const parseExpiry = parser(expiryRule, (text) => {
+/** Parses the end of a key or a token; throws for a time in the past. */
+export const parseExpiry = parser(expiryRule, (text) => {
   const start = parseTime(text);
   if (start === undefined) return undefined;
   const end = text.includes('T') ? start : start + 86_400_000;
@@ -224,4 +235,4 @@ const parsePath = parser(pathRule, (text) =>
   text.length <= 8000 ? /^(?:\/|https?:\/\/)[\x21-\x7e]*$/i.exec(text)?.[0] : undefined,
 );
 
-const parseOverlap = parser('--overlap must be a duration such as 90s, 15m, 24h or 7d', parseDuration);
+export const parseOverlap = parser('--overlap must be a duration such as 90s, 15m, 24h or 7d', parseDuration);

@@ -5,6 +5,7 @@ import { OutputError, createContext, redactKeys, toPrintable } from './context.t
 import type { ProcessContext } from './context.ts';
 import { addDoctorCommands } from './doctor.ts';
 import { addKeysCommands } from './keys.ts';
+import { addOperatorsCommands } from './operators.ts';
 import { addReportCommands } from './reports.ts';
 import { addServersCommands } from './servers.ts';
 import { addStoreCommands } from './store.ts';
@@ -20,8 +21,8 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
     'Manages API keys, servers and the store; shows the audit log and votes; checks the domain search and the installation.',
     { writeOut: (text) => void out.write(text), writeErr: (text) => void err.write(redactKeys(text)) },
   );
-  for (const add of [addKeysCommands, addServersCommands, addReportCommands, addStoreCommands, addDoctorCommands])
-    add(program, context);
+  const commands = [addKeysCommands, addServersCommands, addOperatorsCommands, addReportCommands, addStoreCommands];
+  for (const add of [...commands, addDoctorCommands]) add(program, context);
   try {
     return await runProgram(program, args);
   } catch (error) {

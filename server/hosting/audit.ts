@@ -1,4 +1,8 @@
+import { createEvent } from '../events.ts';
 import type { AuditEntry, Store } from '../store/types.ts';
+
+/** Publishes each change of an API key by its author. */
+export const changedKeys = createEvent<{ readonly actor: string }>('key-changed');
 
 /** A change of an API key or a server. */
 export interface AuditedChange extends Partial<Pick<AuditEntry, 'keyId' | 'server'>> {
@@ -27,6 +31,7 @@ export function createAuditedChange(audit: Store['audit'], { actor, requestId = 
       const result = await apply();
       const hasChanged = result !== false && typeof result !== 'string';
       await finish(typeof result === 'string' ? result : hasChanged ? 'ok' : 'not_found');
+      if (hasChanged && action.startsWith('keys ')) changedKeys.publish({ actor });
       return hasChanged;
     } catch (error) {
       // The store may have made the change before the connection was lost.

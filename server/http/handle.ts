@@ -3,9 +3,9 @@ import type { z } from 'zod';
 import { collect } from '#common/streams.ts';
 import type { Scope, ServerName } from '#contract/api-keys.ts';
 import { bodyLimits, describeConfirmation, takesIdempotencyKey } from '#contract/endpoint.ts';
-import type { Endpoint } from '#contract/endpoint.ts';
+import type { Endpoint, OperatorRight } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
-import type { EndpointName } from '#contract/endpoints.ts';
+import { operatorEndpoints } from '#contract/operators.ts';
 import type { ErrorStyle, ProblemCode } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
 import { withTimeout } from '../timeout.ts';
@@ -13,7 +13,9 @@ import type { Trace } from '../trace.ts';
 import type { RequestContext } from './request.ts';
 import type { StoredFile } from './stored.ts';
 
-type Declared<Name extends EndpointName> = (typeof endpoints)[Name];
+const declared = { ...endpoints, ...operatorEndpoints };
+type AnyName = keyof typeof declared;
+type Declared<Name extends AnyName> = (typeof declared)[Name];
 
 /** The API key and the client of a request. */
 export interface KeyCaller {
@@ -34,8 +36,13 @@ export interface Caller extends KeyCaller {
   readonly id: string;
 }
 
+/** The operator token and the client of a request. */
+export interface OperatorCaller extends Pick<KeyCaller, 'requestId' | 'ip'> {
+  readonly token: { readonly id: string; readonly label: string; readonly rights: readonly OperatorRight[] };
+}
+
 /** A validated request of an endpoint. */
-export interface RouteRequest<Name extends EndpointName> extends Pick<RawRequest, 'rest'> {
+export interface RouteRequest<Name extends AnyName> extends Pick<RawRequest, 'rest'> {
   /** Passed on in upstream calls for this request. */
   readonly trace: Trace | undefined;
   /** The method as sent: HEAD reaches the routes of GET. */
@@ -49,12 +56,14 @@ export interface RouteRequest<Name extends EndpointName> extends Pick<RawRequest
     : undefined;
   readonly text: string;
   readonly headers: IncomingHttpHeaders;
-  /** The API key, and the server, if the endpoint needs them. */
-  readonly caller: Declared<Name> extends { access: infer Access }
-    ? Access extends 'any_key'
-      ? KeyCaller
-      : Caller
-    : undefined;
+  /** The API key, and the server, if the endpoint needs them; or the operator token. */
+  readonly caller: Declared<Name> extends { right: OperatorRight | 'any' }
+    ? OperatorCaller
+    : Declared<Name> extends { access: infer Access }
+      ? Access extends 'any_key'
+        ? KeyCaller
+        : Caller
+      : undefined;
 }
 
 /** The reply of a route: a stored file, JSON, a redirect within this service, or a text of another protocol. */
@@ -71,7 +80,7 @@ export interface JsonReply {
 export interface RawRequest {
   readonly context: RequestContext;
   readonly query: URLSearchParams;
-  readonly caller: KeyCaller | undefined;
+  readonly caller: KeyCaller | OperatorCaller | undefined;
   /** The value of `{path*}` or `{name}` in the path, percent-decoded. */
   readonly rest: string;
   readonly maxBodyBytes: number | undefined;
@@ -88,17 +97,19 @@ export interface Route {
 }
 
 /** Binds an endpoint to its handler; validates the body and query before, the JSON reply after. */
-export function handle<Name extends EndpointName>(
+export function handle<Name extends AnyName>(
   name: Name,
   answer: (request: RouteRequest<Name>) => RouteReply | Promise<RouteReply>,
 ): Route {
-  const endpoint: Endpoint = endpoints[name];
-  const { body: rules, errorStyle } = endpoint;
+  const endpoint: Endpoint = declared[name];
+  const { body: rules, errorStyle, segment } = endpoint;
   const mayHaveBody = rules !== undefined || takesIdempotencyKey(endpoint);
   return {
     endpoint,
     async answer({ context: { request, trace }, query, maxBodyBytes, count, caller, rest }) {
-      const text = mayHaveBody ? await readBody(request, rules, maxBodyBytes) : '';
+      const fault = segment?.safeParse(rest).error?.issues[0]?.message;
+      if (fault !== undefined) throw new Problem('validation_error', `The name in the path ${fault}`);
+      const text = mayHaveBody ? await readBody(request, rules, maxBodyBytes ?? rules?.maxBytes) : '';
       const body = rules && text !== '' ? parseJsonBody(text, rules, errorStyle) : undefined;
       const values = readValues(endpoint, query);
       assertConfirmed(endpoint, query, values['force'], (body as { readonly force?: boolean } | undefined)?.force);

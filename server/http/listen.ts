@@ -31,6 +31,8 @@ export class ListenError extends OperatorError {}
 export interface ListenOptions {
   readonly host: string;
   readonly port: number;
+  /** The setting of the port; default: PORT. */
+  readonly setting?: string;
   /** Closes a connection after this long without traffic during a request. */
   readonly stalledMs: number;
   /** Closes an idle connection after this long. */
@@ -38,7 +40,8 @@ export interface ListenOptions {
 }
 
 /** Opens the port with listhen, without its development features. Throws a {@link ListenError}. */
-export async function listenOn(listener: RequestListener, { host, port, stalledMs, idleMs }: ListenOptions) {
+export async function listenOn(listener: RequestListener, options: ListenOptions) {
+  const { host, port, stalledMs, idleMs } = options;
   const { server, url } = await listen(listener, {
     port: port === 0 ? { port, random: true } : port,
     hostname: host,
@@ -48,7 +51,7 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
     showURL: false,
     autoClose: false,
   }).catch(async (error: unknown) => {
-    throw new ListenError(await findListenProblem({ host, port }), { cause: error });
+    throw new ListenError(await findListenProblem(options), { cause: error });
   });
   // The type of listhen is HTTP or HTTPS; without a certificate, the server is HTTP.
   const http = server as Server;
@@ -59,7 +62,7 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   const address = http.address();
   if (port !== 0 && (typeof address !== 'object' || address?.port !== port)) {
     http.close();
-    throw new ListenError(await findListenProblem({ host, port }));
+    throw new ListenError(await findListenProblem(options));
   }
   http.headersTimeout = 15_000;
   // A body has 30 s (handle.ts).
@@ -70,8 +73,8 @@ export async function listenOn(listener: RequestListener, { host, port, stalledM
   const shouldUpgradeCallback = (request: IncomingMessage): boolean =>
     isWebsocket(request) && !connections.isAnswering(request.socket);
   // The app refuses a missing Host with our headers. A half-closed client may still wait for its response.
-  const options = { requireHostHeader: false, httpAllowHalfOpen: true, connectionsCheckingInterval: 1000 };
-  Object.assign(http, { ...options, shouldUpgradeCallback });
+  const behaviour = { requireHostHeader: false, httpAllowHalfOpen: true, connectionsCheckingInterval: 1000 };
+  Object.assign(http, { ...behaviour, shouldUpgradeCallback });
   // On this event, Node.js starts to check the timeouts, else only every 30 s.
   http.emit('listening');
   // Without this listener, Node.js answers 417.
@@ -85,15 +88,15 @@ export function isWebsocket({ headers }: IncomingMessage): boolean {
 }
 
 /** Finds out why listhen cannot use an address; its own error has no reason. */
-async function findListenProblem(address: { readonly host: string; readonly port: number }): Promise<string> {
+async function findListenProblem({ host, port, setting = 'PORT' }: ListenOptions): Promise<string> {
   const trial = createServer();
   try {
-    await once(trial.listen(address), 'listening');
+    await once(trial.listen({ host, port }), 'listening');
     trial.close();
     // Listhen refused a free port.
-    return `PORT: browsers block port ${address.port}; choose another`;
+    return `${setting}: browsers block port ${port}; choose another`;
   } catch (error) {
-    return describeListenError((error as NodeJS.ErrnoException).code ?? 'unknown', address);
+    return describeListenError((error as NodeJS.ErrnoException).code ?? 'unknown', { host, port, setting });
   }
 }
 
@@ -102,13 +105,14 @@ export function describeListenError(
   code: string,
   { host, port, setting = 'PORT' }: { readonly host: string; readonly port: number; readonly setting?: string },
 ): string {
+  const hostSetting = setting === 'OPERATOR_PORT' ? 'OPERATOR_HOST' : 'HOST';
   if (code === 'EADDRINUSE') return `${setting}: port ${port} of ${host} is in use; choose another`;
   if (code === 'EADDRNOTAVAIL')
-    return `HOST: ${host} is not an address of this machine; use 127.0.0.1 or the address of an interface`;
+    return `${hostSetting}: ${host} is not an address of this machine; use 127.0.0.1 or the address of an interface`;
   if (code === 'EACCES') {
     return `${setting}: this user may not listen on port ${port}; choose a port above 1023, or grant CAP_NET_BIND_SERVICE`;
   }
-  if (/^(?:ENOTFOUND|EAI_)/.test(code)) return `HOST: the name ${host} cannot be resolved (${code})`;
+  if (/^(?:ENOTFOUND|EAI_)/.test(code)) return `${hostSetting}: the name ${host} cannot be resolved (${code})`;
   return `cannot listen on port ${port} of ${host} (${code})`;
 }
 

@@ -5,6 +5,7 @@ import { BlockList, Socket, isIP, isIPv4 } from 'node:net';
 import type { Duplex } from 'node:stream';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
+import type { Endpoint } from '#contract/endpoint.ts';
 import { createEvent } from '../events.ts';
 import type { Logger } from '../log.ts';
 import { Problem } from '../problem.ts';
@@ -21,20 +22,29 @@ const Origins = List.refine(
   'must be *, or origins such as https://www.example.com, separated by commas',
 );
 
-const Networks = List.transform((networks, context) => {
-  const trusted = new BlockList();
+/** Parses IP addresses and networks such as 10.0.0.0/8; undefined if one is invalid. */
+export function toBlockList(networks: readonly string[]): BlockList | undefined {
+  const list = new BlockList();
   for (const network of networks) {
     const [, address = '', prefix] = /^([^/]+)(?:\/(\d+))?$/.exec(network) ?? [];
     const version = isIP(address);
     const most = version === 6 ? 128 : 32;
     const bits = Number(prefix ?? most);
-    if (version === 0 || bits > most) {
-      context.addIssue('must be IP addresses and networks such as 10.0.0.0/8, separated by commas');
-      return z.NEVER;
-    }
-    trusted.addSubnet(address, bits, version === 6 ? 'ipv6' : 'ipv4');
+    if (version === 0 || bits > most) return undefined;
+    list.addSubnet(address, bits, version === 6 ? 'ipv6' : 'ipv4');
   }
-  return trusted;
+  return list;
+}
+
+/** Checks whether networks include an address. */
+export const includesAddress = (list: BlockList, address: string): boolean =>
+  list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+
+const Networks = List.transform((networks, context) => {
+  const trusted = toBlockList(networks);
+  if (trusted) return trusted;
+  context.addIssue('must be IP addresses and networks such as 10.0.0.0/8, separated by commas');
+  return z.NEVER;
 });
 
 /** The settings of origins and proxies. */
@@ -212,7 +222,7 @@ export function assertAllowed(context: RequestContext, { allowed, headers, retry
  */
 function createFindAddress(trustedProxies: BlockList, onUntrusted?: (address: string) => void) {
   let isReported = false;
-  const isTrusted = (address: string) => trustedProxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  const isTrusted = (address: string) => includesAddress(trustedProxies, address);
   return ({ headers, socket: { remoteAddress = '' } }: IncomingMessage): string => {
     const forwardedFor = headers['x-forwarded-for'];
     const isDirect = forwardedFor === undefined && headers.forwarded === undefined;
@@ -349,11 +359,12 @@ function readTarget({ url: target = '', headers, httpVersion }: IncomingMessage)
 }
 
 /**
- * Reads `{path*}` of a pattern from a target, decoded once. Generated clients send its slashes as %2F; h3 keeps %2F and
- * %252F in a parameter but decodes all other escapes, which would then be decoded twice.
+ * Reads `{path*}`, or a `{name}` with a form, from a target, decoded once. Generated clients send slashes as %2F; h3 keeps
+ * some escapes in a parameter but decodes others, which would then be decoded twice.
  */
-export function readRest(target: string, pattern: string): string | undefined {
-  if (!pattern.endsWith('*}')) return undefined;
-  const { pathname } = new URL(target, 'http://localhost');
-  return decodeURIComponent(pathname).slice(pattern.indexOf('{'));
+export function readRest(target: string, { path, segment }: Pick<Endpoint, 'path' | 'segment'>): string | undefined {
+  if (!segment && !path.endsWith('*}')) return undefined;
+  const at = path.split('/').findIndex((part) => part.startsWith('{'));
+  const parts = new URL(target, 'http://localhost').pathname.split('/').slice(at);
+  return decodeURIComponent(segment ? parts[0]! : parts.join('/'));
 }

@@ -3,35 +3,45 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { crc32 } from 'node:zlib';
 import { allows, apiKeyPattern } from '#contract/api-keys.ts';
 import type { Scope, ServerName } from '#contract/api-keys.ts';
+import { toTokens } from '#contract/endpoint.ts';
 import { keyProblems } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
-import type { ApiKeyRecord, Store } from '../store/types.ts';
+import type { ApiKeyRecord, OperatorToken, SecretRecords, Store } from '../store/types.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const idLength = 12;
 const secretLength = 43;
 const checkLength = 6;
 
+/** The beginning of an API key, and of an operator token. */
+export type KeyPrefix = 'hk' | 'ho';
+
 /** Generates a key, `hk_<id>_<secret><check>`, or a new secret for an id. Only the hash is stored. */
-export function generateApiKey(id: string = randomText(idLength)) {
+export function generateApiKey(id: string = randomText(idLength), prefix: KeyPrefix = 'hk') {
   const secret = randomText(secretLength);
-  const checked = `hk_${id}_${secret}`;
+  const checked = `${prefix}_${id}_${secret}`;
   return { id, secret, text: checked + checkOf(checked), hash: hash('sha256', secret) };
 }
 
-/** Creates a key and its record. Show the text only once: it is not stored. */
-export function createApiKey(fields: Pick<ApiKeyRecord, 'label' | 'servers' | 'scopes' | 'expiresAt'>) {
-  const { id, hash: secretHash, text } = generateApiKey();
+/** Creates a key or an operator token, and its record. Show the text only once: it is not stored. */
+export function createSecret<Fields extends object>(prefix: KeyPrefix, fields: Fields) {
+  const { id, hash: secretHash, text } = generateApiKey(undefined, prefix);
   const past = { previousHash: null, previousUntil: null, revokedAt: null, lastUsedAt: null };
-  const record: ApiKeyRecord = { id, secretHash, ...fields, createdAt: Date.now(), ...past };
-  return { record, text };
+  return { record: { id, secretHash, ...fields, createdAt: Date.now(), ...past }, text };
+}
+
+/** Creates an API key and its record; an operator token that creates the key is in `widenedBy`. */
+export function createApiKey(
+  fields: Pick<ApiKeyRecord, 'label' | 'servers' | 'scopes' | 'expiresAt'> & Partial<Pick<ApiKeyRecord, 'widenedBy'>>,
+): { record: ApiKeyRecord; text: string } {
+  return createSecret('hk', { widenedBy: [], ...fields });
 }
 
 /** Parses the text of a key; undefined if the format or the checksum is wrong. */
-export function parseApiKey(text: string): { id: string; secretHash: string } | undefined {
-  const [, id, secret, check] = apiKeyPattern.exec(text) ?? [];
-  if (id === undefined || secret === undefined || check !== checkOf(text.slice(0, -checkLength))) return undefined;
-  return { id, secretHash: hash('sha256', secret) };
+export function parseApiKey(text: string, prefix: KeyPrefix = 'hk'): { id: string; secretHash: string } | undefined {
+  const [, kind, id, secret, check] = apiKeyPattern.exec(text) ?? [];
+  if (kind !== prefix || id === undefined || secret === undefined) return undefined;
+  return check === checkOf(text.slice(0, -checkLength)) ? { id, secretHash: hash('sha256', secret) } : undefined;
 }
 
 /** Computes the CRC32 of a text in base 62. */
@@ -51,18 +61,23 @@ function randomText(length: number): string {
 }
 
 /** Finds the API key of a request. Throws 401 unless the key is valid and active. */
-export type Authenticate = ReturnType<typeof createAuthenticate>;
+export type Authenticate = ReturnType<typeof createAuthenticate<ApiKeyRecord>>;
 
-/** Creates {@link Authenticate}. A failure to store the last use does not fail the request. */
-export function createAuthenticate(options: {
-  readonly apiKeys: Store['apiKeys'];
-  readonly onTouchFailure: (error: unknown) => void;
-}) {
-  const { apiKeys, onTouchFailure } = options;
+type Secret = ApiKeyRecord | OperatorToken;
+
+/**
+ * Returns a function that finds the key of a request, or its operator token. A failure to store the last use does not
+ * fail the request.
+ */
+export function createAuthenticate<Key extends Secret>(
+  prefix: KeyPrefix,
+  keys: Pick<SecretRecords<Key>, 'find' | 'touch'>,
+  onTouchFailure: (error: unknown) => void,
+) {
   return async (headers: IncomingHttpHeaders) => {
-    const { id, secretHash } = readBearerKey(headers);
-    const key = await findActiveKey(apiKeys, id, secretHash, Date.now());
-    await apiKeys.touch(key.id, Date.now()).catch(onTouchFailure);
+    const { id, secretHash } = readBearerKey(headers, prefix);
+    const key = await findActiveKey(keys, id, secretHash, Date.now(), prefix);
+    await keys.touch(key.id, Date.now()).catch(onTouchFailure);
     return { key, secretHash };
   };
 }
@@ -96,32 +111,42 @@ export function authorize(key: ApiKeyRecord, scope: Scope, server: ServerName): 
 }
 
 /** Finds a key. Throws 401 unless the key is active and has this secret. */
-export async function findActiveKey(apiKeys: Store['apiKeys'], id: string, secretHash: string, now: number) {
-  const key = await apiKeys.find(id, secretHash);
-  if (!key || !isSecretOf(key, secretHash, now)) throw invalidKey('unknown');
+export async function findActiveKey<Key extends Secret>(
+  keys: Pick<SecretRecords<Key>, 'find'>,
+  id: string,
+  secretHash: string,
+  now: number,
+  prefix: KeyPrefix = 'hk',
+): Promise<Key> {
+  const key = await keys.find(id, secretHash);
+  if (!key || !isSecretOf(key, secretHash, now)) throw invalidKey(prefix, 'unknown');
   const end = endOf(key, now);
   if (!end) return key;
   const how = end.how === 'revoked' ? 'was revoked' : 'expired';
-  throw invalidKey(end.how, `API key ${id} ${how} at ${new Date(end.at).toISOString()}`);
+  throw invalidKey(prefix, end.how, nameKind(`API key ${id} ${how} at ${new Date(end.at).toISOString()}`, prefix));
 }
 
-function readBearerKey(headers: IncomingHttpHeaders) {
+/** Speaks of operator tokens instead of API keys, where the prefix says so. */
+export const nameKind = (text: string, prefix: KeyPrefix): string => (prefix === 'hk' ? text : toTokens(text));
+
+function readBearerKey(headers: IncomingHttpHeaders, prefix: KeyPrefix) {
   const { authorization, 'x-api-key': other } = headers;
   // RFC 6750 3.1: a request without a key, or with another scheme, gets no error parameter.
   if (authorization === undefined || !/^Bearer(?: |$)/i.test(authorization)) {
     const missing = other === undefined ? 'missing' : 'otherHeader';
-    const message = keyProblems[authorization === undefined ? missing : 'noScheme'];
+    const message = nameKind(keyProblems[authorization === undefined ? missing : 'noScheme'], prefix);
     throw new Problem('unauthorized', message, { headers: challenge('realm="hosting"') });
   }
   const [, text = ''] = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization) ?? [];
   // The checksum catches mistyped and made-up keys without a store query.
-  const parsed = parseApiKey(text);
-  if (!parsed) throw invalidKey('malformed');
+  const parsed = parseApiKey(text, prefix);
+  if (!parsed) throw invalidKey(prefix, 'malformed');
   return parsed;
 }
 
-function invalidKey(mistake: keyof typeof keyProblems, reason?: string): Problem {
-  return new Problem('unauthorized', keyProblems[mistake], { headers: challenge('error="invalid_token"'), reason });
+function invalidKey(prefix: KeyPrefix, mistake: keyof typeof keyProblems, reason?: string): Problem {
+  const headers = challenge('error="invalid_token"');
+  return new Problem('unauthorized', nameKind(keyProblems[mistake], prefix), { headers, reason });
 }
 
 const challenge = (parameters: string) => ({ 'WWW-Authenticate': `Bearer ${parameters}` });
@@ -135,17 +160,17 @@ export interface ConsoleClaim extends Omit<Authority, 'scope'> {
 }
 
 /** Tells how and when a key ended; undefined while active. TypeScript twin of `isActiveSql`. */
-function endOf(key: ApiKeyRecord, now: number) {
+function endOf(key: Secret, now: number) {
   const { revokedAt, expiresAt } = key;
   if (revokedAt !== null) return { how: 'revoked', at: revokedAt } as const;
   return expiresAt === null || now < expiresAt ? undefined : ({ how: 'expired', at: expiresAt } as const);
 }
 
 /** Returns true unless a key is revoked or expired. */
-export const isActive = (key: ApiKeyRecord, now: number): boolean => endOf(key, now) === undefined;
+export const isActive = (key: Secret, now: number): boolean => endOf(key, now) === undefined;
 
 /** Returns true for the current secret of a key, and for the previous secret during its overlap. */
-function isSecretOf(key: ApiKeyRecord, secretHash: string, now: number): boolean {
+function isSecretOf(key: Secret, secretHash: string, now: number): boolean {
   const given = Buffer.from(secretHash, 'hex');
   const current = timingSafeEqual(given, Buffer.from(key.secretHash, 'hex'));
   const previous = key.previousHash !== null && timingSafeEqual(given, Buffer.from(key.previousHash, 'hex'));

@@ -1,15 +1,18 @@
+import { allows } from '#contract/api-keys.ts';
 import type { ServerName } from '#contract/api-keys.ts';
 import { createAuditedChange } from '../hosting/audit.ts';
 import type { ChangeAuthor } from '../hosting/audit.ts';
 import { findRecordProblem, findTwin, normalizeRef } from '../hosting/providers.ts';
 import type { WrittenProviders } from '../hosting/providers.ts';
-import { createApiKey, generateApiKey, isActive } from '../keys/authorize.ts';
+import { createApiKey, generateApiKey, isActive, nameKind } from '../keys/authorize.ts';
+import type { KeyPrefix } from '../keys/authorize.ts';
 import { Problem } from '../problem.ts';
 import { StoreError, isUnreachable } from '../store/database.ts';
-import type { ApiKeyRecord, NewServer, ServerRecord, Store } from '../store/types.ts';
+import type { ApiKeyRecord, NewServer, OperatorToken, SecretRecords, ServerRecord, Store } from '../store/types.ts';
 
-/** The author of changes, such as the command line. */
+/** The author of changes: the command line, or an operator token. */
 export interface Author extends ChangeAuthor {
+  readonly token?: Pick<OperatorToken, 'id' | 'label'>;
   /** Writes an option as the author passes it, such as `--replace`. */
   readonly toOption: (name: string) => string;
 }
@@ -21,53 +24,83 @@ export type Grant = Pick<ApiKeyRecord, 'servers' | 'scopes' | 'expiresAt'>;
 
 /** Another change may come between read and write, but hardly ten times. */
 const attempts = Array.from({ length: 10 });
-const conflict = (message: string): Problem => new Problem('conflict', message);
+const conflict = (message: string, fields = {}): Problem => new Problem('conflict', message, { fields });
 const missingServer = (server: ServerName): Problem => new Problem('not_found', `There is no server ${server}`);
+const suspendedByStaff = (server: ServerName): Problem =>
+  conflict(`${server} is suspended by staff, who alone can resume it`);
+const isStaffs = ({ suspendedAt, suspendedBy }: ServerRecord): boolean => suspendedAt !== null && suspendedBy === null;
 const later = (time: number | null): number => time ?? Infinity;
 
-/** Creates the changes of customers' servers and API keys. They throw Problems. */
+/** Creates the changes of customers' servers, API keys and operator tokens. They throw Problems. */
 export function createChanges(store: Store, author: Author) {
-  const { apiKeys, servers } = store;
-  const { toOption } = author;
+  const { apiKeys, operators, servers } = store;
+  const { token, toOption } = author;
   const change = createAuditedChange(store.audit, author);
 
-  /** Gives a key a new secret, unless it has changed since it was read. */
-  const rotateKey = async (key: ApiKeyRecord, overlapMs: number) => {
+  /** Gives a key or a token a new secret, unless it has changed since it was read. */
+  const rotate = async <Key extends ApiKeyRecord | OperatorToken>(
+    prefix: KeyPrefix,
+    records: SecretRecords<Key>,
+    key: Key,
+    overlapMs: number,
+    changes: Partial<Key> = {},
+  ) => {
     const [{ id }, now] = [key, Date.now()];
+    const name = nameKind(`API key ${id}`, prefix);
     const ended = key.revokedAt === null ? 'has expired' : 'is revoked';
-    if (!isActive(key, now)) throw conflict(`API key ${id} ${ended}: create a new key`);
-    const { hash: secretHash, text } = generateApiKey(id);
+    if (!isActive(key, now)) throw conflict(`${name} ${ended}: create a new ${prefix === 'hk' ? 'key' : 'token'}`);
+    const { hash: secretHash, text } = generateApiKey(id, prefix);
     const secrets = { secretHash, previousHash: key.secretHash, previousUntil: now + overlapMs };
-    const entry = { action: 'keys rotate', keyId: id, values: { old_valid_until: toIso(now + overlapMs) } };
-    const apply = async () => (await apiKeys.update(id, secrets, key)) || 'conflict';
+    const entry = {
+      action: `${commands[prefix]} rotate`,
+      keyId: id,
+      values: { old_valid_until: toIso(now + overlapMs) },
+    };
+    const apply = async () => (await records.update(id, { ...changes, ...secrets }, key)) || 'conflict';
     if (!(await change(entry, apply)))
-      throw conflict(`API key ${id} was changed at the same time: look at it, and repeat this`);
-    return { text, oldUntil: toIso(Math.min(now + overlapMs, later(key.expiresAt)))! };
+      throw conflict(`${name} was changed at the same time: look at it, and repeat this`);
+    return { key, text, oldUntil: toIso(Math.min(now + overlapMs, later(key.expiresAt)))! };
   };
-  /** Revokes a key for good; a repetition changes nothing. */
-  const revokeKey = async (id: string): Promise<void> => {
+  /** Revokes a key or a token for good; a repetition changes nothing. */
+  const revoke = async (prefix: KeyPrefix, id: string): Promise<void> => {
+    const records = prefix === 'hk' ? apiKeys : operators;
     // A damaged record can be revoked, too.
-    const key = await apiKeys.find(id).catch(() => undefined);
+    const key = await records.find(id).catch(() => undefined);
     if (key && key.revokedAt !== null) return;
-    const isDone = await change({ action: 'keys revoke', keyId: id }, () => apiKeys.revoke(id, Date.now()));
-    if (!isDone) throw new Problem('not_found', `no API key has the id ${id}`);
+    const isDone = await change({ action: `${commands[prefix]} revoke`, keyId: id }, () =>
+      records.revoke(id, Date.now()),
+    );
+    if (!isDone) throw new Problem('not_found', nameKind(`no API key has the id ${id}`, prefix));
   };
-  /** Changes the given fields of a key; returns the changed key. */
-  const updateKey = async (id: string, given: Partial<ApiKeyRecord>): Promise<ApiKeyRecord> => {
+
+  const widenedBy = (ids: readonly string[]) => [...new Set([...ids, ...(token ? [token.id] : [])])];
+  /** Changes a key as `toChanges` says of the key as it is now; returns the changed key. */
+  const updateKey = async (
+    id: string,
+    toChanges: (key: ApiKeyRecord) => Partial<ApiKeyRecord>,
+  ): Promise<ApiKeyRecord> => {
     for (const _ of attempts) {
       const key = await apiKeys.find(id);
       if (!key) throw new Problem('not_found', `no API key has the id ${id}`);
+      const given = toChanges(key);
       const changed = { ...key, ...given };
+      if (Object.keys(given).length === 0) return key;
       if (key.revokedAt !== null) throw conflict(`API key ${id} is revoked: create a new key`);
       if (JSON.stringify(changed) === JSON.stringify(key)) return key;
-      const apply = async () => (await apiKeys.update(id, given, key)) || 'conflict';
-      if (await change({ action: 'keys update', keyId: id, values: toValues(given) }, apply)) return changed;
+      const isWider =
+        !changed.servers.every((server) => key.servers.includes(server)) ||
+        !changed.scopes.every((scope) => allows(key.scopes, scope)) ||
+        later(changed.expiresAt) > later(key.expiresAt);
+      const changes = { ...given, ...(isWider && { widenedBy: widenedBy(key.widenedBy) }) };
+      const apply = async () => (await apiKeys.update(id, changes, key)) || 'conflict';
+      const action = changed.revokedAt === null ? 'keys update' : 'keys revoke';
+      if (await change({ action, keyId: id, values: toValues(given) }, apply)) return changed;
     }
     throw conflict(`API key ${id} is being changed: try again`);
   };
   /** Creates a key, or with `ifAbsent` returns the active key with its label, whose text is unknown. */
   const createKey = async (fields: Grant & Pick<ApiKeyRecord, 'label'>, ifAbsent = false) => {
-    const { record, text } = createApiKey(fields);
+    const { record, text } = createApiKey({ ...fields, widenedBy: widenedBy([]) });
     let existing = ifAbsent ? await apiKeys.findActive(record.label, record.createdAt) : undefined;
     const apply = async () => {
       if (!ifAbsent) return await apiKeys.create(record);
@@ -87,28 +120,62 @@ export function createChanges(store: Store, author: Author) {
     if (isUnreachable(found)) throw found;
     return found;
   };
-  /** Changes a server, unless it is suspended or not, as wanted, already. */
-  const setSuspended = async (server: ServerName, isSuspended: boolean): Promise<void> => {
+  /** Finds a sound record to change. The command line audits its attempts on missing ones. */
+  const findExisting = async (server: ServerName): Promise<ServerRecord | undefined> => {
     const found = await findServer(server);
-    if (found && !(found instanceof Error) && (found.suspendedAt !== null) === isSuspended) return;
-    const action = isSuspended ? 'servers suspend' : 'servers resume';
-    const apply = () => (isSuspended ? servers.suspend(server, Date.now()) : servers.resume(server));
-    if (!(await change({ action, server }, apply))) throw missingServer(server);
+    if (!found && token) throw missingServer(server);
+    return found instanceof Error ? undefined : found;
+  };
+  const suspend = async (server: ServerName): Promise<void> => {
+    const found = await findExisting(server);
+    if (found && found.suspendedAt !== null && (token || isStaffs(found))) return;
+    const apply = () => servers.suspend(server, Date.now(), token?.label);
+    if (!(await change({ action: 'servers suspend', server }, apply))) throw missingServer(server);
+  };
+  const resume = async (server: ServerName): Promise<void> => {
+    const found = await findExisting(server);
+    if (found?.suspendedAt === null) return;
+    if (found && token && isStaffs(found)) throw suspendedByStaff(server);
+    const apply = async () => (await servers.resume(server, token?.label)) || (found ? 'conflict' : false);
+    if (await change({ action: 'servers resume', server }, apply)) return;
+    throw found ? suspendedByStaff(server) : missingServer(server);
   };
   return {
-    rotateKey,
-    revokeKey,
+    change,
+    async rotateToken(id: string, overlapMs: number) {
+      const key = await operators.find(id);
+      if (!key) throw new Problem('not_found', `no operator token has the id ${id}`);
+      return await rotate('ho', operators, key, overlapMs);
+    },
+    /** Revokes a token and, `withKeys`, the keys that it made or gave more; returns the ids of these keys. */
+    async revokeToken(id: string, withKeys: boolean): Promise<string[]> {
+      await revoke('ho', id);
+      const keys = withKeys ? await apiKeys.list() : [];
+      const own = keys.filter((key) => key.widenedBy.includes(id) && key.revokedAt === null);
+      for (const key of own) await revoke('hk', key.id);
+      return own.map((key) => key.id);
+    },
+    rotateKey: (key: ApiKeyRecord, overlapMs: number) =>
+      rotate('hk', apiKeys, key, overlapMs, { widenedBy: widenedBy(key.widenedBy) }),
+    revoke,
     createKey,
     updateKey,
-    suspend: (server: ServerName) => setSuspended(server, true),
-    resume: (server: ServerName) => setSuspended(server, false),
-    /** Adds a record, or replaces a record with other values if allowed. */
-    async putServer(record: NewServer, replace: boolean, providers?: WrittenProviders) {
+    /** Creates a key with this label, or gives the key of this name this grant; the text is that of a new key. */
+    async putKey(name: string, grant: Grant) {
+      const byId = (await apiKeys.findActive(name, Date.now())) ? undefined : await apiKeys.find(name);
+      const { record, text } = byId ? { record: byId } : await createKey({ label: name, ...grant }, true);
+      return { record: text === undefined ? await updateKey(record.id, () => grant) : record, text };
+    },
+    suspend,
+    resume,
+    /** Adds a record, or replaces a record with other values if allowed; by default, a suspension stays. */
+    async putServer(record: NewServer, replace: boolean, providers?: WrittenProviders, suspended?: boolean) {
       const { server, provider, ref, logFile, shared } = record;
       for (const _ of attempts) {
         // Replacing a damaged record is the only way to repair it.
         const found = await findServer(server);
         const existing = found instanceof Error ? undefined : found;
+        if (existing && suspended === false && token && isStaffs(existing)) throw suspendedByStaff(server);
         const isSame =
           existing?.provider === provider &&
           normalizeRef(provider, existing.ref, providers) === ref &&
@@ -118,32 +185,47 @@ export function createChanges(store: Store, author: Author) {
           const reason = existing ? `${server} exists with ${describeRecord(existing)}` : (found as Error).message;
           throw conflict(`${reason}; pass ${toOption('replace')} to replace the record`);
         }
-        if (isSame) return { outcome: 'same', before: existing } as const;
-        const twin = shared === undefined ? await findTwin(servers, record, providers) : undefined;
+        const twin = isSame || shared !== undefined ? undefined : await findTwin(servers, record, providers);
         if (twin) {
           const reason = `${twin.server} has ${describeRecord(twin)}`;
-          throw conflict(`${reason}; pass ${toOption('shared')} to allow a second server`);
+          const message = `${reason}; pass ${toOption('shared')} to allow a second server`;
+          throw conflict(message, { server: twin.server });
         }
+        const suspension = !found && suspended ? { suspendedAt: Date.now(), suspendedBy: token?.label ?? null } : {};
+        const whole = { ...(isSame ? existing : record), ...(token && { madeBy: token.label }), ...suspension };
         const apply = async () => {
           try {
-            return (await (found ? servers.put(record) : servers.add(record))) || 'exists';
+            return (await (found ? servers.put(whole) : servers.add(whole))) || 'exists';
           } catch (error) {
             if (error instanceof StoreError && error.fault === 'duplicate') return 'exists';
             throw error;
           }
         };
         const values = { provider, ref, log_file: logFile, ...(shared && { shared }) };
-        if (await change({ action: 'servers add', server, values }, apply))
-          return { outcome: found ? 'changed' : 'added', before: existing } as const;
+        const isDone = isSame && (!token || existing.madeBy === token.label);
+        if (!isDone && !(await change({ action: 'servers add', server, values }, apply))) continue;
+        if (found && suspended !== undefined) await (suspended ? suspend : resume)(server);
+        return { outcome: isSame ? 'same' : found ? 'changed' : 'added', before: existing } as const;
       }
       throw conflict(`${server} is being changed: try again`);
     },
+    /** Removes a server; an operator token takes it from its keys first, and a key without another server ends. */
     async removeServer(server: ServerName): Promise<void> {
+      await findExisting(server);
+      for (const { id } of token ? await apiKeys.page('', server) : []) {
+        await updateKey(id, (key) => {
+          const others = key.servers.filter((other) => other !== server);
+          if (key.revokedAt !== null || others.length === key.servers.length) return {};
+          return others.length > 0 ? { servers: others } : { revokedAt: Date.now() };
+        });
+      }
       if (!(await change({ action: 'servers remove', server }, () => servers.remove(server))))
         throw missingServer(server);
     },
   };
 }
+
+const commands = { hk: 'keys', ho: 'operators' } as const;
 
 const toIso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 

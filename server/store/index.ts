@@ -1,14 +1,13 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { Scope, ServerName } from '#contract/api-keys.ts';
+import { ServerName } from '#contract/api-keys.ts';
 import { createEvent } from '../events.ts';
-import { createLru } from '../lru.ts';
 import { prepareFolder } from '../settings.ts';
-import { withTimeout } from '../timeout.ts';
 import { createAuditRecords } from './audit.ts';
-import { StoreError, Time, isUnreachable, openTable, toColumn } from './database.ts';
+import { StoreError, Time, isUnreachable, openTable } from './database.ts';
 import type { Query, Row, StoreSettings, Value } from './database.ts';
 import { createInstanceRow } from './instance.ts';
+import { Hash, OperatorToken, createApiKeyRecords, createSecretRecords } from './keys.ts';
 import { openSqlite } from './sqlite.ts';
 import { createWrites } from './writes.ts';
 import type { LossReport, Votes, Writes } from './writes.ts';
@@ -66,6 +65,7 @@ export async function openStore(
   const writes = createWrites(feedback.add, report);
   return {
     apiKeys: createApiKeyRecords(query),
+    operators: createSecretRecords(query, 'hosting_operators', OperatorToken),
     servers: createServerRecords(query),
     idempotency: createIdempotencyRecords(query, writes),
     audit: createAuditRecords(query, writes, instance.noteEntry),
@@ -93,108 +93,6 @@ export async function openStore(
   };
 }
 
-const Hash = z.string().regex(/^[0-9a-f]{64}$/);
-
-const jsonList = <Item extends z.ZodType>(item: Item) =>
-  z.preprocess((text): unknown => JSON.parse(String(text)), z.array(item).readonly());
-
-const ApiKey = z
-  .object({
-    id: z.string().min(1),
-    secretHash: Hash,
-    /** The secret before the last rotation, which is valid until `previousUntil`. */
-    previousHash: Hash.nullable(),
-    previousUntil: Time.nullable(),
-    label: z.string(),
-    servers: jsonList(ServerName),
-    scopes: jsonList(Scope),
-    createdAt: Time,
-    expiresAt: Time.nullable(),
-    revokedAt: Time.nullable(),
-    /** Rounded down to the minute. */
-    lastUsedAt: Time.nullable(),
-  })
-  .refine((key) => (key.previousHash === null) === (key.previousUntil === null));
-
-/** A stored API key; its secrets are SHA-256 hashes. */
-export type ApiKeyRecord = Readonly<z.output<typeof ApiKey>>;
-
-/** Fields of a key to change; undefined fields stay. */
-type ApiKeyChange = { readonly [Field in keyof ApiKeyRecord]?: ApiKeyRecord[Field] | undefined };
-
-/** SQL twin of `isActive` ($2 = now). */
-const isActiveSql = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)';
-
-const minuteMs = 60 * 1000;
-const touchTimeoutMs = 200;
-
-export function createApiKeyRecords(query: Query) {
-  const keys = openTable(query, 'hosting_api_keys', ['id'], ApiKey);
-  const touched = createLru<string, number>(10_000);
-  const findActive = (label: string, now: number) =>
-    keys.find(`WHERE label = $1 AND ${isActiveSql} ORDER BY created_at, id`, [label, now]);
-  return {
-    /** Finds the oldest active key with a label. */
-    findActive,
-    create: (key: ApiKeyRecord) => keys.insert(key),
-    /** Finds a key by id and, optionally, the hash of a secret, in the same time for an unknown id and a wrong secret. */
-    find: (id: string, secretHash?: string) =>
-      secretHash === undefined
-        ? keys.find('WHERE id = $1', [id])
-        : keys.find('WHERE id = $1 AND $2 IN (secret_hash, previous_hash)', [id, secretHash]),
-    /** Lists all keys, oldest first. */
-    list: async () => (await keys.listAll()).toSorted((one, other) => one.createdAt - other.createdAt),
-    /** Creates a key, or returns the active key with the same label. Of several callers, one creates a key. */
-    async createIfAbsent(key: ApiKeyRecord): Promise<ApiKeyRecord | undefined> {
-      const { label, createdAt: now } = key;
-      // The existing key may end between the statements, but hardly ten times.
-      for (let attempt = 0; attempt < 10; attempt += 1) {
-        const existing = await findActive(label, now);
-        if (existing) return existing;
-        // Release the claim of a key that has ended or has another label by now.
-        await query(
-          `UPDATE hosting_api_keys SET claimed_label = NULL
-            WHERE claimed_label = $1 AND NOT (label = $1 AND ${isActiveSql})`,
-          [label, now],
-        );
-        const claim = { ...key, claimedLabel: label };
-        if (await keys.insert(claim, 'ON CONFLICT (claimed_label) DO NOTHING')) return undefined;
-      }
-      throw new StoreError('could not claim the label after 10 attempts: it keeps being created and revoked');
-    },
-    /** Changes the given fields of a key; returns false if the key is missing or revoked, or not as it was read. */
-    update(id: string, changes: ApiKeyChange, read: ApiKeyChange = {}): Promise<boolean> {
-      const toFields = (key: ApiKeyChange) =>
-        Object.entries(key).flatMap(([field, value]) =>
-          value === undefined || field === 'lastUsedAt' ? [] : [[field, value] as const],
-        );
-      const [changed, expected] = [toFields(changes), toFields(read)];
-      const set = changed.map(([field], at) => `${toColumn(field)} = $${at + 2}`).join(', ');
-      const isAsRead = expected.map(
-        ([field], at) => ` AND ${toColumn(field)} IS NOT DISTINCT FROM $${at + changed.length + 2}`,
-      );
-      const sql = `UPDATE hosting_api_keys SET ${set} WHERE id = $1 AND revoked_at IS NULL${isAsRead.join('')}`;
-      return keys.change(sql, [id, ...[...changed, ...expected].map(([, value]) => value)]);
-    },
-    /** Revokes a key for good, also repeatedly; returns false if the key is missing. */
-    revoke: (id: string, at: number) =>
-      keys.change('UPDATE hosting_api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1', [id, at]),
-    /** Stores the last use of a key once a minute. Waits at most 200 ms; later failures are ignored. */
-    async touch(id: string, at: number): Promise<void> {
-      const minute = Math.floor(at / minuteMs) * minuteMs;
-      if ((touched.get(id) ?? -1) >= minute) return;
-      touched.set(id, minute);
-      const sql =
-        'UPDATE hosting_api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)';
-      const write = query(sql, [id, minute]).catch((error: unknown) => {
-        touched.delete(id);
-        throw error;
-      });
-      await withTimeout(write, touchTimeoutMs, () => undefined);
-    },
-  };
-}
-
 const Server = z.object({
   server: ServerName,
   /** A name of PROVIDERS_FILE. */
@@ -206,20 +104,24 @@ const Server = z.object({
   suspendedAt: Time.nullable(),
   /** `yes` if other servers may have the same provider and ref; `unconfirmed` if a migration found such servers. */
   shared: z.enum(['no', 'yes', 'unconfirmed']).default('no'),
+  /** The label of the operator token that put the server; null without one. */
+  madeBy: z.string().nullable(),
+  /** The label of the operator token that suspended the server; null for staff, who alone may resume it then. */
+  suspendedBy: z.string().nullable(),
 });
 
 /** The provider of a customer's server, and the server's identifier there. */
 export type ServerRecord = Readonly<z.output<typeof Server>>;
 
 /** A server to add. */
-export type NewServer = Omit<ServerRecord, 'suspendedAt' | 'shared'> & Partial<Pick<ServerRecord, 'shared'>>;
+export type NewServer = Pick<ServerRecord, 'server' | 'provider' | 'ref' | 'logFile'> & Partial<ServerRecord>;
 
 export function createServerRecords(query: Query) {
   const servers = openTable(query, 'hosting_servers', ['server'], Server);
   return {
     /** Adds or replaces a server, but keeps a suspension. Throws if an unshared record has the same provider and ref. */
-    put: ({ server, provider, ref, logFile, shared = 'no' }: NewServer) =>
-      servers.put({ server, provider, ref, logFile, shared }),
+    put: ({ server, provider, ref, logFile, shared = 'no', madeBy }: NewServer) =>
+      servers.put({ server, provider, ref, logFile, shared, ...(madeBy !== undefined && { madeBy }) }),
     /** Adds a server; returns false if a record has the name, or is not shared and has the same provider and ref. */
     add: ({ shared = 'no', ...record }: NewServer) => servers.insert({ ...record, shared }, 'ON CONFLICT DO NOTHING'),
     /** Finds the servers of a provider whose refs have the same first 8 characters, in any case. */
@@ -229,22 +131,35 @@ export function createServerRecords(query: Query) {
         ref.slice(0, 8).toLowerCase(),
       ]),
     find: (server: ServerName) => servers.find('WHERE server = $1', [server]),
-    /** Finds the servers that exist and are not suspended. */
-    async findOpen(names: readonly ServerName[]): Promise<ReadonlySet<string>> {
+    /** Finds the servers that exist and, unless `orSuspended`, are not suspended. */
+    async findOpen(names: readonly ServerName[], orSuspended = false): Promise<ReadonlySet<string>> {
       const marks = ['NULL', ...names.map((_, at) => `$${at + 1}`)].join(', ');
-      const open = await servers.select(`WHERE suspended_at IS NULL AND server IN (${marks})`, names);
-      return new Set(open.map(({ server }) => server));
+      const open = orSuspended ? '' : 'suspended_at IS NULL AND ';
+      const found = await servers.select(`WHERE ${open}server IN (${marks})`, names);
+      return new Set(found.map(({ server }) => server));
     },
     list: () => servers.listAll(),
-    /** Suspends a server, also repeatedly; returns false if the server is missing. */
-    suspend: (server: ServerName, at: number) =>
-      servers.change('UPDATE hosting_servers SET suspended_at = COALESCE(suspended_at, $2) WHERE server = $1', [
-        server,
-        at,
-      ]),
-    /** Ends the suspension of a server; returns false if the server is missing. */
-    resume: (server: ServerName) =>
-      servers.change('UPDATE hosting_servers SET suspended_at = NULL WHERE server = $1', [server]),
+    /** Reads a page of servers by name, of one operator or of all. */
+    page: (after: string, limit: number, madeBy?: string) => {
+      const own = madeBy === undefined ? '' : 'AND made_by = $2';
+      const values = madeBy === undefined ? [after] : [after, madeBy];
+      return servers.select(`WHERE server > $1 ${own} ORDER BY server LIMIT ${limit}`, values);
+    },
+    /** Suspends a server, also repeatedly; staff (null) takes over. Returns false if the server is missing. */
+    suspend: (server: ServerName, at: number, by: string | null = null) =>
+      servers.change(
+        `UPDATE hosting_servers SET suspended_at = COALESCE(suspended_at, $2),
+          suspended_by = CASE WHEN suspended_at IS NULL OR CAST($3 AS TEXT) IS NULL THEN $3 ELSE suspended_by END
+          WHERE server = $1`,
+        [server, at, by],
+      ),
+    /** Ends the suspension of a server; returns false if the server is missing, or suspended by staff for others. */
+    resume: (server: ServerName, by: string | null = null) =>
+      servers.change(
+        `UPDATE hosting_servers SET suspended_at = NULL, suspended_by = NULL WHERE server = $1
+          AND (CAST($2 AS TEXT) IS NULL OR suspended_at IS NULL OR suspended_by IS NOT NULL)`,
+        [server, by],
+      ),
     remove: (server: ServerName) => servers.change('DELETE FROM hosting_servers WHERE server = $1', [server]),
   };
 }

@@ -143,6 +143,27 @@ export const migrations: readonly Migration[] = [
     'CREATE INDEX hosting_audit_key ON hosting_audit (key_id, logged_at, id)',
     'CREATE INDEX hosting_audit_changes ON hosting_audit (logged_at, id) WHERE actor IS NOT NULL',
   ]),
+  usableFrom(4, ({ text, integer, tableEnd }) => [
+    `CREATE TABLE hosting_operators (
+      id ${text} NOT NULL PRIMARY KEY,
+      secret_hash ${text} NOT NULL,
+      previous_hash ${text},
+      previous_until ${integer},
+      label ${text} NOT NULL,
+      claimed_label ${text} UNIQUE,
+      rights ${text} NOT NULL,
+      networks ${text} NOT NULL,
+      created_at ${integer} NOT NULL,
+      expires_at ${integer},
+      revoked_at ${integer},
+      last_used_at ${integer}
+    )${tableEnd}`,
+    `ALTER TABLE hosting_api_keys ADD COLUMN widened_by ${text} NOT NULL DEFAULT '[]'`,
+    'CREATE INDEX hosting_api_keys_label ON hosting_api_keys (label)',
+    `ALTER TABLE hosting_servers ADD COLUMN made_by ${text}`,
+    `ALTER TABLE hosting_servers ADD COLUMN suspended_by ${text}`,
+    'CREATE INDEX hosting_servers_made_by ON hosting_servers (made_by, server)',
+  ]),
 ];
 
 /** Migrates the tables over an exclusive connection, safely in several processes at once. Throws a {@link StoreError}. */

@@ -1,6 +1,5 @@
 export type { ActionPosition, ActionRecord, AuditEntry } from './audit.ts';
 export type {
-  ApiKeyRecord,
   ArticleVotes,
   IdempotentAnswer,
   IdempotentClaim,
@@ -9,3 +8,4 @@ export type {
   Store,
   StreamTokenRecord,
 } from './index.ts';
+export type { ApiKeyRecord, OperatorToken, SecretRecords } from './keys.ts';

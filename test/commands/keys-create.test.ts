@@ -35,6 +35,7 @@ test('stdout has only the text of the key, and the store only its hash', async (
     expiresAt: null,
     revokedAt: null,
     lastUsedAt: null,
+    widenedBy: [],
   });
   expect(key.createdAt).toBeGreaterThanOrEqual(before);
   expect(key.createdAt).toBeLessThanOrEqual(Date.now());

@@ -25,6 +25,8 @@ test('a server is added, listed, changed and removed', async () => {
     logFile: null,
     suspendedAt: null,
     shared: 'no',
+    madeBy: null,
+    suspendedBy: null,
   });
   expect((await line.run('servers', 'remove', 'game:survival')).stdout).toBe('game:survival is removed\n');
   expect(await line.run('servers', 'remove', 'game:survival')).toMatchObject(

@@ -16,6 +16,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { createSecret } from '../../server/keys/authorize.ts';
 import type { NamedResult } from '../../server/doctor/run.ts';
 import { migrate, migrations } from '../../server/store/migrations.ts';
 import { connectSqlite, sqliteDialect } from '../../server/store/sqlite.ts';
@@ -478,6 +479,8 @@ describePostgres((server) => {
     await store.feedback.count({ path: '/blog/news/first', day: '2026-11-20', helpful: true });
     await store.idempotency.begin(claim());
     await store.streamTokens.add(streamToken());
+    const token = { label: 'billing', rights: ['servers' as const], networks: [], expiresAt: null };
+    await store.operators.create(createSecret('ho', token).record);
     return backUp(line.env);
   }
 

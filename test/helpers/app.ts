@@ -51,6 +51,8 @@ export async function createTestApp({
     stop,
     /** The demo's key, if this start created the demo. */
     demoKey: server.demoKey,
+    /** The port for operators, if OPERATOR_PORT is set. */
+    operatorPort: server.operatorsUrl === undefined ? undefined : Number(new URL(server.operatorsUrl).port),
     /** The port for metrics, if METRICS_PORT is set. */
     metricsPort: server.metricsUrl === undefined ? undefined : Number(new URL(server.metricsUrl).port),
     /** Reads the metrics; rejects without METRICS_PORT. */

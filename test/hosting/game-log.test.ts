@@ -110,6 +110,8 @@ const record: ServerRecord = {
   logFile: null,
   suspendedAt: null,
   shared: 'no',
+  madeBy: null,
+  suspendedBy: null,
 };
 
 /** Creates a provider that counts its reads. */

@@ -17,11 +17,8 @@ function createCounted({ store }: HostingWorld) {
     lookUps += 1;
     return store.apiKeys.find(...args);
   };
-  const authenticate = createAuthenticate({
-    apiKeys: { ...store.apiKeys, find },
-    onTouchFailure: (error) => {
-      throw error;
-    },
+  const authenticate = createAuthenticate('hk', { ...store.apiKeys, find }, (error) => {
+    throw error;
   });
   const ask = async (key: string): Promise<string> => {
     try {

@@ -4,7 +4,8 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { Operation } from '#contract/openapi.ts';
+import { renderOpenApi } from '#contract/openapi.ts';
+import type { OpenApi, Operation } from '#contract/openapi.ts';
 import { document } from '../contract/document.ts';
 import { describeEndpoint, endpointAt } from './targets.ts';
 
@@ -22,6 +23,18 @@ type Response = Operation['responses'][string];
 const ajv = new Ajv2020({ strict: false });
 addFormats.default(ajv);
 ajv.addSchema(document, 'api');
+const operators = JSON.parse(JSON.stringify(renderOpenApi({ parameters: {}, bodies: {} }, {}, false))) as OpenApi;
+ajv.addSchema(operators, 'operators');
+
+/** Finds the operation of the operators' port, of any method if the port has not this one. */
+function findOperator(method: string, target: string): Operation | undefined {
+  const [path] = target.split('?');
+  const found = Object.entries(operators.paths).find(([template]) =>
+    new RegExp(`^${template.replace(/\{\w+\}/, '[^/]+')}$`).test(path!),
+  )?.[1];
+  const own = found?.[method.toLowerCase().replace('head', 'get') as 'get'];
+  return own ?? Object.values(found ?? {})[0];
+}
 
 const validators = new Map<object, ValidateFunction>();
 /** Bodies with an ETag never change. */
@@ -47,10 +60,13 @@ function assertSame(): void {
 /** The ports of servers in this process, whose answers are compared as they are sent. */
 const ports = new Set<number>();
 
+/** The operators' ports of servers, whose answers another document describes. */
+export const operatorPorts = new Set<number>();
+
 /** Compares an answer of a server in another process; throws if the answer differs. */
 export function compareRemote(port: number, answer: Described): void {
   if (ports.has(port)) return;
-  compare(answer);
+  compare(answer, port);
   assertSame();
 }
 
@@ -82,7 +98,7 @@ subscribe('http.server.request.start', (message) => {
     const sent = readHead(response);
     if (!('x-request-id' in sent)) return response;
     ports.add(port);
-    compare({ method, target, status: response.statusCode, headers: sent, body: Buffer.concat(chunks) });
+    compare({ method, target, status: response.statusCode, headers: sent, body: Buffer.concat(chunks) }, port);
     return response;
   };
 });
@@ -101,23 +117,39 @@ function isText({ 'content-type': type = '' }: Record<string, string>): boolean 
 }
 
 /** Compares the status, the headers, the media type and a JSON body. */
-function compare(answer: Described): void {
-  const { method, target, status, headers } = answer;
+function compare(answer: Described, port: number): void {
+  const { method, target, status } = answer;
   count += 1;
   const name = endpointAt(target);
   const report = (text: string): void => {
     differences.push(`${name ?? `${method} ${target}`}: ${status} ${text}`);
   };
+  if (operatorPorts.has(port)) {
+    const operation = findOperator(method, target);
+    // Paths of the public port are unknown here, and each path may be asked with a wrong Host.
+    if (!operation || status === 421) return compareBody(answer, status >= 400 ? anyError : {}, report);
+    return compareResponse(operation.responses[status], answer, report, 'operators');
+  }
   if (!name || describeEndpoint(name).isPage) return compareBody(answer, status >= 400 ? anyError : {}, report);
   const { path, method: own } = describeEndpoint(name);
-  const response = document.paths[path.replace('*}', '}')]![own === 'GET' ? 'get' : 'post']!.responses[status];
+  const { responses } = document.paths[path.replace('*}', '}')]![own === 'GET' ? 'get' : 'post']!;
+  compareResponse(responses[status], answer, report);
+}
+
+function compareResponse(
+  response: Response | undefined,
+  answer: Described,
+  report: (text: string) => void,
+  of: 'api' | 'operators' = 'api',
+): void {
+  const { headers } = answer;
   if (!response) return report('is not described');
   for (const missing of missingHeaders(response, headers)) report(`lacks ${missing}`);
   const [type = ''] = (headers['content-type'] ?? '').split(';');
   const { [type]: exact, '*/*': any, ...others } = response.content ?? {};
   const content = exact ?? any;
   if (!content && (type !== '' || Object.keys(others).length > 0)) return report(`has the type ${type}`);
-  compareBody(answer, content?.schema ?? {}, report);
+  compareBody(answer, content?.schema ?? {}, report, of);
 }
 
 /** A path without an operation answers with an error. */
@@ -141,11 +173,12 @@ function compareBody(
   { method, status, headers, body }: Described,
   schema: object,
   report: (text: string) => void,
+  of: 'api' | 'operators' = 'api',
 ): void {
   if (method === 'HEAD' || headers['content-type'] !== 'application/json') return;
   const known = `${status} ${JSON.stringify(schema)} ${headers.etag}`;
   if (headers.etag !== undefined && validated.has(known)) return;
-  const validate = validators.get(schema) ?? ajv.compile(toAbsolute(schema));
+  const validate = validators.get(schema) ?? ajv.compile(toAbsolute(schema, of));
   validators.set(schema, validate);
   try {
     if (!validate(JSON.parse(decode(body, headers['content-encoding'])))) report(ajv.errorsText(validate.errors));
@@ -156,8 +189,8 @@ function compareBody(
   validated.add(known);
 }
 
-function toAbsolute(schema: object): object {
-  return '$ref' in schema ? { $ref: `api${String(schema.$ref)}` } : schema;
+function toAbsolute(schema: object, of: 'api' | 'operators'): object {
+  return '$ref' in schema ? { $ref: `${of}${String(schema.$ref)}` } : schema;
 }
 
 function decode(body: Buffer, encoding: unknown): string {

@@ -112,6 +112,15 @@ const rows: { readonly [Name in keyof Env]-?: Row<NonNullable<Env[Name]>> } = {
     valid: { '0': 0, '9464': 9464 },
     wrong: [/: must (?:differ from PORT|be (?:a whole number|at most 65535))$/, '3000', '-1', '65536', 'on'],
   },
+  OPERATOR_PORT: {
+    valid: { '0': 0, '3001': 3001 },
+    wrong: [/: must (?:differ from other ports|be (?:a whole number|at most 65535))$/, '3000', '-1', '65536', 'on'],
+  },
+  OPERATOR_HOST: {
+    preset: '127.0.0.1',
+    valid: { '10.0.0.5': '10.0.0.5', 'billing-net': 'billing-net' },
+    wrong: [/: must be an IP/, 'my host', '::1%lo'],
+  },
   DIST_DIR: { preset: 'dist', valid: { '/srv/dist': '/srv/dist' } },
   DATA_DIR: { preset: '.data', valid: { '/srv/data': '/srv/data' } },
   CONTENT_DIR: { preset: 'content', valid: { '/srv/site/content': '/srv/site/content' } },

@@ -158,7 +158,7 @@ export function recordsSuite(createTarget: CreateTarget): void {
   });
 
   describe('servers', () => {
-    const record = { logFile: null, suspendedAt: null, shared: 'no' } as const;
+    const record = { logFile: null, suspendedAt: null, shared: 'no', madeBy: null, suspendedBy: null } as const;
     const vps = { server: 'vps:42', provider: 'fsn', ref: '4711', ...record } as const;
     const game = { ...vps, server: 'game:42', provider: 'panel', ref: '1a7ce997', logFile: 'logs/my.log' } as const;
 

@@ -14,6 +14,7 @@ export function apiKey(fields: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
     expiresAt: null,
     revokedAt: null,
     lastUsedAt: null,
+    widenedBy: [],
     ...fields,
   };
 }
