@@ -287,7 +287,7 @@ test('the image starts on a read-only disk, without capabilities, with compiled 
 });
 
 test('every import of the programs is a dependency, dynamic imports included', () => {
-  const sources = globSync(['server/**/*.{ts,js}', 'generator/**/*.{ts,js}', 'examples/{billing,clients}/*.ts'], {
+  const sources = globSync(['server/**/*.{ts,js}', 'generator/**/*.{ts,js}', 'examples/clients/*.ts'], {
     cwd: repository,
   });
   const missing = sources.flatMap((file) => {
