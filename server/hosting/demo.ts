@@ -18,10 +18,7 @@ const label = 'demo key of npm start';
 export function demoProviders(environment: Environment): Record<string, ProviderSettings> {
   const command = [process.execPath, fileURLToPath(new URL('demo/server.ts', import.meta.url))];
   const settings = localSettings(import.meta.dirname, environment).parse({
-    servers: {
-      'game-demo': { kind: 'game', command },
-      'vps-demo': { kind: 'vps', command: [...command, 'vps'] },
-    },
+    servers: { 'game-demo': { kind: 'game', command }, 'vps-demo': { kind: 'vps', command } },
   });
   return { [provider]: { type: 'local', ...settings } };
 }

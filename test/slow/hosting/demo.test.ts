@@ -76,12 +76,12 @@ test('the demo servers support all actions of their kinds', async () => {
   const vps = '/v1/hosting/cloud/vps-custom/demo';
   const vpsLog = (): string => readFileSync(join(settings.DATA_DIR!, 'local/demo/vps-demo.log'), 'utf8');
   expect(await post(`${vps}/start`)).toMatchObject({ status: 200 });
-  await expect.poll(vpsLog).toContain('Reached target: multi-user');
-  expect(vpsLog().match(/Booting/g)).toHaveLength(1);
+  await expect.poll(vpsLog).toContain('Done!');
+  expect(vpsLog().match(/Starting/g)).toHaveLength(1);
   expect(await post(`${vps}/reset?force=true`, '{"force":true}')).toMatchObject({ status: 200 });
-  await expect.poll(() => vpsLog().match(/Reached target/g)).toHaveLength(2);
+  await expect.poll(() => vpsLog().match(/Done!/g)).toHaveLength(2);
   expect(await post(`${vps}/stop`)).toMatchObject({ status: 200 });
-  await expect.poll(vpsLog).toContain('power-off');
+  await expect.poll(vpsLog).toContain('Saving the world');
   server.child.kill('SIGTERM');
   expect(await server.ended()).toBe(0);
 });
