@@ -102,18 +102,12 @@ function check({ servers }: LocalSettings): CheckResult[] {
   return [...found, { level: 'info', message: `This machine runs ${Object.keys(servers).length} local servers` }];
 }
 
-function findStartProblem({ command, cwd, env }: LocalServer): string | undefined {
+function findStartProblem({ command: [program = ''], cwd, env }: LocalServer): string | undefined {
   if (!existsSync(cwd) || !statSync(cwd).isDirectory()) return `its folder ${cwd} does not exist`;
-  const program = command[0]!;
-  if (program.includes('/')) {
-    const path = resolve(cwd, program);
-    if (!existsSync(path)) return `the program ${program} does not exist`;
-    return isExecutable(path) ? undefined : `the program ${program} is not an executable file for this user`;
-  }
   // The C library's default without PATH.
-  const folders = (env.PATH ?? '/usr/bin:/bin').split(delimiter);
-  if (folders.some((folder) => isExecutable(join(resolve(cwd, folder), program)))) return undefined;
-  return `the program ${program} is not in PATH`;
+  const folders = program.includes('/') ? ['.'] : (env.PATH ?? '/usr/bin:/bin').split(delimiter);
+  if (folders.some((folder) => isExecutable(resolve(cwd, folder, program)))) return undefined;
+  return `the program ${program} is not ${program.includes('/') ? 'an executable file for this user' : 'in PATH'}`;
 }
 
 function isExecutable(path: string): boolean {

@@ -386,7 +386,7 @@ test('the service warns at its start of each local server that cannot start, wit
   const expected = [
     `"file" cannot start: its folder ${join(root, 'bin/plain')} does not exist`,
     '"folder" cannot start: the program ./bin/folder is not an executable file for this user',
-    '"gone" cannot start: the program /opt/none/run.sh does not exist',
+    '"gone" cannot start: the program /opt/none/run.sh is not an executable file for this user',
     `"nowhere" cannot start: its folder ${join(root, 'none')} does not exist`,
     '"plain" cannot start: the program ./plain is not an executable file for this user',
     '"typo" cannot start: the program slep is not in PATH',
