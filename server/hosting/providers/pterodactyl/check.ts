@@ -1,10 +1,11 @@
 import { WebSocket } from 'ws';
 import { z } from 'zod';
+import type { Logger } from '../../../log.ts';
 import { ForeignInt, ProviderError, createListReader, parseJson, parseReply } from '../../../upstream/client.ts';
 import type { Reply } from '../../../upstream/client.ts';
 import type { ReadClient } from '../../../upstream/reads.ts';
 import { checkCredential } from '../types.ts';
-import type { CheckResult } from '../types.ts';
+import type { CheckResult, StateClock } from '../types.ts';
 import { Permissions, canWrite, failureOf, parseToken } from './answers.ts';
 import type { HandshakeError, NodeSockets } from './sockets.ts';
 
@@ -27,17 +28,12 @@ const pageBytes = 8 * 1024 * 1024;
 /** Lists have no order: a server that changes between two pages may be on both or on none. */
 const maxPasses = 3;
 
-interface ListOptions {
-  readonly warn: (message: string) => void;
-  readonly sleep: (ms: number) => Promise<unknown>;
-}
-
 /** Lists the servers that a key reaches, by their identifiers. */
-export async function listServers(client: ReadClient, { warn, sleep }: ListOptions) {
+export async function listServers(client: ReadClient, log: Pick<Logger, 'warn'>, sleep: StateClock['sleep']) {
   const { isAdmin } = parseReply(await client.request('GET', '/account'), Account);
   const servers = new Map<string, ListedServer>();
   let total = Infinity;
-  const readServers = createListReader(ListedServer, warn);
+  const readServers = createListReader(ListedServer, (message) => log.warn(message));
   /** Reads a page, if necessary in the next window of the panel's limit. */
   const readPage = async (page: number, tries = 3): Promise<z.infer<typeof Page>> => {
     try {
@@ -76,8 +72,6 @@ const reasons: Readonly<Record<string, readonly [reason: string, advice: string]
 
 /** The maximum number of servers whose permissions and nodes are checked. */
 const maxServers = 5;
-/** The time limit of a handshake with a node. */
-const handshakeMs = 10_000;
 
 /** Checks a key, and reads its permissions on its first servers. */
 async function checkUser(client: ReadClient, name: string) {
@@ -113,27 +107,21 @@ async function checkUser(client: ReadClient, name: string) {
       `check that this machine resolves the host of its url, may connect to it and trusts its certificate (asked with the ${name})`,
     ],
   });
-  const { isPelican, isAdmin } = account ?? {};
-  let isSilent = false;
   const readPermissions = async ({ identifier }: ListedServer) => {
     const reply = await get(`/servers/${encodeURIComponent(identifier)}`).catch(() => undefined);
-    isSilent ||= reply?.status !== 200 && reply?.status !== 404;
-    const permissions = parseJson(reply?.text ?? '', Server)?.meta.user_permissions;
-    return reply?.status === 200 ? [{ identifier, permissions }] : [];
+    if (reply?.status !== 200) return [];
+    return [{ identifier, permissions: parseJson(reply.text, Server)?.meta.user_permissions }];
   };
-  const servers = isAdmin ? undefined : listed && (await Promise.all(listed.map(readPermissions))).flat();
-  if (isSilent) {
-    const message = `The panel does not show the permissions of the ${name}`;
-    findings.push({ level: 'warn', message, advice: 'see storage/logs of the panel', isUnreachable: true });
-  }
+  const servers = account?.isAdmin ? [] : (await Promise.all((listed ?? []).map(readPermissions))).flat();
   /** Names wrong permissions and their servers; undefined if there are none. */
   const findWrong = (toWrong: (permissions: readonly string[] | undefined) => readonly string[]) => {
-    const wrong = servers?.map(({ identifier, permissions }) => ({ identifier, names: toWrong(permissions) })) ?? [];
-    const affected = wrong.flatMap(({ identifier, names }) => (names.length > 0 ? [identifier] : []));
+    const found = servers.map(({ identifier, permissions }) => ({ identifier, names: toWrong(permissions) }));
+    const wrong = found.filter(({ names }) => names.length > 0);
     const names = new Set(wrong.flatMap((server) => server.names));
-    return names.size > 0 ? `${[...names].join(', ')} on ${affected.join(', ')}` : undefined;
+    const on = wrong.map(({ identifier }) => identifier).join(', ');
+    return wrong.length > 0 ? `${[...names].join(', ')} on ${on}` : undefined;
   };
-  return { findings, isPelican, isAdmin, listed, count: servers && listed?.length, findWrong };
+  return { findings, ...account, listed, findWrong };
 }
 
 /** Opens a socket of each node of the listed servers, as consoles do. Never throws. */
@@ -153,7 +141,7 @@ async function checkNodes(
     const url = sockets.find(ref);
     // A refused token is not about the node.
     if (url === undefined) return [];
-    const signal = AbortSignal.timeout(handshakeMs);
+    const { signal } = new AbortController();
     const opened = await sockets.open(ref, url, signal).catch((error: HandshakeError) => error);
     if (opened instanceof WebSocket) {
       opened.terminate();
@@ -171,7 +159,7 @@ const needed = [...actions, 'file.read-content', 'file.read'];
 
 /** Checks the credentials of a panel, and the sockets of its nodes. Never throws. */
 export async function checkPanel(client: ReadClient, reader: ReadClient | undefined, sockets: NodeSockets) {
-  const { findings, isPelican, count = 0, findWrong } = await checkUser(client, 'token');
+  const { findings, isPelican, listed = [], findWrong } = await checkUser(client, 'token');
   const missing = findWrong((found = ['*']) => needed.filter((name) => !found.includes(name) && !found.includes('*')));
   if (missing !== undefined) {
     // Only needed to tell a missing log from other failures.
@@ -195,7 +183,7 @@ export async function checkPanel(client: ReadClient, reader: ReadClient | undefi
   if (user.isAdmin) findings.push({ level: 'error', message: `${prefix}, so no console is opened`, advice });
   else if (excess !== undefined)
     findings.push({ level: 'warn', message: `${prefix} (${excess}): these consoles stay closed`, advice });
-  else if (user.count === 0 && count > 0) {
+  else if (user.listed?.length === 0 && listed.length > 0) {
     const message = 'The user of the read_only_token is on none of the servers, so no console is opened';
     findings.push({ level: 'warn', message, advice: 'add the user to each server with websocket.connect alone' });
   }

@@ -82,7 +82,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   /** The console credential belongs to an administrator, so consoles stay closed. */
   let isReaderAdmin = false;
   let isClosed = false;
-  const list = () => listServers(client, { warn: (message) => log.warn(message), sleep: clock?.sleep ?? sleep });
+  const list = () => listServers(client, log, clock?.sleep ?? sleep);
   const places = createPlaces({ now, list });
   const shareState = createStateReader({
     refs,
