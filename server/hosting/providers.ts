@@ -9,17 +9,15 @@ import type { Environment } from '#common/environment.ts';
 import { didYouMean } from '#common/suggest.ts';
 import { parseYaml } from '#common/yaml.ts';
 import { nameProvider } from '../upstream/client.ts';
-import type { Logger } from '../log.ts';
 import { OperatorError } from '../problem.ts';
 import type { ServerRecord, Store } from '../store/types.ts';
-import type { CreateBucket } from '../token-bucket.ts';
 import { hetzner } from './providers/hetzner.ts';
 import { createGroupsLock } from './providers/local/groups.ts';
 import { local } from './providers/local/index.ts';
 import type { LocalOptions } from './providers/local/index.ts';
 import { proxmox } from './providers/proxmox.ts';
 import { pterodactyl } from './providers/pterodactyl/index.ts';
-import type { Provider, ProviderType, StateClock } from './providers/types.ts';
+import type { Provider, ProviderOptions, ProviderType } from './providers/types.ts';
 
 /** The types of providers, by their names in PROVIDERS_FILE. */
 export const providerTypes = { pterodactyl, hetzner, proxmox, local };
@@ -79,13 +77,8 @@ function replaceVariables(text: string, environment: Environment, report: (messa
   });
 }
 
-interface ProvidersOptions {
+interface ProvidersOptions extends Omit<ProviderOptions, 'upstream'> {
   readonly dataDir: string;
-  readonly log: Logger;
-  /** The timeout of one exchange with an upstream. */
-  readonly timeoutMs: number;
-  readonly createBucket?: CreateBucket;
-  readonly clock?: StateClock;
 }
 
 /** Creates the providers by name. They send no request yet. */
