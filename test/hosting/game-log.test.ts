@@ -82,11 +82,9 @@ test('a single longer line keeps its end, without a cut character', () => {
 test('a cut inside a code or character leaves no fragment', () => {
   const part = `${esc}[38;5;214m€${esc}[0m${esc}(B`;
   const size = Buffer.byteLength(part);
-  for (const end of ['', '\n']) {
-    const log = (part + end).repeat((2 * mebibyte) / size + 1);
-    for (let more = 0; more <= size; more += 1) {
-      expect(toLogText(toLogEnd(Buffer.from(log + 'x'.repeat(more))))).toMatch(/^(?:€\n?){80000,}x*$/);
-    }
+  const log = `${part}\n`.repeat((2 * mebibyte) / size + 1);
+  for (let more = 0; more <= size; more += 1) {
+    expect(toLogText(toLogEnd(Buffer.from(log + 'x'.repeat(more))))).toMatch(/^(?:€\n){80000,}x*$/);
   }
 });
 

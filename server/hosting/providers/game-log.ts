@@ -3,8 +3,6 @@ const maxLogBytes = 1024 * 1024;
 /** Twice the limit of clients: ANSI codes rarely make up more than half of a log. */
 export const providerLogBytes = 2 * maxLogBytes;
 
-const maxCodeBytes = 1024;
-
 /** Returns the last bytes of a log as text, cut at a line start if possible. */
 export function toLogEnd(bytes: Buffer, count: number = providerLogBytes): string {
   if (bytes.length <= count) return bytes.toString('utf8');
@@ -12,9 +10,6 @@ export function toLogEnd(bytes: Buffer, count: number = providerLogBytes): strin
   // From the byte before: a line may start exactly at the cut.
   const line = bytes.indexOf('\n', start - 1) + 1;
   if (line > 0 && bytes.subarray(line).some((byte) => byte !== 0x0a)) return bytes.toString('utf8', line);
-  // The cut may be inside an ANSI code, whose rest would look like text: drop everything before the next code.
-  const escape = bytes.indexOf(0x1b, start);
-  if (escape !== -1 && escape - start < maxCodeBytes) start = escape;
   while (start < bytes.length && (bytes[start]! & 0xc0) === 0x80) start += 1;
   return bytes.toString('utf8', start);
 }
