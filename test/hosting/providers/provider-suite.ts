@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { ConsoleStats } from '#contract/console-stream.ts';
 import type {
   GameAction,
   PowerAction,
@@ -224,16 +223,6 @@ export function testGameProvider(name: string, setUp: () => Promise<GameHarness>
       expect(late.states).toEqual(['running']);
       expect([early.loads, late.loads]).toEqual([1, 1]);
       expect([...early.gaps, ...late.gaps, ...late.ends]).toEqual([]);
-    });
-
-    test('a console has the statistics of its server, which are 0 while offline', async () => {
-      const { game, ref, arrived } = await prepareRunning();
-      const record = await followConsole(game, ref);
-      expect(ConsoleStats.parse(await record.source.stats())).toMatchObject({ cpu: expect.any(Number) });
-      await game.power(ref, 'stop');
-      await arrived('stop');
-      await until('the stop is reported', () => record.states.at(-1) === 'offline');
-      await expect.poll(() => record.source.stats()).toMatchObject({ cpu: 0, memory_bytes: 0 });
     });
 
     test('a console reports that its server is offline, starts and stops', async () => {

@@ -1,13 +1,9 @@
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { readFile, readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { tryLock } from '#common/file-lock.ts';
 import { createFolder } from '#common/files.ts';
-import { unknownStats } from '#contract/console-stream.ts';
-import type { ConsoleStats } from '#contract/console-stream.ts';
 import type { Logger } from '../../../log.ts';
 import { toRefusal } from '../../../upstream/client.ts';
 
@@ -103,62 +99,23 @@ export function createGroupsLock(folder: string, log: Logger) {
   };
 }
 
-const isNumber = (name: string): boolean => /^\d+$/.test(name);
-
 /** Checks that a group still runs, and that its ID was not reused by another group. */
 function isAlive({ id, started }: ProcessGroup): boolean {
   const names = existsSync('/proc') ? readdirSync('/proc') : [];
-  const found = names.filter(isNumber).map(readProcess);
+  const found = names.filter((name) => /^\d+$/.test(name)).map(readProcess);
   const members = found.filter((process) => process?.group === id && process.state !== 'Z');
   const leader = members.find((process) => process?.pid === String(id));
   return members.length > 0 && (!leader || leader.started === started);
 }
 
+/** Reads /proc/<pid>/stat. */
 function readProcess(pid: string | number) {
   try {
-    return { pid, ...parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8')) };
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name of the program may contain spaces and parentheses.
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return { pid, state: fields[0], group: Number(fields[2]), started: fields[19] };
   } catch {
     return undefined;
   }
 }
-
-/** A clock tick of /proc (USER_HZ, part of Linux's ABI). */
-const tickMs = 10;
-
-/** Parses /proc/<pid>/stat. */
-function parseStat(text: string) {
-  // The name of the program may contain spaces and parentheses.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  const cpuMs = (Number(fields[11]) + Number(fields[12])) * tickMs;
-  return { state: fields[0], group: Number(fields[2]), cpuMs, started: fields[19] };
-}
-
-/** Measures the CPU usage (over 500 ms) and memory of a group. Never rejects. */
-export async function readUsage(group: number): Promise<ConsoleStats> {
-  const first = await readSample(group);
-  await sleep(500, undefined, { ref: false });
-  const last = await readSample(group);
-  if (first.cpuMs.size === 0 || last.cpuMs.size === 0) return unknownStats;
-  const used = [...last.cpuMs].reduce((sum, [pid, ms]) => sum + Math.max(0, ms - (first.cpuMs.get(pid) ?? 0)), 0);
-  const cpu = Math.round((used / (last.at - first.at)) * 1000) / 10;
-  return { ...unknownStats, cpu, memory_bytes: last.memoryBytes };
-}
-
-/** Reads the CPU time per process and the total memory of a group; empty without /proc. */
-async function readSample(group: number) {
-  const at = performance.now();
-  const cpuMs = new Map<string, number>();
-  let memoryBytes = 0;
-  const add = async (pid: string): Promise<void> => {
-    const found = parseStat(await readText(`/proc/${pid}/stat`));
-    if (found.group !== group) return;
-    cpuMs.set(pid, found.cpuMs);
-    const [, kilobytes = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(await readText(`/proc/${pid}/status`)) ?? [];
-    memoryBytes += Number(kilobytes) * 1024;
-  };
-  const names = await readdir('/proc').catch(() => []);
-  await Promise.all(names.filter(isNumber).map(add));
-  return { at, cpuMs, memoryBytes };
-}
-
-const readText = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');

@@ -77,7 +77,7 @@ function createLocal(settings: LocalSettings, options: LocalOptions) {
         // Deferred: the caller must get its return value before the first event.
         const start = setImmediate(() => (process ? process.watch(events) : events.ended(notAvailable)));
         return {
-          stats: () => process?.usage() ?? Promise.resolve(unknownStats),
+          stats: () => Promise.resolve(unknownStats),
           close() {
             clearImmediate(start);
             process?.unwatch(events);

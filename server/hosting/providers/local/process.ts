@@ -11,15 +11,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Environment } from '#common/environment.ts';
 import { createFolder } from '#common/files.ts';
-import { unknownStats } from '#contract/console-stream.ts';
-import type { ConsoleStats } from '#contract/console-stream.ts';
 import { problems } from '#contract/problem.ts';
 import type { Logger } from '../../../log.ts';
 import { withTimeout } from '../../../timeout.ts';
 import { ProviderError, offline, toRefusal } from '../../../upstream/client.ts';
 import { providerLogBytes, toLogEnd } from '../game-log.ts';
 import type { ConsoleEvents, GameState, PowerAction, PowerState } from '../types.ts';
-import { readUsage } from './groups.ts';
 import type { GroupsLock } from './groups.ts';
 
 /** Inherited environment variables. Our settings are not among them: they hold credentials. */
@@ -171,8 +168,6 @@ export function createLocalProcess(options: {
     power,
     /** Returns the power state; `unknown` if another instance runs the server. */
     state: (): PowerState => (status === 'offline' && lock.isTaken(name) ? 'unknown' : status),
-    usage: async (): Promise<ConsoleStats> =>
-      group ? await readUsage(group.id) : { ...unknownStats, cpu: 0, memory_bytes: 0 },
     async write(line: string): Promise<void> {
       if (!group || isEnding) throw toRefusal('the local server is not running', offline);
       await group.write(line);
