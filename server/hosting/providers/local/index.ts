@@ -70,7 +70,7 @@ function createLocal(settings: LocalSettings, options: LocalOptions) {
         if (confirm) await confirm();
         await process.write(command);
       },
-      latestLog: async (ref, file) => await find(ref, 'game').latestLog(file),
+      latestLog: async (ref) => await find(ref, 'game').latestLog(),
       openConsole(ref, events) {
         const found = processes.get(ref);
         const process = found?.kind === 'game' ? found : undefined;

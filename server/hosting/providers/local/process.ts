@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { renameSync, statSync } from 'node:fs';
-import { appendFile, constants, open as openFile, realpath } from 'node:fs/promises';
+import { appendFile, readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
-import { dirname, resolve, sep } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +15,7 @@ import { problems } from '#contract/problem.ts';
 import type { Logger } from '../../../log.ts';
 import { withTimeout } from '../../../timeout.ts';
 import { ProviderError, offline, toRefusal } from '../../../upstream/client.ts';
-import { providerLogBytes, toLogEnd } from '../game-log.ts';
+import { toLogEnd } from '../game-log.ts';
 import type { ConsoleEvents, GameState, PowerAction, PowerState } from '../types.ts';
 import type { GroupsLock } from './groups.ts';
 
@@ -181,9 +181,8 @@ export function createLocalProcess(options: {
       watchers.add(events);
     },
     unwatch: (events: ConsoleEvents) => watchers.delete(events),
-    /** Reads the end of a file of the server, or of the log of its output. */
-    latestLog: (file: string | null): Promise<string | undefined> =>
-      file === null ? output.readEnd() : readServerFile(server.cwd, resolve(server.cwd, file)),
+    /** Reads the end of the log of its output. */
+    latestLog: output.readEnd,
     close: (): Promise<void> => (closed ??= close()),
   };
 }
@@ -334,38 +333,9 @@ function createServerOutput(file: string, log: Logger, watchers: ReadonlySet<Con
       if (rest) await append([rest]);
     },
     readEnd: async (): Promise<string | undefined> => {
-      const newest = await readEnd(file);
-      if (newest === undefined || newest.length > providerLogBytes) return newest && toLogEnd(newest);
-      return toLogEnd(Buffer.concat([(await readEnd(previous)) ?? Buffer.alloc(0), newest]));
+      const reads = [previous, file].map((path) => readFile(path).catch(() => undefined));
+      const [older = Buffer.alloc(0), newest] = await Promise.all(reads);
+      return newest && toLogEnd(Buffer.concat([older, newest]));
     },
   };
-}
-
-/** Reads the end of a file in the server's folder. Links out of the folder and FIFOs are ignored. */
-async function readServerFile(folder: string, path: string): Promise<string | undefined> {
-  try {
-    const real = await realpath(path);
-    if (!real.startsWith((await realpath(folder)) + sep)) return undefined;
-    const bytes = await readEnd(real);
-    return bytes && toLogEnd(bytes);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Reads the end of a file, with one extra byte that reveals truncation. */
-async function readEnd(path: string): Promise<Buffer | undefined> {
-  // Opening a FIFO without a writer would block.
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const handle = await openFile(path, flags).catch(() => undefined);
-  if (!handle) return undefined;
-  try {
-    const stats = await handle.stat();
-    if (!stats.isFile()) return undefined;
-    const length = Math.min(stats.size, providerLogBytes + 1);
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, stats.size - length);
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await handle.close();
-  }
 }

@@ -1,20 +1,11 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { demoProviders } from '../../../../server/hosting/demo.ts';
-import { temporaryFolder } from '../../../helpers/project.ts';
 import { until } from '../../../helpers/upstream.ts';
 import { followConsole } from '../../../hosting/providers/console-recorder.ts';
 import { failureOf } from '../../../helpers/fault-suite.ts';
-import {
-  createLocal,
-  prepareLocal,
-  prepareRecorded,
-  prepareRunning,
-} from '../../../hosting/providers/local-harness.ts';
-
-const makePipe = 'mkfifo';
+import { createLocal, prepareRecorded, prepareRunning } from '../../../hosting/providers/local-harness.ts';
 
 const logFile = (folder: string): string => join(folder, 'local/one/demo.log');
 
@@ -130,23 +121,6 @@ describe('the log', () => {
     await record.received('two');
     expect(written().match(/a log cannot be written/g)).toHaveLength(1);
     expect(await game.latestLog('demo', null)).toBeUndefined();
-  });
-
-  test('may be a file of the server, but not outside its folder', async () => {
-    const { game, folder } = await prepareLocal();
-    const outside = join(temporaryFolder(), 'secret');
-    writeFileSync(outside, 'secret');
-    mkdirSync(join(folder, 'logs'));
-    writeFileSync(join(folder, 'logs/game.log'), 'from the game\n');
-    writeFileSync(join(folder, 'logs/long.log'), `${'a line of the game\n'.repeat(200_000)}the end`);
-    symlinkSync(outside, join(folder, 'logs/link.log'));
-    execFileSync(makePipe, [join(folder, 'logs/pipe.log')]);
-    expect(await game.latestLog('demo', 'logs/game.log')).toBe('from the game\n');
-    const lines = Math.floor((2 * 1024 * 1024 - 7) / 19);
-    expect(await game.latestLog('demo', 'logs/long.log')).toBe(`${'a line of the game\n'.repeat(lines)}the end`);
-    for (const file of ['logs/link.log', outside, '../../etc/hostname', 'logs', 'logs/pipe.log', 'logs/none.log', '']) {
-      expect(await game.latestLog('demo', file)).toBeUndefined();
-    }
   });
 });
 
