@@ -1,8 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { listen } from './free-port.ts';
 
 /** A record of a DNS answer. The data is a name, or bytes for other types. */
 export interface DnsRecord {
@@ -27,42 +25,25 @@ export type DnsAnswer =
 
 const types = { A: 1, NS: 2, CNAME: 5, SOA: 6 };
 
-/**
- * Starts a DNS server over UDP and TCP with the given answers, until the test ends. `seen` lists the queried names with
- * their transport.
- */
-export async function createDnsUpstream(answer: (name: string, over: 'udp' | 'tcp') => DnsAnswer) {
-  const seen: { name: string; over: 'udp' | 'tcp' }[] = [];
-  const reply = (query: Buffer, over: 'udp' | 'tcp'): Buffer | undefined => {
+/** Starts a DNS server over UDP with the given answers, until the test ends. `seen` lists the queried names. */
+export async function createDnsUpstream(answer: (name: string) => DnsAnswer) {
+  const seen: string[] = [];
+  const reply = (query: Buffer): Buffer | undefined => {
     const name = readQuestion(query);
-    seen.push({ name, over });
-    const answered = answer(name, over);
+    seen.push(name);
+    const answered = answer(name);
     if (answered === 'silence') return undefined;
     return Buffer.isBuffer(answered) ? answered : write(query, answered);
   };
-  const tcp = createServer((socket) => {
-    let received = Buffer.alloc(0);
-    socket.on('error', () => socket.destroy());
-    socket.on('data', (chunk: Buffer) => {
-      received = Buffer.concat([received, chunk]);
-      if (received.length < 2 || received.length < 2 + received.readUInt16BE(0)) return;
-      const message = reply(received.subarray(2), 'tcp');
-      if (message) socket.end(Buffer.concat([Buffer.of(message.length >> 8, message.length & 255), message]));
-    });
-  });
-  const port = await listen(tcp);
   const udp = createSocket('udp4');
   udp.on('message', (query, from) => {
-    const message = reply(query, 'udp');
+    const message = reply(query);
     if (message) udp.send(message, from.port, from.address);
   });
-  udp.bind(port, '127.0.0.1');
+  udp.bind(0, '127.0.0.1');
   await once(udp, 'listening');
-  onTestFinished(() => {
-    udp.close();
-    tcp.close();
-  });
-  return { address: `127.0.0.1:${port}`, seen };
+  onTestFinished(() => void udp.close());
+  return { address: `127.0.0.1:${udp.address().port}`, seen };
 }
 
 function readQuestion(query: Buffer): string {

@@ -1,19 +1,19 @@
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { getServers } from 'node:dns';
-import { connect, isIPv6 } from 'node:net';
-import { RECURSION_DESIRED, decode, encode, streamEncode } from 'dns-packet';
+import { isIPv6 } from 'node:net';
+import { RECURSION_DESIRED, TRUNCATED_RESPONSE, decode, encode } from 'dns-packet';
 import type { Packet } from 'dns-packet';
 import { announceUpstream } from '../../upstream/client.ts';
 
-/** A resolver's answer about a delegation. `failed`: an error code; `truncated`: the full answer needs TCP. */
-type DnsReply = 'delegated' | 'not delegated' | 'failed' | 'truncated';
+/** A resolver's answer about a delegation. `failed`: an error code, or an answer too long for UDP. */
+type DnsReply = 'delegated' | 'not delegated' | 'failed';
 
 /** Why no answer came. */
 type Failure = 'timeout' | 'invalid' | 'unreachable';
 
 /** Maps each answer to its metrics outcome. */
-const outcomes = { delegated: 'ok', truncated: 'ok', 'not delegated': 'not_found', failed: 'server_error' } as const;
+const outcomes = { delegated: 'ok', 'not delegated': 'not_found', failed: 'server_error' } as const;
 
 interface DelegationOptions {
   /** Resolvers as `ip`, `ip:port` or `[ip]:port`; by default the resolvers of the system. */
@@ -34,20 +34,16 @@ export async function isDelegated(name: string, options: DelegationOptions): Pro
 /** Lists the queries of a search, one for each resolver: the second is used only if the first fails. */
 export function askResolvers(name: string, { servers = getServers(), timeoutMs, signal }: DelegationOptions) {
   const publish = announceUpstream('dns');
-  const ask = async (send: typeof queryUdp, server: string) => {
+  return servers.slice(0, 2).map((server) => async () => {
     const questions = [{ type: 'NS' as const, name }];
     const query: Packet = { type: 'query', id: randomInt(0x10000), flags: RECURSION_DESIRED, questions };
     const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const startedAt = performance.now();
-    const reply = await send(toResolver(server), query, ends).catch(({ syscall }: NodeJS.ErrnoException) =>
+    const reply = await queryUdp(toResolver(server), query, ends).catch(({ syscall }: NodeJS.ErrnoException) =>
       ends.aborted ? 'timeout' : syscall === undefined ? 'invalid' : 'unreachable',
     );
     publish(reply in outcomes ? outcomes[reply as DnsReply] : (reply as Failure), performance.now() - startedAt);
     return reply;
-  };
-  return servers.slice(0, 2).map((server) => async () => {
-    const reply = await ask(queryUdp, server);
-    return reply === 'truncated' && !signal.aborted ? ask(queryTcp, server) : reply;
   });
 }
 
@@ -64,14 +60,13 @@ function toResolver(text: string) {
  */
 function readReply(message: Buffer, query: Packet): DnsReply | undefined {
   if (message.length < 4 || message.readUInt16BE(0) !== query.id) return undefined;
-  if (message[2]! & 2) return 'truncated';
   const { type, flags = 0, questions: [asked] = [], answers = [] } = decode(message);
   const name = query.questions![0]!.name;
   const isOfName = (record: { readonly type: string; readonly name: string }): boolean =>
     record.type === 'NS' && record.name.toLowerCase() === name;
   if (type !== 'response' || !asked || !isOfName(asked)) return undefined;
   // NOERROR and NXDOMAIN are usable.
-  if (![0, 3].includes(flags & 15)) return 'failed';
+  if (flags & TRUNCATED_RESPONSE || ![0, 3].includes(flags & 15)) return 'failed';
   return answers.some(isOfName) ? 'delegated' : 'not delegated';
 }
 
@@ -93,22 +88,4 @@ function queryUdp({ address, port }: Resolver, query: Packet, signal: AbortSigna
     socket.once('connect', () => socket.send(encode(query)));
     socket.connect(port, address);
   }).finally(() => signal.aborted || socket.close());
-}
-
-/** Queries over TCP, where each message has a length prefix (RFC 1035 §4.2.2). */
-async function queryTcp({ address, port }: Resolver, query: Packet, signal: AbortSignal): Promise<DnsReply> {
-  const socket = connect({ host: address, port, signal });
-  try {
-    socket.write(streamEncode(query));
-    let received = Buffer.alloc(0);
-    for await (const chunk of socket) {
-      received = Buffer.concat([received, chunk as Buffer]);
-      if (received.length < 2 || received.length < 2 + received.readUInt16BE(0)) continue;
-      const reply = readReply(received.subarray(2), query);
-      return reply === undefined || reply === 'truncated' ? 'failed' : reply;
-    }
-    return 'failed';
-  } finally {
-    socket.destroy();
-  }
 }
