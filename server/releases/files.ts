@@ -42,7 +42,7 @@ export function* verifyReleaseFiles(files: ReadonlyMap<string, ReleaseFile>): Ge
       const segments: Buffer[] = [];
       for (let at = 0; at < file.bytes; at += segmentBytes) {
         const segment = buffer.subarray(0, file.bytes - at);
-        fillSync(segment, file, descriptor);
+        if (readSync(descriptor, segment) < segment.length) throw mismatch(file);
         digest.update(segment);
         if (isStreamed) segments.push(hash('sha256', segment, 'buffer'));
         yield;
@@ -55,23 +55,11 @@ export function* verifyReleaseFiles(files: ReadonlyMap<string, ReleaseFile>): Ge
   }
 }
 
-/** Fills a buffer from the current position; a single read may return fewer bytes. */
-function fillSync(content: Buffer, file: ReleaseFile, descriptor: number): void {
-  let filled = 0;
-  while (filled < content.length) {
-    const bytesRead = readSync(descriptor, content, filled, content.length - filled, null);
-    if (bytesRead === 0) throw mismatch(file);
-    filled += bytesRead;
-  }
-}
-
 /** Reads a whole file. Throws a {@link ReleaseError} if it does not match the manifest. */
 export async function readReleaseFile(file: ReleaseFile): Promise<Buffer> {
   const descriptor = openRegular(file);
   try {
-    // Not from the shared pool: a short cached file would keep a whole chunk in memory.
-    const content = Buffer.allocUnsafeSlow(file.bytes);
-    await fill(content, file, descriptor, 0);
+    const content = await readPart(file, descriptor, 0, file.bytes);
     if (hash('sha256', content) !== file.sha256) throw mismatch(file);
     return content;
   } finally {
@@ -92,9 +80,8 @@ async function* readSegments(file: ReleaseFile, start: number, end: number): Asy
   const descriptor = openRegular(file);
   try {
     for (let at = start - (start % segmentBytes); at <= end; at += segmentBytes) {
-      const segment = Buffer.allocUnsafeSlow(Math.min(segmentBytes, file.bytes - at));
       // oxlint-disable-next-line no-await-in-loop -- sequential, at the pace of the client
-      await fill(segment, file, descriptor, at);
+      const segment = await readPart(file, descriptor, at, Math.min(segmentBytes, file.bytes - at));
       const expected = file.segments!.subarray((at / segmentBytes) * sha256Bytes).subarray(0, sha256Bytes);
       if (!hash('sha256', segment, 'buffer').equals(expected)) throw mismatch(file);
       yield segment.subarray(Math.max(0, start - at), end + 1 - at);
@@ -104,14 +91,13 @@ async function* readSegments(file: ReleaseFile, start: number, end: number): Asy
   }
 }
 
-async function fill(content: Buffer, file: ReleaseFile, descriptor: number, at: number): Promise<void> {
-  let filled = 0;
-  while (filled < content.length) {
-    // oxlint-disable-next-line no-await-in-loop -- mostly one read
-    const { bytesRead } = await readAsync(descriptor, content, filled, content.length - filled, at + filled);
-    if (bytesRead === 0) throw mismatch(file);
-    filled += bytesRead;
-  }
+/** Reads a part of a file, which is shorter only if the file has shrunk. */
+async function readPart(file: ReleaseFile, descriptor: number, at: number, length: number): Promise<Buffer> {
+  // Not from the shared pool: a short cached file would keep a whole chunk in memory.
+  const content = Buffer.allocUnsafeSlow(length);
+  const { bytesRead } = await readAsync(descriptor, content, 0, length, at);
+  if (bytesRead < length) throw mismatch(file);
+  return content;
 }
 
 /** Opens a regular file of the size in the manifest: a FIFO would block, and a device may never end. */

@@ -150,10 +150,13 @@ export async function loadRelease(link: string, reader = createReader(0)): Promi
     files.set(file, { path: `${directory}/${file}`, ...manifest.files[file]! });
   }
   for await (const _ of inSlices(verifyReleaseFiles(files)));
+  for (const { file, absent } of Object.values<StaticFile>(staticFiles)) {
+    const isRequired = !file.includes('{') && (absent === undefined || absent === 'empty_list');
+    if (isRequired && !files.has(file)) throw new ReleaseError(`${join(directory, file)}: the file is missing`);
+  }
   const parse = async <Value>(name: StaticFileName, check?: (value: Value) => void): Promise<Value> => {
     const { file, schema }: StaticFile = staticFiles[name];
-    const found = files.get(file);
-    if (!found) throw new ReleaseError(`${join(directory, file)}: the file is missing`);
+    const found = files.get(file)!;
     const content = await readReleaseFile(found);
     try {
       // Parsed once: compiling a parser takes longer.
@@ -171,7 +174,7 @@ export async function loadRelease(link: string, reader = createReader(0)): Promi
     parse('getPlans'),
     parse('getOpenApi'),
   ]);
-  const table = await toTable(directory, files, reader);
+  const table = await toTable(files, reader);
   /** Finds an article by a former path, or by another form of a path, such as with a slash at the end. */
   const findMoved = (target: string): Resource | undefined => {
     const [, endpoint, written] = /^(.*\/article\?path=)(\/.+)$/s.exec(target) ?? [];
@@ -206,11 +209,7 @@ async function readManifest(directory: string) {
 }
 
 /** Lists all files by request target. */
-async function toTable(
-  directory: string,
-  files: ReadonlyMap<string, ReleaseFile>,
-  reader: Reader,
-): Promise<Map<string, Resource>> {
+async function toTable(files: ReadonlyMap<string, ReleaseFile>, reader: Reader) {
   const table = new Map<string, Resource>();
   for await (const [file, identity] of inSlices(files)) {
     const match = isCompressed(file) ? undefined : matchFile(file);
@@ -225,14 +224,6 @@ async function toTable(
       variants: { identity, ...(gzip && { gzip }), ...(br && { br }) },
       prepared: {},
     });
-  }
-  for (const name of Object.keys(staticFiles) as StaticFileName[]) {
-    const { file, absent }: StaticFile = staticFiles[name];
-    const isRequired = !file.includes('{') && (absent === undefined || absent === 'empty_list');
-    const target = targetOf(name);
-    if (target !== undefined && isRequired && !table.has(target)) {
-      throw new ReleaseError(`${join(directory, file)}: the file is missing`);
-    }
   }
   return table;
 }
