@@ -7,8 +7,6 @@ export const whmcsCredential = { identifier: 'whmcs-identifier-0123456789', secr
 /** The stand-in's data, which tests change. */
 export interface WhmcsShop {
   currencies: { id: number | string; code: string }[];
-  /** Currencies have flat keys, as in the documentation. */
-  flat: boolean;
   /** Prices by currency code; other values than maps are returned unchanged. */
   pricing: Record<string, unknown>;
   /** The currency returned for an unknown currency ID. */
@@ -30,7 +28,6 @@ export async function createWhmcsUpstream() {
       { id: 1, code: 'USD' },
       { id: 3, code: 'EUR' },
     ],
-    flat: false,
     pricing: {
       USD: { com: whmcsTld('com', { 1: '99.00' }) },
       EUR: {
@@ -69,12 +66,7 @@ export function refusal(message: string, status = 200): Answer {
   return json(status, { result: 'error', message });
 }
 
-function toCurrencies({ currencies, flat }: WhmcsShop): object {
+function toCurrencies({ currencies }: WhmcsShop): object {
   const all = currencies.map((currency) => ({ ...currency, prefix: '', suffix: '', format: '1', rate: '1.00000' }));
-  const totals = { result: 'success', totalresults: all.length };
-  if (!flat) return { ...totals, currencies: { currency: all } };
-  const keys = all.flatMap((currency, index) =>
-    Object.entries(currency).map(([key, value]) => [`currencies[currency][${index}][${key}]`, String(value)]),
-  );
-  return { ...totals, ...Object.fromEntries(keys) };
+  return { result: 'success', totalresults: all.length, currencies: { currency: all } };
 }

@@ -12,7 +12,10 @@ const Currency = z
   .or(z.unknown().transform(() => null));
 
 /** The currencies; every installation has at least one. */
-const Currencies = z.looseObject({ result: Success }).transform(listCurrencies).pipe(z.array(Currency).nonempty());
+const Currencies = z.object({
+  result: Success,
+  currencies: z.object({ currency: z.array(Currency).nonempty() }),
+});
 
 const Pricing = z.object({
   result: Success,
@@ -47,8 +50,8 @@ export function createWhmcs(
   };
   return {
     async read() {
-      const currencies = parsePrices(await call({ action: 'GetCurrencies' }), Currencies);
-      const euro = currencies.find((currency) => currency?.code === 'EUR');
+      const { currencies } = parsePrices(await call({ action: 'GetCurrencies' }), Currencies);
+      const euro = currencies.currency.find((currency) => currency?.code === 'EUR');
       if (!euro) {
         warn('WHMCS has no currency EUR');
         return [];
@@ -63,14 +66,4 @@ export function createWhmcs(
     },
     close: () => client.close(),
   };
-}
-
-/** Lists the currencies of a response: nested in practice, flat in the documentation. */
-function listCurrencies(answer: Readonly<Record<string, unknown>>): unknown {
-  const nested = z.object({ currency: z.unknown() }).safeParse(answer['currencies']);
-  if (nested.success) return nested.data.currency;
-  return Object.entries(answer).flatMap(([key, id]) => {
-    const [, entry] = /^(currencies\[currency\]\[\d+\])\[id\]$/.exec(key) ?? [];
-    return entry === undefined ? [] : [{ id, code: answer[`${entry}[code]`] }];
-  });
 }

@@ -42,13 +42,6 @@ test('prices are in EUR for one year, and the credential is only in the body', a
   expect(warnings()).toEqual([]);
 });
 
-test('flat currency keys are accepted', async () => {
-  const { upstream, shop, source } = await prepare();
-  shop.flat = true;
-  expect(await source.read()).toHaveProperty('size', 2);
-  expect(new URLSearchParams(upstream.seen[1]!.body).get('currencyid')).toBe('3');
-});
-
 test('the id of a currency may be a string', async () => {
   const { shop, source } = await prepare();
   // An unreadable currency does not hide the others.
