@@ -143,9 +143,8 @@ export function createLivePrices(options: LivePricesOptions) {
     retryMs,
   });
   return {
-    start: () => void poller.start(),
-    /** Starts the first read unless started, and waits for its end; never rejects. */
-    firstRead: () => poller.start(),
+    /** Starts to read the prices unless started, and waits for the first read; never rejects. */
+    start: () => poller.start(),
     /** The latest prices by TLD, the same object until they change; undefined if missing or too old. */
     current: () => (copy && performance.now() - copy.since <= keepMs ? copy.prices : undefined),
     async stop(): Promise<void> {

@@ -80,10 +80,10 @@ export function openDomains({ env, log, opened, releases, createBucket }: Domain
     /** Starts to read the list of RDAP servers and the live prices. */
     start(): void {
       registries.start();
-      live?.start();
+      void live?.start();
     },
     async ready(): Promise<void> {
-      if (live && !live.current()) await withTimeout(live.firstRead(), firstReadMs, () => undefined);
+      if (live && !live.current()) await withTimeout(live.start(), firstReadMs, () => undefined);
     },
     /** Lists the TLDs on sale; the same object until prices or catalog change. Throws a Problem without prices. */
     list: () => read().listed,

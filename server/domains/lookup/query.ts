@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { domainToUnicode } from 'node:url';
 import pLimit from 'p-limit';
+import { createLru } from '../../lru.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
 import type { CreateBucket, TokenBucket, TokenBucketOptions } from '../../token-bucket.ts';
 
@@ -83,8 +84,8 @@ export const retry = Symbol('retry');
 
 /** Do not start a query with less time left, which would time out. */
 const minRemainingMs = 50;
-/** Beyond this many hosts, remove idle hosts. */
-const maxIdleHosts = 500;
+/** Beyond this many hosts, forget the host that is unused for the longest time. */
+const maxHosts = 5000;
 
 /**
  * Limits the queries to each host by concurrency slots and then by a token bucket. Hosts with the same rate must get the
@@ -100,20 +101,11 @@ export function createHostLimiter(
     return { slots: pLimit(concurrency), backOffUntil: -Infinity, waiting: new AbortController() };
   };
   type HostState = ReturnType<typeof createState>;
-  const hosts = new Map<string, HostState>();
+  const hosts = createLru<string, HostState>(maxHosts);
   const buckets = new Map<Rate, TokenBucket>();
 
-  const removeIdle = (): void => {
-    for (const [host, { slots, backOffUntil }] of hosts) {
-      const isIdle = slots.activeCount === 0 && slots.pendingCount === 0;
-      if (isIdle && performance.now() >= backOffUntil) hosts.delete(host);
-    }
-  };
   const stateOf = (host: string): HostState => {
-    const found = hosts.get(host);
-    if (found) return found;
-    if (hosts.size >= maxIdleHosts) removeIdle();
-    const state = createState();
+    const state = hosts.get(host) ?? createState();
     hosts.set(host, state);
     return state;
   };
