@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { z } from 'zod';
 import type { Trace } from '../trace.ts';
 import { createActionClient } from '../upstream/actions.ts';
-import { ForeignNumber, openUpstream, parseJson, toProviderError } from '../upstream/client.ts';
+import { openUpstream, toProviderError } from '../upstream/client.ts';
 import type { Reply } from '../upstream/client.ts';
 
 /** A reader's vote for the team's chat. */
@@ -89,8 +88,6 @@ export type ChatName = keyof typeof chatKinds;
 /** The time limit of both attempts together: readers get an answer within 5 s. */
 const timeoutMs = 4500;
 
-const Limited = z.object({ retry_after: ForeignNumber.pipe(z.number().nonnegative()) });
-
 /** Creates a client of the team's chat, which retries once after a 429 with a Retry-After of at most 2 s. */
 export function createChat(kind: ChatName, url: string, version: string) {
   const chat = chatKinds[kind];
@@ -122,7 +119,8 @@ export function createChat(kind: ChatName, url: string, version: string) {
       const body = { ...chat.toBody(fields, helpful, at.toISOString()) };
       const post = (): Promise<Reply> => client.post(pathname + search, { body, signal, trace });
       let reply = await post();
-      const wait = reply.status === 429 ? toRetryAfterMs(reply) : Number.NaN;
+      // Missing in the 429 of a proxy that blocks us.
+      const wait = reply.status === 429 ? Number(reply.headers.get('retry-after') ?? Number.NaN) * 1000 : Number.NaN;
       if (wait <= Math.min(2000, end - performance.now())) {
         await sleep(wait);
         reply = await post();
@@ -131,11 +129,6 @@ export function createChat(kind: ChatName, url: string, version: string) {
     },
     close: () => client.close(),
   };
-}
-
-/** Reads the Retry-After of a chat in ms; NaN if missing, as from a proxy that blocks us. */
-function toRetryAfterMs({ text, headers }: Reply): number {
-  return 1000 * (parseJson(text, Limited)?.retry_after ?? Number(headers.get('retry-after') ?? Number.NaN));
 }
 
 /** Characters that break or reorder displayed text: control characters, bidi overrides and isolates, BOM. */
