@@ -1,5 +1,5 @@
-import { readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { readFileSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { z } from 'zod';
 import { createFolder, replaceFile } from '#common/files.ts';
 import { StatusResponse } from '#contract/status.ts';
@@ -125,9 +125,6 @@ export function createStatus(source: StatusSource, log: StatusLog, cacheMs: numb
   };
 }
 
-/** A time in the future, after the clock was set back, counts as now. */
-const ageOf = (file: string): number => Math.max(0, Date.now() - statSync(file).mtimeMs);
-
 function createSnapshot(file: string, log: StatusLog) {
   let latest: { readonly text: string; readonly at: number } | undefined;
   let writing = Promise.resolve();
@@ -146,22 +143,13 @@ function createSnapshot(file: string, log: StatusLog) {
       latest = undefined;
     }
   };
-  try {
-    // Remove leftovers of killed processes; younger files may belong to another instance.
-    for (const name of readdirSync(dirname(file))) {
-      const path = join(dirname(file), name);
-      const isOwn = name.startsWith(`${basename(file)}.`) && name.endsWith('.tmp');
-      if (isOwn && ageOf(path) > 60_000) rmSync(path);
-    }
-  } catch {
-    // The folder may be missing, or another instance may have removed it.
-  }
   return {
     /** Returns the status of an earlier process; undefined without a valid file. */
     restored() {
       try {
         const status = StatusResponse.parse(JSON.parse(readFileSync(file, 'utf8')));
-        return { status, at: performance.now() - ageOf(file) };
+        // A time in the future, after the clock was set back, counts as now.
+        return { status, at: performance.now() - Math.max(0, Date.now() - statSync(file).mtimeMs) };
       } catch {
         return undefined;
       }

@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createTestApp } from '../helpers/app.ts';
@@ -94,18 +94,4 @@ test('after a restart, STATUS_FILE holds the state until the first read succeeds
   stopTimeouts();
   expect(await ask(app, '/v1/status')).toMatchObject({ status: 200, text: disrupted });
   expect(readFileSync(file, 'utf8')).toBe(disrupted.trim());
-});
-
-test('a start removes only the leftovers of a killed process next to STATUS_FILE', async () => {
-  const folder = temporaryFolder();
-  const file = join(folder, 'status.json');
-  const old = new Date(Date.now() - 61_000);
-  for (const name of ['status.json.1.tmp', 'status.json.bak', 'other.json.1.tmp']) {
-    writeFileSync(join(folder, name), '{}');
-    utimesSync(join(folder, name), old, old);
-  }
-  writeFileSync(join(folder, 'status.json.2.tmp'), '{}');
-  await serve({ STATUS_FILE: file });
-  const kept = ['other.json.1.tmp', 'status.json', 'status.json.2.tmp', 'status.json.bak'];
-  await expect.poll(() => readdirSync(folder).toSorted()).toEqual(kept);
 });
