@@ -116,17 +116,12 @@ export function readEnv(source: Environment, presets: Readonly<Record<string, st
 /** Settings of earlier versions: still accepted, without effect. */
 const removed = ['RATELIMIT_BLOCK_SECONDS'];
 
-/** A variable that is not a setting, and the setting that it resembles; undefined for a removed setting. */
-interface Misspelt {
-  readonly name: string;
-  readonly setting: string | undefined;
-}
-
-/** Finds the variables without effect: misspelt names of settings or their `_FILE`, and former settings. */
-export function findMisspeltSettings(source: Environment): Misspelt[] {
+/** Finds variables without effect, and the settings whose names they misspell; undefined for a removed setting. */
+export function findMisspeltSettings(source: Environment) {
   const names = Object.keys(Settings.shape).flatMap((name) => [name, `${name}_FILE`]);
   const byPlainName = new Map(names.map((name) => [toPlain(name), name]));
   const plainNames = [...byPlainName.keys()];
+  const byLetters = new Map(plainNames.map((name) => [sortLetters(name), name]));
   const near = Object.keys(source).flatMap((name) => {
     // HOSTFILE belongs to bash.
     if (!source[name] || names.includes(name) || name === 'HOSTFILE' || !/^[A-Za-z]\w*$/.test(name)) return [];
@@ -134,7 +129,7 @@ export function findMisspeltSettings(source: Environment): Misspelt[] {
     const nearest = closest(plain, plainNames);
     // Other programs use many names near short ones, such as HISTFILE.
     const tolerance = Math.floor((nearest.replace(/FILE$/, '').length - 1) / 4);
-    const swapped = plainNames.find((candidate) => isSwap(plain, candidate));
+    const swapped = byLetters.get(sortLetters(plain));
     const found = swapped ?? (distance(plain, nearest) <= tolerance ? nearest : undefined);
     return found === undefined ? [] : [{ name, setting: byPlainName.get(found)! }];
   });
@@ -147,14 +142,11 @@ function toPlain(name: string): string {
   return name.toUpperCase().replaceAll('_', '');
 }
 
-/** Finds out whether two neighbouring letters are swapped. */
-function isSwap(one: string, other: string): boolean {
-  const swap = (at: number) => one.slice(0, at) + one.charAt(at + 1) + one.charAt(at) + one.slice(at + 2);
-  return Array.from(one).some((_, at) => swap(at) === other);
-}
+/** Names with swapped letters have the same sorted letters. */
+const sortLetters = (name: string): string => Array.from(name).toSorted().join('');
 
 /** Describes a variable without effect, without its value. */
-export function describeMisspelt({ name, setting }: Misspelt): string {
+export function describeMisspelt({ name, setting }: ReturnType<typeof findMisspeltSettings>[number]): string {
   if (setting === undefined) return `${name} is no longer a setting and has no effect`;
   return `${name} is not a setting and has no effect: did you mean ${setting}?`;
 }

@@ -71,15 +71,11 @@ export function readServiceVersion(root: string): string {
 
 /** Reads the commit of a checkout without git, which may be missing or distrust the owner of the folder. */
 function readCommit(git: string): string | undefined {
-  // `.git` is a file in a linked work tree.
-  const [, tree] = /^gitdir: (.+)$/.exec(readLine(git)) ?? [];
-  const folder = tree === undefined ? git : resolve(dirname(git), tree);
-  const head = readLine(join(folder, 'HEAD'));
+  const head = readLine(join(git, 'HEAD'));
   if (!head.startsWith('ref: ')) return head || undefined;
   const ref = head.slice('ref: '.length);
-  const common = resolve(folder, readLine(join(folder, 'commondir')));
-  const packed = readText(join(common, 'packed-refs')).split('\n');
-  return readLine(join(common, ref)) || packed.find((line) => line.endsWith(` ${ref}`))?.split(' ', 1)[0];
+  const packed = readText(join(git, 'packed-refs')).split('\n');
+  return readLine(join(git, ref)) || packed.find((line) => line.endsWith(` ${ref}`))?.split(' ', 1)[0];
 }
 
 const readLine = (file: string): string => readText(file).split('\n', 1)[0]!;

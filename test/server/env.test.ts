@@ -41,16 +41,6 @@ describe('the version', () => {
       { '.git/HEAD': 'ref: refs/heads/a\n', '.git/packed-refs': `# pack-refs\n${commit} refs/heads/a\n` },
       long,
     ],
-    [
-      'a further work tree',
-      {
-        '.git': 'gitdir: main/.git/worktrees/one\n',
-        'main/.git/worktrees/one/HEAD': 'ref: refs/heads/a\n',
-        'main/.git/worktrees/one/commondir': '../..\n',
-        'main/.git/refs/heads/a': `${commit}\n`,
-      },
-      long,
-    ],
     ['an archive', { COMMIT: `${commit}\n` }, long],
     ['a checkout of the file of archives alone', { COMMIT: '$Format:%H$\n' }, packageJson.version],
     ['nothing', {}, packageJson.version],
