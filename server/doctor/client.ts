@@ -189,3 +189,9 @@ export const isDateError = (code: string): boolean => /CERT_(?:HAS_EXPIRED|NOT_Y
 
 /** Tests for a certificate that clients refuse. */
 export const isCertificateError = (code: string): boolean => /CERT|SELF_SIGNED|VERIFY|ALTNAME/.test(code);
+
+/** Returns the remedy for a certificate that clients refuse. */
+export const adviseCertificate = (code: string): string =>
+  code === 'CERT_NOT_YET_VALID'
+    ? `if the certificate is not new, ${setClock}`
+    : 'install a certificate that is valid now and for this host name, with its intermediate certificates';
