@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Environment } from '#common/environment.ts';
 import type { Env } from '../env.ts';
@@ -239,7 +239,7 @@ async function examineSqlite(query: Query, file: string): Promise<DoctorResult[]
   const [first] = await query('PRAGMA quick_check(1)');
   const results = [
     first?.quick_check === 'ok'
-      ? ok(`SQLite, intact; ${(await isWal(file)) ? 'WAL mode' : 'the next start switches to WAL mode'}`)
+      ? ok('SQLite, intact')
       : fault('the database is damaged', 'stop the server, move the file away, run `npm run store -- restore FILE`'),
   ];
   // On a read-only disk every path is unwritable: report the first.
@@ -252,13 +252,6 @@ async function examineSqlite(query: Query, file: string): Promise<DoctorResult[]
     results.push(fault(seen, 'stop the program that keeps the database open: `lsof` shows its name'));
   }
   return results;
-}
-
-/** Reads the journal mode from the header of a database: a read-only connection may report another. */
-async function isWal(file: string): Promise<boolean> {
-  await using handle = await open(file);
-  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, 18);
-  return buffer[0] === 2;
 }
 
 async function examinePostgres(query: Query, readTime: () => Promise<number>): Promise<DoctorResult[]> {

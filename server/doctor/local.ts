@@ -16,6 +16,7 @@ import { createUptimeKuma } from '../status/uptime-kuma.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { isLoopback } from '../upstream/address.ts';
 import {
+  adviseCertificate,
   askTime,
   codeOf,
   createVisit,
@@ -62,17 +63,15 @@ async function blameClock({ url, ...result }: NamedResult, installation: Install
 /** Measures the clock skew of an upstream in ms; NaN if unknown, undefined without an upstream. */
 async function readUpstreamSkew({ env, providers }: Installation): Promise<number | undefined> {
   const { value: reports = [] } = await providers();
-  const reachable = reports.filter(({ answers }) => answers);
-  const silent = reports.filter(({ answers, url }) => !answers && url?.startsWith('https:'));
+  const { true: reachable = [], false: silent = [] } = Object.groupBy(reports, ({ answers }) => `${answers}`);
   // Silent upstreams last: each may take its full timeout.
   const urls = [...reachable, { url: env.UPTIME_KUMA_URL }, ...silent].flatMap(({ url }) => url ?? []);
-  const isConfigured = urls.length > 0 || reports.some(({ url }) => url !== undefined);
   for (const url of urls) {
     // oxlint-disable-next-line no-await-in-loop
     const skewMs = await askTime(new URL(url), '/');
     if (!Number.isNaN(skewMs)) return skewMs;
   }
-  return isConfigured ? Number.NaN : undefined;
+  return urls.length > 0 ? Number.NaN : undefined;
 }
 
 const hourMs = 3_600_000;
@@ -80,9 +79,6 @@ const gibibyte = 1024 ** 3;
 
 /** The maximum number of unlisted servers that are asked for one by one. */
 const maxAsked = 20;
-
-/** Keep expired keys this long: customers ask why a key is rejected. */
-const keptDays = 90;
 
 /** Variables with a secret: our settings, and variables that a PROVIDERS_FILE refers to. */
 const secretName =
@@ -106,14 +102,10 @@ export const installationChecks = {
       const seen = 'PUBLIC_URL is not https: API keys and consoles travel in plain text';
       found.push(fault(seen, 'serve the API over https, and set PUBLIC_URL to that address'));
     }
-    if (isLoopback(host) && !trusted.check('127.0.0.1') && !trusted.check('::1', 'ipv6')) {
-      const advice = 'set TRUSTED_PROXIES=127.0.0.1,::1';
-      // A public service that listens on loopback must be behind a proxy on this machine.
-      found.push(
-        isPublic(env)
-          ? fault('TRUSTED_PROXIES lacks the proxy on this machine: all visitors share one rate limit', advice)
-          : hint('behind a proxy on this machine, all visitors would share one rate limit', advice),
-      );
+    // A public service that listens on loopback must be behind a proxy on this machine.
+    if (isPublic(env) && isLoopback(host) && !trusted.check('127.0.0.1') && !trusted.check('::1', 'ipv6')) {
+      const seen = 'TRUSTED_PROXIES lacks the proxy on this machine: all visitors share one rate limit';
+      found.push(fault(seen, 'set TRUSTED_PROXIES=127.0.0.1,::1'));
     }
     // Documentation addresses (RFC 5737, RFC 3849): no proxy has them.
     if (trusted.check('203.0.113.1') || trusted.check('2001:db8::1', 'ipv6')) {
@@ -212,9 +204,7 @@ export const installationChecks = {
     } catch (error) {
       const code = codeOf(error);
       if (!isCertificateError(code)) return skipped(`this machine cannot reach PUBLIC_URL (${code})`);
-      const renew = 'renew the certificate for this host name, with its intermediate certificates';
-      const advice = code === 'CERT_NOT_YET_VALID' ? `if the certificate is not new, ${setClock}` : renew;
-      return { ...fault(`clients reject the certificate (${code})`, advice), url };
+      return { ...fault(`clients reject the certificate (${code})`, adviseCertificate(code)), url };
     }
   },
   async metrics({ env: { METRICS_PORT: port, HOST: host }, server }) {
@@ -289,8 +279,7 @@ export const installationChecks = {
       const asked = await Promise.all(unlisted.slice(0, maxAsked).map(async ({ ref }) => Boolean(await has(ref))));
       const missing = asked.every(Boolean) ? [] : unlisted.filter((_, index) => asked[index] !== true);
       const unasked = Math.max(0, unlisted.length - maxAsked);
-      const rest = unasked > 0 ? `; ${unasked} in no list, and not asked for` : '';
-      if (missing.length === 0) return named(ok(`${countOf(own.length - unasked, 'server')} found${rest}`));
+      if (missing.length === 0) return named(ok(`${countOf(own.length - unasked, 'server')} found`));
       const seen = `the token cannot see ${listNames(missing.map(({ server }) => server))}`;
       const advice = 'check that the servers still exist, and that the user of the token may access them';
       return named(fault(seen, advice));
@@ -303,16 +292,9 @@ export const installationChecks = {
     const known = new Set<string>(records.servers.map(({ server }) => server));
     const valid = records.apiKeys.filter((key) => isActive(key, Date.now()));
     const lost = valid.filter(({ servers }) => servers.some((server) => !known.has(server))).map(({ id }) => id);
-    const oldest = Date.now() - keptDays * 86_400_000;
-    const old = records.apiKeys.filter((key) => key.revokedAt === null && (key.expiresAt ?? oldest) < oldest);
+    if (lost.length === 0) return ok(countOf(valid.length, 'valid key'));
     const update = 'add the servers, or change the keys: `npm run keys -- update ID --server game:ID`';
-    const seen = `expired for more than ${keptDays} days: ${listNames(old.map(({ id }) => id))}`;
-    return [
-      lost.length > 0
-        ? fault(`keys of servers that do not exist: ${listNames(lost)}`, update)
-        : ok(countOf(valid.length, 'valid key')),
-      ...(old.length > 0 ? [hint(seen, 'revoke keys that will not be renewed: `npm run keys -- revoke ID`')] : []),
-    ];
+    return fault(`keys of servers that do not exist: ${listNames(lost)}`, update);
   },
   async 'status source'({ env: { UPTIME_KUMA_URL: url, UPTIME_KUMA_STATUS_PAGE: page }, release }) {
     if (url === undefined || page === undefined) {
@@ -392,9 +374,8 @@ export const installationChecks = {
       return notes.length > 0 ? hint(seen, 'correct these TLDs in the billing system') : ok(seen);
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
-      const url = env.DOMAIN_PRICES === 'fossbilling' ? env.FOSSBILLING_URL : env.WHMCS_URL;
       const seen = `the billing system does not send a valid answer${error.answered ? `, but status ${error.answered}` : ''}`;
-      return { ...fault(seen, advice), url: url! };
+      return { ...fault(seen, advice), url: source.url };
     } finally {
       await source.close();
     }
