@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import type { StatusCatalog } from '#contract/status.ts';
 import type { Logger } from '../log.ts';
+import { formatError } from '../upstream/client.ts';
 import { exchange } from '../upstream/exchange.ts';
 import { createPoller } from '../upstream/poller.ts';
 import { toPlatformStatus, toWindows } from './platform.ts';
@@ -164,11 +165,6 @@ export async function probe(
     return status !== 101 && status < 400 ? undefined : `status ${status}`;
   } catch (error) {
     if (timeout.aborted) return `no answer within ${timeoutMs} ms`;
-    const failures: unknown[] = error instanceof AggregateError ? error.errors : [error];
-    const reasons = failures.map((failure) => {
-      const { code } = failure as NodeJS.ErrnoException;
-      return typeof code === 'string' ? code : String(failure);
-    });
-    return [...new Set(reasons)].join(', ');
+    return formatError(error);
   }
 }

@@ -38,8 +38,8 @@ describe('a URL', () => {
   const answer = (): Answer => ({ status: 200 });
   const faults: readonly (readonly [Fault & string, RegExp])[] = [
     ['hang', /^no answer within 300 ms$/],
-    ['drop', /^ECONNRESET$/],
-    ['garbage', /^HPE_/],
+    ['drop', /\(ECONNRESET\)$/],
+    ['garbage', /\(HPE_/],
   ];
   test.each(faults)('fails with the fault %s', async (fault, reason) => {
     const upstream = await createUpstream(answer);
@@ -65,8 +65,8 @@ describe('a URL', () => {
   test('fails for a closed port and an unknown host', async () => {
     const upstream = await createUpstream(answer);
     await upstream.stop();
-    expect(await probe({ url: upstream.url }, options)).toBe('ECONNREFUSED');
-    expect(await probe({ url: 'http://nowhere.invalid/' }, options)).toMatch(/^E|^no answer/);
+    expect(await probe({ url: upstream.url }, options)).toMatch(/\(ECONNREFUSED\)$/);
+    expect(await probe({ url: 'http://nowhere.invalid/' }, options)).toMatch(/\(E|^no answer/);
   });
 
   test('fails with an untrusted certificate', async () => {
@@ -89,7 +89,7 @@ describe('a URL', () => {
       socket.end('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
     );
     expect(await probe({ url: `http://${address}/` }, options)).toBe('status 101');
-    expect(await probe({ url: 'http://' }, options)).toBe('ERR_INVALID_URL');
+    expect(await probe({ url: 'http://' }, options)).toMatch(/\(ERR_INVALID_URL\)$/);
   });
 });
 
@@ -103,10 +103,10 @@ test('a TCP address fails for a closed port, an unknown host and an invalid addr
   const { server, address } = await createSilent();
   server.close();
   await once(server, 'close');
-  expect(await probe({ tcp: address }, options)).toBe('ECONNREFUSED');
-  expect(await probe({ tcp: 'nowhere.invalid:1' }, options)).toMatch(/^E|^no answer/);
-  expect(await probe({ tcp: 'a:99999' }, options)).toBe('ERR_SOCKET_BAD_PORT');
-  expect(await probe({}, options)).toMatch(/^E/);
+  expect(await probe({ tcp: address }, options)).toMatch(/\(ECONNREFUSED\)$/);
+  expect(await probe({ tcp: 'nowhere.invalid:1' }, options)).toMatch(/\(E|^no answer/);
+  expect(await probe({ tcp: 'a:99999' }, options)).toMatch(/\(ERR_SOCKET_BAD_PORT\)$/);
+  expect(await probe({}, options)).toMatch(/\(E/);
 });
 
 test('an aborted check fails at once', async () => {
