@@ -1,8 +1,7 @@
 import { basename, dirname, extname } from 'node:path/posix';
-import { distance } from 'fastest-levenshtein';
 import { mediaTypes } from '#contract/articles.ts';
 import type { Aliases, Authors } from '#contract/articles.ts';
-import { findSimilar, suggest } from '../common/suggest.ts';
+import { suggest } from '../common/suggest.ts';
 import { copyIt, findSitePath, idPrefix, toSafeId } from '../markdown/plugins/trusted.ts';
 import type { Reference, ReferenceUse } from '../markdown/plugins/trusted.ts';
 import type { Online } from '../release/online.ts';
@@ -39,9 +38,11 @@ const writeFullAddress = 'for another part of the website, write the full addres
 /** Lists and link previews crop other shapes. */
 const coverSize = { width: 1200, height: 630 };
 
-/** Checks references, covers, authors, dates, titles and categories of all articles, and the removed paths. */
-export function checkSite(site: BuiltSite, diagnostics: Diagnostics): void {
-  const { articles, content, aliases, pictures, authors, removed } = site;
+/** Checks references, covers, authors, dates and titles of all articles, and the removed paths. */
+export function checkSite(
+  { now, articles, content, aliases, pictures, authors, removed }: BuiltSite,
+  diagnostics: Diagnostics,
+): void {
   const byPath = new Map(articles.map((article) => [article.path, article]));
   const folders = new Set(
     content.categories.flatMap(({ collection, slug }) => [`/${collection.folder}`, `/${collection.folder}/${slug}`]),
@@ -109,10 +110,11 @@ export function checkSite(site: BuiltSite, diagnostics: Diagnostics): void {
     diagnostics.warning(place, message, hasShape ? 'use a larger one' : 'crop it to that shape');
   };
 
+  const byTitle = new Map<string, Article>();
   for (const article of articles) {
-    const { file, references, metadata } = article;
-    const { places } = metadata;
-    const { cover, author, description, draft } = metadata.fields;
+    const { path, file, references, metadata } = article;
+    const { due, places } = metadata;
+    const { title, cover, author, description, draft, updated } = metadata.fields;
     if (cover !== undefined) checkCover(cover, { ...file, ...places.cover });
     for (const reference of references) {
       checkReference(article, reference, (message, hint) => {
@@ -136,6 +138,16 @@ export function checkSite(site: BuiltSite, diagnostics: Diagnostics): void {
       const message = `the author ${author} is not in ${authorsFile}`;
       diagnostics.warning({ ...file, ...places.author }, message, adviseAuthor(author, authors.value));
     }
+    if (updated !== undefined && updated > now && updated > (due ?? '')) {
+      const message = `"updated" is after today, ${now}, and is left out until that day`;
+      diagnostics.warning({ ...file, ...places.updated }, message, 'write the day of the last change');
+    }
+    if (title === undefined) continue;
+    const key = `${dirname(path)} ${title}`;
+    const first = byTitle.get(key);
+    byTitle.set(key, first ?? article);
+    const message = `${first?.file.display} has the same title`;
+    if (first) diagnostics.warning({ ...file, ...places.title }, message, 'make one of the titles more specific');
   }
   for (const [name, { picture }] of Object.entries(authors?.value ?? {})) {
     if (picture === undefined) continue;
@@ -147,47 +159,6 @@ export function checkSite(site: BuiltSite, diagnostics: Diagnostics): void {
     if (!alias && byPath.get(path)?.state !== 'published') continue;
     const reason = alias ? `an alias in ${alias.file.display}` : 'an article';
     diagnostics.warning(place, `${path} is ${reason}`, 'remove this line');
-  }
-  checkLikelyTypos(site, diagnostics);
-}
-
-/** Warns about dates, titles and category names that are probably typos or copies. */
-function checkLikelyTypos({ articles, content, now }: BuiltSite, diagnostics: Diagnostics): void {
-  const inTwoYears = `${Number(now.slice(0, 4)) + 2}${now.slice(4)}`;
-  const byTitle = new Map<string, Article>();
-  for (const article of articles) {
-    const { path, file, metadata } = article;
-    const { due, fields, places } = metadata;
-    const { title = '' } = fields;
-    if (fields.draft) continue;
-    if (due !== undefined && (due < '2000' || due > inTwoYears)) {
-      const hint = 'write the day of publication, or draft: true until the day is known';
-      const when = due < '2000' ? 'before the year 2000' : 'more than two years ahead';
-      diagnostics.warning({ ...file, ...places.date }, `"date" is ${when}`, hint);
-    }
-    if (fields.updated !== undefined && fields.updated > now && fields.updated > (due ?? '')) {
-      const message = `"updated" is after today, ${now}, and is left out until that day`;
-      diagnostics.warning({ ...file, ...places.updated }, message, 'write the day of the last change');
-    }
-    const key = `${dirname(path)} ${title}`;
-    const first = byTitle.get(key);
-    byTitle.set(key, first ?? article);
-    if (!first || title === '') continue;
-    const message = `${first.file.display} has the same title`;
-    diagnostics.warning({ ...file, ...places.title }, message, 'make one of the titles more specific');
-  }
-  for (const { collection, slug, name, articles: files } of content.categories) {
-    if (name !== undefined || !files[0]) continue;
-    const similar = content.categories.find((other) => {
-      if (Math.abs(slug.length - other.slug.length) > 1 || distance(slug, other.slug) !== 1) return false;
-      const isRarer = files.length < other.articles.length || (files.length === other.articles.length && other.name);
-      // Short words may be codes of languages and countries.
-      const own = slug.split('-').find((word) => !other.slug.split('-').includes(word));
-      return isRarer && other.collection === collection && own && own.length > 3;
-    });
-    if (!similar) continue;
-    const hint = `move its articles to ${similar.slug}/, or give it a name in category.yaml`;
-    diagnostics.warning(files[0], `the category ${slug} differs from ${similar.slug} by one letter`, hint);
   }
 }
 
@@ -218,9 +189,6 @@ function checkTarget(from: Article, target: Article, id: string, dead: ReportDea
 function whyUnpublished({ state, metadata }: Article): string {
   return state === 'draft' ? 'is a draft' : `is not published before ${metadata.due}`;
 }
-
-const kindOf = (path: string): string => path.split('/', 2)[1]!;
-const keyOf = (path: string, text: string): string => `${kindOf(path)} ${text}`;
 
 const createPathIndex = (paths: readonly string[]) => {
   return { byName: Map.groupBy(paths, (path) => basename(path)), byFolder: Map.groupBy(paths, dirname) };
@@ -299,7 +267,7 @@ export function checkVanished(
         ...(article.metadata.fields.aliases ?? []).map((alias) => [alias, article] as const),
       ]),
   );
-  const findSuccessor = createSuccessorSearch(articles, online, vanished.length);
+  const findSuccessor = createSuccessorSearch(articles, online);
   for (const path of vanished) {
     const message = `${path} is online but missing from this build`;
     const article = unpublished.get(path);
@@ -321,26 +289,22 @@ export function checkVanished(
   }
 }
 
-/** More comparisons would take seconds. */
-const maxComparisons = 1_000_000;
+const keyOf = (path: string, text: string | undefined): string => `${path.split('/', 2)[1]} ${text}`;
 
-/** Finds likely successors of vanished paths: alias targets, and new articles with similar names. */
-function createSuccessorSearch(articles: readonly Article[], online: Online, vanished: number) {
+/** Finds likely successors of vanished paths: alias targets, and new articles with the same name or title. */
+function createSuccessorSearch(articles: readonly Article[], online: Online) {
   const published = articles.filter(({ state }) => state === 'published');
   const byPath = new Map(published.map((article) => [article.path, article]));
   const added = published.filter(({ path }) => !online.articles.has(path));
-  const byName = new Map(added.map((article) => [keyOf(article.path, basename(article.path)), article]));
-  const byTitle = new Map(added.map((article) => [keyOf(article.path, article.metadata.fields.title ?? ''), article]));
-  return (path: string): Article | undefined => {
-    const name = basename(path);
-    const alias = Object.hasOwn(online.aliases, path) ? byPath.get(online.aliases[path]!) : undefined;
-    const title = online.articles.get(path)?.title ?? '';
-    const same = alias ?? byName.get(keyOf(path, name)) ?? byTitle.get(keyOf(path, title));
-    if (same || added.length * vanished > maxComparisons) return same;
-    const names = added.flatMap((article) => (kindOf(article.path) === kindOf(path) ? basename(article.path) : []));
-    const similar = findSimilar(name, names);
-    return similar === undefined ? undefined : byName.get(keyOf(path, similar));
-  };
+  const byText = new Map(
+    added.flatMap((article) =>
+      [article.metadata.fields.title, basename(article.path)].map((text) => [keyOf(article.path, text), article]),
+    ),
+  );
+  return (path: string): Article | undefined =>
+    byPath.get(online.aliases[path] ?? '') ??
+    byText.get(keyOf(path, basename(path))) ??
+    byText.get(keyOf(path, online.articles.get(path)?.title));
 }
 
 /** Pages with larger pictures load slowly on phones. */

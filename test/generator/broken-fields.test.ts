@@ -313,16 +313,6 @@ describe('a probably mistyped or copied value is a warning, and the corrected va
   const news = 'content/blog/news';
   const first = `${news}/first.md`;
   testProjects({
-    'a date before 2000 or more than two years ahead': [
-      {
-        [`${news}/old.md`]: article({ date: '0206-01-02' }, 'Text.\n'),
-        [`${news}/far.md`]: article({ date: '2028-11-21' }, 'Text.\n'),
-        [`${news}/near.md`]: article({ date: '2028-11-20' }, 'Text.\n'),
-        [`${news}/draft.md`]: article({ date: '2062-01-02', draft: 'true' }, 'Text.\n'),
-      },
-      `${news}/far.md:4:7  warning: "date" is more than two years ahead (write the day of publication, or draft: true until the day is known)`,
-      `${news}/old.md:4:7  warning: "date" is before the year 2000 (write the day of publication, or draft: true until the day is known)`,
-    ],
     'the title of another article of its category': [
       {
         [`${news}/again.md`]: article({ title: 'First' }, 'Text.\n'),
@@ -330,18 +320,6 @@ describe('a probably mistyped or copied value is a warning, and the corrected va
         'content/blog/more/first.md': article({ title: 'First' }, 'Text.\n'),
       },
       `${first}:2:8  warning: ${news}/again.md has the same title (make one of the titles more specific)`,
-    ],
-    'a category one letter from another': [
-      { 'content/blog/newws/a.md': article({}, 'Text.\n'), 'content/blog/new/b.md': article({}, 'Text.\n') },
-      'content/blog/newws/a.md:1:1  warning: the category newws differs from news by one letter (move its articles to news/, or give it a name in category.yaml)',
-    ],
-    'but not one with a name, nor a language': [
-      {
-        'content/blog/newws/a.md': article({}, 'Text.\n'),
-        'content/blog/newws/category.yaml': 'name: Newws\n',
-        'content/blog/ruby-en/a.md': article({}, 'Text.\n'),
-        'content/blog/ruby-es/a.md': article({}, 'Text.\n'),
-      },
     ],
   });
 });

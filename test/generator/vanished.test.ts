@@ -75,7 +75,6 @@ describe('a vanished path is a warning with the line to paste:', () => {
   test.each<[string, string, string]>([
     ['the same name in another category', 'content/blog/team/first.md', firstText],
     ['the same title', 'content/blog/news/a-very-different-name.md', firstText],
-    ['a similar name', 'content/blog/news/firsts.md', article({ title: 'Other' }, 'Other.\n')],
   ])('a moved article, found by %s', async (_, path, text) => {
     const root = await publishAndChange({ [first]: undefined, [path]: text }, unlinked);
     const hint =

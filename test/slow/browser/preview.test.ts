@@ -126,7 +126,7 @@ describeChromium((browser) => {
       const page = await open(`${url}/preview`);
       const rows = (): Promise<string[]> => page.locator('.list li').allInnerTexts();
       expect((await rows()).map((row) => row.replaceAll(/\s+/g, ' '))).toEqual([
-        'Later scheduled for 2100-01-02 1 warning blog/news · 2100-01-02',
+        'Later scheduled for 2100-01-02 blog/news · 2100-01-02',
         'A title blog/news · 2026-01-01',
         'Connect with SSH draft knowledgebase/vps',
         'DNS records 1 warning knowledgebase/dns',
