@@ -243,14 +243,7 @@ function faultOf(url: string, isPicture: boolean): Warning | undefined {
   const scheme = schemeOf.exec(url)?.[0].slice(0, -1);
   if (scheme === undefined) return undefined;
   const allowed = safeHtml.protocols?.[isPicture ? 'src' : 'href'] ?? [];
-  if (!allowed.includes(scheme.toLowerCase())) return faultOfScheme(url, scheme, isPicture);
-  if (!/^https?$/i.test(scheme)) return undefined;
-  const rest = url.slice(scheme.length + 1).replace(/^\/*/, '');
-  const [again = ''] = /^https?:?\/\//i.exec(rest) ?? [];
-  if (again) return [`the link "${url}" has two schemes`, suggestAddress(`https://${rest.slice(again.length)}`)];
-  if (/^https?:\/\/[^/?#]/i.test(url)) return undefined;
-  const hint = rest === '' ? 'write the full address' : suggestAddress(`${scheme}://${rest}`);
-  return [`the link "${url}" has no host`, hint];
+  return allowed.includes(scheme.toLowerCase()) ? undefined : faultOfScheme(url, scheme, isPicture);
 }
 
 /** Valid schemes, which are not mistyped. */

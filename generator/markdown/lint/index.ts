@@ -5,7 +5,7 @@ import { describeCharacter } from '#contract/primitives.ts';
 import { mergeConflict } from '../../common/finding.ts';
 import type { Finding } from '../../common/finding.ts';
 import { findReferences } from '../plugins/comments.ts';
-import { languageNames, loadHighlighter, parseFenceMeta } from '../plugins/code.ts';
+import { languageNames, loadHighlighter } from '../plugins/code.ts';
 import { alertTitles } from '../plugins/html.ts';
 import { walk } from '../plugins/walk.ts';
 import { checkAddress, checkElements, checkRawHtml, curlyQuotes, startOf } from './html.ts';
@@ -115,22 +115,19 @@ const uncoloured = new Set(
   ).split(' '),
 );
 
-/** Finds mistakes in code blocks: unknown languages, wrong titles or line numbers, missing ends. */
+/** Finds mistakes in code blocks: unknown languages, missing ends. */
 function checkCode(node: Code, { source: article, sourceOf, warn }: Linted): void {
   const source = sourceOf(node);
-  const [, fence, space = '', lang = '', gap = ''] = /^(`{3,}|~{3,})([ \t]*)(\S*)([ \t]*)/.exec(source) ?? [];
+  const [, fence, space = ''] = /^(`{3,}|~{3,})([ \t]*)/.exec(source) ?? [];
   if (fence === undefined) {
     const isHtml = /^\s*<\/?[a-z][^>]*>/i.test(source) && article.slice(0, startOf(node)).trimEnd().endsWith('>');
     const message = 'this HTML is shown as code: an empty line ends HTML, and indented text after it is code';
     if (isHtml) warn(node, message, 'delete the empty line above, or the indentation');
     return;
   }
-  const start = startOf(node) + fence.length + space.length;
   if (node.lang && !isKnown(node.lang)) {
+    const start = startOf(node) + fence.length + space.length;
     warn(start, `unknown code language "${node.lang}"`, adviseLanguage(node.lang));
-  }
-  for (const [offset, message, hint] of parseFenceMeta(node).faults) {
-    warn(start + lang.length + gap.length + offset, message, hint);
   }
   // In a list or quote, a line starts with indentation or markers.
   const [closing] = /\n[ \t>]*(?:`{3,}|~{3,})[ \t]*$/.exec(source) ?? [];
@@ -225,8 +222,8 @@ function findConflictOffsets(source: string, code: readonly (readonly [from: num
 interface TextCheck {
   /** Articles without a match need no check. */
   readonly pattern: RegExp;
-  /** Explains a match in the plain text; `before` and `written` are the source before and from the match. */
-  readonly explain: (match: RegExpExecArray, written: string, before: string) => TextFault;
+  /** Explains a match in the plain text; `written` is the source from the match. */
+  readonly explain: (match: RegExpExecArray, written: string) => TextFault;
 }
 type TextFault = readonly [at: number, message: string, hint: string] | undefined | '';
 
@@ -312,14 +309,6 @@ const ofParagraphs: readonly TextCheck[] = [
   foreign(/^[ \t>]*\[\[?_?TOC_?\]?\][ \t]*$/gim, 'tables of contents', 'delete the line'),
   foreign(/%%[^%]*%%|^[ \t>]*%%/gm, 'comments between %%', 'write <!-- text -->'),
   foreign(/<!--/g, 'comments with an empty line within a paragraph', 'start the comment on a new line'),
-  {
-    // Except links and pictures with such a text.
-    pattern: /\[!([\w-]+)\](?![-+]?[ \t]*[([])/g,
-    explain({ index, 1: kind = '' }, _, before) {
-      if (index > 0 || !alertMark(kind) || /> *$/.test(before.slice(-4))) return undefined;
-      return [0, `[!${kind}] is not in a quote`, 'start this line and the lines of the text with >'];
-    },
-  },
   row(/^[ \t>]*(#{2,6})(?!\p{Cf}|\u{A0})[^ \t#\n].*/gmu, '"$0" is not a heading', 'write a space after $1'),
   {
     // Two lines of a table; the first ends with |, or one of them has only dashes and separators.
@@ -370,13 +359,6 @@ const ofTexts: readonly TextCheck[] = [
       return space
         ? [shown.length - space.length - 1, message, 'delete the space before the parenthesis']
         : [shown.length, message, width ? `write <img src="${file}" alt="..." width="${width}">` : encode];
-    },
-  },
-  {
-    pattern: /\((?=[^()\n]*\)\[)([^()\n]*\p{L}[^()\n]*)\)\[/gu,
-    explain([shown, text], written) {
-      const [, url] = /^((?:https?:\/\/|\.{0,2}\/|#|mailto:|www\.)[^\]\s]*)\]/.exec(written.slice(shown.length)) ?? [];
-      return url && [0, `"(${text})[${url}]" is not a link`, `write [${text}](${url})`];
     },
   },
   row(/!\[\[[^[\]\n]+\]\]/g, '"$0" is not a picture', 'write ![text](/media/...)'),
@@ -439,7 +421,7 @@ function createTextCheck({ source, sourceOf, warn }: Linted) {
     for (const { pattern, explain } of checks) {
       for (const match of text.matchAll(pattern)) {
         const start = startOf(node) + match.index;
-        const fault = explain(match, source.slice(start), source.slice(0, start));
+        const fault = explain(match, source.slice(start));
         if (fault) warn(start + fault[0], fault[1], fault[2]);
       }
     }

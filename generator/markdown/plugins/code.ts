@@ -8,44 +8,21 @@ import type { Code } from 'mdast';
 const metaPart = /title=(?:"([^"]*)"|'([^']*)'|(\S*))|\{([^{}]*)\}|\S+/g;
 
 /**
- * Parses the options of a code block, as in ` ```ts title="server.ts" {2,4-6} `: title, marked lines (from 1), and
- * mistakes by offset. Ignores options of other programs.
+ * Stores the options of a code block, as in ` ```ts title="server.ts" {2,4-6} `, as attributes for {@link decorateCode}.
+ * Ignores options of other programs.
  */
-export function parseFenceMeta({ meta, value }: Code) {
-  let title = '';
-  const lines = new Set<number>();
-  const faults: [offset: number, message: string, hint: string][] = [];
-  const lineCount = value.split('\n').length;
-  const addLines = (text: string, offset: number): void => {
-    const [, first = 0, last = first] = (/^(\d{1,6})\s*(?:-\s*(\d{1,6}))?\s*$/.exec(text) ?? []).map(Number);
-    const end = Number.isNaN(last) ? first : last;
-    if (first < 1 || end < first) {
-      faults.push([offset, `"${text.trim()}" is not a range of lines`, 'write numbers from 1, as in {2,4-6}']);
-    } else if (end > lineCount) {
-      const message = `line ${end} is marked, but the last line of the code block is ${lineCount}`;
-      faults.push([offset, message, 'count from the first line of the code']);
-    }
-    for (let line = first; line >= 1 && line <= Math.min(end, lineCount); line += 1) lines.add(line);
-  };
-  for (const { index, 0: text, 1: double, 2: single, 3: bare = '', 4: ranges = '' } of meta?.matchAll(metaPart) ?? []) {
-    const [, quote] = /^title=(["'])/.exec(text) ?? [];
-    if (quote && bare !== '') {
-      faults.push([index, 'the title of the code block has no closing quote', `write title=${quote}...${quote}`]);
-    } else if (text.startsWith('title=')) {
-      title = (double ?? single ?? bare).trim();
-    } else if (/^\{\d[^}]*$/.test(text)) {
-      faults.push([index, 'the line numbers have no closing brace', `write ${text}}`]);
-    } else if (/^\s*\d/.test(ranges)) {
-      for (const range of ranges.matchAll(/[^\s,][^,]*/g)) addLines(range[0], index + 1 + range.index);
-    }
-  }
-  return { title, lines, faults };
-}
-
-/** Stores title and marked lines of a code block as attributes for {@link decorateCode}. */
 export function keepFenceMeta(code: Code): void {
   if (!code.meta) return;
-  const { title, lines } = parseFenceMeta(code);
+  let title = '';
+  const lines = new Set<number>();
+  const lineCount = code.value.split('\n').length;
+  for (const [text, double, single, bare = '', ranges = ''] of code.meta.matchAll(metaPart)) {
+    if (text.startsWith('title=')) title = (double ?? single ?? bare).trim();
+    for (const range of /^\s*\d/.test(ranges) ? ranges.split(',') : []) {
+      const [, first, last = first] = /^\s*(\d{1,6})\s*(?:-\s*(\d{1,6}))?\s*$/.exec(range) ?? [];
+      for (let line = Math.max(1, Number(first)); line <= Math.min(Number(last), lineCount); line += 1) lines.add(line);
+    }
+  }
   code.data = {
     hProperties: { ...(title && { dataTitle: title }), ...(lines.size > 0 && { dataLines: [...lines].join(',') }) },
   };
