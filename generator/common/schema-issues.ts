@@ -180,7 +180,7 @@ function findCorrection(
   const text = String(value).trim();
   if (text === '' || text.length > maxCorrected || String(value).includes('\n')) return undefined;
   for (const { write, read, isBare } of readings) {
-    if (typeof value !== 'string' && write !== toDates && write !== toLists) continue;
+    if (typeof value !== 'string' && write !== toLists) continue;
     const accepted = write(text).filter((written) => isAccepted(read ? read(written) : written));
     if (accepted.length > 0) {
       return `write ${[...new Set(accepted)].join(' or ')}${isQuoted && isBare ? ' without quotes' : ''}`;
@@ -208,23 +208,16 @@ function toBooleans(text: string): string[] {
   return /^(?:false|no|n|off|nein)$/i.test(text) ? ['false'] : [];
 }
 
-const time = String.raw`(?:[T ]+(?<hour>\d{1,2})(?<rest>:\d{2}(?::\d{2})?)(?:\.\d+)? ?(?<zone>Z|[+-]\d{2}:?\d{2})?)?`;
-const yearFirst = new RegExp(String.raw`^(\d{4})([-/.])(\d{1,2})\2(\d{1,2})${time}$`, 'i');
-const yearLast = new RegExp(String.raw`^(\d{1,2})([-/.])(\d{1,2})\2(\d{4})${time}$`, 'i');
+const dateTime = /^([\d./-]+)(?:[T ]+(\d{1,2})(:\d{2}(?::\d{2})?)(?:\.\d+)? ?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 
-/** Reads `2026-2-3`, `18.11.2026`, `11/18/2026`, and times after a date. `03/04/2026` is ambiguous. */
+/** Reads `2026-2-3`, `2026/2/3` and `18.11.2026`, also with a time. */
 function toDates(text: string): string[] {
-  const first = yearFirst.exec(text) ?? /^(\d{4})()(\d{2})(\d{2})$/.exec(text);
-  const last = yearLast.exec(text);
-  const { hour, rest, zone } = (first ?? last)?.groups ?? {};
-  const dates = first ? [[first[1]!, first[3]!, first[4]!]] : [];
-  if (last && last[2] !== '.') dates.push([last[4]!, last[1]!, last[3]!]);
-  if (last) dates.push([last[4]!, last[3]!, last[1]!]);
-  return dates.flatMap((parts) => {
-    const date = parts.map((part) => part.padStart(2, '0')).join('-');
-    // Dropping a time zone would change the time.
-    return hour === undefined || zone ? [date] : [date, `${date}T${hour.padStart(2, '0')}${rest}`];
-  });
+  const [, day = '', hour, rest, zone] = dateTime.exec(text) ?? [];
+  const parts = /^\d{1,2}\./.test(day) ? day.split('.').toReversed() : day.split(/[./-]/);
+  if (parts.length !== 3 || parts[0]!.length !== 4) return [];
+  const date = parts.map((part) => part.padStart(2, '0')).join('-');
+  // Dropping a time zone would change the time.
+  return hour === undefined || zone ? [date] : [date, `${date}T${hour.padStart(2, '0')}${rest}`];
 }
 
 /** Reads `Linux` and `#linux` as slugs, and `content/media/Bild 1.png` as the path of a media file. */

@@ -91,11 +91,7 @@ export function parseYaml<Schema extends z.ZodType>(
     if (unreplaced.some((fault) => fault.offset === offset)) return [];
     // An apparently empty value may be a text that starts with `#`.
     const cut = cuts.find(({ kept, start }) => kept === '' && start === offset);
-    if (cut) return [{ offset, message, hint: `YAML reads # as a comment; write ${quoteYaml(cut.meant)}` }];
-    // In braces, `4,99` is 4 and an unknown field 99.
-    const [, units] = (atKey && !hideSource && /\b(\d+),$/.exec(text.slice(0, offset))) || [];
-    const decimals = String(path.at(-1));
-    return [{ offset, message, hint: units && /^\d+$/.test(decimals) ? `write ${units}.${decimals}` : hint }];
+    return [{ offset, message, hint: cut ? `YAML reads # as a comment; write ${quoteYaml(cut.meant)}` : hint }];
   });
   const isValid = mismatches.length === 0 && unreplaced.length === 0;
   const invalid = new Set(mismatches.map(({ path }) => String(path[0])));

@@ -97,12 +97,6 @@ describe('the message about a number suggests a correction', () => {
   testHints('storage', '7:14', { '20GB': 'write 20', '2,5 GB': unit });
 });
 
-describe('a price with a comma in braces', () => {
-  const plan = (price: string) =>
-    `  - { name: S, ram: 1, storage: 1, price: ${price}, orderLink: "https://clients.example.com/1", soldOut: false }`;
-  testProblems(gameFile, (price) => toGame(plan(price)), { '4,99': '5:45  unknown field "plans[0].99" (write 4.99)' });
-});
-
 describe('a game is refused', () => {
   const all = ['name', 'soldOut', 'plans'];
 
