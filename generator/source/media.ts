@@ -176,7 +176,7 @@ function readSvg(bytes: Uint8Array): MediaFacts {
     const fault = { severity: 'error', line: parser.line, column: parser.columnIndex + 1, message, hint } as const;
     if (!facts.fault) facts = { fault };
   };
-  parser.on('error', ({ message }) => fail(notXml, adviseXml(message)));
+  parser.on('error', () => fail(notXml, 'export it again, or fix the XML at this position'));
   parser.on('doctype', (doctype) => {
     // Drawing programs declare namespaces as entities.
     const declarations = doctype.matchAll(/<!ENTITY\s+([\w.:-]+)\s+(?:"([^"]*)"|'([^']*)')/g);
@@ -192,14 +192,6 @@ function readSvg(bytes: Uint8Array): MediaFacts {
   if (text === undefined) fail(notXml, 'save it as UTF-8');
   else parser.write(text).close();
   return facts;
-}
-
-function adviseXml(message: string): string {
-  if (message.includes('undefined entity')) return 'XML has no names for characters such as &nbsp;; write &#160;';
-  const [, prefix] = /unbound namespace prefix: "?([\w-]+)/.exec(message) ?? [];
-  if (prefix === 'xlink') return 'add xmlns:xlink="http://www.w3.org/1999/xlink" to <svg>';
-  if (prefix !== undefined) return `declare the prefix "${prefix}", or remove the elements and attributes that use it`;
-  return 'export it again, or fix the XML at this position';
 }
 
 function decode(bytes: Uint8Array): string | undefined {
