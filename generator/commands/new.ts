@@ -40,7 +40,7 @@ export function runNew(kind: string, words: readonly string[], flags: NewFlags):
   if (existsSync(file)) {
     throw new CommandError(`${displayPath(file)} exists already; choose another title, or another address with --slug`);
   }
-  const text = renderTemplate({ title, ...(collection === blog && toBlogFields(content, category, flags.author)) });
+  const text = renderTemplate({ title, ...(collection === blog && toBlogFields(content, flags.author)) });
 
   createFolder(category);
   if (isNew) {
@@ -87,7 +87,7 @@ function readSlug(slug: string, option: string): string {
   throw new CommandError(`${option} ${error.issues[0]!.message}${similar && ` (did you mean "${similar}"?)`}`);
 }
 
-function toBlogFields(content: string, category: string, author = readGitName(content)): Record<string, string> {
+function toBlogFields(content: string, author = readGitName(content)): Record<string, string> {
   if (author === undefined) {
     const command = 'git config --global user.name "Your Name"';
     throw new CommandError(`the author is missing; use --author, or set your name once with: ${command}`);
@@ -99,7 +99,7 @@ function toBlogFields(content: string, category: string, author = readGitName(co
     const advice = adviseAuthor(author, authors) ?? 'write another name';
     hint(`the author ${author} is not in ${displayPath(list)}, so a pull request would fail; ${advice}`);
   }
-  const cover = findCover(content, category);
+  const cover = findCover(content);
   hint(`the cover is ${cover} for now; save your own picture in content/media/covers and set it in the article`);
   const now = new Date();
   const date = now.toISOString().slice(0, 10);
@@ -116,22 +116,20 @@ function readGitName(folder: string): string | undefined {
   }
 }
 
-/** Finds the cover of the newest article in a category, else of the newest blog article, else any cover. */
-function findCover(content: string, category: string): string {
+/** Finds the cover of the newest blog article, else any cover. */
+function findCover(content: string): string {
   const root = join(content, blog.folder);
-  const findNewest = (categories: readonly string[]): string | undefined =>
-    categories
-      .flatMap((folder) => listFolder(folder).map((name) => join(folder, name)))
-      .filter((file) => file.endsWith('.md') && isFile(file))
-      .flatMap((file) => {
-        const source = parseArticle(readFileSync(file, 'utf8').replaceAll('\r\n', '\n'), BlogFrontMatter);
-        const value = 'value' in source && source.value;
-        return value && existsSync(join(content, value.cover)) ? [value] : [];
-      })
-      .toSorted((a, b) => (a.date < b.date ? 1 : -1))[0]?.cover;
+  const [newest] = listFolder(root)
+    .flatMap((category) => listFolder(join(root, category)).map((name) => join(root, category, name)))
+    .filter((file) => file.endsWith('.md') && isFile(file))
+    .flatMap((file) => {
+      const source = parseArticle(readFileSync(file, 'utf8').replaceAll('\r\n', '\n'), BlogFrontMatter);
+      const value = 'value' in source && source.value;
+      return value && existsSync(join(content, value.cover)) ? [value] : [];
+    })
+    .toSorted((a, b) => (a.date < b.date ? 1 : -1));
   const cover =
-    findNewest([category]) ??
-    findNewest(listFolder(root).map((name) => join(root, name))) ??
+    newest?.cover ??
     listFolder(join(content, 'media/covers'))
       .map((name) => `/media/covers/${name}`)
       .find((path) => MediaPath.safeParse(path).success && isFile(join(content, path)));
