@@ -7,7 +7,7 @@ import { createArticleCompiler } from './articles/compiler.ts';
 import type { ArticlesOptions } from './articles/compiler.ts';
 import { blog, groupContent, knowledgeBase } from './articles/content.ts';
 import type { AnyCollection, ContentFiles } from './articles/content.ts';
-import { checkFeedIds, checkSitemap } from './articles/feed.ts';
+import { checkFeedIds } from './articles/feed.ts';
 import type { SiteUrls } from './articles/feed.ts';
 import { createSearchRenderer, maxTextLength } from './articles/search.ts';
 import type { SearchRenderer } from './articles/search.ts';
@@ -101,7 +101,6 @@ export async function compile(options: CompileOptions) {
     monitors: catalog.status.monitors.length,
     media: content.media.size,
   };
-  checkSitemap(counts.blogArticles + counts.knowledgeBaseArticles, urls, sources.content, diagnostics);
   const isEmptied = online && !options.allowEmpty && checkEmptied(online, sources, counts, diagnostics);
   let vanished: string[] = [];
   if (!isEmptied && hasEveryArticle(articles, content)) {

@@ -7,7 +7,6 @@ import type { Markup } from '../markdown/markup.ts';
 import { mapSrcset } from '../markdown/plugins/trusted.ts';
 import type { Online } from '../release/online.ts';
 import type { Diagnostics } from '../source/diagnostics.ts';
-import type { SourceFolder } from '../source/load.ts';
 import { removedFile } from '../source/yaml.ts';
 import type { Article, ReadHtml } from './article.ts';
 
@@ -94,16 +93,6 @@ export function renderSitemap({ site, pages }: NonNullable<ReturnType<typeof sel
     ({ path, lastmod }) => xml`<url><loc>${site}${path}</loc>${lastmod && xml`<lastmod>${lastmod}</lastmod>`}</url>`,
   );
   return renderXml(xml`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${urls}</urlset>`);
-}
-
-/** The limit of the protocol: search engines reject a longer sitemap as a whole. */
-const maxUrls = 50_000;
-
-/** Reports too many articles for a sitemap. */
-export function checkSitemap(count: number, { site }: SiteUrls, content: SourceFolder, diagnostics: Diagnostics): void {
-  if (site === undefined || count <= maxUrls) return;
-  const message = `${count} articles are too many for /v1/sitemap.xml: search engines read ${maxUrls}`;
-  diagnostics.error(content, message, 'unset SITE_URL, and let the website make its sitemaps');
 }
 
 /** Warns of aliases that change the ID of an entry that is in the feed online. */
