@@ -259,18 +259,11 @@ export function checkVanished(
     return diagnostics.warning(folder, message, hint);
   }
   const file = displayIn(folder, removedFile);
-  const unpublished = new Map(
-    articles
-      .filter(({ state }) => state !== 'published')
-      .flatMap((article) => [
-        [article.path, article] as const,
-        ...(article.metadata.fields.aliases ?? []).map((alias) => [alias, article] as const),
-      ]),
-  );
+  const unpublished = articles.filter(({ state }) => state !== 'published');
   const findSuccessor = createSuccessorSearch(articles, online);
   for (const path of vanished) {
     const message = `${path} is online but missing from this build`;
-    const article = unpublished.get(path);
+    const article = unpublished.find((each) => each.path === path || each.metadata.fields.aliases?.includes(path));
     const successor = article ? undefined : findSuccessor(path);
     if (article) {
       const reason = `its article ${whyUnpublished(article)}`;
