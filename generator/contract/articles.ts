@@ -4,27 +4,16 @@ import type { Endpoint, FileEndpoint, StaticFile } from '#contract/endpoint.ts';
 import { HttpsUrl, IsoDate, Line, MediaPath, Slug, named, object, success, text } from '#contract/primitives.ts';
 import { searchFiles } from '#contract/search.ts';
 
+/** Describes a kind of articles; their paths start with `root`, and those of their endpoints with `/v1/` and `folder`. */
+const kindOf = (root: string, folder: string, tag: 'Blog' | 'Knowledge base', id: string, order: string) => {
+  const path = z.string().regex(new RegExp(`^/${root}/[a-z0-9-]+/[a-z0-9-]+$`));
+  return { root, folder, tag, id, name: tag.toLowerCase(), order, path };
+};
 const kinds = {
-  blog: {
-    root: 'blog',
-    folder: 'blog',
-    tag: 'Blog',
-    id: 'Blog',
-    name: 'blog',
-    order: 'newest first',
-    path: z.string().regex(/^\/blog\/[a-z0-9-]+\/[a-z0-9-]+$/),
-  },
-  knowledgeBase: {
-    root: 'knowledgebase',
-    folder: 'kb',
-    tag: 'Knowledge base',
-    id: 'KnowledgeBase',
-    name: 'knowledge base',
-    order: 'sorted by title',
-    path: z.string().regex(/^\/knowledgebase\/[a-z0-9-]+\/[a-z0-9-]+$/),
-  },
-} as const;
-type Kind = (typeof kinds)[keyof typeof kinds];
+  blog: kindOf('blog', 'blog', 'Blog', 'Blog', 'newest first'),
+  knowledgeBase: kindOf('knowledgebase', 'kb', 'Knowledge base', 'KnowledgeBase', 'sorted by title'),
+};
+type Kind = ReturnType<typeof kindOf>;
 
 const cover = MediaPath.describe('Path of the cover image, starting with /media/.');
 const tagList = z.array(Slug);
