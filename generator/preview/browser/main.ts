@@ -48,21 +48,6 @@ events.addEventListener('error', () => {
   connection.textContent = 'Not connected; check that npm run dev is running';
 });
 
-const retries = new WeakMap<HTMLImageElement, number>();
-
-// The server loads a release shortly after the event, so a new picture may still be missing.
-document.addEventListener(
-  'error',
-  ({ target }) => {
-    if (!(target instanceof HTMLImageElement) || !target.src.startsWith(location.origin)) return;
-    const tries = (retries.get(target) ?? 0) + 1;
-    if (tries > 5) return;
-    retries.set(target, tries);
-    setTimeout(() => target.setAttribute('src', target.src), 500);
-  },
-  true,
-);
-
 document.addEventListener('keydown', ({ key }) => {
   if (key === 'Escape') hide();
 });
