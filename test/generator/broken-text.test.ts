@@ -210,10 +210,6 @@ describe('text that is lost or shown as markup is reported, and the corrected te
       '- One\n- two\n',
       '9:2  warning: "-" is shown as plain text because of U+00A0 (no-break space) (write a normal space)',
     ],
-    'See [the page](https://www.example.com/x and more.\n': [
-      'See [the page](https://www.example.com/x) and more.\n',
-      '9:5  warning: "[the page](..." is not a link (write ) after the address)',
-    ],
     '**One: two.\n\n**three **\n': [
       '**One**: two.\n\n2 ** 3, a\\*\\*, \\**b and src/**/*.ts\n',
       '9:1  warning: "**" is shown as plain text (write ** directly before the first and after the last letter, or \\*\\* to show it)',

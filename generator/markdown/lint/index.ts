@@ -206,16 +206,13 @@ const conflictMarker = /^(?:<{7}|={7}|>{7})(?=[ \t]|$)/gm;
 
 /** Finds the offsets of unresolved merge conflicts, except in code blocks, which may show examples. */
 function findConflictOffsets(source: string, code: readonly (readonly [from: number, to: number])[]): number[] {
-  const found: number[] = [];
-  let previous = '';
-  for (const { index, 0: marker } of source.matchAll(conflictMarker)) {
-    if (code.some(([from, to]) => from <= index && index < to)) continue;
-    // The first marker may have been deleted. The last marker alone is a nested quote.
-    if (marker.startsWith('<') || (marker.startsWith('>') && previous.startsWith('='))) found.push(index);
-    // A line of = may underline a heading in either text.
-    previous = marker.startsWith('=') && previous.startsWith('<') ? previous : marker;
-  }
-  return found;
+  const markers = [...source.matchAll(conflictMarker)].filter(
+    ({ index }) => !code.some(([from, to]) => from <= index && index < to),
+  );
+  const starts = markers.filter(([marker]) => marker.startsWith('<'));
+  // The first marker may have been deleted. The last marker alone is a nested quote.
+  const ends = markers.filter(([marker], at) => marker.startsWith('>') && markers[at - 1]?.[0].startsWith('='));
+  return (starts.length > 0 ? starts : ends).map(({ index }) => index);
 }
 
 /** A check for text that looks like Markdown or like markup of other programs. */
@@ -346,12 +343,7 @@ const ofTexts: readonly TextCheck[] = [
   {
     pattern: /\[(?=[^[\]\n]*\][ \t]*\()[^[\]\n]*\p{L}[^[\]\n]*\]([ \t]*)\(/gu,
     explain([shown, space = ''], written) {
-      // Part of the address may have become a separate link.
-      const rest = written.slice(shown.length);
-      if (/^(?:https?:\/\/|\.{0,2}\/|#|mailto:)[^\s)]*(?=\s|$)(?![^)\n]*\))/.test(rest)) {
-        return [0, `"${written.slice(0, shown.length)}..." is not a link`, 'write ) after the address'];
-      }
-      const [url = ''] = /^[^()\n"'<>]*(?=\))/.exec(rest) ?? [];
+      const [url = ''] = /^[^()\n"'<>]*(?=\))/.exec(written.slice(shown.length)) ?? [];
       if (!address.test(url) || /\S[ \t]+\S/.test(url) === (space !== '')) return undefined;
       const message = `"${written.slice(0, shown.length)}...)" is not a link`;
       const [, file, width] = /^(\S+)[ \t]+=(\d+)x\d*$/.exec(url) ?? [];
