@@ -251,7 +251,6 @@ function renderArticle(article: Article, { articles, diagnostics, directory, sou
       }
     </div>
     <aside>
-      ${answer && renderItems('Outline', renderOutline(answer.html), 'outline')}
       ${renderItems('Links to', others.filter((other) => targets.has(other.path)).map(renderLinkItem))}
       ${renderItems('Linked from', from.map(renderLinkItem))}
       <h2>Front matter</h2>
@@ -290,19 +289,6 @@ function renderAnswer(
     <p class="facts">${facts.join(' · ')}</p>
     ${cover !== undefined && html`<img class="cover" src="${toAddress(cover)}" alt="" />`}
     <article class="markdown-body">${trusted(shown)}</article>`;
-}
-
-const footnote = /<a [^>]*data-footnote-ref[^>]*>.*?<\/a>/g;
-
-function renderOutline(text: string): Markup[] {
-  const headings = [...text.matchAll(/<h([2-4])[^>]*? id="([^"]*)"[^>]*>(.*?)<\/h\1>/gs)];
-  return headings.map(([, level, id, title]) => {
-    const words = title!
-      .replace(footnote, '')
-      .replace(/<(?:"[^"]*"|[^">])*>/g, '')
-      .replaceAll('<', '&lt;');
-    return html`<li class="level-${level}"><a href="#${trusted(id!)}">${trusted(words)}</a></li>`;
-  });
 }
 
 const renderLinkItem = (article: Article): Markup => html`<li>${renderLink(article)}</li>`;
