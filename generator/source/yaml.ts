@@ -49,13 +49,7 @@ export const removedFile = 'removed.yaml';
 export function readRemoved({ files }: SourceFolder, diagnostics: Diagnostics): ReadonlyMap<string, SourceLocation> {
   const file = files.find(({ path }) => path === removedFile);
   const { value = [], place } = readYaml(file, sources.removed, diagnostics) ?? {};
-  const removed = new Map<string, SourceLocation>();
-  for (const [index, path] of value.entries()) {
-    const at = place!([index]);
-    if (removed.has(path)) diagnostics.warning(at, `${path} is listed twice`, 'keep one of the two');
-    else removed.set(path, at);
-  }
-  return removed;
+  return new Map(value.map((path, index) => [path, place!([index])]));
 }
 
 /** The source of an article: front matter and Markdown. */

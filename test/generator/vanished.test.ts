@@ -156,12 +156,10 @@ describe('content/removed.yaml', () => {
       {
         'content/blog/news/third.md': article({ draft: 'true' }, 'x\n'),
         'content/knowledgebase/vps/new.md': guide('New', 'x\n').replace('---\n', '---\naliases: [/knowledgebase/x]\n'),
-        'content/removed.yaml':
-          '- /blog/news/gone\n- /blog/news/first\n- /blog/news/third\n- /blog/news/gone\n- /knowledgebase/x\n',
+        'content/removed.yaml': '- /blog/news/gone\n- /blog/news/first\n- /blog/news/third\n- /knowledgebase/x\n',
       },
       'content/removed.yaml:2:3  warning: /blog/news/first is an article (remove this line)',
-      'content/removed.yaml:4:3  warning: /blog/news/gone is listed twice (keep one of the two)',
-      'content/removed.yaml:5:3  warning: /knowledgebase/x is an alias in content/knowledgebase/vps/new.md (remove this line)',
+      'content/removed.yaml:4:3  warning: /knowledgebase/x is an alias in content/knowledgebase/vps/new.md (remove this line)',
     ],
     'is suggested for a similar name': [
       { 'content/remove.yaml': '' },
