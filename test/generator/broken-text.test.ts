@@ -88,7 +88,7 @@ describe('a mistake in the text is reported at its line and column:', () => {
       '9:11  warning: the line must end after [!NOTE], else this is a plain quote (start the text on the next line, after >)',
     'One {{< figure src="x" >}}\n\n{{<note>}}\n\n{{% note %}}\n': [
       '9:5  warning: "{{<" is shown as plain text: templates are not supported (write Markdown instead)',
-      '11:1  warning: "{{<" is shown as plain text: templates are not supported (write Markdown instead)',
+      '11:1  warning: "{{" is shown as plain text: templates are not supported (write Markdown instead)',
       '13:1  warning: "{{%" is shown as plain text: templates are not supported (write Markdown instead)',
     ],
     'One.\n\n::: tip\nTwo.\n:::\n':

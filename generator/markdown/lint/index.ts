@@ -220,9 +220,8 @@ interface TextCheck {
   /** Articles without a match need no check. */
   readonly pattern: RegExp;
   /** Explains a match in the plain text; `written` is the source from the match. */
-  readonly explain: (match: RegExpExecArray, written: string) => TextFault;
+  readonly explain: (match: RegExpExecArray, written: string) => readonly [number, string, string] | undefined;
 }
-type TextFault = readonly [at: number, message: string, hint: string] | undefined | '';
 
 const isDashes = (row: string): boolean => /^[ \t>]*\|[ \t:|+=_–—-]*$/.test(row) && /[=_–—-]/.test(row);
 const asItIs = 'is shown as plain text';
@@ -256,61 +255,51 @@ function checkCharacters(node: Extract<Nodes, { value: string }>, { sourceOf, wa
   }
 }
 
+const check = (pattern: RegExp, explain: TextCheck['explain']): TextCheck => ({ pattern, explain });
 /** Creates a check; in its texts, `$0` is the first line of the match, and `$1` its group. */
-const row = (pattern: RegExp, message: string, hint: string): TextCheck => ({
-  pattern,
-  explain({ 0: shown, 1: group = '' }) {
+const row = (pattern: RegExp, message: string, hint: string) =>
+  check(pattern, ({ 0: shown, 1: group = '' }) => {
     const [line = ''] = /[^ \t>].*/.exec(shown.trimEnd()) ?? [];
     const fill = (text: string): string => text.replace('$0', () => line).replace('$1', () => group);
     return [shown.indexOf(line), fill(message), fill(hint)];
-  },
-});
+  });
 /** Creates a check for a mark of other programs. */
 const foreign = (pattern: RegExp, kind: string, hint: string): TextCheck =>
   row(pattern, `"$0" ${asItIs}: ${kind} are not supported`, hint);
 
 /** The checks of paragraphs, whose lines may start with markers of lists and quotes. */
 const ofParagraphs: readonly TextCheck[] = [
-  {
-    // The plain text lacks the HTML in `{{<note>}}`.
-    pattern: /\{\{[%<\s]|\{%/g,
-    explain(_, written) {
-      const [tag] = /^(?:\{\{[<%]|\{%)/.exec(written) ?? [];
-      return tag && [0, `"${tag}" ${asItIs}: templates are not supported`, markdownInstead];
-    },
-  },
-  {
-    pattern: /^([ \t>]*)(?:(:{3,})[ \t]*\{?|([!?]{3})\+?[ \t]+)([a-z]\w*)/gim,
-    explain([, indent = '', directive, marks, name = '']) {
-      const mark = alertMark(name);
-      if (marks && !mark && !/^(?:example|quote|bug|question|failure)$/i.test(name)) return undefined;
-      const hint = mark ? `write "> ${mark}" and start the lines of the box with >` : markdownInstead;
-      const [written, kind] = directive ? [':::', 'directives'] : [marks, 'such boxes'];
-      return [indent.length, `"${written}" ${asItIs}: ${kind} are not supported`, hint];
-    },
-  },
+  // The plain text lacks the HTML in `{{<note>}}`.
+  foreign(/\{\{[<%]|\{%|\{\{(?= {3,}\}\})/g, 'templates', markdownInstead),
+  check(/^([ \t>]*)(?::{3,}[ \t]*\{?|([!?]{3})\+?[ \t]+)([a-z]\w*)/gim, ([, indent = '', marks, name = '']) => {
+    const mark = alertMark(name);
+    if (marks && !mark && !/^(?:example|quote|bug|question|failure)$/i.test(name)) return undefined;
+    const hint = mark ? `write "> ${mark}" and start the lines of the box with >` : markdownInstead;
+    const [written, kind] = marks ? [marks, 'such boxes'] : [':::', 'directives'];
+    return [indent.length, `"${written}" ${asItIs}: ${kind} are not supported`, hint];
+  }),
   // Matches the rest of the paragraph, so it is reported once.
   row(/^[ \t>]*([•●▪◦‣])[ \t\u{A0}][^]*/gmu, '"$1" does not start a list', 'write "- " at the start of each line'),
-  {
-    // Before or after the mark of a block.
-    pattern: new RegExp(
+  // Before or after the mark of a block.
+  check(
+    new RegExp(
       String.raw`^([ \t>]*)(?:(?=${invisible}+[ \t]*(#{1,6}|[-*+>|]|\d{1,9}[.)]|\x60{3}|~{3}|\[!))|(#{1,6}|[-*+|[]|\d{1,9}[.)])(?=${invisible}))[^]*`,
       'gmu',
     ),
-    explain([, indent = '', next, mark = ''], written) {
+    ([, indent = '', next, mark = ''], written) => {
       const at = indent.length + mark.length;
       const character = written.slice(at);
       return [at, `"${next ?? mark}" ${asItIs} because of ${describeCharacter(character)}`, replaceIt(character)];
     },
-  },
+  ),
   foreign(/^[ \t>]*\[\[?_?TOC_?\]?\][ \t]*$/gim, 'tables of contents', 'delete the line'),
   foreign(/%%[^%]*%%|^[ \t>]*%%/gm, 'comments between %%', 'write <!-- text -->'),
   foreign(/<!--/g, 'comments with an empty line within a paragraph', 'start the comment on a new line'),
   row(/^[ \t>]*(#{2,6})(?!\p{Cf}|\u{A0})[^ \t#\n].*/gmu, '"$0" is not a heading', 'write a space after $1'),
-  {
-    // Two lines of a table; the first ends with |, or one of them has only dashes and separators.
-    pattern: /^([ \t>]*\|(?:.*\|[ \t]*|.*(?=\n[ \t>]*\|[ \t:|+]*[=_–—-][ \t:|+=_–—-]*$)))\n([ \t>]*)(\|.*)[^]*/gm,
-    explain([, head = '', indent = '', next = '']) {
+  // Two lines of a table; the first ends with |, or one of them has only dashes and separators.
+  check(
+    /^([ \t>]*\|(?:.*\|[ \t]*|.*(?=\n[ \t>]*\|[ \t:|+]*[=_–—-][ \t:|+=_–—-]*$)))\n([ \t>]*)(\|.*)[^]*/gm,
+    ([, head = '', indent = '', next = '']) => {
       const heads = head.replace(/^[ \t>]*\||\|[ \t]*$/g, '').split(isDashes(head) ? /[|+]/ : '|');
       const at = isDashes(head) ? head.indexOf('|') : head.length + 1 + indent.length;
       const line = `|${'---|'.repeat(heads.length)}`;
@@ -319,40 +308,34 @@ const ofParagraphs: readonly TextCheck[] = [
         ? [at, 'this line needs dashes for each header cell above, separated by |', `write ${line}`]
         : [at, 'the header row of a table needs a line of dashes below', `add the line ${line} here`];
     },
-  },
+  ),
 ];
 
 const address = /^(?:https?:\/\/|\.{0,2}\/|#)|\.(?:md|png|jpe?g|svg|webp|gif|pdf)$/i;
 
 /** The checks of paragraphs, headings and cells. Lookahead keeps the patterns linear. */
 const ofTexts: readonly TextCheck[] = [
-  {
-    pattern: /(?<![\w)\]'"])(!?)(\[[^[\]]*)?\]\[([^[\]\n]*)\]/g,
-    explain({ 0: whole, 1: mark, 2: shown, 3: label }, source) {
-      const name = label || shown?.slice(1);
-      // An array index, as in a[0][1] or $a['b']['c'].
-      if (!name?.trim() || /^(?:['"$]|\d+$)/.test(name)) return undefined;
-      const written = source.slice(0, whole.length);
-      const short = shown && written.length <= 50 ? written.replace(/\s+/g, ' ') : `${mark}[...][${label}]`;
-      const message = `"${short}" is not a ${mark ? 'picture' : 'link'}: [${name}] is not defined`;
-      return [0, message, `write ${mark}[text](address), or add a line "[${name}]: address"`];
-    },
-  },
+  check(/(?<![\w)\]'"])(!?)(\[[^[\]]*)?\]\[([^[\]\n]*)\]/g, ({ 0: whole, 1: mark, 2: shown, 3: label }, source) => {
+    const name = label || shown?.slice(1);
+    // An array index, as in a[0][1] or $a['b']['c'].
+    if (!name?.trim() || /^(?:['"$]|\d+$)/.test(name)) return undefined;
+    const written = source.slice(0, whole.length);
+    const short = shown && written.length <= 50 ? written.replace(/\s+/g, ' ') : `${mark}[...][${label}]`;
+    const message = `"${short}" is not a ${mark ? 'picture' : 'link'}: [${name}] is not defined`;
+    return [0, message, `write ${mark}[text](address), or add a line "[${name}]: address"`];
+  }),
   // Except character classes, such as [^a-z].
   row(/\[\^(?!\w-\w\])[\w-]+\]/g, 'there is no footnote $0', 'add a line "$0: text"'),
-  {
-    pattern: /\[(?=[^[\]\n]*\][ \t]*\()[^[\]\n]*\p{L}[^[\]\n]*\]([ \t]*)\(/gu,
-    explain([shown, space = ''], written) {
-      const [url = ''] = /^[^()\n"'<>]*(?=\))/.exec(written.slice(shown.length)) ?? [];
-      if (!address.test(url) || /\S[ \t]+\S/.test(url) === (space !== '')) return undefined;
-      const message = `"${written.slice(0, shown.length)}...)" is not a link`;
-      const [, file, width] = /^(\S+)[ \t]+=(\d+)x\d*$/.exec(url) ?? [];
-      const encode = /[ \t][“”„‘’]/.test(url) ? 'write " around the title' : 'write %20 for each space in the address';
-      return space
-        ? [shown.length - space.length - 1, message, 'delete the space before the parenthesis']
-        : [shown.length, message, width ? `write <img src="${file}" alt="..." width="${width}">` : encode];
-    },
-  },
+  check(/\[(?=[^[\]\n]*\][ \t]*\()[^[\]\n]*\p{L}[^[\]\n]*\]([ \t]*)\(/gu, ([shown, space = ''], written) => {
+    const [url = ''] = /^[^()\n"'<>]*(?=\))/.exec(written.slice(shown.length)) ?? [];
+    if (!address.test(url) || /\S[ \t]+\S/.test(url) === (space !== '')) return undefined;
+    const message = `"${written.slice(0, shown.length)}...)" is not a link`;
+    const [, file, width] = /^(\S+)[ \t]+=(\d+)x\d*$/.exec(url) ?? [];
+    const encode = /[ \t][“”„‘’]/.test(url) ? 'write " around the title' : 'write %20 for each space in the address';
+    return space
+      ? [shown.length - space.length - 1, message, 'delete the space before the parenthesis']
+      : [shown.length, message, width ? `write <img src="${file}" alt="..." width="${width}">` : encode];
+  }),
   row(/!\[\[[^[\]\n]+\]\]/g, '"$0" is not a picture', 'write ![text](/media/...)'),
   // Except names with dots, or in lower case and alone in their line: tables of TOML.
   row(
