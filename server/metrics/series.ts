@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { Counter, Gauge, Histogram, collectDefaultMetrics } from '@prometheus-io/client';
 import type { Registry } from '@prometheus-io/client';
 import type { EventChannel } from '../events.ts';
+import { changedKeys } from '../hosting/audit.ts';
 import type { Relay } from '../hosting/console/relay.ts';
 import { answeredRequests } from '../http/request.ts';
 import type { Releases } from '../releases/service.ts';
@@ -111,6 +112,10 @@ export function countEvents(registry: Registry, opened: AsyncDisposableStack): v
 
   const back = counter('hosting_api_store_went_back_total', 'Times that the store lost records that it had taken.', []);
   on(wentBack, () => back.inc());
+
+  const changes = counter('hosting_api_key_changes_total', 'Changes of API keys by kind of author.', ['actor']);
+  changes.inc({ actor: 'operator' }, 0);
+  on(changedKeys, ({ actor }) => changes.inc({ actor: actor.startsWith('operator ') ? 'operator' : 'command line' }));
 
   const limited = counter(
     'hosting_api_limit_refusals_total',

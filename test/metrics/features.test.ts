@@ -11,6 +11,7 @@ import { changesOf, parseSeries } from '../helpers/metrics.ts';
 import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
 import { failure, panelKeys } from '../helpers/upstream-panel.ts';
 import { createTestLog } from '../helpers/upstream.ts';
+import { call as callPort, createToken, serveOperators } from '../operators/operators.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
 import { copyProject, eventually, serveHosting, serveShared } from '../server/shared.ts';
 import type { SharedApp } from '../server/shared.ts';
@@ -167,6 +168,23 @@ test('calls of the store are counted by operation and table', async () => {
   const text = await app.metrics();
   expect(parseSeries(text).get('hosting_api_store_answers')).toBe(1);
   expect(text).toContain('hosting_api_store_errors_total{operation="insert",table="audit"} 0\n');
+});
+
+test("changes of keys at the operators' port are counted once, in one series for all tokens", async () => {
+  const { app, world, port, call } = await serveOperators({ METRICS_PORT: '0' });
+  const { token: other } = await createToken(world, 'portal', '--right', 'keys');
+  const metric = 'hosting_api_key_changes_total';
+  expect(parseSeries(await app.metrics()).get(`${metric}{actor="operator"}`)).toBe(0);
+  const path = '/v1/operator/keys/one';
+  const grant = { servers: ['game:mine'], scopes: ['game-power:read'] };
+  const changes = await changedBy(app, metric, async () => {
+    for (const status of [201, 200]) expect((await call('PUT', path, grant)).status).toBe(status);
+    expect((await callPort(port, other, 'POST', `${path}/rotate`)).status).toBe(200);
+    for (const _ of [1, 2]) expect((await call('DELETE', path)).status).toBe(200);
+    expect((await call('DELETE', '/v1/operator/keys/none')).status).toBe(404);
+    expect((await call('POST', '/v1/operator/servers/game:mine/suspend')).status).toBe(200);
+  });
+  expect(changes).toEqual({ [`${metric}{actor="operator"}`]: 3 });
 });
 
 test('console streams, their viewers and the consoles at the provider are counted', async () => {

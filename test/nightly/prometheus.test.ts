@@ -155,7 +155,7 @@ test('each alert and its section of the runbook name each other', () => {
 describeInstalled(prometheusProgram, (commands) => {
   test("the example's files are valid, and contain no address or secret", () => {
     expect(promtool(commands(), ['check', 'config', join(example, 'prometheus.yml')])).toContain('SUCCESS');
-    expect(promtool(commands(), ['check', 'rules', join(example, 'alerts.yml')])).toContain('10 rules found');
+    expect(promtool(commands(), ['check', 'rules', join(example, 'alerts.yml')])).toContain('12 rules found');
     expect(alerts).not.toMatch(/\d+\.\d+\.\d+\.\d+|https?:|labels\.instance|\$value/);
     expect(dashboard.templating.list).toContainEqual(
       expect.objectContaining({ name: 'datasource', type: 'datasource' }),
@@ -182,6 +182,8 @@ describeInstalled(prometheusProgram, (commands) => {
       ['HostingApiStatusUnknown', '5m', '8m', { [requests('/v1/status', 503)]: '0+1x20' }],
       ['HostingApiLogLinesDropped', '2m', '4m', { [series('log_lines_dropped_total')]: '0 0 9x20' }],
       ['HostingApiStoreFails', '1m', '3m', { [series('store_answers')]: '1 0x20' }],
+      ['HostingApiStoreWentBack', '1m', '3m', { [series('store_went_back_total')]: '0 0 1x20' }],
+      ['HostingApiKeysChanged', '4m', '7m', { [series('key_changes_total', ', actor="operator"')]: '0+100x20' }],
       ['HostingApiReleaseOld', '9m', '12m', { [series('release_timestamp_seconds')]: '-86400x20' }],
       ['HostingApiDiskFull', '9m', '12m', { [series('disk_free_ratio', ', folder="DIST_DIR"')]: '0.2 0.09x20' }],
     ];
