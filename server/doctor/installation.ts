@@ -14,7 +14,7 @@ import type { Release } from '../releases/service.ts';
 import { StoreError } from '../store/database.ts';
 import type { Dialect, Query, StoreSettings } from '../store/database.ts';
 import { createServerRecords, sqliteFileIn } from '../store/index.ts';
-import { createApiKeyRecords } from '../store/keys.ts';
+import { OperatorToken, createApiKeyRecords, createSecretRecords } from '../store/keys.ts';
 import { migrations, readSchemaVersion } from '../store/migrations.ts';
 import { wentBackId } from '../store/instance.ts';
 import { readSqlite, sqliteDialect } from '../store/sqlite.ts';
@@ -180,9 +180,10 @@ async function checkServer(
 interface Records {
   readonly servers: readonly ServerRecord[];
   readonly apiKeys: readonly ApiKeyRecord[];
+  readonly operators: readonly OperatorToken[];
 }
 
-const noRecords: Records = { servers: [], apiKeys: [] };
+const noRecords: Records = { servers: [], apiKeys: [], operators: [] };
 
 /** The server empties the WAL every 30 s; a larger WAL is in use by another program. */
 const maxWalBytes = 64 * 1024 * 1024;
@@ -338,7 +339,10 @@ async function readRecords(query: Query, dialect: Dialect, results: DoctorResult
     if (version < latest) add(hint(`${seen} of ${latest}: the next start migrates the tables`, migrate));
     else add(ok(version === latest ? seen : `${seen}, newer than this program but compatible`));
     results.push(...(await checkWentBack(query)));
-    return { servers: await createServerRecords(query).list(), apiKeys: await createApiKeyRecords(query).list() };
+    const [servers, apiKeys] = [await createServerRecords(query).list(), await createApiKeyRecords(query).list()];
+    // Older versions have no such table.
+    const tokens = createSecretRecords(query, 'hosting_operators', OperatorToken);
+    return { servers, apiKeys, operators: version < latest ? [] : await tokens.list() };
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     add(fault(error.message, 'install the version of the program that wrote the database, or replace the record'));

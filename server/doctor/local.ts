@@ -80,6 +80,9 @@ const gibibyte = 1024 ** 3;
 /** The maximum number of unlisted servers that are asked for one by one. */
 const maxAsked = 20;
 
+/** A token unused for this long may be one that no program needs. */
+const unusedDays = 90;
+
 /** Variables with a secret: our settings, and variables that a PROVIDERS_FILE refers to. */
 const secretName =
   /^(?:DATABASE_URL|PGPASSWORD|CHAT_FEEDBACK_WEBHOOK_URL|WHMCS_IDENTIFIER)$|(?:^|_)(?:TOKEN|SECRET|PASSWORD|KEY)$/;
@@ -207,19 +210,23 @@ export const installationChecks = {
       return { ...fault(`clients reject the certificate (${code})`, adviseCertificate(code)), url };
     }
   },
-  async metrics({ env: { METRICS_PORT: port, HOST: host }, server }) {
-    if (port === undefined) return skipped('METRICS_PORT is not set');
-    if (port === 0) return skipped('METRICS_PORT is 0: the port is unknown');
-    const { value: isRunning } = await server();
-    const found = await visitHere(host, port)('/metrics').catch(codeOf);
-    if (isFree(found) && !isRunning) return ok('not running (port is free)');
-    if (isFree(found))
-      return fault(`the server does not serve metrics on port ${port}`, 'restart the server to apply METRICS_PORT');
-    if (isRunning && typeof found === 'object' && found.status === 200) return ok('the server serves metrics');
-    return fault(
-      `METRICS_PORT ${port} is in use by another program`,
-      'choose another METRICS_PORT, or stop the program',
-    );
+  metrics: (installation) => checkPort(installation, 'METRICS_PORT'),
+  async "operators' port"(installation) {
+    const answers = await checkPort(installation, 'OPERATOR_PORT');
+    if (installation.env.OPERATOR_PORT === undefined) return answers;
+    const valid = ((await installation.store()).value?.operators ?? []).filter((token) => isActive(token, Date.now()));
+    const isExposed = !isLoopback(installation.env.OPERATOR_HOST);
+    const open = valid.filter(({ networks }) => isExposed && networks.length === 0);
+    const unused = valid.filter((one) => (one.lastUsedAt ?? one.createdAt) < Date.now() - unusedDays * 86_400_000);
+    const protect = 'put TLS in front (examples/nginx/operators.conf), and close the port itself to other machines';
+    const replace = 'replace the token: `npm run operators -- create` with --network, `npm run operators -- revoke ID`';
+    const revoke = 'revoke tokens that no program needs: `npm run operators -- revoke ID`';
+    return [
+      answers,
+      ...(isExposed ? [hint('other machines can reach OPERATOR_HOST: tokens need TLS in front', protect)] : []),
+      ...faultEach(open, ({ id }) => [`token ${id} may be used from any address`, replace]),
+      ...unused.map(({ id }) => hint(`token ${id} has not been used for ${unusedDays} days`, revoke)),
+    ];
   },
   providers: async ({ providers }) => (await providers()).results,
   async servers({ env: { PROVIDERS_FILE: file }, store }) {
@@ -404,6 +411,21 @@ export const installationChecks = {
   },
   'domain look-ups': () => skipped('run `npm run domains -- doctor` to query the registry of each TLD'),
 } satisfies Checks<Installation>;
+
+/** Checks that the server answers on another of its ports. */
+async function checkPort({ env, server }: Installation, setting: 'METRICS_PORT' | 'OPERATOR_PORT') {
+  const port = env[setting];
+  if (!port) return skipped(port === 0 ? `${setting} is 0: the port is unknown` : `${setting} is not set`);
+  const [host, path, served] =
+    setting === 'METRICS_PORT' ? [env.HOST, '/metrics', 'metrics'] : [env.OPERATOR_HOST, '/health', 'operators'];
+  const { value: isRunning } = await server();
+  const found = await visitHere(host, port)(path).catch(codeOf);
+  if (isFree(found) && !isRunning) return ok('not running (port is free)');
+  if (isFree(found))
+    return fault(`the server does not serve ${served} on port ${port}`, `restart the server to apply ${setting}`);
+  if (isRunning && typeof found === 'object' && found.status === 200) return ok(`the server serves ${served}`);
+  return fault(`${setting} ${port} is in use by another program`, `choose another ${setting}, or stop the program`);
+}
 
 /** Checks free disk space, once per file system. */
 export async function checkDisks(env: Pick<Env, 'DATA_DIR' | 'DIST_DIR' | 'STATUS_FILE'>): Promise<DoctorResult[]> {

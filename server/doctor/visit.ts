@@ -393,6 +393,12 @@ const serviceChecks: Checks<VisitedService> = {
     if (unread.length === 0) return ok(`valid; grants ${countOf(servers.length, 'server')}`);
     return fault(`states cannot be read: ${unread.join(', ')}`, 'see the server log for the response of the provider');
   },
+  async "operators' port"({ visit }) {
+    const { status } = await visit('/v1/operator');
+    if (status === 404 || status === 403) return ok('not at this address');
+    const advice = 'proxy this address to PORT only; examples/nginx/operators.conf has another name for OPERATOR_PORT';
+    return fault(`/v1/operator is answered ${status}, not 404: the port is exposed`, advice);
+  },
   async media({ visit, picture }) {
     if (picture === undefined) return skipped('no article has a picture');
     // Generated clients encode the slashes of a path.

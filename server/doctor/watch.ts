@@ -55,7 +55,7 @@ export function watchInstallation(watched: Watched): () => void {
     release: async () => ({ value: releases.current(), results: [] }),
     async store() {
       const results = store.readClock ? [await judgeClock(store.readClock)] : [];
-      return { value: { servers: await store.servers.list(), apiKeys: [] }, results };
+      return { value: { servers: await store.servers.list(), apiKeys: [], operators: [] }, results };
     },
     server: async () => ({ value: true, results: [] }),
     async providers() {

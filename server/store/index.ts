@@ -105,9 +105,9 @@ const Server = z.object({
   /** `yes` if other servers may have the same provider and ref; `unconfirmed` if a migration found such servers. */
   shared: z.enum(['no', 'yes', 'unconfirmed']).default('no'),
   /** The label of the operator token that put the server; null without one. */
-  madeBy: z.string().nullable(),
+  madeBy: z.string().nullable().default(null),
   /** The label of the operator token that suspended the server; null for staff, who alone may resume it then. */
-  suspendedBy: z.string().nullable(),
+  suspendedBy: z.string().nullable().default(null),
 });
 
 /** The provider of a customer's server, and the server's identifier there. */

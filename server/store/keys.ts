@@ -38,7 +38,7 @@ const ApiKey = z
     servers: jsonList(ServerName),
     scopes: jsonList(Scope),
     /** The ids of the operator tokens that made the key, or gave it a secret, a server, a scope or a later end. */
-    widenedBy: jsonList(z.string()),
+    widenedBy: jsonList(z.string()).default([]),
   })
   .refine(hasWholeOverlap);
 

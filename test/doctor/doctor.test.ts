@@ -11,6 +11,7 @@ import { findOwnAddress } from '../helpers/loopback.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { createUpstream, serve } from '../helpers/upstream.ts';
 import { findFreePort } from '../helpers/free-port.ts';
+import { call, serveOperators } from '../operators/operators.ts';
 import { serveShared, sharedApp } from '../server/shared.ts';
 
 /** A file with a text. */
@@ -27,7 +28,7 @@ test('a service without a proxy has no fault, and the table has a row for each c
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   const [heading, ...rows] = stdout.trimEnd().split('\n');
   expect(heading).toMatch(/^CHECK +RESULT +SEEN$/);
-  expect(rows).toHaveLength(21);
+  expect(rows).toHaveLength(22);
   expect(rows.filter((row) => !/ {2}(?:ok|skipped) {2}/.test(row))).toEqual([]);
   expect(stdout).not.toContain(key);
 });
@@ -143,6 +144,18 @@ test('a proxy that writes Allow in lower case, or adds a byte order mark, is a f
   expect(lower('methods')).toMatchObject({ state: 'fault', seen: 'Allow is in lower case: get, head' });
   const marked = await examineBehind((response, text) => response.end(`\uFEFF${text}`));
   expect(marked('answers')).toMatchObject({ state: 'fault', seen: '/health begins with a byte order mark' });
+});
+
+test("a proxy that passes on the operators' port is a fault", async () => {
+  const { port } = await serveOperators();
+  const find = await examineBehind((response, text, { url }) => {
+    if (url !== '/v1/operator') response.end(text);
+    else void call(port, undefined, 'GET', url).then(({ status }) => response.writeHead(status).end());
+  });
+  expect(find("operators' port")).toMatchObject({
+    state: 'fault',
+    seen: '/v1/operator is answered 401, not 404: the port is exposed',
+  });
 });
 
 test('a proxy that cuts long bodies is a fault by that name', async () => {

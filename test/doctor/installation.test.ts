@@ -30,6 +30,7 @@ import { createUpstream, json } from '../helpers/upstream.ts';
 import type { Seen } from '../helpers/upstream.ts';
 import type { NamedResult } from '../../server/doctor/run.ts';
 import { providerTypes } from '../../server/hosting/providers.ts';
+import { createToken } from '../operators/operators.ts';
 import { createInstallation } from './installation.ts';
 import type { Installation } from './installation.ts';
 
@@ -76,6 +77,7 @@ test('an installation with a running server has no fault, and the table describe
     'server: ok: version N.N.N is running with this release',
     expect.stringMatching(/^PUBLIC_URL: skipped: this machine cannot reach PUBLIC_URL/),
     'metrics: ok: the server serves metrics',
+    "operators' port: skipped: OPERATOR_PORT is not set",
     'provider panel: ok: The token is accepted',
     'provider panel: ok: The read_only_token is accepted',
     'provider cloud: ok: The token is accepted (write access cannot be checked)',
@@ -289,6 +291,22 @@ const faults: Readonly<Record<string, Fault>> = {
   'a running server without metrics': {
     make: (installation) => installation.start().then(() => ({ METRICS_PORT: '3' })),
     finds: ['metrics', /^the server does not serve metrics on port \d+$/, /^restart the server/],
+  },
+  "another program on the operators' port": {
+    make: async () => ({ OPERATOR_PORT: new URL((await createUpstream(() => ({ status: 200 }))).url).port }),
+    finds: ["operators' port", /^OPERATOR_PORT \d+ is in use by another program$/, /^choose another OPERATOR_PORT/],
+  },
+  "a running server without the operators' port": {
+    make: (installation) => installation.start().then(() => ({ OPERATOR_PORT: '4' })),
+    finds: ["operators' port", 'the server does not serve operators on port 4', /^restart the server/],
+  },
+  "a token for any address at an operators' port that other machines reach": {
+    async make({ world }) {
+      await createToken(world, 'open', '--right', 'keys');
+      await createToken(world, 'bound', '--right', 'keys', '--network', '10.0.0.0/8');
+      return { OPERATOR_PORT: '4', OPERATOR_HOST: '0.0.0.0' };
+    },
+    finds: ["operators' port", /^token \w+ may be used from any address$/, /^replace the token: .* --network/],
   },
   'a mistake in PROVIDERS_FILE': {
     make({ root }) {
@@ -512,6 +530,46 @@ test('a machine whose only upstream is down has no time to compare', async () =>
     state: 'skipped',
     seen: 'no upstream sends the time',
   });
+});
+
+test("the running operators' port answers; tokens unused for 90 days, and a port without TLS, are hints", async () => {
+  const installation = await createInstallation();
+  const { world, settings } = installation;
+  const bound = ['--right', 'keys', '--network', '127.0.0.0/8'];
+  const { id } = await createToken(world, 'billing', ...bound);
+  const used = await createToken(world, 'used', ...bound);
+  const open = await createToken(world, 'open', '--right', 'keys');
+  settings['OPERATOR_PORT'] = String(await findFreePort());
+  await installation.start();
+  const look = async (changes = {}) => {
+    const { status, findings } = await installation.examine(changes);
+    expect(status).toBe(0);
+    return findings.flatMap(({ check, seen, advice }) => (check === "operators' port" ? [[seen, advice]] : []));
+  };
+  const serves = ['the server serves operators', undefined];
+  expect(await look()).toEqual([serves]);
+  await runHere(['operators', 'revoke', open.id], world.settings);
+  world.change(`UPDATE hosting_operators SET created_at = ${Date.now() - 91 * day}`);
+  world.change(`UPDATE hosting_operators SET last_used_at = ${Date.now() - 89 * day} WHERE id = '${used.id}'`);
+  expect(await look({ OPERATOR_HOST: '0.0.0.0' })).toEqual([
+    serves,
+    ['other machines can reach OPERATOR_HOST: tokens need TLS in front', expect.stringMatching(/operators\.conf/)],
+    [
+      `token ${id} has not been used for 90 days`,
+      'revoke tokens that no program needs: `npm run operators -- revoke ID`',
+    ],
+  ]);
+});
+
+test("the records of a store from before the operators' port are read", async () => {
+  const installation = await createInstallation();
+  installation.world.change(`DROP TABLE hosting_operators; ALTER TABLE hosting_api_keys DROP COLUMN widened_by;
+    DROP INDEX hosting_servers_made_by; ALTER TABLE hosting_servers DROP COLUMN made_by;
+    ALTER TABLE hosting_servers DROP COLUMN suspended_by;
+    DELETE FROM hosting_migrations WHERE version = (SELECT MAX(version) FROM hosting_migrations)`);
+  const { faults: found, findings } = await installation.examine({ OPERATOR_PORT: '4' });
+  expect(found).toEqual([]);
+  expect(findings.find(({ check }) => check === 'tables')?.seen).toMatch(/: the next start migrates the tables$/);
 });
 
 test('without a status page the monitors of the catalog are the source of the status', async () => {
