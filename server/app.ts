@@ -325,8 +325,7 @@ const untrustedMessage =
 /** Listens for requests and upgrades: first the fast path, then the app. */
 export async function openListeners(base: ListenersBase, routes: readonly Route[]) {
   const { env, log, opened, releases, store, limits, relay, preview, report } = base;
-  const { CORS_ORIGINS, PUBLIC_URL } = env;
-  const origins = PUBLIC_URL === undefined ? CORS_ORIGINS : [...CORS_ORIGINS, new URL(PUBLIC_URL).origin];
+  const origins = [...env.CORS_ORIGINS, ...(env.PUBLIC_URL === undefined ? [] : [new URL(env.PUBLIC_URL).origin])];
   const requests = createRequests({
     trustedProxies: env.TRUSTED_PROXIES,
     onUntrusted: (address) => log.warn({ address }, untrustedMessage),

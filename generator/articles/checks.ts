@@ -297,7 +297,7 @@ function createSuccessorSearch(articles: readonly Article[], online: Online) {
   return (path: string): Article | undefined =>
     byPath.get(online.aliases[path] ?? '') ??
     byText.get(keyOf(path, basename(path))) ??
-    byText.get(keyOf(path, online.articles.get(path)?.title));
+    byText.get(keyOf(path, online.articles.get(path)));
 }
 
 /** Pages with larger pictures load slowly on phones. */

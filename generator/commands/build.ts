@@ -1,8 +1,7 @@
-import { resolve } from 'node:path';
 import { build } from '../build.ts';
 import { CommandError } from '../common/command-line.ts';
 import { escapeLines } from '../common/terminal.ts';
-import type { BuildOptions, BuildResult } from '../compile.ts';
+import type { BuildResult } from '../compile.ts';
 import { readSwitches } from '../release/history.ts';
 import { formatDiagnostic, plural } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
@@ -11,7 +10,7 @@ import type { BuildFlags } from './settings.ts';
 
 /** Runs `build`, which compiles content and catalog into a release, or `check`, which only reports problems. */
 export async function runBuild(flags: BuildFlags, checkOnly = false): Promise<void> {
-  const { threads, cache = true, compress: compression = 'fast', preview, ...others } = flags;
+  const { threads, cache = true, compress: compression = 'fast', ...others } = flags;
   const now = await readDay(flags.now);
   if (threads !== undefined && !/^[1-9]\d?$/.test(threads)) {
     throw new CommandError('--threads must be a number from 1 to 99');
@@ -29,7 +28,7 @@ export async function runBuild(flags: BuildFlags, checkOnly = false): Promise<vo
   const progress = createProgress();
   let result: BuildResult;
   try {
-    const options: BuildOptions = {
+    result = await build({
       ...others,
       content,
       catalog,
@@ -41,12 +40,7 @@ export async function runBuild(flags: BuildFlags, checkOnly = false): Promise<vo
       noCache: !cache,
       threads: threads === undefined ? undefined : Number(threads),
       progress: progress.show,
-    };
-    // Loaded on demand, and before the build: it compares with what is online.
-    const folder = preview && (await import('../preview-folder.ts')).preparePreviewFolder(resolve(preview), options);
-    const writePreview = await folder;
-    result = await build(options);
-    if (writePreview) await writePreview(result.diagnostics);
+    });
   } catch (error) {
     const { syscall, message } = error as NodeJS.ErrnoException;
     if (syscall === undefined || checkOnly) throw error;

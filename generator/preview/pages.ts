@@ -70,59 +70,6 @@ function renderWhole(title: string, main: Markup, { build, diagnostics, sources 
   return renderDocument({ title: `${title} - preview`, head, body });
 }
 
-/** What is online before a build, by path. `isSame` compares an article of the build with it, as `compared` says. */
-export interface OnlineBefore {
-  readonly articles: ReadonlyMap<string, { readonly title: string }>;
-  readonly isSame: (article: Article) => boolean;
-  readonly compared: string;
-}
-
-const toItem = (kind: string, what: Markup): Markup => html`<li><span class="mark">${kind}</span> ${what}</li>`;
-
-/** Renders the pages of a preview folder, by their names: all articles, and first what changes online. */
-export function renderFolder(state: PreviewState, before: OnlineBefore | undefined): [name: string, page: string][] {
-  const { articles, diagnostics } = state;
-  const problemsOf = groupProblems(diagnostics);
-  const changes = articles.flatMap((article) => {
-    const from = article.metadata.fields.aliases?.find((alias) => before?.articles.has(alias));
-    const added = from === undefined ? 'new' : `moved from ${from}`;
-    if (before?.articles.has(article.path) && before.isSame(article)) return [];
-    const what = html`${renderLink(article)} ${renderMarks(article, problemsOf(article))}`;
-    return [toItem(before?.articles.has(article.path) ? 'changed' : added, what)];
-  });
-  const published = articles.filter((article) => article.state === 'published');
-  const kept = new Set(published.flatMap(({ path, metadata }) => [path, ...(metadata.fields.aliases ?? [])]));
-  for (const [path, { title }] of before?.articles ?? [])
-    if (!kept.has(path)) changes.push(toItem('gone', html`${title} <code>${path}</code>`));
-  const problems = diagnostics.map((problem) => html`<li>${renderDiagnostic(problem, state.sources)}</li>`);
-  const main = html`<h1>Preview</h1>
-    <p>${before ? `Compared with what is online: ${before.compared}.` : 'Nothing is online to compare with.'}</p>
-    <p>Everyone who can open this folder can read it, drafts included.</p>
-    ${renderItems('Changes', changes, 'list')} ${renderItems('Problems', problems, 'list')}
-    ${renderItems('All articles', articles.map(renderLinkItem))}`;
-  const renderPage = (article: Article) => renderFolderPage(titleOf(article), renderArticle(article, state), '../../');
-  const pages = articles.map((article): [string, string] => [`${article.path.slice(1)}.html`, renderPage(article)]);
-  return [['index.html', renderFolderPage('Changes', main, '')], ...pages];
-}
-
-const local =
-  /(["\s,])\/(?:preview\/|v1\/)?((?:blog|knowledgebase)\/[^"\s/?#]+\/[^"\s/?#]+|media\/[^"\s,?#]+|[a-z]+\.css)(?:\?[\d.]+)?/g;
-
-/** Renders a page that works without a server: the addresses of articles, pictures and style sheets are relative. */
-function renderFolderPage(title: string, main: Markup, up: string): string {
-  const toRelative = (_: string, before: string, path: string) =>
-    `${before}${up}${path}${/^(?:blog|knowledgebase)/.test(path) ? '.html' : ''}`;
-  const head = html`<meta name="robots" content="noindex" />
-    <link rel="stylesheet" href="/v1/article.css" />
-    <link rel="stylesheet" href="/preview/preview.css" />`;
-  const body = html`<body>
-    <header class="bar"><a href="${up}index.html">All changes</a></header>
-    <main>${main}</main>
-  </body>`;
-  const page = renderDocument({ title: `${title} - preview`, head, body });
-  return page.replace(/<(?:a|img|source|video|audio|link)\s[^>]*>/g, (tag) => tag.replace(local, toRelative));
-}
-
 function groupProblems(diagnostics: readonly Diagnostic[]): (article: Article) => Problems {
   const byFile = Map.groupBy(diagnostics, ({ file }) => file);
   return ({ file }) => {
