@@ -65,7 +65,7 @@ function createWorld() {
         ...options,
       });
       onTestFinished(() => prices.stop());
-      prices.start();
+      void prices.start();
       return prices;
     },
   };
