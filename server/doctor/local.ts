@@ -80,7 +80,6 @@ const gibibyte = 1024 ** 3;
 /** The maximum number of unlisted servers that are asked for one by one. */
 const maxAsked = 20;
 
-/** A token unused for this long may be one that no program needs. */
 const unusedDays = 90;
 
 /** Variables with a secret: our settings, and variables that a PROVIDERS_FILE refers to. */

@@ -107,12 +107,17 @@ async function checkUser(client: ReadClient, name: string) {
       `check that this machine resolves the host of its url, may connect to it and trusts its certificate (asked with the ${name})`,
     ],
   });
-  const readPermissions = async ({ identifier }: ListedServer) => {
+  const readServer = async ({ identifier }: ListedServer) => {
     const reply = await get(`/servers/${encodeURIComponent(identifier)}`).catch(() => undefined);
-    if (reply?.status !== 200) return [];
-    return [{ identifier, permissions: parseJson(reply.text, Server)?.meta.user_permissions }];
+    const { user_permissions: permissions } = parseJson(reply?.text ?? '', Server)?.meta ?? {};
+    return { identifier, status: reply?.status, permissions };
   };
-  const servers = account?.isAdmin ? [] : (await Promise.all((listed ?? []).map(readPermissions))).flat();
+  const replies = account?.isAdmin ? [] : await Promise.all((listed ?? []).map(readServer));
+  const servers = replies.filter(({ status }) => status === 200);
+  if (replies.some(({ status }) => status !== 200 && status !== 404)) {
+    const message = `The panel does not show the permissions of the ${name}`;
+    findings.push({ level: 'warn', message, advice: 'see storage/logs of the panel', isUnreachable: true });
+  }
   /** Names wrong permissions and their servers; undefined if there are none. */
   const findWrong = (toWrong: (permissions: readonly string[] | undefined) => readonly string[]) => {
     const found = servers.map(({ identifier, permissions }) => ({ identifier, names: toWrong(permissions) }));
