@@ -10,7 +10,6 @@ import {
   createProject,
   guide,
   runGenerator,
-  siteUrls,
   temporaryFolder,
   writeFiles,
 } from '../../helpers/project.ts';
@@ -222,21 +221,4 @@ describe('a render thread that ends during a build', () => {
 
 test('3,000 random combinations of texts are parsed as remark-gfm parses them', () => {
   expect(findDifferences(3000, 2)).toEqual([]);
-});
-
-test('50,000 articles have a sitemap; another article is an error with advice', async () => {
-  const rows = Array.from({ length: 49_996 }, (_, at) => [
-    `content/knowledgebase/vps/guide-${at}.md`,
-    guide(`Guide ${at}`, `Text ${at}.\n`),
-  ]);
-  const root = createProject(Object.fromEntries(rows) as Files);
-  const check = async () => (await buildProject(root, { checkOnly: true, urls: siteUrls })).diagnostics;
-  expect(await check()).toEqual([]);
-  writeFiles(root, { 'content/knowledgebase/vps/one-more.md': guide('One more', 'Text.\n') });
-  expect(await check()).toMatchObject([
-    {
-      message: '50001 articles are too many for /v1/sitemap.xml: search engines read 50000',
-      hint: 'unset SITE_URL, and let the website make its sitemaps',
-    },
-  ]);
 });
