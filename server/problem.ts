@@ -7,7 +7,7 @@ import type { ProblemCode } from '#contract/problem.ts';
 /** Header fields by name. */
 export type HeaderFields = Readonly<Record<string, string>>;
 
-/** An error that operators can mend; commands and the start print its message without a stack. */
+/** An error that operators can correct; the commands and the server's start print the message without a stack. */
 export class OperatorError extends Error {
   override readonly name = this.constructor.name;
 }

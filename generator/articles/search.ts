@@ -14,7 +14,7 @@ const maxGzipBytes = 1_000_000;
 /** Longer texts always exceed that limit: 800 real articles take 0.16 bytes for each character. */
 export const maxTextLength = 8_000_000;
 
-/** What the index has besides headings: texts with code, texts without code, or neither. */
+/** The texts in the index besides headings: with code, without code, or none. */
 const extents = ['code', 'text', 'none'] as const;
 type Extent = (typeof extents)[number];
 

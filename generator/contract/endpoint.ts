@@ -55,7 +55,7 @@ export interface Endpoint {
     readonly invalid?: ProblemCode;
     /** Refuses other media types and compressed bodies (415). */
     readonly strict?: boolean;
-    /** The maximum length; default: that of {@link bodyLimits}. */
+    /** The maximum length in bytes; default: {@link bodyLimits}. */
     readonly maxBytes?: number;
   };
   /** The action that requires `force=true` in query and body (`both`), or in one of them and not false in the other. */

@@ -160,7 +160,7 @@ export function createChanges(store: Store, author: Author) {
     revoke,
     createKey,
     updateKey,
-    /** Creates a key with this label, or gives the key of this name this grant; the text is that of a new key. */
+    /** Creates a key with this label, or changes the key of this name. Returns the text of a new key only. */
     async putKey(name: string, grant: Grant) {
       const byId = (await apiKeys.findActive(name, Date.now())) ? undefined : await apiKeys.find(name);
       const { record, text } = byId ? { record: byId } : await createKey({ label: name, ...grant }, true);
