@@ -180,7 +180,7 @@ export function createChannel(options: {
           return await lastStats.stats;
         },
         leave(): void {
-          output.removeViewer(viewer);
+          viewer.leave();
           viewers -= 1;
           if (viewers > 0) return;
           setTimer('linger', lingerMs, () => {

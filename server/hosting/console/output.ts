@@ -7,19 +7,22 @@ export interface FrameSink {
   readonly send: (frames: Buffer) => void;
 }
 
-/** Encoded messages, in one buffer for the queues of all viewers. */
+/** A link in the chain of all output: encoded messages in one buffer for all viewers. */
 interface Chunk {
   readonly frames: Buffer;
+  /** The last status among the messages. */
+  readonly status?: Buffer | undefined;
+  /** The bytes and lines of the whole output, up to the end of this chunk. */
+  readonly bytes: number;
   readonly lines: number;
-  /** Messages to send even if the chunk is dropped; of several, the last. */
-  readonly kept: { readonly status?: Buffer; readonly logsEnd?: Buffer };
+  next?: Chunk;
 }
 
-/** The limit of a viewer's queue, and of the history. */
+/** The limit of the unsent output of a viewer, and of the history. */
 const maxBytes = 1024 * 1024;
 /** The size of one write, about the high-water mark of a socket. */
 const writeBytes = 64 * 1024;
-/** Panels truncate lines at the same length. A line is at most 384 KiB as JSON, less than a queue holds. */
+/** Panels truncate lines at the same length. A line is at most 384 KiB as JSON, less than this limit. */
 const maxLineLength = 64 * 1024;
 /** Lines within this time share one write: at most 60 writes a second. */
 const flushMs = 16;
@@ -36,15 +39,21 @@ export function toFrame<Name extends ServiceEvent>(event: Name, ...args: Argumen
   return Buffer.concat([Uint8Array.of(0x81, ...header), text]);
 }
 
-/** Creates the output of a console: its history, and a bounded queue for each viewer. */
+const logsEnd = toFrame('logs end');
+
+/** Creates the output of a console: its history, and a chain of chunks, through which each viewer moves alone. */
 export function createOutput() {
-  const viewers = new Set<Viewer>();
+  const viewers = new Set<Record<'pump' | 'skip', () => void> & { follow(greeting: readonly Buffer[]): void }>();
   const history: { readonly text: string; readonly frame: Buffer }[] = [];
   let historyBytes = 0;
   /** False while the upstream replays its backlog. */
   let isHistoryComplete = false;
-  /** Messages since the last chunk. */
-  let recent = emptyBatch();
+  /** The last chunk. Earlier ones stay in memory only while a viewer has not sent them. */
+  let newest: Chunk = { frames: Buffer.alloc(0), bytes: 0, lines: 0 };
+  /** Messages since the last chunk, the last status among them, and the size of the whole output. */
+  let recent: Buffer[] = [];
+  let status: Buffer | undefined;
+  let [bytes, lines] = [0, 0];
   let flushTimer: NodeJS.Timeout | undefined;
   let flushedAt = 0;
 
@@ -55,12 +64,12 @@ export function createOutput() {
       historyBytes -= history.shift()!.frame.length;
     }
   };
-  const queueRecent = (): void => {
-    const { frames, lines, kept } = recent;
-    if (frames.length === 0) return;
-    recent = emptyBatch();
-    const chunk = { frames: Buffer.concat(frames), lines, kept };
-    for (const viewer of viewers) viewer.push(chunk);
+  const endChunk = (): void => {
+    if (recent.length === 0) return;
+    newest = newest.next = { frames: Buffer.concat(recent), status, bytes, lines };
+    recent = [];
+    status = undefined;
+    for (const viewer of viewers) viewer.skip();
   };
   const pumpAll = (): void => {
     for (const viewer of viewers) viewer.pump();
@@ -68,26 +77,21 @@ export function createOutput() {
   const flush = (): void => {
     flushTimer = undefined;
     flushedAt = performance.now();
-    queueRecent();
+    endChunk();
     pumpAll();
-  };
-  const readHistory = (): Buffer[] | undefined => {
-    if (!isHistoryComplete) return undefined;
-    queueRecent();
-    return history.map(({ frame }) => frame);
   };
 
   return {
     append(event: 'console output' | 'status' | 'gap' | 'daemon error', text: string): void {
       const line = text.slice(0, maxLineLength);
       const frame = toFrame(event, line);
-      recent.frames.push(frame);
-      recent.bytes += frame.length;
+      recent.push(frame);
+      bytes += frame.length;
       if (event === 'console output') {
-        recent.lines += 1;
+        lines += 1;
         remember(line, frame);
-      } else if (event === 'status') recent.kept = { status: frame };
-      if (recent.bytes >= writeBytes) queueRecent();
+      } else if (event === 'status') status = frame;
+      if (bytes - newest.bytes >= writeBytes) endChunk();
       flushTimer ??= setTimeout(flush, Math.max(0, flushedAt + flushMs - performance.now())).unref();
     },
     /** Lists the last 150 lines, at most 1 MiB. */
@@ -101,111 +105,87 @@ export function createOutput() {
       isHistoryComplete = true;
       pumpAll();
     },
-    addViewer(sink: FrameSink): Viewer {
-      const viewer = createViewer(sink, readHistory);
+    /** Sends waiting viewers a greeting, then all further output. */
+    follow(greeting: readonly Buffer[]): void {
+      endChunk();
+      for (const viewer of viewers) viewer.follow(greeting);
+    },
+    /** Adds a viewer, who gets output from `follow` on. Beyond 1 MiB, a gap replaces the oldest unsent chunks. */
+    addViewer(sink: FrameSink) {
+      /** The last chunk that was sent or skipped, and the lines up to the last chunk that was sent. */
+      let at = newest;
+      let sentLines = 0;
+      let skippedStatus: Buffer | undefined;
+      let wantsHistory = false;
+      let output: Iterator<Buffer | undefined> | undefined;
+
+      /** Yields the frames to send; undefined while there are none. */
+      function* read(greeting: readonly Buffer[]): Generator<Buffer | undefined, undefined> {
+        yield* greeting;
+        /** The size of the output at the request for the history. */
+        let historyEnd: number | undefined;
+        for (;;) {
+          const skipped = at.lines - sentLines;
+          if (wantsHistory && historyEnd === undefined) {
+            // The rest of the backlog belongs to the answer, so send nothing before.
+            if (!isHistoryComplete) {
+              yield undefined;
+              continue;
+            }
+            wantsHistory = false;
+            endChunk();
+            historyEnd = bytes;
+            yield* history.slice(0, Math.max(0, history.length - (lines - sentLines))).map(({ frame }) => frame);
+          } else if (skipped > 0 || skippedStatus) {
+            const frames = skippedStatus ? [skippedStatus] : [];
+            [sentLines, skippedStatus] = [at.lines, undefined];
+            const reason = `${skipped} ${skipped === 1 ? 'line was' : 'lines were'} dropped: read too slowly`;
+            if (skipped > 0) yield toFrame('gap', reason);
+            yield* frames;
+          } else if (historyEnd !== undefined && at.bytes >= historyEnd) {
+            historyEnd = undefined;
+            yield logsEnd;
+          } else if (at.next) {
+            at = at.next;
+            sentLines = at.lines;
+            yield at.frames;
+          } else yield undefined;
+        }
+      }
+      /** Sends output while the sink is ready. */
+      const pump = (): void => {
+        if (!output) return;
+        while (sink.isReady()) {
+          const batch: Buffer[] = [];
+          for (let size = 0; size < writeBytes; size += batch.at(-1)!.length) {
+            const frames = output.next().value;
+            if (!frames) break;
+            batch.push(frames);
+          }
+          if (batch.length === 0) return;
+          sink.send(batch.length === 1 ? batch[0]! : Buffer.concat(batch));
+        }
+      };
+      const viewer = {
+        pump,
+        skip(): void {
+          for (; at.next && bytes - at.bytes > maxBytes; at = at.next) skippedStatus = at.next.status ?? skippedStatus;
+        },
+        follow(greeting: readonly Buffer[]): void {
+          if (output) return;
+          [at, sentLines, output] = [newest, lines, read(greeting)];
+          pump();
+        },
+        /** Sends the history and the unsent output in order, then `logs end`. */
+        sendHistory: (): void => {
+          wantsHistory = true;
+          pump();
+        },
+        leave: () => viewers.delete(viewer),
+      };
       viewers.add(viewer);
       return viewer;
     },
-    removeViewer: (viewer: Viewer): unknown => viewers.delete(viewer),
-    /** Sends waiting viewers a greeting, then all further output. */
-    follow(greeting: readonly Buffer[]): void {
-      queueRecent();
-      for (const viewer of viewers) viewer.follow(greeting);
-    },
     close: () => clearTimeout(flushTimer),
-  };
-}
-
-const emptyBatch = () => ({ frames: [] as Buffer[], bytes: 0, lines: 0, kept: {} as Chunk['kept'] });
-
-const logsEnd = toFrame('logs end');
-const endOfHistory: Chunk = { frames: logsEnd, lines: 0, kept: { logsEnd } };
-
-type Viewer = ReturnType<typeof createViewer>;
-
-/** Creates the queue of a viewer. When full, a gap replaces its oldest chunks. */
-function createViewer(sink: FrameSink, readHistory: () => readonly Buffer[] | undefined) {
-  const queue: Chunk[] = [];
-  let queuedBytes = 0;
-  let dropped: Omit<Chunk, 'frames'> | undefined;
-  let isFollowing = false;
-  let greeting: Buffer[] = [];
-  let wantsHistory = false;
-
-  const take = (): Chunk | undefined => {
-    const chunk = queue.shift();
-    queuedBytes -= chunk?.frames.length ?? 0;
-    return chunk;
-  };
-  const isFull = (): boolean => queuedBytes > maxBytes;
-  const dropOldest = (): void => {
-    while (isFull()) {
-      const { lines, kept } = take()!;
-      dropped = { lines: (dropped?.lines ?? 0) + lines, kept: { ...dropped?.kept, ...kept } };
-    }
-  };
-  /** Queues the part of the history that precedes the unsent lines. */
-  const queueHistory = (history: readonly Buffer[]): void => {
-    const unsent = queue.reduce((sum, { lines }) => sum + lines, dropped?.lines ?? 0);
-    const sent = history.slice(0, Math.max(0, history.length - unsent));
-    queue.unshift(...sent.map((frames) => ({ frames, lines: 1, kept: {} })));
-    queue.push(endOfHistory);
-    queuedBytes = queue.reduce((sum, { frames }) => sum + frames.length, 0);
-    dropOldest();
-  };
-  const takeGap = ({ lines, kept }: NonNullable<typeof dropped>): Buffer => {
-    dropped = undefined;
-    const reason = `${lines} ${lines === 1 ? 'line was' : 'lines were'} dropped: read too slowly`;
-    return Buffer.concat([...(lines > 0 ? [toFrame('gap', reason)] : []), ...Object.values(kept)]);
-  };
-  /** Takes the next frames to send; undefined if there are none yet. */
-  const next = (): Buffer | undefined => {
-    if (greeting.length > 0) return greeting.shift();
-    if (wantsHistory && !queue.includes(endOfHistory)) {
-      const history = readHistory();
-      // The rest of the backlog belongs to the answer, so send nothing before.
-      if (!history) return undefined;
-      wantsHistory = false;
-      queueHistory(history);
-    }
-    return dropped ? takeGap(dropped) : take()?.frames;
-  };
-  const takeBatch = (): Buffer[] => {
-    const batch: Buffer[] = [];
-    let bytes = 0;
-    for (let frames = next(); frames; frames = bytes < writeBytes ? next() : undefined) {
-      batch.push(frames);
-      bytes += frames.length;
-    }
-    return batch;
-  };
-  /** Sends queued output while the sink is ready. */
-  const pump = (): void => {
-    if (!isFollowing) return;
-    while (sink.isReady()) {
-      const batch = takeBatch();
-      if (batch.length === 0) return;
-      sink.send(batch.length === 1 ? batch[0]! : Buffer.concat(batch));
-    }
-  };
-  return {
-    pump,
-    push(chunk: Chunk): void {
-      if (!isFollowing) return;
-      queue.push(chunk);
-      queuedBytes += chunk.frames.length;
-      dropOldest();
-    },
-    follow(frames: readonly Buffer[]): void {
-      if (isFollowing) return;
-      isFollowing = true;
-      greeting = [...frames];
-      pump();
-    },
-    /** Sends the history and the unsent output in order, then `logs end`. */
-    sendHistory: (): void => {
-      wantsHistory = true;
-      pump();
-    },
   };
 }
