@@ -48,7 +48,7 @@ function prepare() {
   return { one: open(dataDir), other: open(dataDir), holderFile: join(dataDir, 'local/.holder.json') };
 }
 
-/** Creates the holder file of a process that was killed while it ran `a` as a process group. */
+/** Creates the holder file of a process that was killed while it ran `a` with this guard. */
 async function prepareDead() {
   const { one, other, holderFile } = prepare();
   await one.start('a');
@@ -59,8 +59,7 @@ async function prepareDead() {
   onTestFinished(() => void child.kill('SIGKILL'));
   const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8');
   const started = stat.slice(stat.lastIndexOf(')')).split(' ')[20]!;
-  const group = `"here/a":{"id":${child.pid},"started":"${started}"}`;
-  const text = holder.replace(/"here\/a":\{[^}]*\}/, group);
+  const text = holder.replace(/"here\/a":"[^"]*"/, `"here/a":"${child.pid} ${started}"`);
   return { other, holderFile, text, started, child };
 }
 
@@ -98,7 +97,7 @@ test('only the states of servers that another instance runs are unknown', async 
 });
 
 test.runIf(process.platform === 'linux')(
-  'a start waits for the group of a dead holder, unless its ID was reused',
+  'a start waits for the guard of a dead holder, unless its ID was reused',
   async () => {
     const { other, holderFile, text, started, child } = await prepareDead();
     const startAfter = async (holder: string): Promise<string> => {
@@ -109,7 +108,7 @@ test.runIf(process.platform === 'linux')(
     };
     expect(await startAfter(text)).toContain('has ended, but its local servers still run');
     // The ID was reused by another group, or the holder was on another machine.
-    expect(await startAfter(text.replace(`"${started}"`, '"1"'))).toBe('none');
+    expect(await startAfter(text.replace(` ${started}"`, ' 1"'))).toBe('none');
     expect(await startAfter(text.replace(hostname(), 'elsewhere'))).toBe('none');
     expect(await startAfter('{"pid":')).toBe('none');
     child.kill('SIGKILL');

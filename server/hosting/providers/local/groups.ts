@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -7,25 +7,22 @@ import { createFolder } from '#common/files.ts';
 import type { Logger } from '../../../log.ts';
 import { toRefusal } from '../../../upstream/client.ts';
 
-/** A process group, with the start time of its first process. */
-const ProcessGroup = z.object({ id: z.int(), started: z.string().optional() });
-type ProcessGroup = z.infer<typeof ProcessGroup>;
-
+/** The process that holds the lock, and the guards of its servers: a guard lives on until its server has ended. */
 const Holder = z.object({
   pid: z.int(),
   host: z.string(),
   since: z.string(),
-  groups: z.record(z.string(), ProcessGroup),
+  guards: z.record(z.string(), z.string()),
 });
 
 /** Lets only one process at a time run the local servers of a DATA_DIR. */
 export type GroupsLock = ReturnType<typeof createGroupsLock>;
 
-/** Creates the lock of a folder: a lock file, and a file that describes the holder and its groups. */
+/** Creates the lock of a folder: a lock file, and a file that describes the holder. */
 export function createGroupsLock(folder: string, log: Logger) {
   const holderFile = join(folder, '.holder.json');
-  /** The servers that use the lock, with their groups once started. */
-  const users = new Map<string, ProcessGroup | undefined>();
+  /** The servers that use the lock, with their guards once started. */
+  const users = new Map<string, string>();
   let since = '';
   let unlock: (() => void) | undefined;
 
@@ -37,8 +34,7 @@ export function createGroupsLock(folder: string, log: Logger) {
     }
   };
   const writeHolder = (): void => {
-    const groups = Object.fromEntries([...users].filter(([, group]) => group));
-    const text = JSON.stringify({ pid: process.pid, host: hostname(), since, groups });
+    const text = JSON.stringify({ pid: process.pid, host: hostname(), since, guards: Object.fromEntries(users) });
     try {
       if (users.size > 0) writeFileSync(holderFile, text, { mode: 0o600 });
       else rmSync(holderFile, { force: true });
@@ -47,7 +43,7 @@ export function createGroupsLock(folder: string, log: Logger) {
       log.error({ err: error }, 'the holder file of the local servers cannot be written');
     }
   };
-  /** Takes the lock; throws if another process holds it or has left a running group. */
+  /** Takes the lock; throws if another process holds it or has left a running server. */
   const take = (): (() => void) => {
     let taken: (() => void) | undefined;
     try {
@@ -59,7 +55,7 @@ export function createGroupsLock(folder: string, log: Logger) {
     const holder = readHolder();
     const name = holder ? `process ${holder.pid} on ${holder.host} since ${holder.since}` : 'another process';
     if (!taken) throw toRefusal(`${name} runs the local servers of this DATA_DIR`);
-    if (!holder || holder.host !== hostname() || !Object.values(holder.groups).some(isAlive)) return taken;
+    if (!holder || holder.host !== hostname() || !Object.values(holder.guards).some(isAlive)) return taken;
     taken();
     throw toRefusal(`${name} has ended, but its local servers still run`);
   };
@@ -68,11 +64,11 @@ export function createGroupsLock(folder: string, log: Logger) {
     acquire(server: string): void {
       unlock ??= take();
       if (users.size === 0) since = new Date().toISOString();
-      users.set(server, undefined);
+      users.set(server, '');
     },
-    /** Records the process group of a server. */
-    describe(server: string, id: number): void {
-      users.set(server, { id, started: readProcess(id)?.started });
+    /** Records the guard of a server. */
+    describe(server: string, guard: number | undefined): void {
+      users.set(server, identify(guard) ?? '');
       writeHolder();
     },
     /** Releases the lock of a server; the last release frees it for other processes. */
@@ -86,7 +82,7 @@ export function createGroupsLock(folder: string, log: Logger) {
     /** Returns true if another process runs the server, or a dead process has left it running. */
     isTaken(server: string): boolean {
       // Trying the lock could make a start by another process fail, so try only if the holder file names the server.
-      if (unlock || readHolder()?.groups[server] === undefined) return false;
+      if (unlock || readHolder()?.guards[server] === undefined) return false;
       try {
         const taken = take();
         rmSync(holderFile, { force: true });
@@ -99,22 +95,15 @@ export function createGroupsLock(folder: string, log: Logger) {
   };
 }
 
-/** Checks that a group still runs, and that its ID was not reused by another group. */
-function isAlive({ id, started }: ProcessGroup): boolean {
-  const names = existsSync('/proc') ? readdirSync('/proc') : [];
-  const found = names.filter((name) => /^\d+$/.test(name)).map(readProcess);
-  const members = found.filter((process) => process?.group === id && process.state !== 'Z');
-  const leader = members.find((process) => process?.pid === String(id));
-  return members.length > 0 && (!leader || leader.started === started);
-}
+const isAlive = (guard: string): boolean => identify(Number.parseInt(guard, 10)) === guard;
 
-/** Reads /proc/<pid>/stat. */
-function readProcess(pid: string | number) {
+/** Identifies a process by its ID and its start time: IDs are reused. Undefined if it has ended, or without /proc. */
+function identify(pid: number | undefined): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name of the program may contain spaces and parentheses.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    return { pid, state: fields[0], group: Number(fields[2]), started: fields[19] };
+    return fields[0] === 'Z' ? undefined : `${pid} ${fields[19]}`;
   } catch {
     return undefined;
   }

@@ -105,7 +105,7 @@ export function createLocalProcess(options: {
       show('offline');
       throw error;
     }
-    lock.describe(name, group.id);
+    lock.describe(name, group.guard);
     isEnding = false;
     startsAgain = false;
     killedAt = Infinity;
@@ -206,10 +206,10 @@ async function spawnGroup(program: LocalServer, output: ReturnType<typeof create
   child.on('error', (error) => log.error({ err: error }, 'a local server failed'));
   // Reported by the write that fails.
   stdin.on('error', () => undefined);
-  const releaseGuard = startGuard(pid, graceSeconds, log);
+  const guard = startGuard(pid, graceSeconds, log);
   const pumps = Promise.all([output.pump(stdout), output.pump(stderr)]);
   return {
-    id: pid,
+    guard: guard.pid,
     exited: new Promise((exited) => child.once('exit', exited)),
     /** Sends a signal to the group, or checks it with 0; false if the group does not exist. */
     signal(name: 'SIGTERM' | 'SIGKILL' | 0): boolean {
@@ -231,7 +231,7 @@ async function spawnGroup(program: LocalServer, output: ReturnType<typeof create
     },
     /** Reads the last output after the end of the group, and closes the pipes. */
     async release(): Promise<void> {
-      releaseGuard();
+      guard.stdin.end('release\n');
       await withTimeout(pumps, ioTimeoutMs, () => undefined);
       for (const stream of [stdin, stdout, stderr]) stream.destroy();
     },
@@ -250,8 +250,8 @@ sleep "$2"
 kill -s KILL -- "-$1"
 `;
 
-/** Starts a shell that ends a group if this process dies. Returns the function that stops the shell. */
-function startGuard(group: number, graceSeconds: number, log: Logger): () => void {
+/** Starts a shell that ends a group if this process dies. A line to its input stops the shell. */
+function startGuard(group: number, graceSeconds: number, log: Logger) {
   // Detached: signals of the terminal do not reach the shell.
   const shell = spawn('/bin/sh', ['-c', guardScript, 'guard', String(group), String(Math.ceil(graceSeconds))], {
     detached: true,
@@ -263,7 +263,7 @@ function startGuard(group: number, graceSeconds: number, log: Logger): () => voi
   shell.stdin.on('error', fail);
   shell.unref();
   (shell.stdin as Socket).unref();
-  return () => void shell.stdin.end('release\n');
+  return shell;
 }
 
 /** The backlog for a new reader, as in Wings (websocket_log_count). */

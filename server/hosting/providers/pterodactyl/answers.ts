@@ -89,12 +89,9 @@ const TokenClaims = z.object({
 /** The lifetime of a token, fixed in the code of panels. */
 const defaultLifeMs = 600_000;
 
-/** Computes the remaining lifetime of a new token. */
-function toLife({ exp = Number.NaN, iat }: z.infer<typeof TokenClaims>, now: number): number {
-  const age = iat === undefined ? 0 : now - iat * 1000;
-  // An implausible age means that the clocks differ.
-  const lifeMs = exp * 1000 - (age > 0 && age < 5000 ? now : now - age);
-  return lifeMs > 0 ? lifeMs : defaultLifeMs;
+/** Computes the lifetime of a new token by the clock of the panel, which may differ from ours. */
+function toLife({ exp = Number.NaN, iat = Date.now() / 1000 }: z.infer<typeof TokenClaims>): number {
+  return exp > iat ? (exp - iat) * 1000 : defaultLifeMs;
 }
 
 /** Parses a token; returns a text about a token that must not be used, and undefined for another reply. */
@@ -106,7 +103,7 @@ export function parseToken(reply: Reply) {
   if (!claims) return 'a token whose permissions cannot be read';
   if (canWrite(claims.permissions)) return 'a token that may do more than read';
   if (!isSocketUrl(socket)) return 'a socket that is not wss://';
-  return { url: socket, token, issuer: claims.iss, lifeMs: toLife(claims, Date.now()) };
+  return { url: socket, token, issuer: claims.iss, lifeMs: toLife(claims) };
 }
 
 function isSocketUrl(text: string): boolean {

@@ -54,10 +54,8 @@ export function createPlaces(options: {
     const id = Symbol(ref);
     const startedAt = now();
     running.set(id, { ref, startedAt });
-    const isAnswered = await value.then(
-      () => true,
-      () => false,
-    );
+    const [{ status }] = await Promise.allSettled([value]);
+    const isAnswered = status === 'fulfilled';
     const ms = now() - startedAt;
     if (!running.delete(id) || ms >= slowMs) pause(ref);
     else if (isAnswered) resume(ref);
