@@ -43,21 +43,8 @@ const Servers = z.object({
 });
 const Failure = z.object({ error: z.object({ code: z.string() }) });
 
-/** Error codes of actions that were not started. HTTP statuses are undocumented, so the code decides. */
-const refusals = new Set([
-  'conflict',
-  'forbidden',
-  'invalid_input',
-  'json_error',
-  'locked',
-  'maintenance',
-  'not_found',
-  'rate_limit_exceeded',
-  'resource_locked',
-  'token_readonly',
-  'unauthorized',
-  'unsupported_error',
-]);
+/** Error codes of actions that were not started, whatever the status. */
+const refusals = new Set(['conflict', 'locked', 'maintenance', 'resource_locked', 'unsupported_error']);
 
 /** Error codes after which the action may have taken effect, whatever the status. */
 const ambiguous = new Set(['bad_gateway', 'server_error', 'service_error', 'timeout', 'unavailable']);

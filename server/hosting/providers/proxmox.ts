@@ -71,10 +71,7 @@ const Vm = z.object({
   template: z.unknown().optional(),
   /** `running` or `stopped`; for a virtual machine also a status of QEMU (qmpstatus), such as `paused`. */
   status: z.string().optional().catch(undefined),
-  /** The task that locks the VPS, such as `backup`. */
-  lock: z.string().optional().catch(undefined),
 });
-type Vm = z.infer<typeof Vm>;
 const Resources = z.object({ data: z.array(z.unknown()) });
 const Started = z.object({ data: z.string().startsWith('UPID:') });
 const Answer = z.object({ data: z.null() });
@@ -138,7 +135,10 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
       },
       state: createStateReader({
         refs,
-        read: async () => new Map((await listVms()).vms.map((vm) => [String(vm.vmid), toState(vm)])),
+        read: async () =>
+          new Map(
+            (await listVms()).vms.map(({ vmid, status = '' }) => [String(vmid), states.get(status) ?? 'unknown']),
+          ),
         intervalMs: 5000,
         lagMs,
         clock: options.clock,
@@ -174,12 +174,6 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
 const listPath = '/cluster/resources?type=vm';
 /** Enough for a cluster of 20,000 VPS. */
 const listBytes = 8 * 1024 * 1024;
-
-/** Converts a status to a power state. A VPS that is being suspended is stopping. */
-function toState({ status = '', lock }: Vm): PowerState {
-  const state = states.get(status) ?? 'unknown';
-  return state === 'running' && lock === 'suspending' ? 'stopping' : state;
-}
 
 /** Messages of a 500 before Proxmox starts a task (qemu-server and pve-container, API2). */
 const refusals = /not running|unable to find configuration file|configuration file .* does not exist/i;

@@ -76,7 +76,6 @@ test.each<[string, Record<string, unknown>, string | undefined]>([
   ['the template 0 as a text', { template: '0' }, 'running'],
   ['the template null', { template: null }, 'running'],
   ['the template 1 as a text', { template: '1' }, undefined],
-  ['the lock null', { lock: null }, 'running'],
   ['the status null', { status: null }, 'unknown'],
   ['an unreadable number', { vmid: 'x' }, undefined],
 ])('a VPS with %s has the state %s', async (_, changes, expected) => {
@@ -171,19 +170,16 @@ test('a wrong token and a token without permissions are reported', async () => {
 
 describe('the power state', () => {
   test.each([
-    ['running', undefined, 'running'],
-    ['running', 'backup', 'running'],
-    ['running', 'suspending', 'stopping'],
-    ['stopped', undefined, 'offline'],
-    ['stopped', 'suspended', 'offline'],
-    ['prelaunch', undefined, 'starting'],
-    ['paused', undefined, 'unknown'],
-    ['internal-error', undefined, 'unknown'],
-    ['unknown', undefined, 'unknown'],
-    [undefined, undefined, 'unknown'],
-  ])('a VPS with the status %s and the lock %s is %s', async (status, lock, expected) => {
+    ['running', 'running'],
+    ['stopped', 'offline'],
+    ['prelaunch', 'starting'],
+    ['paused', 'unknown'],
+    ['internal-error', 'unknown'],
+    ['unknown', 'unknown'],
+    [undefined, 'unknown'],
+  ])('a VPS with the status %s is %s', async (status, expected) => {
     const { upstream, vps } = await prepare();
-    Object.assign(upstream.vms[0]!, { status, lock });
+    Object.assign(upstream.vms[0]!, { status });
     expect((await vps.state('100', always)).state).toBe(expected);
   });
 
