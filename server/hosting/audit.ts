@@ -4,13 +4,9 @@ import type { AuditEntry, Store } from '../store/types.ts';
 /** Publishes each change of an API key by its author. */
 export const changedKeys = createEvent<{ readonly actor: string }>('key-changed');
 
-/** A change of an API key or a server. */
-export interface AuditedChange extends Partial<Pick<AuditEntry, 'keyId' | 'server'>> {
-  /** The command, such as `keys rotate`. */
-  readonly action: string;
-  /** The new values, without secrets; null values are not logged. */
-  readonly values?: Readonly<Record<string, string | null>>;
-}
+/** A change of an API key or a server by a command, such as `keys rotate`; values are without secrets, null is not logged. */
+type Change = Pick<AuditEntry, 'action'> &
+  Partial<Pick<AuditEntry, 'keyId' | 'server'>> & { readonly values?: Readonly<Record<string, string | null>> };
 
 /** The author of a change, and the request. */
 export interface ChangeAuthor extends Partial<Pick<AuditEntry, 'requestId' | 'ip'>> {
@@ -20,7 +16,7 @@ export interface ChangeAuthor extends Partial<Pick<AuditEntry, 'requestId' | 'ip
 /** Returns a function that applies a change and audits it; resolves to true if something changed. */
 export function createAuditedChange(audit: Store['audit'], { actor, requestId = null, ip = null }: ChangeAuthor) {
   return async (
-    { action, keyId = null, server = null, values = {} }: AuditedChange,
+    { action, keyId = null, server = null, values = {} }: Change,
     /** Resolves to false if the record is not found, to `exists` or `conflict` if another record or change was first. */
     apply: () => Promise<boolean | void | 'exists' | 'conflict'>,
   ): Promise<boolean> => {

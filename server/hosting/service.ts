@@ -14,7 +14,6 @@ import { createStreamTokens } from './console/stream.ts';
 import { demoProviders, ensureDemo } from './demo.ts';
 import { createRunOnce } from './idempotency.ts';
 import { createProviders, loadProviders } from './providers.ts';
-import type { Provider } from './providers/types.ts';
 import { createServers } from './servers.ts';
 
 /** The settings of hosting controls. */
@@ -52,11 +51,18 @@ const dayMs = 24 * hourMs;
 
 /** Opens the hosting controls, closed with the server. Throws a ProvidersError if PROVIDERS_FILE is invalid. */
 export function openHosting(base: HostingBase) {
-  const { env, log, opened, lifecycle, store, limits, report, ownUrl } = base;
+  const { env, environment, demo, log, opened, lifecycle, store, limits, createBucket, report, ownUrl } = base;
   const auditDays = env.AUDIT_RETENTION_DAYS;
   const timeoutMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000;
   const maxDurationMs = timeoutMs + storeMs;
-  const providers = openProviders(base, timeoutMs);
+  const { PROVIDERS_FILE: file, DATA_DIR: dataDir } = env;
+  const config = {
+    ...(file !== undefined && loadProviders(file, environment)),
+    ...(demo && demoProviders(environment)),
+  };
+  if (Object.values(config).some(({ type }) => type === 'local')) prepareFolder('DATA_DIR', dataDir, 0o700);
+  const providers = createProviders(config, { dataDir, log, timeoutMs, createBucket });
+  opened.defer(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
   const servers = createServers(store.servers, providers);
   const actions = createActions({ servers, store, timeoutMs });
   const runOnce = createRunOnce({ store: store.idempotency, maxDurationMs });
@@ -109,18 +115,4 @@ export function openHosting(base: HostingBase) {
       for (const provider of providers.values()) provider.drain?.();
     },
   };
-}
-
-/** Opens the providers of PROVIDERS_FILE and the demo. */
-function openProviders(base: HostingBase, timeoutMs: number): ReadonlyMap<string, Provider> {
-  const { env, environment, demo, log, opened, createBucket } = base;
-  const { PROVIDERS_FILE: file, DATA_DIR: dataDir } = env;
-  const config = {
-    ...(file !== undefined && loadProviders(file, environment)),
-    ...(demo && demoProviders(environment)),
-  };
-  if (Object.values(config).some(({ type }) => type === 'local')) prepareFolder('DATA_DIR', dataDir, 0o700);
-  const providers = createProviders(config, { dataDir, log, timeoutMs, createBucket });
-  opened.defer(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
-  return providers;
 }

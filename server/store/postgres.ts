@@ -190,14 +190,11 @@ function createPostgresQuery(connection: ClientBase, url: string, timeoutMs: num
   };
 }
 
-/** The properties of a connection that the types of pg omit. */
-interface Session extends Record<'port' | 'processID' | 'secretKey', number> {
-  readonly host: string;
-}
-
 /** Asks the server, over a new connection, to cancel the statement of a connection: it may wait for a lock. */
 function cancel(connection: ClientBase): Promise<unknown> {
-  const { host, port, processID, secretKey } = connection as ClientBase & Session;
+  // The types of pg omit these.
+  type Session = ClientBase & Record<'port' | 'processID' | 'secretKey', number> & { readonly host: string };
+  const { host, port, processID, secretKey } = connection as Session;
   const message = Buffer.alloc(16);
   for (const [at, value] of [16, 80_877_102, processID, secretKey].entries()) message.writeInt32BE(value, at * 4);
   const socket = connectTo(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port });

@@ -8,9 +8,6 @@ import type { FrameSink } from './output.ts';
 /** The console of one server: one upstream for all its viewers. */
 export type Channel = ReturnType<typeof createChannel>;
 
-/** The membership of one viewer in a channel. */
-export type Viewing = ReturnType<Channel['join']>;
-
 /** Keeps the upstream open without viewers, for page reloads. */
 const lingerMs = 30_000;
 /** The maximum wait for the backlog of the upstream. */

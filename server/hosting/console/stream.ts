@@ -14,9 +14,8 @@ import { Problem } from '../../problem.ts';
 import type { Store, StreamTokenRecord } from '../../store/types.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
 import { offline, parseJson } from '../../upstream/client.ts';
-import type { Viewing } from './channel.ts';
+import type { Channel } from './channel.ts';
 import { toFrame } from './output.ts';
-import type { FrameSink } from './output.ts';
 
 /** A verified claim and its validity, in milliseconds since 1970. */
 export type StreamGrant = ConsoleClaim & Pick<StreamTokenRecord, 'issuedAt' | 'expiresAt'>;
@@ -27,10 +26,7 @@ export const tokenLength = 43;
 const isWellFormed = (token: unknown): token is string =>
   typeof token === 'string' && token.length === tokenLength && /^[\w-]+$/.test(token);
 
-/** Issues and verifies the tokens of console streams. */
-export type StreamTokens = ReturnType<typeof createStreamTokens>;
-
-/** Creates {@link StreamTokens}: random texts whose hashes are in the store. */
+/** Creates the tokens of console streams: random texts whose hashes are in the store. */
 export function createStreamTokens(options: { readonly store: Store['streamTokens']; readonly ttlSeconds: number }) {
   const { store, ttlSeconds } = options;
   return {
@@ -63,7 +59,7 @@ export interface StreamCommand extends Pick<Caller, 'server' | 'keyId' | 'secret
 
 /** Shared dependencies of all streams. */
 export interface StreamServices {
-  readonly tokens: StreamTokens;
+  readonly tokens: ReturnType<typeof createStreamTokens>;
   readonly checkAccess: CheckAccess;
   /** Sends a validated command of an authorized key; applies limits and auditing. */
   readonly sendCommand: (command: StreamCommand) => Promise<void>;
@@ -77,7 +73,7 @@ interface StreamOptions extends StreamServices {
   readonly server: ServerName;
   readonly request: StreamRequest;
   readonly hasRoom: (keyId: string) => boolean;
-  readonly join: (sink: FrameSink) => Viewing;
+  readonly join: Channel['join'];
   readonly ended: () => void;
 }
 
@@ -111,7 +107,7 @@ export function createStream(options: StreamOptions) {
   let grant: StreamGrant | undefined;
   /** The current access of the key; the token may allow more. */
   let access: Access = 'read_only';
-  let viewing: Viewing | undefined;
+  let viewing: ReturnType<Channel['join']> | undefined;
   /** Refused tokens since the last valid token. */
   let badTokens = 0;
   let historyAt = -Infinity;
