@@ -8,7 +8,7 @@ import { createRenderer } from './markdown/renderer.ts';
 import { confirmCurrent, readCurrent, withLock } from './release/history.ts';
 import type { EarlierRelease } from './release/history.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
-import { displayPath, loadFolder } from './source/load.ts';
+import { loadFolder } from './source/load.ts';
 import type { SourceFolder, SourceSet } from './source/load.ts';
 
 /** Builds and publishes a release. Without one, the result lists the errors, and existing releases stay unchanged. */
@@ -27,7 +27,10 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   // With --against, all checks run again: the service may have changed.
   const isSame = against === undefined && last?.inputs === inputs && (await readCurrent(out)) === last.id;
   const unchanged = previous && isSame && !diagnostics.failed() && recallResult(last, previous, options.now);
-  if (unchanged) return await confirmBuild(out, unchanged);
+  if (unchanged) {
+    await withLock(out, () => confirmCurrent(out));
+    return unchanged;
+  }
 
   // Lazy: loading the libraries takes longer than a build without changes.
   const [{ compile }, { createReleaseStage }, { compressors }, { readOnline }] = await Promise.all([
@@ -103,16 +106,4 @@ function recallResult(last: LastBuild, { manifest, isIntact }: EarlierRelease, n
   const isSameSchedule = last.now <= now && (nextChangeAt === null || now < nextChangeAt);
   const isSame = isSameSchedule && Object.keys(manifest.files).every(isIntact);
   return isSame ? { ...last.result, release: manifest } : undefined;
-}
-
-/** Confirms an unchanged release as up to date, or adds a warning. */
-async function confirmBuild(out: string, unchanged: BuildResult): Promise<BuildResult> {
-  const failure = await withLock(out, () => confirmCurrent(out));
-  if (!failure) return unchanged;
-  // Monitoring uses this timestamp.
-  const fault = `cannot update the timestamp of \`current\` (${failure.code})`;
-  const message = `${fault}; monitoring will report the release as stale`;
-  const place = { file: displayPath(join(out, 'current')), line: 1, column: 1 };
-  const warning = { severity: 'warning', ...place, message, hint: 'build as the user that owns the folder' } as const;
-  return { ...unchanged, diagnostics: [...unchanged.diagnostics, warning] };
 }

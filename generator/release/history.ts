@@ -56,10 +56,7 @@ export function readFolders(out: string) {
 
 /** Makes a release current, atomically, and records the switch. Requires the lock. */
 export async function makeCurrent(out: string, id: string, now = new Date()): Promise<void> {
-  if ((await readCurrent(out)) === id) {
-    await confirmCurrent(out);
-    return;
-  }
+  if ((await readCurrent(out)) === id) return confirmCurrent(out);
   // Opened first: without a writable history, the current release must not change.
   await using history = await open(join(out, 'history'), 'a');
   await replaceCurrent(out, id);
@@ -77,21 +74,13 @@ async function replaceCurrent(out: string, id: string): Promise<void> {
   await rename(link, join(out, 'current'));
 }
 
-/**
- * Updates the timestamp of `current`, which monitoring uses, or replaces another user's link. Returns the error if
- * both fail. Requires the lock.
- */
-export async function confirmCurrent(out: string): Promise<NodeJS.ErrnoException | undefined> {
+/** Updates the timestamp of `current`, which monitoring uses, or replaces another user's link. Requires the lock. */
+export async function confirmCurrent(out: string): Promise<void> {
   const now = new Date();
-  try {
-    await lutimes(join(out, 'current'), now, now).catch(async () => {
-      const id = await readCurrent(out);
-      if (id !== undefined) await replaceCurrent(out, id);
-    });
-    return undefined;
-  } catch (error) {
-    return error as NodeJS.ErrnoException;
-  }
+  await lutimes(join(out, 'current'), now, now).catch(async () => {
+    const id = await readCurrent(out);
+    if (id !== undefined) await replaceCurrent(out, id);
+  });
 }
 
 /** Runs `work` under the lock of a folder of releases, or unlocked if the file system has no locks. */
