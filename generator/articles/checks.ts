@@ -260,44 +260,20 @@ export function checkVanished(
   }
   const file = displayIn(folder, removedFile);
   const unpublished = articles.filter(({ state }) => state !== 'published');
-  const findSuccessor = createSuccessorSearch(articles, online);
   for (const path of vanished) {
     const message = `${path} is online but missing from this build`;
     const article = unpublished.find((each) => each.path === path || each.metadata.fields.aliases?.includes(path));
-    const successor = article ? undefined : findSuccessor(path);
     if (article) {
       const reason = `its article ${whyUnpublished(article)}`;
       const hint = `if that is intended, add to ${file}: - ${path}`;
       const position = article.metadata.places[article.state === 'draft' ? 'draft' : 'date'];
       diagnostics.warning({ ...article.file, ...position }, `${message}: ${reason}`, hint);
-    } else if (successor) {
-      const line = successor.metadata.fields.aliases?.length ? `to its aliases: ${path}` : `here: aliases: [${path}]`;
-      const hint = `if this article replaces it, add ${line}; if it is gone for good, add to ${file}: - ${path}`;
-      diagnostics.warning(successor.file, message, hint);
     } else {
       const moved = `if it moved, add to the front matter of its article: aliases: [${path}]`;
       const hint = `if it is gone for good, add here: - ${path}; ${moved}`;
       diagnostics.warning({ display: file }, message, hint);
     }
   }
-}
-
-const keyOf = (path: string, text: string | undefined): string => `${path.split('/', 2)[1]} ${text}`;
-
-/** Finds likely successors of vanished paths: alias targets, and new articles with the same name or title. */
-function createSuccessorSearch(articles: readonly Article[], online: Online) {
-  const published = articles.filter(({ state }) => state === 'published');
-  const byPath = new Map(published.map((article) => [article.path, article]));
-  const added = published.filter(({ path }) => !online.articles.has(path));
-  const byText = new Map(
-    added.flatMap((article) =>
-      [article.metadata.fields.title, basename(article.path)].map((text) => [keyOf(article.path, text), article]),
-    ),
-  );
-  return (path: string): Article | undefined =>
-    byPath.get(online.aliases[path] ?? '') ??
-    byText.get(keyOf(path, basename(path))) ??
-    byText.get(keyOf(path, online.articles.get(path)));
 }
 
 /** Pages with larger pictures load slowly on phones. */
