@@ -27,23 +27,17 @@ const checkOptions = {
 export const maxCorrections = 200;
 
 /**
- * Validates a value, and describes mismatches with hints for authors. `isQuoted` checks whether the value at a path is
- * in quotes. `hideValues` keeps values, which may be credentials, out of hints.
+ * Validates a value, and describes mismatches with hints for authors. `hideValues` keeps values, which may be
+ * credentials, out of hints.
  */
-export function validate<Schema extends z.ZodType>(
-  schema: Schema,
-  value: unknown,
-  isQuoted: (path: Path) => boolean,
-  hideValues: boolean,
-) {
+export function validate<Schema extends z.ZodType>(schema: Schema, value: unknown, hideValues: boolean) {
   const { data, error } = schema.safeParse(value, checkOptions);
   const found = (error?.issues ?? []).flatMap((issue) => describeIssue(issue));
   const meant = new Set(found.map((mismatch) => mismatch.meant));
   const findHint = ({ path, input, hint }: Mismatch): string | undefined => {
-    if (typeof input !== 'string' && typeof input !== 'number' && typeof input !== 'boolean') return hint;
     const isAccepted = (candidate: unknown): boolean => accepts(schema, value, path, candidate);
-    const correction = findCorrection(input, isQuoted(path), isAccepted);
-    return correction ?? (hint === inQuotes && !isAccepted(String(input)) ? undefined : hint);
+    if (hint === inQuotes) return isAccepted(String(input)) ? hint : undefined;
+    return (typeof input === 'string' ? findCorrection(input, isAccepted) : undefined) ?? hint;
   };
   const mismatches = found
     .filter(({ isMissing, path }) => !isMissing || !meant.has(formatPath(path)))
@@ -163,28 +157,20 @@ export function formatPath(path: Path): string {
 const maxCorrected = 100;
 
 /** Possible meanings of a mistyped text: how to write each in YAML, and how to read that. */
-const readings: readonly { write: (text: string) => string[]; read?: (text: string) => unknown; isBare?: true }[] = [
-  { write: toNumbers, read: Number, isBare: true },
-  { write: toBooleans, read: (text) => text === 'true', isBare: true },
-  { write: toDates },
-  { write: toNames },
-  { write: toLists, read: parse },
+const readings: readonly (readonly [write: (text: string) => string[], read?: (written: string) => unknown])[] = [
+  [toNumbers, Number],
+  [toDates],
+  [toNames],
+  [toLists, parse],
 ];
 
-/** Suggests a correction for an invalid value, such as "write 3.50"; two corrections if the value is ambiguous. */
-function findCorrection(
-  value: string | number | boolean,
-  isQuoted: boolean,
-  isAccepted: (candidate: unknown) => boolean,
-): string | undefined {
-  const text = String(value).trim();
-  if (text === '' || text.length > maxCorrected || String(value).includes('\n')) return undefined;
-  for (const { write, read, isBare } of readings) {
-    if (typeof value !== 'string' && write !== toLists) continue;
-    const accepted = write(text).filter((written) => isAccepted(read ? read(written) : written));
-    if (accepted.length > 0) {
-      return `write ${[...new Set(accepted)].join(' or ')}${isQuoted && isBare ? ' without quotes' : ''}`;
-    }
+/** Suggests a correction for an invalid text, such as "write 3.50"; two corrections if the text is ambiguous. */
+function findCorrection(value: string, isAccepted: (candidate: unknown) => boolean): string | undefined {
+  const text = value.trim();
+  if (text === '' || text.length > maxCorrected || value.includes('\n')) return undefined;
+  for (const [write, read = String] of readings) {
+    const accepted = write(text).filter((written) => isAccepted(read(written)));
+    if (accepted.length > 0) return `write ${[...new Set(accepted)].join(' or ')}`;
   }
   return undefined;
 }
@@ -201,11 +187,6 @@ function toNumbers(text: string): string[] {
   if (groups.length === 0) return [whole];
   const decimal = `${[whole, ...groups.slice(0, -1)].join('')}.${groups.at(-1)}`;
   return groups.every(({ length }) => length === 3) ? [[whole, ...groups].join(''), decimal] : [decimal];
-}
-
-function toBooleans(text: string): string[] {
-  if (/^(?:true|yes|y|on|ja)$/i.test(text)) return ['true'];
-  return /^(?:false|no|n|off|nein)$/i.test(text) ? ['false'] : [];
 }
 
 const dateTime = /^([\d./-]+)(?:[T ]+(\d{1,2})(:\d{2}(?::\d{2})?)(?:\.\d+)? ?(Z|[+-]\d{2}:?\d{2})?)?$/i;

@@ -66,8 +66,7 @@ export function parseYaml<Schema extends z.ZodType>(
     node.value = replaceText!(node.value, (message) => unreplaced.push({ offset: node.range![0], message }));
   }
   const whole = dropEmpty ? withoutEmpty(schema, document.toJS()) : (document.toJS() as unknown);
-  const isQuoted = (path: Path): boolean => /^["']/.test(text.slice(offsetOf(root, path)));
-  const { data, mismatches } = validate(schema, whole, isQuoted, hideSource);
+  const { data, mismatches } = validate(schema, whole, hideSource);
   const cuts = hideSource
     ? []
     : [...scalarsOf(root)]

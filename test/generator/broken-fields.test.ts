@@ -57,8 +57,7 @@ describe('a field is refused', () => {
     'cover: /media/covers/Cover.svg':
       '6:8  there is no /media/covers/Cover.svg in content/ (did you mean "/media/covers/cover.svg"?)',
     'category: 5': '7:11  "category" must be text, not a number (put it in quotes)',
-    'draft: "yes"': '7:8  "draft" must be true or false, not text (write true without quotes)',
-    'draft: yes': '7:8  "draft" must be true or false, not text (write true)',
+    'draft: yes': '7:8  "draft" must be true or false, not text',
     'draft: 1': '7:8  "draft" must be true or false, not a number',
     'updated: 2026-13-01': '7:10  "updated" must be an existing day: there is no 2026-13-01',
     'aliases: /blog/old': '7:10  "aliases" must be a list, not text (write [/blog/old])',
@@ -116,12 +115,6 @@ describe('the message about a value suggests a correction', () => {
     '/x': '[/x]',
     '/blog/a, /blog/b': '[/blog/a, /blog/b]',
     '"/blog/a: b"': '["/blog/a: b"]',
-  });
-  testHints('draft', '7:8  "draft" must be true or false, not text', {
-    '"true"': 'true without quotes',
-    ja: 'true',
-    No: 'false',
-    '"off"': 'false without quotes',
   });
   testHints('cover', `6:8  ${noMedia}`, {
     'media/covers/cover.svg': '/media/covers/cover.svg',

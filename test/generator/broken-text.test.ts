@@ -524,7 +524,7 @@ describe('a link is not an error if', () => {
     ],
     'the article is a draft by the value "yes"': [
       { [file]: article({ draft: 'yes' }, '[x](none.md)\n') },
-      `${file}:7:8  "draft" must be true or false, not text (write true)`,
+      `${file}:7:8  "draft" must be true or false, not text`,
       `${file}:10:1  warning: there is no article /blog/news/none (remove the reference until its target exists)`,
     ],
     'a draft links to another draft': [
