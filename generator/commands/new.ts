@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BlogFrontMatter } from '#contract/articles.ts';
 import { MediaPath, Slug } from '#contract/primitives.ts';
 import { sources } from '#contract/endpoints.ts';
 import { stringify } from 'yaml';
@@ -13,7 +12,7 @@ import { didYouMean } from '../common/suggest.ts';
 import { parseYaml } from '../common/yaml.ts';
 import { displayPath } from '../source/load.ts';
 import { toSlug } from '../source/slug.ts';
-import { authorsFile, parseArticle, renderTemplate } from '../source/yaml.ts';
+import { authorsFile, renderTemplate } from '../source/yaml.ts';
 import { resolveFolder } from './settings.ts';
 import type { NewFlags } from './settings.ts';
 
@@ -116,23 +115,11 @@ function readGitName(folder: string): string | undefined {
   }
 }
 
-/** Finds the cover of the newest blog article, else any cover. */
+/** Finds any cover. */
 function findCover(content: string): string {
-  const root = join(content, blog.folder);
-  const [newest] = listFolder(root)
-    .flatMap((category) => listFolder(join(root, category)).map((name) => join(root, category, name)))
-    .filter((file) => file.endsWith('.md') && isFile(file))
-    .flatMap((file) => {
-      const source = parseArticle(readFileSync(file, 'utf8').replaceAll('\r\n', '\n'), BlogFrontMatter);
-      const value = 'value' in source && source.value;
-      return value && existsSync(join(content, value.cover)) ? [value] : [];
-    })
-    .toSorted((a, b) => (a.date < b.date ? 1 : -1));
-  const cover =
-    newest?.cover ??
-    listFolder(join(content, 'media/covers'))
-      .map((name) => `/media/covers/${name}`)
-      .find((path) => MediaPath.safeParse(path).success && isFile(join(content, path)));
+  const cover = listFolder(join(content, 'media/covers'))
+    .map((name) => `/media/covers/${name}`)
+    .find((path) => MediaPath.safeParse(path).success && isFile(join(content, path)));
   if (cover !== undefined) return cover;
   throw new CommandError('there is no cover picture yet; save a picture in content/media/covers first');
 }

@@ -96,11 +96,9 @@ function describeError({ code, message: words, pos: [offset] }: YAMLError, sourc
   const known = byCode[code];
   if (known) return { offset, ...known };
   const rest = restOfLine(text, offset);
-  if (code === 'BLOCK_IN_FLOW') {
-    const next = /\s([\w-]+):\s/.exec(rest);
-    return hiding(next ? offset + next.index + 1 : offset, 'a comma is missing before this field');
+  if (code === 'BLOCK_IN_FLOW' || words.startsWith('Missing , or :')) {
+    return hiding(offset + (/(?<=\s)[\w-]+:\s/.exec(rest)?.index ?? 0), 'a comma is missing before this');
   }
-  if (words.startsWith('Missing , or :')) return hiding(offset, 'a comma is missing before this');
 
   const line = lineStart(text, offset);
   const [before] = beforeValue.exec(restOfLine(text, line)) ?? [];
@@ -115,7 +113,7 @@ function describeError({ code, message: words, pos: [offset] }: YAMLError, sourc
     return hiding(offset, 'this line is not a field', hint);
   }
 
-  const open = findUnclosed(offset, words, source);
+  const open = findUnclosed(offset, source);
   if (open !== undefined) {
     const sign = text[open]!;
     if (/["']/.test(sign)) return hiding(open, 'this quote is not closed', `add ${sign} at the end of the text`);
@@ -146,21 +144,17 @@ function describeError({ code, message: words, pos: [offset] }: YAMLError, sourc
 }
 
 /** Finds the offset of an unclosed quote or bracket; the parser reports a later offset. */
-function findUnclosed(offset: number, words: string, { document, text }: YamlSource): number | undefined {
+function findUnclosed(offset: number, { document, text }: YamlSource): number | undefined {
   let start: number | undefined;
-  const isOpenQuote = (from: number, to: number): boolean =>
-    words.startsWith('Missing closing')
-      ? to >= offset
-      : text.slice(from, to).includes('\n') && !text.slice(to, offset).includes('\n');
-  const isOpenCollection = (to: number): boolean => to > offset || (to === offset && !/[\]}]/.test(text[to - 1]!));
   visit(document, {
     Node(_, node) {
       const [from, to] = node.range ?? [Infinity, 0];
-      if (from >= offset) return;
-      const isOpen = isCollection(node)
-        ? node.flow === true && isOpenCollection(to)
-        : /["']/.test(text[from]!) && isOpenQuote(from, to);
-      if (isOpen) start = from;
+      const isQuote = isScalar(node) && /["']/.test(text[from]!);
+      if (from >= offset || !(isQuote || (isCollection(node) && node.flow))) return;
+      const isClosed = to - 1 > from && /["'\]}]/.test(text[to - 1]!);
+      // An unclosed text ends at the opening quote of a later line.
+      const isCut = isQuote && text.slice(from, to).includes('\n') && !text.slice(to, offset).includes('\n');
+      if (to > offset || (to === offset && !isClosed) || isCut) start = from;
     },
   });
   return start;

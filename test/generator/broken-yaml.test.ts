@@ -174,8 +174,7 @@ describe('other mistakes in YAML are reported in plain words:', () => {
   });
 
   testProblems('catalog/status.yaml', (yaml) => yaml, {
-    'monitors:\n  - { name: A url: "https://a.example" }\nmaintenance: []\n':
-      '2:15  a comma is missing before this field',
+    'monitors:\n  - { name: A url: "https://a.example" }\nmaintenance: []\n': '2:15  a comma is missing before this',
   });
 
   describe('and two independent mistakes are both reported', () => {
