@@ -10,12 +10,6 @@ export function toInstant(local: string, timezone: string): number {
   return [before, after].find((instant) => instant + offsetAt(instant) === shown) ?? before;
 }
 
-/** Returns the time that clocks show for a local time, which is later if clocks skip that time. */
-export function toShownTime(local: string, timezone: string): string {
-  const instant = toInstant(local, timezone);
-  return new Date(instant + offsetsOf(timezone)(instant)).toISOString().slice(0, local.length);
-}
-
 /** Returns a function for the UTC offset of a time zone at an instant, in milliseconds. */
 function offsetsOf(timezone: string): (instant: number) => number {
   // The Swedish locale formats times as ISO 8601 without the T. Creating a format takes a millisecond.

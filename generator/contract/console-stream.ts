@@ -27,13 +27,9 @@ export const ConsoleStats = z.strictObject({
 export type ConsoleStats = z.infer<typeof ConsoleStats>;
 
 /** Statistics without a known value. */
-export const unknownStats: ConsoleStats = {
-  cpu: null,
-  memory_bytes: null,
-  disk_bytes: null,
-  network_rx_bytes: null,
-  network_tx_bytes: null,
-};
+export const unknownStats = Object.fromEntries(
+  Object.keys(ConsoleStats.shape).map((name) => [name, null]),
+) as unknown as ConsoleStats;
 
 /** The reference of a command, chosen by the client and repeated in the answer. */
 export const CommandReference = z

@@ -87,7 +87,19 @@ const Monitor = z
 
 const localTime = z
   .string()
-  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2})?$/, 'must be a local time of the form YYYY-MM-DDTHH:MM');
+  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2})?$/, 'must be a local time of the form YYYY-MM-DDTHH:MM')
+  .refine((time) => z.iso.datetime({ local: true }).safeParse(time).success, {
+    error: 'must be a time that exists',
+    when: ({ issues }) => issues.length === 0,
+  });
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
+}
 
 /** The source `catalog/status.yaml`: built-in monitors and planned maintenance. */
 export const StatusCatalog = z.strictObject({
@@ -102,7 +114,10 @@ export const StatusCatalog = z.strictObject({
           .describe('Names of the affected monitors.'),
         start: localTime.describe('Start, as local time in `timezone`.'),
         end: localTime.describe('End, as local time in `timezone`.'),
-        timezone: text('IANA time zone, such as Europe/Berlin.'),
+        timezone: z
+          .string()
+          .refine(isTimeZone, 'must be an IANA time zone, such as Europe/Berlin')
+          .describe('IANA time zone, such as Europe/Berlin.'),
       }),
     )
     .default([]),

@@ -10,8 +10,6 @@ import { displayIn } from './load.ts';
 import type { SourceFolder } from './load.ts';
 import { renameTo, toSlug } from './slug.ts';
 import { hasDefaultSource } from '../common/domain-sources.ts';
-import { toShownTime } from '../common/local-time.ts';
-import { formatPath } from '../common/schema-issues.ts';
 import { suggest } from '../common/suggest.ts';
 import { readYaml } from './yaml.ts';
 import type { SourceYaml } from './yaml.ts';
@@ -111,42 +109,15 @@ function checkDomains({ value: { order_url: url, tlds }, place }: SourceYaml<Dom
   }
 }
 
-function checkStatus({ value, place }: SourceYaml<StatusCatalog>, { error, warning }: Diagnostics): void {
+function checkStatus({ value, place }: SourceYaml<StatusCatalog>, { error }: Diagnostics): void {
   checkNames('monitors', value.monitors, place, error);
   const names = value.monitors.map(({ name }) => name);
-  for (const [index, { monitors, start, end, timezone }] of value.maintenance.entries()) {
+  for (const [index, { monitors, start, end }] of value.maintenance.entries()) {
     const path = ['maintenance', index];
     for (const [at, name] of monitors.entries()) {
       if (names.includes(name)) continue;
       error(place([...path, 'monitors', at]), `no monitor is named "${name}"`, suggest(name, names));
     }
-    const times = Object.entries({ start, end });
-    const invalid = times.filter(([, time]) => !isTime(time));
-    for (const [field] of invalid) error(place([...path, field]), 'start and end must be valid times');
-    if (invalid.length === 0 && end <= start)
-      error(place([...path, 'end']), 'the maintenance must end after it starts');
-    if (!isTimeZone(timezone)) {
-      error(place([...path, 'timezone']), `"${timezone}" is not a time zone`, 'use an IANA name such as Europe/Berlin');
-      continue;
-    }
-    for (const [field, time] of invalid.length > 0 ? [] : times) {
-      const shown = toShownTime(time, timezone);
-      const message = `"${formatPath([...path, field])}" does not exist in ${timezone}: the clocks go forward`;
-      if (shown !== time) warning(place([...path, field]), message, `write ${shown}`);
-    }
-  }
-}
-
-/** Checks that a local time exists: Date.parse accepts 30 February as 2 March. */
-function isTime(local: string): boolean {
-  const time = Date.parse(`${local}Z`);
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(local);
-}
-
-function isTimeZone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
-  } catch {
-    return false;
+    if (end <= start) error(place([...path, 'end']), 'the maintenance must end after it starts');
   }
 }
