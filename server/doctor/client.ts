@@ -97,14 +97,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-/**
- * Reads how far the clock of a service is ahead of ours, in ms; NaN without an answer. Accepts any certificate, because a
- * wrong clock makes valid ones look invalid; sends no credential.
- */
-export async function askTime(base: URL, target: string): Promise<number> {
-  return await readSkew(createVisit(base, false), target).catch(() => Number.NaN);
-}
-
 /** Reads how far the clock of a service is ahead of ours, in ms; NaN without a Date header. */
 export async function readSkew(visit: Visit, target: string): Promise<number> {
   const asked = Date.now();
@@ -113,7 +105,7 @@ export async function readSkew(visit: Visit, target: string): Promise<number> {
 }
 
 /** Generous: a Date header has whole seconds and may come from a cache. */
-export const maxSkewMs = 30_000;
+const maxSkewMs = 30_000;
 
 /** The remedy for a wrong clock. */
 export const setClock = 'set the clock by NTP (timedatectl set-ntp true), and start NTP at boot';
@@ -184,14 +176,9 @@ export function codeOf(error: unknown): string {
   return code ?? message;
 }
 
-/** Tests for a certificate that is refused for its dates, possibly because of a wrong clock. */
-export const isDateError = (code: string): boolean => /CERT_(?:HAS_EXPIRED|NOT_YET_VALID)/.test(code);
-
 /** Tests for a certificate that clients refuse. */
 export const isCertificateError = (code: string): boolean => /CERT|SELF_SIGNED|VERIFY|ALTNAME/.test(code);
 
-/** Returns the remedy for a certificate that clients refuse. */
-export const adviseCertificate = (code: string): string =>
-  code === 'CERT_NOT_YET_VALID'
-    ? `if the certificate is not new, ${setClock}`
-    : 'install a certificate that is valid now and for this host name, with its intermediate certificates';
+/** The remedy for a certificate that clients refuse. To a wrong clock, a valid certificate seems expired. */
+export const installCertificate =
+  'install a certificate for this host name, with its intermediate certificates; if it is valid, check the clock here';

@@ -111,7 +111,7 @@ export async function askProviders(
       .map((report): DoctorResult => {
         const { level, message, advice } = report;
         const result = level === 'info' ? { ...ok(message), ...(advice && { advice }) } : fault(message, advice);
-        return { check: `provider ${name}`, ...result, ...(lost && url && { url }) };
+        return { check: `provider ${name}`, ...result };
       });
     return { name, provider, url, results, answers: !lost };
   });

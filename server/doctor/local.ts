@@ -16,15 +16,13 @@ import { createUptimeKuma } from '../status/uptime-kuma.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { isLoopback } from '../upstream/address.ts';
 import {
-  adviseCertificate,
-  askTime,
   codeOf,
   createVisit,
+  installCertificate,
   isCertificateError,
-  isDateError,
   judgeCertificate,
   judgeSkew,
-  maxSkewMs,
+  readSkew,
   setClock,
 } from './client.ts';
 import { findExisting, isFree, isWritable, openInstallation, toSkipped, visitHere } from './installation.ts';
@@ -48,19 +46,13 @@ export async function examineInstallation(
   }
   await using opened = new AsyncDisposableStack();
   const installation = openInstallation(env, environment, { ...options, opened });
-  const results = await runChecks(installationChecks, () => installation, toSkipped);
-  return await Promise.all(results.map((result) => blameClock(result, installation)));
+  return await runChecks(installationChecks, () => installation, toSkipped);
 }
 
-/** Skips a TLS failure that is only a symptom of a wrong clock, which is reported separately. */
-async function blameClock({ url, ...result }: NamedResult, installation: Installation): Promise<NamedResult> {
-  if (result.state !== 'fault' || !url?.startsWith('https:')) return result;
-  const code = await createVisit(new URL(url))('/').then(() => '', codeOf);
-  if (!isDateError(code) || !(Math.abs((await readUpstreamSkew(installation)) ?? 0) > maxSkewMs)) return result;
-  return { check: result.check, ...skipped(`the clock is wrong (${code})`) };
-}
-
-/** Measures the clock skew of an upstream in ms; NaN if unknown, undefined without an upstream. */
+/**
+ * Measures the clock skew of an upstream in ms; NaN if unknown, undefined without an upstream. Accepts any certificate,
+ * because a wrong clock makes valid ones look invalid; sends no credential.
+ */
 async function readUpstreamSkew({ env, providers }: Installation): Promise<number | undefined> {
   const { value: reports = [] } = await providers();
   const { true: reachable = [], false: silent = [] } = Object.groupBy(reports, ({ answers }) => `${answers}`);
@@ -68,7 +60,7 @@ async function readUpstreamSkew({ env, providers }: Installation): Promise<numbe
   const urls = [...reachable, { url: env.UPTIME_KUMA_URL }, ...silent].flatMap(({ url }) => url ?? []);
   for (const url of urls) {
     // oxlint-disable-next-line no-await-in-loop
-    const skewMs = await askTime(new URL(url), '/');
+    const skewMs = await readSkew(createVisit(new URL(url), false), '/').catch(() => Number.NaN);
     if (!Number.isNaN(skewMs)) return skewMs;
   }
   return urls.length > 0 ? Number.NaN : undefined;
@@ -206,7 +198,7 @@ export const installationChecks = {
     } catch (error) {
       const code = codeOf(error);
       if (!isCertificateError(code)) return skipped(`this machine cannot reach PUBLIC_URL (${code})`);
-      return { ...fault(`clients reject the certificate (${code})`, adviseCertificate(code)), url };
+      return fault(`clients reject the certificate (${code})`, installCertificate);
     }
   },
   metrics: (installation) => checkPort(installation, 'METRICS_PORT'),
@@ -319,7 +311,7 @@ export const installationChecks = {
       if (!(error instanceof ProviderError)) throw error;
       const advice =
         'check that the status page is published and has monitors, and that this machine can reach the URL without a redirect or a login';
-      return { ...fault(`Uptime Kuma: ${error.message}`, advice), url };
+      return fault(`Uptime Kuma: ${error.message}`, advice);
     } finally {
       await kuma.close();
     }
@@ -364,7 +356,7 @@ export const installationChecks = {
       // Omit the message: it may contain the URL, which is a secret.
       const { code = 'no answer' } = error as NodeJS.ErrnoException;
       const advice = 'check that this machine can resolve the host name and connect to the chat';
-      return { ...fault(`the chat is unreachable (${code})`, advice), url: origin };
+      return fault(`the chat is unreachable (${code})`, advice);
     }
   },
   async 'domain prices'({ env }) {
@@ -381,7 +373,7 @@ export const installationChecks = {
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       const seen = `the billing system does not send a valid answer${error.answered ? `, but status ${error.answered}` : ''}`;
-      return { ...fault(seen, advice), url: source.url };
+      return fault(seen, advice);
     } finally {
       await source.close();
     }

@@ -8,8 +8,6 @@ export interface DoctorResult {
   readonly seen: string;
   /** The remedy of a fault, or a hint. Constant while the fault lasts. */
   readonly advice?: string;
-  /** The URL that failed; used to tell a wrong clock from a TLS problem. */
-  readonly url?: string;
 }
 
 /** A result with its name, as reported. */
@@ -18,6 +16,8 @@ export type NamedResult = DoctorResult & { readonly check: string };
 export const ok = (seen: string): DoctorResult => ({ state: 'ok', seen });
 export const hint = (seen: string, advice: string): DoctorResult => ({ state: 'ok', seen, advice });
 export const fault = (seen: string, advice: string): DoctorResult => ({ state: 'fault', seen, advice });
+/** Creates faults with the same remedy. */
+export const faultWith = (advice: string) => (seen: string) => fault(seen, advice);
 export const skipped = (seen: string): DoctorResult => ({ state: 'skipped', seen });
 
 type Results = DoctorResult | readonly DoctorResult[];

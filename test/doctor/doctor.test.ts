@@ -141,7 +141,7 @@ test('a proxy that writes Allow in lower case, or adds a byte order mark, is a f
     if (allow !== undefined) response.setHeader('Allow', String(allow).toLowerCase());
     response.end(text);
   });
-  expect(lower('methods')).toMatchObject({ state: 'fault', seen: 'Allow is in lower case: get, head' });
+  expect(lower('methods')).toMatchObject({ state: 'fault', seen: expect.stringContaining('with Allow: get, head,') });
   const marked = await examineBehind((response, text) => response.end(`\uFEFF${text}`));
   expect(marked('answers')).toMatchObject({ state: 'fault', seen: '/health begins with a byte order mark' });
 });
