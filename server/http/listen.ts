@@ -88,7 +88,8 @@ export function isWebsocket({ headers }: IncomingMessage): boolean {
 }
 
 /** Finds out why listhen cannot use an address; its own error has no reason. */
-async function findListenProblem({ host, port, setting = 'PORT' }: ListenOptions): Promise<string> {
+async function findListenProblem(options: ListenOptions): Promise<string> {
+  const { host, port, setting = 'PORT' } = options;
   const trial = createServer();
   try {
     await once(trial.listen({ host, port }), 'listening');
@@ -96,14 +97,14 @@ async function findListenProblem({ host, port, setting = 'PORT' }: ListenOptions
     // Listhen refused a free port.
     return `${setting}: browsers block port ${port}; choose another`;
   } catch (error) {
-    return describeListenError((error as NodeJS.ErrnoException).code ?? 'unknown', { host, port, setting });
+    return describeListenError((error as NodeJS.ErrnoException).code ?? 'unknown', options);
   }
 }
 
 /** Describes a failure to listen, by its error code. */
 export function describeListenError(
   code: string,
-  { host, port, setting = 'PORT' }: { readonly host: string; readonly port: number; readonly setting?: string },
+  { host, port, setting = 'PORT' }: Pick<ListenOptions, 'host' | 'port' | 'setting'>,
 ): string {
   const hostSetting = setting === 'OPERATOR_PORT' ? 'OPERATOR_HOST' : 'HOST';
   if (code === 'EADDRINUSE') return `${setting}: port ${port} of ${host} is in use; choose another`;

@@ -1,8 +1,6 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { ListenError, describeListenError } from '../http/listen.ts';
+import { listenOn } from '../http/listen.ts';
 import { createHostCheck } from '../http/request.ts';
 import type { Base } from '../lifecycle.ts';
 import { integer } from '../settings.ts';
@@ -21,7 +19,7 @@ type Settings = z.infer<typeof MetricsSettings> & Pick<SharedSettings, 'HOST' | 
 
 /**
  * Opens `GET /metrics` at METRICS_PORT, which stays open while the other port drains; without METRICS_PORT, nothing is
- * measured. Throws a {@link ListenError}.
+ * measured. Throws a ListenError.
  */
 export async function openMetrics({ env, log, opened }: Base<Settings>) {
   const { METRICS_PORT: port, HOST: host, SERVICE_VERSION: version } = env;
@@ -34,7 +32,7 @@ export async function openMetrics({ env, log, opened }: Base<Settings>) {
   const registry = new Registry();
   measureProcess(registry, version);
   const isOwnHost = createHostCheck(env);
-  const server = createServer({ headersTimeout: 5000, requestTimeout: 5000 }, (request, response) => {
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
     const answer = (status: number, body: string, headers: Readonly<Record<string, string>> = {}): void => {
       response.writeHead(status, {
         'Content-Type': 'text/plain; charset=utf-8',
@@ -57,22 +55,11 @@ export async function openMetrics({ env, log, opened }: Base<Settings>) {
       (text) => answer(200, text, { 'Content-Type': registry.contentType }),
       () => answer(500, 'the metrics could not be read\n'),
     );
-  });
-  try {
-    await once(server.listen({ host, port }), 'listening');
-  } catch (error) {
-    const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    throw new ListenError(describeListenError(code, { host, port, setting: 'METRICS_PORT' }), { cause: error });
-  }
-  opened.defer(async () => {
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
-    await closed;
-  });
+  };
+  const server = await listenOn(listener, { host, port, setting: 'METRICS_PORT', stalledMs: 5000, idleMs: 5000 });
+  opened.defer(() => server.drain(0));
   countEvents(registry, opened);
-  const { address, family, port: used } = server.address() as AddressInfo;
-  const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${used}/metrics`;
+  const url = `${server.url}/metrics`;
   log.info({ url }, 'metrics');
   return {
     url,

@@ -287,20 +287,10 @@ export function announceUpstream(upstream: string, hasCredential = true) {
 }
 
 /** The upstreams whose names come from the program. */
-const ownNames = new Set([
-  'rdap',
-  'rdap-bootstrap',
-  'whois',
-  'das',
-  'dns',
-  'uptime-kuma',
-  'chat',
-  'whmcs',
-  'fossbilling',
-]);
+const ownName = /^(?:rdap|rdap-bootstrap|whois|das|dns|uptime-kuma|chat|whmcs|fossbilling)$/;
 
 /** Returns the name of a provider in the metrics. No name in PROVIDERS_FILE has a colon. */
-export const nameProvider = (name: string): string => (ownNames.has(name) ? `provider:${name}` : name);
+export const nameProvider = (name: string): string => (ownName.test(name) ? `provider:${name}` : name);
 
 const outcomes = { 401: 'forbidden', 403: 'forbidden', 404: 'not_found', 429: 'rate_limited' } as const;
 
