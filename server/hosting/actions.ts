@@ -17,13 +17,7 @@ import type { ServerLookup } from './servers.ts';
 type Actor = Authority & Pick<Caller, 'requestId' | 'trace' | 'ip'>;
 
 /** Creates the actions and reads of customers' servers. They throw Problems. */
-export function createActions(options: {
-  readonly servers: ServerLookup;
-  readonly store: Pick<Store, 'audit' | 'apiKeys'>;
-  readonly timeoutMs: number;
-}) {
-  const { servers, store, timeoutMs } = options;
-  const { audit, apiKeys } = store;
+export function createActions(servers: ServerLookup, { audit, apiKeys }: Store, timeoutMs: number) {
   const history = createPowerHistory(audit);
   // Half of the timeout: a waiting action needs time left to run.
   const withLock = createKeyedMutex(timeoutMs / 2);

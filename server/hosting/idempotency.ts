@@ -8,13 +8,11 @@ import { Problem, renderError } from '../problem.ts';
 import type { IdempotentAnswer, Store } from '../store/types.ts';
 import { failUnsent, hasNoEffect, toActionProblem, withActionOutcome } from './actions.ts';
 
-/** Returns a function that runs work at most once per Idempotency-Key and replays the first response. */
-export function createRunOnce(options: {
-  readonly store: Store['idempotency'];
-  /** After this time, a request without a stored response counts as lost. */
-  readonly maxDurationMs: number;
-}) {
-  const { store, maxDurationMs } = options;
+/**
+ * Returns a function that runs work at most once per Idempotency-Key and replays the first response. After the maximum
+ * duration, a request without a stored response counts as lost.
+ */
+export function createRunOnce(store: Store['idempotency'], maxDurationMs: number) {
   /**
    * Runs work that returns the body of a 200. A failure without effect releases the key; after an unknown outcome the
    * request is never sent again. Throws Problems with Action-Outcome.

@@ -64,9 +64,9 @@ export function openHosting(base: HostingBase) {
   const providers = createProviders(config, { dataDir, log, timeoutMs, createBucket });
   opened.defer(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
   const servers = createServers(store.servers, providers);
-  const actions = createActions({ servers, store, timeoutMs });
-  const runOnce = createRunOnce({ store: store.idempotency, maxDurationMs });
-  const tokens = createStreamTokens({ store: store.streamTokens, ttlSeconds: env.CONSOLE_TOKEN_TTL_SECONDS });
+  const actions = createActions(servers, store, timeoutMs);
+  const runOnce = createRunOnce(store.idempotency, maxDurationMs);
+  const tokens = createStreamTokens(store.streamTokens, env.CONSOLE_TOKEN_TTL_SECONDS);
   const relay = createRelay({
     tokens,
     openSource: servers.openConsole,

@@ -27,8 +27,7 @@ const isWellFormed = (token: unknown): token is string =>
   typeof token === 'string' && token.length === tokenLength && /^[\w-]+$/.test(token);
 
 /** Creates the tokens of console streams: random texts whose hashes are in the store. */
-export function createStreamTokens(options: { readonly store: Store['streamTokens']; readonly ttlSeconds: number }) {
-  const { store, ttlSeconds } = options;
+export function createStreamTokens(store: Store['streamTokens'], ttlSeconds: number) {
   return {
     async issue(claim: ConsoleClaim): Promise<string> {
       const token = randomBytes(32).toString('base64url');

@@ -69,7 +69,7 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
     isLoaded: true,
   };
   const store = await openTestStore({ DATA_DIR: temporaryFolder() });
-  const tokens = createStreamTokens({ store: store.streamTokens, ttlSeconds });
+  const tokens = createStreamTokens(store.streamTokens, ttlSeconds);
   const relay = createRelay({
     limits,
     tokens,

@@ -58,7 +58,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   const timings: ConsoleTimings = { ...defaultTimings, ...options.timings };
   const now = clock?.now ?? (() => performance.now());
   const { origin } = new URL(settings.url);
-  const sockets = createNodeSockets({ panelUrl: settings.url, log, now });
+  const sockets = createNodeSockets(settings.url, log, now);
   // No Origin header: with the panel's own origin, Laravel Sanctum requires a session and a CSRF token.
   const openAccount = (token: string, accountQuota?: Quota) =>
     openUpstream({
@@ -83,7 +83,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   let isReaderAdmin = false;
   let isClosed = false;
   const list = () => listServers(client, log, clock?.sleep ?? sleep);
-  const places = createPlaces({ now, list });
+  const places = createPlaces(list, now);
   const shareState = createStateReader({
     refs,
     groupOf: (ref) => ref,

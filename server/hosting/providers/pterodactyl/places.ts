@@ -18,11 +18,7 @@ const pauses = { firstMs: 30_000, maxMs: 300_000 };
 const listMs = 600_000;
 
 /** Creates the places of a panel's reads. The servers of a slow node share one, and each pauses after a slow read. */
-export function createPlaces(options: {
-  readonly now: () => number;
-  readonly list: () => ReturnType<typeof listServers>;
-}) {
-  const { now, list } = options;
+export function createPlaces(list: () => ReturnType<typeof listServers>, now: () => number) {
   const all = pLimit(maxReads);
   const slow = pLimit(1);
   /** Reads under way that are not known to be slow yet. */

@@ -23,14 +23,8 @@ const toHandshakeError = (message: string, status?: number): HandshakeError =>
 /** The websockets of a panel's nodes. */
 export type NodeSockets = ReturnType<typeof createNodeSockets>;
 
-/** Creates {@link NodeSockets}, with the addresses of servers and the Origins that nodes accept. */
-export function createNodeSockets(options: {
-  /** The url of the panel in PROVIDERS_FILE. */
-  readonly panelUrl: string;
-  readonly log: Pick<Logger, 'warn'>;
-  readonly now: () => number;
-}) {
-  const { panelUrl, log, now } = options;
+/** Creates {@link NodeSockets} of a panel, with the addresses of servers and the Origins that nodes accept. */
+export function createNodeSockets(panelUrl: string, log: Pick<Logger, 'warn'>, now: () => number) {
   /** The addresses of servers, and when the next handshake needs a new token first. */
   const addresses = createLru<string, { readonly url: string; readonly tokenAt: number }>(10_000);
   const nodes = createLru<string, ReturnType<typeof createNode>>(1000);
