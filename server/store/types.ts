@@ -1,11 +1,3 @@
-export type { ActionPosition, ActionRecord, AuditEntry } from './audit.ts';
-export type {
-  ArticleVotes,
-  IdempotentAnswer,
-  IdempotentClaim,
-  NewServer,
-  ServerRecord,
-  Store,
-  StreamTokenRecord,
-} from './index.ts';
-export type { ApiKeyRecord, OperatorToken, SecretRecords } from './keys.ts';
+export type * from './audit.ts';
+export type * from './index.ts';
+export type * from './keys.ts';

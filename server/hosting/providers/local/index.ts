@@ -3,15 +3,7 @@ import { delimiter, join, resolve } from 'node:path';
 import { unknownStats } from '#contract/console-stream.ts';
 import { toRefusal } from '../../../upstream/client.ts';
 import { notAvailable } from '../types.ts';
-import type {
-  CheckResult,
-  GameProvider,
-  PowerAction,
-  Provider,
-  ProviderOptions,
-  ProviderType,
-  SendOptions,
-} from '../types.ts';
+import type { CheckResult, PowerAction, Provider, ProviderOptions, ProviderType, SendOptions } from '../types.ts';
 import type { GroupsLock } from './groups.ts';
 import { createLocalProcess, localSettings } from './process.ts';
 import type { LocalServer, LocalSettings } from './process.ts';
@@ -35,7 +27,7 @@ export const local: ProviderType<LocalSettings, LocalOptions> = {
   create: createLocal,
 };
 
-function createLocal(settings: LocalSettings, options: LocalOptions) {
+function createLocal(settings: LocalSettings, options: LocalOptions): Provider {
   const { name: provider, folder, lock, log: parent } = options;
   const processes = new Map(
     Object.entries(settings.servers).map(([ref, server]) => {
@@ -84,11 +76,11 @@ function createLocal(settings: LocalSettings, options: LocalOptions) {
           },
         };
       },
-    } satisfies GameProvider,
+    },
     check: () => Promise.resolve(check(settings)),
     drain: () => void close(),
     close,
-  } satisfies Provider;
+  };
 }
 
 /** Warns of servers that cannot start, before a customer tries. */
