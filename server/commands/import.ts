@@ -55,7 +55,6 @@ export function addImportCommand(servers: Command, { settings, withStore, show, 
           let state = existing ? 'known' : server === undefined ? 'no ID' : isTwin ? 'the ID is taken' : 'new';
           if (yes && state === 'new' && server !== undefined) {
             const record = { server, provider: name, ref: normalize(ref), logFile: null };
-            // oxlint-disable-next-line no-await-in-loop
             await createChanges(store, commandLine)
               .putServer(record, false, config)
               .catch((error: unknown) => {

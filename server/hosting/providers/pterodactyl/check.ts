@@ -49,7 +49,6 @@ export async function listServers(client: ReadClient, log: Pick<Logger, 'warn'>,
   };
   for (let pass = 1; pass <= maxPasses && servers.size < total; pass += 1) {
     for (let page = 1, isLast = false; !isLast; page += 1) {
-      // oxlint-disable-next-line no-await-in-loop
       const { data, meta } = await readPage(page);
       ({ total } = meta.pagination);
       for (const { attributes } of readServers(data)) servers.set(attributes.identifier, attributes);

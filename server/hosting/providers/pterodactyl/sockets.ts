@@ -43,7 +43,6 @@ export function createNodeSockets(panelUrl: string, log: Pick<Logger, 'warn'>, n
     const origins = [...new Set([node.origin ?? issuer, issuer, slash, panelUrl])];
     for (const origin of origins) {
       try {
-        // oxlint-disable-next-line no-await-in-loop
         const websocket = await shakeHands(url, origin, signal);
         node.origin = origin;
         return websocket;
