@@ -12,6 +12,7 @@ import { mountSmall } from '../helpers/permitted.ts';
 import { describePostgres, setReadOnly } from '../helpers/postgres.ts';
 import { article, buildProject, startProgram, temporaryFolder, validProject, writeFiles } from '../helpers/project.ts';
 import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
+import { failure } from '../helpers/upstream-panel.ts';
 import { openStream } from '../hosting/instances.ts';
 import { copyProject } from '../server/shared.ts';
 import { startProcess } from '../server/process.ts';
@@ -265,7 +266,7 @@ describeInstalled(prometheusProgram, (commands) => {
     const act = async (status: number) => expect((await ask(startGame, 'POST')).status).toBe(status);
     await act(200);
     await expectFiring(prometheus, []);
-    world.panel.fail({ status: 401 });
+    world.panel.fail(failure(401, 'AuthenticationException', ''));
     // A series that begins with its first error has no rate before the second error.
     await expectFiring(prometheus, ['HostingApiErrors', 'HostingApiUpstreamFails panel'], () => act(502));
     world.panel.fail(undefined);
