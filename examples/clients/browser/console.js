@@ -1,126 +1,263 @@
 import { followConsole } from './stream.js';
 
-// The console of a game server in a browser, with xterm.js. The key is sent only to the API, and kept only in memory.
+// The console of game servers in a web page. The key is sent only to the API, and kept only in memory.
 
-// Globals set by the xterm.js scripts.
-const { Terminal } = /** @type {typeof import('@xterm/xterm')} */ (/** @type {unknown} */ (globalThis));
-const { FitAddon } = /** @type {{ FitAddon: typeof import('@xterm/addon-fit') }} */ (
-  /** @type {unknown} */ (globalThis)
-).FitAddon;
+/** Lines that stay on the page. */
+const maxLines = 2000;
+/** Points of a sparkline: about one minute. */
+const maxPoints = 31;
+/** A colour sequence (SGR, with its parameters), or another control sequence or character. */
+const controls =
+  // oxlint-disable-next-line no-control-regex
+  /(?:\u001B\[|\u009B)(?:([\d;:]*)m|[0-?]*[ -/]*[@-~]?)|\u001B\][^\u0007\u001B]*(?:\u0007|\u001B\\)?|\u001B[ -/]*[0-~]?|[\u0000-\u0008\u000A-\u001F\u007F-\u009F]/g;
 
-const themes = {
-  light: { background: '#ffffff', foreground: '#17212b', cursor: '#ffffff', selectionBackground: '#b6d5f5' },
-  dark: { background: '#172029', foreground: '#e4eaf0', cursor: '#172029', selectionBackground: '#33506d' },
-};
-
-/** @param {string} selector */
-const find = (selector) => /** @type {HTMLElement} */ (document.querySelector(selector));
-const accessForm = /** @type {HTMLFormElement} */ (find('#access'));
-const commandForm = /** @type {HTMLFormElement} */ (find('#command'));
-const lineInput = /** @type {HTMLInputElement} */ (find('#command input'));
-const section = find('#console');
-const disconnectButton = find('#disconnect');
-
-const isDark = matchMedia('(prefers-color-scheme: dark)');
-const theme = () => (isDark.matches ? themes.dark : themes.light);
-const terminal = new Terminal({
-  theme: theme(),
-  // These colours keep a server's output readable on both themes.
-  minimumContrastRatio: 4.5,
-  fontSize: innerWidth < 600 ? 12 : 15,
-  convertEol: true,
-  disableStdin: true,
-  screenReaderMode: true,
-  scrollback: 5000,
-});
-const fit = new FitAddon();
-terminal.loadAddon(fit);
-isDark.addEventListener('change', () => (terminal.options.theme = theme()));
-new ResizeObserver(() => section.hidden || fit.fit()).observe(section);
-
-/** @param {string} text */
-const showStatus = (text) => (find('#status').textContent = text);
-/** Writes a message of this page between the lines of the server. @param {string} text */
-const note = (text) => terminal.writeln(`\u001B[0;3m-- ${text}\u001B[0m`);
-
-/** @type {ReturnType<typeof followConsole> | undefined} */
-let session;
-
-/** Hides the console and shows the form. @param {string} reason */
-function showForm(reason) {
-  session = undefined;
-  accessForm.hidden = false;
-  section.hidden = true;
-  disconnectButton.hidden = true;
-  showStatus('Not connected');
-  find('#error').textContent = reason;
-  accessForm.querySelector('button')?.focus();
+/**
+ * Creates an element with attributes and children.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag @param {Record<string, string>} [attributes] @param {(Node | string)[]} children
+ */
+function create(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
 }
 
-/** @param {{ base: string, server: string, key: string }} target */
-function connect(target) {
-  let wasOpen = false;
-  showStatus('Connecting ...');
-  const opened = followConsole(target, {
-    onLine: (line) => terminal.writeln(line),
-    onNote: note,
-    onState: (state) => showStatus(`Connected: the server is ${state}`),
-    onOpen: () => {
-      wasOpen = true;
-      showStatus('Connected');
+/**
+ * Applies the parameters of a colour sequence to classes of text: `c0` to `c15`, `bold` and `italic`.
+ * @param {ReadonlySet<string>} classes @param {string} parameters
+ */
+function applyColours(classes, parameters) {
+  const next = new Set(classes);
+  const setColour = (/** @type {number | undefined} */ colour) => {
+    for (const name of next) if (/^c\d/.test(name)) next.delete(name);
+    if (colour !== undefined && colour < 16) next.add(`c${colour}`);
+  };
+  const codes = parameters.split(/[;:]/).map(Number);
+  for (let at = 0; at < codes.length; at += 1) {
+    const code = /** @type {number} */ (codes[at]);
+    if (code === 0) next.clear();
+    else if (code === 1) next.add('bold');
+    else if (code === 3) next.add('italic');
+    else if (code === 22) next.delete('bold');
+    else if (code === 23) next.delete('italic');
+    else if (code >= 30 && code <= 37) setColour(code - 30);
+    else if (code >= 90 && code <= 97) setColour(code - 82);
+    else if (code === 39) setColour(undefined);
+    else if (code === 38 || code === 48) {
+      // 38;5;n is a colour of a palette, which begins with these 16; 38;2;r;g;b is a mix.
+      if (code === 38) setColour(codes[at + 1] === 5 ? codes[at + 2] : undefined);
+      at += codes[at + 1] === 5 ? 2 : 4;
+    }
+  }
+  return next;
+}
+
+/**
+ * Renders a line with its colours, and without other control characters.
+ * @param {string} text
+ */
+function renderLine(text) {
+  const line = create('span', { class: 'line' });
+  /** @type {ReadonlySet<string>} */
+  let classes = new Set();
+  let from = 0;
+  const add = (/** @type {string} */ part) => {
+    if (part !== '') line.append(classes.size > 0 ? create('span', { class: [...classes].join(' ') }, part) : part);
+  };
+  for (const { 0: sequence, 1: parameters, index } of text.matchAll(controls)) {
+    add(text.slice(from, index));
+    from = index + sequence.length;
+    if (parameters !== undefined) classes = applyColours(classes, parameters);
+  }
+  add(text.slice(from));
+  return line;
+}
+
+/**
+ * Creates a figure with a sparkline of its last values.
+ * @param {string} name @param {(value: number) => string} format @param {number} least The smallest top of the scale.
+ */
+function createSparkline(name, format, least) {
+  const value = create('b', {}, '–');
+  const image = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  const line = document.createElementNS('http://www.w3.org/2000/svg', 'polyline');
+  image.setAttribute('viewBox', `0 0 ${maxPoints - 1} 20`);
+  image.setAttribute('preserveAspectRatio', 'none');
+  image.setAttribute('aria-hidden', 'true');
+  image.append(line);
+  /** @type {number[]} */
+  let points = [];
+  return {
+    element: create('span', { class: 'figure' }, create('span', {}, `${name} `, value), image),
+    /** @param {number | null} [current] Null if unknown; undefined clears the line. */
+    show(current) {
+      points = current === undefined || current === null ? [] : [...points, current].slice(-maxPoints);
+      const top = Math.max(least, ...points);
+      const left = maxPoints - points.length;
+      line.setAttribute('points', points.map((point, at) => `${left + at},${19 - (point / top) * 18}`).join(' '));
+      value.textContent = current === undefined ? '–' : current === null ? 'no figures' : format(current);
     },
-    onLost: (delayMs, error) => {
-      showStatus(`Connection lost; next attempt in ${Math.ceil(delayMs / 1000)} s`);
-      // Reconnect only if the connection worked before; otherwise the user has to correct the form.
-      if (wasOpen || !error) return;
-      opened.stop();
-      // Browsers hide the reason why a response could not be read.
-      const hint = `This page cannot read responses from ${target.base}. Does CORS_ORIGINS there contain ${location.origin}?`;
-      showForm(error instanceof TypeError ? hint : error.message);
-    },
-    onEnd: showForm,
+  };
+}
+
+/**
+ * Shows the console of the game servers of a key in an element. `servers` are the key's servers as in `GET /v1/key`;
+ * `origin` is the address of the API.
+ * @param {Element} root
+ * @param {{ key: string, servers: readonly string[], origin: string }} access
+ */
+export function showConsole(root, { key, servers, origin }) {
+  const games = servers.filter((server) => server.startsWith('game:')).map((server) => server.slice('game:'.length));
+  const choice = create('select', { 'aria-label': 'Game server' }, ...games.map((game) => create('option', {}, game)));
+  const state = create('span', { class: 'state', role: 'status' }, 'not connected');
+  const connection = create('button', { type: 'button', class: 'main' }, 'Connect');
+  const actions = ['Start', 'Restart', 'Stop'].map((name) => create('button', { type: 'button' }, name));
+  const figures = {
+    cpu: createSparkline('CPU', (percent) => `${Math.round(percent)} %`, 100),
+    memory: createSparkline('Memory', (bytes) => `${Math.round(bytes / 2 ** 20)} MiB`, 2 ** 20),
+  };
+  const log = create('pre', { role: 'log', tabindex: '0', 'aria-label': 'Console' });
+  const field = create('input', {
+    'aria-label': 'Command',
+    placeholder: 'Command',
+    autocomplete: 'off',
+    autocapitalize: 'off',
+    spellcheck: 'false',
+    maxlength: '1024',
   });
-  return opened;
+  const form = create('form', {}, create('span', { 'aria-hidden': 'true' }, '>'), field, create('button', {}, 'Send'));
+  const body = create(
+    'div',
+    { class: 'console' },
+    create('div', { class: 'controls' }, choice, state, create('span', { class: 'buttons' }, connection, ...actions)),
+    create('div', { class: 'figures' }, figures.cpu.element, figures.memory.element),
+    log,
+    form,
+  );
+  root.replaceChildren(
+    games.length > 0 ? body : create('p', { class: 'empty', role: 'status' }, 'This key has no game server.'),
+  );
+
+  /** @type {ReturnType<typeof followConsole> | undefined} */
+  let session;
+  /** Lines to show in the next frame. @type {Node[]} */
+  let pending = [];
+  /** Sent commands, the newest last, and the place of the shown one. @type {string[]} */
+  const history = [];
+  let place = 0;
+
+  /** @param {Node} line */
+  function show(line) {
+    if (pending.push(line) === 1) setTimeout(flush, 30);
+    if (pending.length > maxLines) pending = pending.slice(-maxLines);
+  }
+
+  /** Adds the pending lines at once, and scrolls unless the reader has scrolled up. */
+  function flush() {
+    const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
+    log.append(...pending);
+    pending = [];
+    while (log.childNodes.length > maxLines) log.firstChild?.remove();
+    if (isAtEnd) log.scrollTop = log.scrollHeight;
+  }
+
+  /** Writes a message of this page between the lines of the server. @param {string} text */
+  const note = (text) => show(create('span', { class: 'line note' }, `-- ${text}`));
+
+  /** @param {string} text @param {string} [kind] */
+  function showState(text, kind = '') {
+    state.textContent = text;
+    state.dataset.state = kind;
+  }
+
+  function disconnect() {
+    session?.stop();
+    session = undefined;
+    connection.textContent = 'Connect';
+    showState('not connected');
+    figures.cpu.show();
+    figures.memory.show();
+  }
+
+  function connect() {
+    disconnect();
+    connection.textContent = 'Disconnect';
+    showState('connecting');
+    const target = { base: origin, server: choice.value, key, isSameOrigin: true };
+    const opened = followConsole(target, {
+      onLine: (line) => show(renderLine(line)),
+      onNote: note,
+      onState: (next) => showState(next, next),
+      onStats({ cpu, memory_bytes: memory }) {
+        figures.cpu.show(cpu);
+        figures.memory.show(memory);
+      },
+      onOpen: () => showState('connected'),
+      onLost: (delayMs) => showState(`connection lost; next attempt in ${Math.ceil(delayMs / 1000)} s`),
+      onEnd(reason) {
+        // Another server may be shown by now.
+        if (session !== opened) return;
+        disconnect();
+        note(reason);
+      },
+    });
+    session = opened;
+  }
+
+  /** @param {string} action */
+  async function act(action) {
+    const url = `${origin}/v1/hosting/game/power/${encodeURIComponent(choice.value)}/${action}`;
+    try {
+      const response = await fetch(url, { method: 'POST', headers: { Authorization: `Bearer ${key}` } });
+      const { message = response.statusText } = await response.json().catch(() => ({}));
+      note(`${action}: ${response.ok ? '' : `${response.status} `}${message}`);
+    } catch (error) {
+      note(`${action}: ${/** @type {Error} */ (error).message}`);
+    }
+  }
+
+  /** Shows the outcome of a command. @param {string} line @param {Promise<string>} answer */
+  async function noteAnswer(line, answer) {
+    const code = await answer;
+    if (code === 'lost') note(`no answer to: ${line}`);
+    else if (code !== 'accepted') note(`refused (${code}): ${line}`);
+  }
+
+  connection.addEventListener('click', () => (session ? disconnect() : connect()));
+  choice.addEventListener('change', () => {
+    log.replaceChildren();
+    if (session) connect();
+  });
+  for (const button of actions) button.addEventListener('click', () => void act(button.textContent.toLowerCase()));
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const { value } = field;
+    if (value.trim() === '') return;
+    const answer = session?.sendCommand(value);
+    // The command stays in the field if it cannot be sent now.
+    if (!answer) return note('not connected: the command was not sent');
+    show(create('span', { class: 'line command' }, `> ${value}`));
+    place = history.push(value);
+    field.value = '';
+    void noteAnswer(value, answer);
+    return undefined;
+  });
+  field.addEventListener('keydown', (event) => {
+    const next = place + (event.key === 'ArrowUp' ? -1 : 1);
+    if (!/^Arrow(?:Up|Down)$/.test(event.key) || next < 0 || next > history.length) return;
+    event.preventDefault();
+    place = next;
+    field.value = history[place] ?? '';
+  });
+
+  return {
+    /** Opens the stream of the chosen server. */
+    connect,
+    /** Ends the stream, and removes the console from the page. */
+    close() {
+      session?.stop();
+      root.replaceChildren();
+    },
+  };
 }
-
-/** Shows the outcome of a command. @param {string} line @param {Promise<string>} answer */
-async function noteAnswer(line, answer) {
-  const code = await answer;
-  if (code === 'lost') note(`no answer to: ${line}`);
-  else if (code !== 'accepted') note(`refused (${code}): ${line}`);
-}
-
-accessForm.addEventListener('submit', (event) => {
-  event.preventDefault();
-  /** @param {string} name */
-  const read = (name) => /** @type {string} */ (new FormData(accessForm).get(name)).trim();
-  // The key may be pasted with surrounding words.
-  const key = /hk_\w+/.exec(read('key'))?.[0];
-  if (!key) return showForm('A key begins with hk_.');
-  find('#error').textContent = '';
-  accessForm.hidden = true;
-  section.hidden = false;
-  disconnectButton.hidden = false;
-  if (terminal.element) terminal.reset();
-  else terminal.open(find('#terminal'));
-  fit.fit();
-  lineInput.focus();
-  session = connect({ base: read('base').replace(/\/+$/, ''), server: read('server'), key });
-  return undefined;
-});
-
-commandForm.addEventListener('submit', (event) => {
-  event.preventDefault();
-  const { value } = lineInput;
-  // Keep a command in the field if it cannot be sent now.
-  const answer = value.trim() === '' ? undefined : session?.sendCommand(value);
-  if (!answer) return;
-  lineInput.value = '';
-  void noteAnswer(value, answer);
-});
-
-disconnectButton.addEventListener('click', () => {
-  session?.stop();
-  accessForm.reset();
-  showForm('');
-});

@@ -1,29 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { ServerResponse } from 'node:http';
-import { fileURLToPath } from 'node:url';
 
 // Serves the browser console for the API at API_URL. CORS_ORIGINS of the API must contain the origin of this page.
 const api = new URL(process.env.API_URL ?? 'http://localhost:3000');
 const port = Number(process.env.PORT ?? 8081);
 
-/** Origins of console streams. The API uses its PUBLIC_URL, which may be localhost or 127.0.0.1. */
-const streams = ['localhost', '127.0.0.1'].includes(api.hostname)
-  ? 'ws://localhost:* ws://127.0.0.1:*'
-  : api.origin.replace(/^http/, 'ws');
-
 const own = (name: string): string => `${import.meta.dirname}/${name}`;
-const installed = (name: string): string => fileURLToPath(import.meta.resolve(name));
-
 /** File and media type by path. */
 const files: Readonly<Record<string, readonly [string, string]>> = {
   '/': [own('index.html'), 'text/html; charset=utf-8'],
+  '/page.js': [own('page.js'), 'text/javascript; charset=utf-8'],
   '/console.js': [own('console.js'), 'text/javascript; charset=utf-8'],
   '/stream.js': [own('stream.js'), 'text/javascript; charset=utf-8'],
   '/console.css': [own('console.css'), 'text/css; charset=utf-8'],
-  '/xterm.js': [installed('@xterm/xterm/lib/xterm.js'), 'text/javascript; charset=utf-8'],
-  '/xterm.css': [installed('@xterm/xterm/css/xterm.css'), 'text/css; charset=utf-8'],
-  '/addon-fit.js': [installed('@xterm/addon-fit/lib/addon-fit.js'), 'text/javascript; charset=utf-8'],
+  '/page.css': [own('page.css'), 'text/css; charset=utf-8'],
 };
 
 const headers = {
@@ -31,10 +22,9 @@ const headers = {
   'Content-Security-Policy': [
     "default-src 'none'",
     "script-src 'self'",
-    // xterm.js writes colours and sizes into style elements.
-    "style-src 'self' 'unsafe-inline'",
+    "style-src 'self'",
     'img-src data:',
-    `connect-src ${api.origin} ${streams}`,
+    `connect-src ${api.origin} ${api.origin.replace(/^http/, 'ws')}`,
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
     "require-trusted-types-for 'script'; trusted-types 'none'",
   ].join('; '),

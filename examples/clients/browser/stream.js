@@ -1,15 +1,21 @@
 // The console of a game server, for Node.js 22 or later and for browsers, without packages.
 
-/** @typedef {{ base: string, server: string, key: string }} Target The address of the API, the ID of the server, and the key. */
-/** @typedef {{ socket_url: string, token: string }} Access */
 /**
- * Called with each line of the console, with messages of this client, with the state of the server, when commands can
- * be sent, before the delay of a reconnection (with the last error, if any), and once at the end, when a retry would be
- * pointless.
+ * The address of the API, the ID of the server, and the key. With `isSameOrigin`, the stream is opened at the origin of
+ * `base`, even if the service has another public address.
+ * @typedef {{ base: string, server: string, key: string, isSameOrigin?: boolean }} Target
+ */
+/** @typedef {{ socket_url: string, token: string }} Access */
+/** @typedef {{ cpu: number | null, memory_bytes: number | null }} Stats */
+/**
+ * Called with each line of the console, with messages of this client, with the state of the server, with its resource
+ * usage, when commands can be sent, before the delay of a reconnection (with the last error, if any), and once at the
+ * end, when a retry would be pointless.
  * @typedef {object} Handlers
  * @property {(line: string) => void} onLine
  * @property {(text: string) => void} onNote
  * @property {(state: string) => void} [onState]
+ * @property {(stats: Stats) => void} [onStats]
  * @property {() => void} onOpen
  * @property {(delayMs: number, error?: Error) => void} [onLost]
  * @property {(reason: string) => void} onEnd
@@ -17,6 +23,9 @@
 
 /** Close codes after which a retry is pointless. */
 const finalCodes = [1002, 1007, 1008, 1009, 4003];
+
+/** The stream answers requests for statistics at most every 2 s. */
+const statsMs = 2200;
 
 /** An error that a retry would not fix. */
 class FinalError extends Error {}
@@ -36,6 +45,15 @@ async function fetchAccess({ base, server, key }) {
   throw new (isTemporary ? Error : FinalError)(`${response.status}: ${answer.message}`);
 }
 
+/**
+ * Moves the address of a stream to the origin of an API.
+ * @param {string} url @param {string} base
+ */
+function moveTo(url, base) {
+  const { pathname } = new URL(url);
+  return new URL(pathname, base.replace(/^http/, 'ws')).href;
+}
+
 /** @param {WebSocket} to @param {string} event @param {string[]} args */
 function send(to, event, ...args) {
   if (to.readyState === WebSocket.OPEN) to.send(JSON.stringify({ event, args }));
@@ -47,18 +65,21 @@ function send(to, event, ...args) {
  * @param {Target} target
  * @param {Handlers} handlers
  */
-export function followConsole(target, { onLine, onNote, onState, onOpen, onLost, onEnd }) {
+export function followConsole(target, { onLine, onNote, onState, onStats, onOpen, onLost, onEnd }) {
   /** @type {WebSocket | undefined} */
   let socket;
   let [isOpen, wasOpen, isStopped, failures, commands] = [false, false, false, 0, 0];
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  let asking;
   /** Resolvers of pending commands, by reference. @type {Map<string, (code: string) => void>} */
   const waiting = new Map();
 
   function stop() {
     isStopped = true;
     clearTimeout(timer);
+    clearInterval(asking);
     socket?.close(1000);
   }
 
@@ -81,6 +102,10 @@ export function followConsole(target, { onLine, onNote, onState, onOpen, onLost,
     if (wasOpen) onNote('connected again: lines may be missing here');
     else send(from, 'send logs');
     [isOpen, wasOpen, failures] = [true, true, 0];
+    if (onStats) {
+      send(from, 'send stats');
+      asking = setInterval(() => send(from, 'send stats'), statsMs);
+    }
     onOpen();
   }
 
@@ -90,6 +115,7 @@ export function followConsole(target, { onLine, onNote, onState, onOpen, onLost,
     if (event === 'console output') onLine(first);
     else if (event === 'auth success' && !isOpen) open(from);
     else if (event === 'status' && onState) onState(first);
+    else if (event === 'stats' && onStats) onStats(JSON.parse(first));
     else if (event === 'gap') onNote(`lines may be missing: ${first}`);
     else if (event === 'command accepted' || event === 'command refused') settle(first, args[1] ?? 'accepted');
     else if (event === 'token expiring' || event === 'token expired') {
@@ -109,6 +135,7 @@ export function followConsole(target, { onLine, onNote, onState, onOpen, onLost,
   /** @param {{ code: number, reason: string }} event */
   function onClose({ code, reason }) {
     isOpen = false;
+    clearInterval(asking);
     onNote(`closed: ${code} ${reason}`);
     for (const reference of waiting.keys()) settle(reference, 'lost');
     if (isStopped) return;
@@ -120,8 +147,10 @@ export function followConsole(target, { onLine, onNote, onState, onOpen, onLost,
 
   async function connect() {
     try {
-      const { socket_url: url, token } = await fetchAccess(target);
+      const { socket_url: given, token } = await fetchAccess(target);
       if (isStopped) return;
+      const url = target.isSameOrigin ? moveTo(given, target.base) : given;
+      if (url !== given && !wasOpen) onNote(`the service names ${given} (PUBLIC_URL); this page uses ${url}`);
       const opened = (socket = new WebSocket(url));
       opened.addEventListener('open', () => send(opened, 'auth', token));
       opened.addEventListener('message', ({ data }) => isStopped || onMessage(opened, JSON.parse(data)));
