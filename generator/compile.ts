@@ -91,7 +91,8 @@ export async function compile(options: CompileOptions) {
       .toSorted((a, b) => collection.compare(a.metadata.item, b.metadata.item));
   const [media] = content.media.keys();
   const lists = { blog: listOf(blog), knowledgeBase: listOf(knowledgeBase), media };
-  const project = { ...catalog, ...lists, aliases, pictures, authors: authors?.value ?? {}, urls, maxSearchTextLength };
+  const settings = { now, urls, maxSearchTextLength };
+  const project = { ...catalog, ...lists, ...settings, aliases, pictures, authors: authors?.value ?? {} };
   const counts = {
     blogArticles: lists.blog.length,
     knowledgeBaseArticles: lists.knowledgeBase.length,

@@ -11,6 +11,7 @@ import { fileOf, fillTemplate, matchFile, sources, staticFiles, toJsonText } fro
 import type { StaticFileName } from '#contract/endpoints.ts';
 import { isCompressed } from '#contract/release.ts';
 import type { StatusWidget } from '#contract/status.ts';
+import { toInstant } from './common/local-time.ts';
 import type { Article, ReadHtml } from './articles/article.ts';
 import { renderFeed, renderSitemap, selectFeed, selectSitemap } from './articles/feed.ts';
 import type { SiteUrls } from './articles/feed.ts';
@@ -33,6 +34,8 @@ export interface Project extends Catalog {
   /** The entries of `authors.yaml`. */
   readonly authors: Authors;
   readonly urls: SiteUrls;
+  /** The day of the build. */
+  readonly now: string;
   /** The path of a media file. */
   readonly media: string | undefined;
   /** The search index omits texts above this total length. */
@@ -165,6 +168,15 @@ const rows: Record<
   aliases: row(({ aliases }) => Object.fromEntries(Object.entries(aliases).filter(isOfKind))),
   domains: row(({ domains }) => domains),
   status: row(({ status }) => status),
+  listMaintenance: row(({ status, now }) =>
+    status.maintenance
+      .map(({ title, monitors: affected, timezone, ...local }) => {
+        const [start, end] = [local.start, local.end].map((time) => new Date(toInstant(time, timezone)).toISOString());
+        return { title, affected, start: start!, end: end! };
+      })
+      .filter(({ end }) => end > now)
+      .toSorted((a, b) => compareText(a.start, b.start)),
+  ),
   sourceSchema: constant([], () =>
     Object.fromEntries(
       Object.entries(sources).map(([source, schema]) => [source, z.toJSONSchema(schema, { io: 'input' })]),

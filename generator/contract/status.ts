@@ -124,6 +124,23 @@ export const StatusCatalog = z.strictObject({
 });
 export type StatusCatalog = z.infer<typeof StatusCatalog>;
 
+const PlannedMaintenance = object(
+  'PlannedMaintenance',
+  'A planned maintenance.',
+  {
+    title: text('Title of the maintenance.'),
+    affected: z.array(z.string()).describe('Names of the affected components.'),
+    start: z.iso.datetime().describe('Start, in UTC.'),
+    end: z.iso.datetime().describe('End, in UTC.'),
+  },
+  {
+    title: 'Switch replacement',
+    affected: ['Network'],
+    start: '2026-12-08T22:00:00.000Z',
+    end: '2026-12-09T02:00:00.000Z',
+  },
+);
+
 const script = {
   tag: 'Status',
   mediaType: 'application/javascript',
@@ -172,6 +189,16 @@ export const statusEntries = {
       200: json('The status, with the names of the affected components.', StatusResponse),
       503: json('The status is unknown.', StatusErrorResponse),
     },
+  },
+  listMaintenance: {
+    file: 'public/v1/status/maintenance.json',
+    path: '/v1/status/maintenance',
+    tag: 'Status',
+    summary: 'Planned maintenance, by start',
+    description:
+      'Lists the planned maintenance, by start. The list is as old as the content: compare end with the time, and leave out maintenance that has ended.',
+    schema: named('MaintenanceList', 'Planned maintenance, by start.', z.array(PlannedMaintenance)),
+    reply: 'The planned maintenance.',
   },
   getStatusWidget: {
     ...script,

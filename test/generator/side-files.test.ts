@@ -466,3 +466,21 @@ test('the feed has the newest 30 articles, without drafts and scheduled articles
   expect(titles).toHaveLength(30);
   expect([titles.slice(0, 3), titles.at(-1)]).toEqual([['Second', 'First', 'A 38'], 'A 11']);
 });
+
+test('planned maintenance is listed in UTC, by start, without windows that ended before the day of the build', async () => {
+  const windows = [
+    ['Second', '2026-11-20T00:30', '2026-11-20T02:00', 'America/New_York'],
+    ['Ended', '2026-11-19T01:00', '2026-11-20T00:59', 'Europe/Berlin'],
+    ['First', '2026-10-25T00:30', '2026-11-20T03:00', 'Europe/Berlin'],
+  ];
+  const rows = windows.map(([title, start, end, timezone]) => {
+    return `  - { title: ${title}, monitors: [A, B], start: "${start}", end: "${end}", timezone: ${timezone} }\n`;
+  });
+  const monitors = 'monitors: [{ name: A, url: /health }, { name: B, url: /health }]\n';
+  const read = await publish({ 'catalog/status.yaml': `${monitors}maintenance:\n${rows.join('')}` });
+  const affected = ['A', 'B'];
+  expect(JSON.parse(read('status/maintenance.json'))).toEqual([
+    { title: 'First', affected, start: '2026-10-24T22:30:00.000Z', end: '2026-11-20T02:00:00.000Z' },
+    { title: 'Second', affected, start: '2026-11-20T05:30:00.000Z', end: '2026-11-20T07:00:00.000Z' },
+  ]);
+});

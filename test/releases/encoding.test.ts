@@ -31,7 +31,7 @@ describe('the bytes of a release', () => {
   test.each(encodings)('are served as they are in its files (%s)', async (encoding) => {
     const app = await sharedApp();
     const files = servedFiles(app.root).filter(({ file }) => file.endsWith('.json') || file in feeds);
-    expect(files).toHaveLength(21);
+    expect(files).toHaveLength(22);
     for (const { file, target } of files) {
       const answer = await ask(app, target, { headers: { 'Accept-Encoding': encoding } });
       const path = join(app.root, 'dist/current', file);
