@@ -1,6 +1,15 @@
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { copyFileSync, linkSync, lstatSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { open, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -167,24 +176,14 @@ export async function moveIntoPlace(stage: string, release: string, complete: ()
       () => true,
       () => false,
     );
-  /** Renames the stage. Returns false if the release exists: `rename` replaces only an empty folder. */
-  const move = (): Promise<boolean> =>
-    rename(stage, release).then(
-      () => true,
-      (error: NodeJS.ErrnoException) => {
-        if (['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(error.code ?? '')) return false;
-        throw error;
-      },
-    );
   if (!(await isValid())) {
     await complete();
-    if (await move()) return;
-    // The existing release is broken, or a concurrent build has just created it.
+    // Without locks, a concurrent build may have just created the release.
     if (!(await isValid())) {
-      const broken = await renameAside(release);
-      const isInPlace = await move();
-      await rm(broken, { recursive: true });
-      if (isInPlace) return;
+      const broken = existsSync(release) ? await renameAside(release) : undefined;
+      await rename(stage, release);
+      if (broken !== undefined) await rm(broken, { recursive: true });
+      return;
     }
   }
   await rm(stage, { recursive: true, force: true });
