@@ -230,15 +230,6 @@ export const closeCodes = {
 export type CloseName = keyof typeof closeCodes;
 
 /** Summarizes the stream for the OpenAPI document, which cannot describe websockets. */
-export function summarizeStream(): string {
-  const rows = Object.entries<EventRow>(streamEvents);
-  const names = (side: EventRow['from']): string =>
-    rows.flatMap(([name, { from }]) => (from === side ? [`\`${name}\``] : [])).join(', ');
-  const codes = Object.values(closeCodes).map(({ code, meaning }) => `${code}: ${meaning}`);
-  return [
-    'Each message of the stream is a JSON text `{"event":"...","args":["..."]}`; the first one is `auth` with the token.',
-    `Clients send ${names('client')}. The service sends ${names('service')}.`,
-    `The close codes are: ${codes.join(' ')}`,
-    'The page /docs/streams.html describes each event with its arguments.',
-  ].join(' ');
-}
+export const summarizeStream = (): string =>
+  'Each message of the stream is a JSON text `{"event":"...","args":["..."]}`; the first one is `auth` with the token. ' +
+  'The page /docs/streams.html describes each event and close code.';
