@@ -55,7 +55,8 @@ export function openMemo(out: string | undefined, readOnly = false) {
       sql = undefined;
       // The low byte is the primary result code.
       const isDamaged = damageCodes.has(((error as { errcode?: number }).errcode ?? 0) & 0xff);
-      if (isDamaged && file !== undefined && !isReadOnly) removeDamaged(file);
+      if (!isDamaged || file === undefined || isReadOnly) return undefined;
+      for (const path of [file, `${file}-journal`]) rmSync(path, { force: true });
       return undefined;
     }
   };
@@ -146,15 +147,6 @@ export function openMemo(out: string | undefined, readOnly = false) {
     },
   };
   return memo;
-}
-
-/** Removes a damaged file, if its folder is writable. */
-function removeDamaged(file: string): void {
-  try {
-    for (const path of [file, `${file}-journal`]) rmSync(path, { force: true });
-  } catch {
-    // The file stays: builds run without a memo.
-  }
 }
 
 let generatorHash: string | undefined;
