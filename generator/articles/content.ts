@@ -1,4 +1,4 @@
-import { basename, dirname, extname, posix } from 'node:path';
+import { basename, extname, posix } from 'node:path';
 import type { z } from 'zod';
 import { BlogFrontMatter, KnowledgeBaseFrontMatter, articleSources, mediaTypes } from '#contract/articles.ts';
 import type { ContentItem, KnowledgeBaseSummary } from '#contract/articles.ts';
@@ -127,7 +127,8 @@ export function groupContent({ files, refused: unread }: SourceFolder, diagnosti
     const lower = type.toLowerCase();
     if (!MediaPath.safeParse(`/${file.path}`).success) {
       const message = 'a media path may contain only letters, digits, dots, hyphens and underscores';
-      fail(file, message, renameMedia(file.path));
+      const isNamed = MediaPath.safeParse(`/media/${basename(file.path)}`).success;
+      fail(file, message, isNamed ? 'rename the folder' : renameTo(toSlug(basename(file.path, type)), lower));
     } else if (Object.hasOwn(mediaTypes, type.slice(1))) {
       media.set(`/${file.path}`, file);
     } else {
@@ -172,13 +173,4 @@ export function toTitleCase(slug: string): string {
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join(' ')
     .trim();
-}
-
-/** Suggests a valid name for a folder of a media path, or for the file. */
-function renameMedia(path: string): string | undefined {
-  const folder = dirname(path)
-    .split('/')
-    .find((name) => !MediaPath.safeParse(`/media/${name}`).success);
-  if (folder === undefined) return renameTo(toSlug(basename(path, extname(path))), extname(path).toLowerCase());
-  return toSlug(folder) && `rename the folder "${folder}" to "${toSlug(folder)}"`;
 }

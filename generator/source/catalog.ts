@@ -1,4 +1,3 @@
-import { basename, extname } from 'node:path';
 import { CatalogKey } from '#contract/primitives.ts';
 import type { PlanCatalogResponse, PlanFile } from '#contract/plans.ts';
 import type { DomainCatalog } from '#contract/domains.ts';
@@ -47,12 +46,6 @@ export function readCatalog(folder: SourceFolder, diagnostics: Diagnostics): Cat
       const read = readYaml(file, sources.status, diagnostics);
       if (read) checkStatus(read, diagnostics);
       status = read?.value ?? status;
-    } else if (
-      /^(?:(?:services|games)\/[^/]+|domains|status)\.ya?ml$/i.test(file.path) &&
-      !file.path.endsWith('.yaml')
-    ) {
-      const hint = renameTo(toSlug(basename(file.path, extname(file.path))), '.yaml');
-      diagnostics.error(file, 'catalog files must end in .yaml', hint);
     } else if (file.path !== 'README.md') {
       const allowed = ['domains.yaml', 'status.yaml', 'services/<key>.yaml', 'games/<key>.yaml'];
       const hint = suggest(file.path, allowed) ?? `the catalog consists of ${allowed.join(', ')}`;

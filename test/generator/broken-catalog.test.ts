@@ -152,6 +152,8 @@ describe('a file is not part of the catalog:', () => {
   testPaths('x', {
     'catalog/domain.yaml': toReason('did you mean "domains.yaml"?'),
     'catalog/stauts.yaml': toReason('did you mean "status.yaml"?'),
+    'catalog/domains.yml': toReason('did you mean "domains.yaml"?'),
+    'catalog/games/rust.yml': toReason(all),
     'catalog/services/README.md': toReason(all),
     'catalog/services/web/small.yaml': toReason(all),
     'catalog/vps/small.yaml': toReason(all),

@@ -105,7 +105,7 @@ describe('a mistake in the text is reported at its line and column:', () => {
       '12:3  warning: this line needs dashes for each header cell above, separated by | (write |---|---|)',
     '| a | b\n|---+---\n| 1 | 2\n':
       '10:1  warning: this line needs dashes for each header cell above, separated by | (write |---|---|)',
-    '```math\nx^2\n```\n': '9:4  warning: unknown code language "math" (formulas are not rendered: write "text")',
+    '```math\nx^2\n```\n': '9:4  warning: unknown code language "math" (it is not rendered: use a picture, or "text")',
     '# A title\n\nText.\n':
       '9:1  warning: only the title may be a heading of level 1 (delete the heading if it repeats the title, else start with ##)',
     'One.\n\n<iframe src="//www.youtube-nocookie.com/embed/a-B_1?start=9" title="x"></iframe>\n':
@@ -221,7 +221,7 @@ describe('text that is lost or shown as markup is reported, and the corrected te
     ],
     '```mermaid\ngraph\n```\n': [
       '```text\ngraph\n```\n',
-      '9:4  warning: unknown code language "mermaid" (diagrams are not rendered: use a picture, or "text")',
+      '9:4  warning: unknown code language "mermaid" (it is not rendered: use a picture, or "text")',
     ],
     'It is $x^2$ of $\\frac{a}{b}$.\n': [
       'It is `$x^2$`, $5 or $10 in $HOME/$USER.\n',

@@ -151,8 +151,7 @@ function adviseLanguage(lang: string): string {
   const [name = ''] = /[\w#+-]+/.exec(lang) ?? [];
   const [lines = ''] = /\{[\d,\s-]+\}$/.exec(lang) ?? [];
   if (name !== lang && isKnown(name)) return `write "${name}${lines && ` ${lines}`}"`;
-  if (name === 'math') return 'formulas are not rendered: write "text"';
-  if (/^(?:mermaid|plantuml|graphviz)$/i.test(name)) return 'diagrams are not rendered: use a picture, or "text"';
+  if (/^(?:math|mermaid|plantuml|graphviz)$/i.test(name)) return 'it is not rendered: use a picture, or "text"';
   if (/^(?:title=|\{)/.test(lang)) return 'write a language first, such as "text"';
   // Short names resemble too many others.
   const similar = lang.length > 3 ? suggest(lang.toLowerCase(), loadHighlighter().listLanguages()) : undefined;
