@@ -78,7 +78,6 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
     /** Completes running requests, and aborts them after the grace period. */
     async stop(): Promise<void> {
       lifecycle.drain();
-      hosting.drain();
       await running.disposeAsync();
     },
   };

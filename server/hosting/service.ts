@@ -110,9 +110,5 @@ export function openHosting(base: HostingBase) {
     start: () => void retention.start(),
     /** Adds the demo servers and their key; returns the key if this call created it. */
     addDemo: () => ensureDemo(store),
-    /** Starts to stop local servers, which would delay the shutdown. */
-    drain(): void {
-      for (const provider of providers.values()) provider.drain?.();
-    },
   };
 }

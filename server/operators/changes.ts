@@ -13,11 +13,9 @@ import type { ApiKeyRecord, NewServer, OperatorToken, SecretRecords, ServerRecor
 /** The author of changes: the command line, or an operator token. */
 export interface Author extends ChangeAuthor {
   readonly token?: Pick<OperatorToken, 'id' | 'label'>;
-  /** Writes an option as the author passes it, such as `--replace`. */
-  readonly toOption: (name: string) => string;
 }
 
-export const commandLine: Author = { actor: 'command line', toOption: (name) => `--${name}` };
+export const commandLine: Author = { actor: 'command line' };
 
 /** The servers, scopes and end of a key. */
 export type Grant = Pick<ApiKeyRecord, 'servers' | 'scopes' | 'expiresAt'>;
@@ -34,7 +32,9 @@ const later = (time: number | null): number => time ?? Infinity;
 /** Creates the changes of customers' servers, API keys and operator tokens. They throw Problems. */
 export function createChanges(store: Store, author: Author) {
   const { apiKeys, operators, servers } = store;
-  const { token, toOption } = author;
+  const { token } = author;
+  /** Writes an option as the author passes it. */
+  const toOption = (name: string): string => (token ? `"${name}": true` : `--${name}`);
   const change = createAuditedChange(store.audit, author);
 
   /** Gives a key or a token a new secret, unless it has changed since it was read. */

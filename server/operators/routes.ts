@@ -79,8 +79,7 @@ export function createOperatorRoutes(store: Store, lifecycle: Lifecycle, provide
   ): Route =>
     handle(name, (request) => {
       const { token, ...sent } = request.caller as OperatorCaller;
-      const author = { actor: `operator ${token.label} (${token.id})`, token, ...sent };
-      const changes = createChanges(store, { ...author, toOption: (option) => `"${option}": true` });
+      const changes = createChanges(store, { actor: `operator ${token.label} (${token.id})`, token, ...sent });
       return lifecycle.finish(() => work(request, changes));
     });
   const showServer = async (name: string, status = 200, warnings: readonly string[] = []) => {

@@ -91,8 +91,6 @@ export interface Provider {
   readonly listRefs?: () => Promise<ListedRefs>;
   /** Returns true if the credential has access to a server, listed or not. */
   readonly hasRef?: (ref: string) => Promise<boolean>;
-  /** Starts to stop servers that end with this process. */
-  drain?(): void;
   close(): Promise<void>;
 }
 

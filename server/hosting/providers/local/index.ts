@@ -50,9 +50,6 @@ function createLocal(settings: LocalSettings, options: LocalOptions): Provider {
     // Our own state, so never older than an action.
     state: async (ref: string) => ({ state: find(ref, kind).state(), checkedAt: Date.now() }),
   });
-  const close = async (): Promise<void> => {
-    await Promise.all(processes.values().map((process) => process.close()));
-  };
   return {
     vps: controlsOf('vps'),
     game: {
@@ -78,8 +75,9 @@ function createLocal(settings: LocalSettings, options: LocalOptions): Provider {
       },
     },
     check: () => Promise.resolve(check(settings)),
-    drain: () => void close(),
-    close,
+    async close() {
+      await Promise.all(processes.values().map((process) => process.close()));
+    },
   };
 }
 
