@@ -12,12 +12,12 @@ import { withTimeout } from '../timeout.ts';
 import { ProviderError } from '../upstream/client.ts';
 import { toLogText } from './providers/game-log.ts';
 import type { ActionAge, GameProvider, PowerAction, Provider, SendOptions, ServerProvider } from './providers/types.ts';
-import type { ServerLookup } from './servers.ts';
+import type { createServers } from './servers.ts';
 
 type Actor = Authority & Pick<Caller, 'requestId' | 'trace' | 'ip'>;
 
 /** Creates the actions and reads of customers' servers. They throw Problems. */
-export function createActions(servers: ServerLookup, { audit, apiKeys }: Store, timeoutMs: number) {
+export function createActions(servers: ReturnType<typeof createServers>, { audit, apiKeys }: Store, timeoutMs: number) {
   const history = createPowerHistory(audit);
   // Half of the timeout: a waiting action needs time left to run.
   const withLock = createKeyedMutex(timeoutMs / 2);

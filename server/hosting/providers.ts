@@ -77,14 +77,10 @@ function replaceVariables(text: string, environment: Environment, report: (messa
   });
 }
 
-interface ProvidersOptions extends Omit<ProviderOptions, 'upstream'> {
-  readonly dataDir: string;
-}
-
 /** Creates the providers by name. They send no request yet. */
 export function createProviders(
   config: Readonly<Record<string, ProviderSettings>>,
-  { dataDir, log, timeoutMs, createBucket, clock }: ProvidersOptions,
+  { dataDir, log, timeoutMs, createBucket, clock }: Omit<ProviderOptions, 'upstream'> & { readonly dataDir: string },
 ): Map<string, Provider> {
   const folder = join(dataDir, 'local');
   const lock = createGroupsLock(folder, log);

@@ -7,9 +7,6 @@ import type { ConsoleEvents, ConsoleSource, Provider } from './providers/types.t
 /** The interval at which the record of an open console is read again. */
 const recordCheckMs = 5000;
 
-/** The look-up of customers' servers. */
-export type ServerLookup = ReturnType<typeof createServers>;
-
 /** Looks up a customer's server and its provider. */
 export function createServers(records: Store['servers'], providers: ReadonlyMap<string, Provider>) {
   /** Finds the record and the provider of a server. Throws as {@link findRecord}, also without a provider. */

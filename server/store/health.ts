@@ -5,6 +5,7 @@ import { createPoller } from '../upstream/poller.ts';
 import { StoreError, isUnreachable } from './database.ts';
 import type { StoreSettings } from './database.ts';
 import { openStore } from './index.ts';
+import type { Store } from './types.ts';
 
 const everyMs = 1000;
 /** The time limit of a check. */
@@ -16,9 +17,6 @@ const neededPasses = 3;
 const quietMs = 5000;
 
 const secondsSince = (since: number): number => Math.round((performance.now() - since) / 1000);
-
-/** Checks the store; with `needsRoom`, by a write that needs room. */
-type Check = (needsRoom: boolean) => Promise<void>;
 
 /** Tracks the health of a store; logs an outage at its start, every 30 s and at its end. */
 export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
@@ -49,7 +47,7 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
     log.info({ failures: outage.failures, seconds: secondsSince(outage.since) }, 'the store answers again');
     outage = undefined;
   };
-  const checkOnce = async (check: Check): Promise<void> => {
+  const checkOnce = async (check: Store['check']): Promise<void> => {
     const pending = check(missingPasses > 0);
     await withTimeout(pending, checkMs, () => {
       throw new StoreError(`a check was not answered within ${checkMs / 1000} s`, 'lost');
@@ -62,7 +60,7 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
   return {
     answers: () => answers,
     onFailure,
-    watch(check: Check): void {
+    watch(check: Store['check']): void {
       poller = createPoller({ read: () => checkOnce(check), everyMs: () => everyMs });
       void poller.start();
     },

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { createEvent } from '../events.ts';
+import type { AuditEntry } from './audit.ts';
 import type { Query } from './database.ts';
 import type { LossReport } from './writes.ts';
 
@@ -15,11 +16,7 @@ const lookMs = 10_000;
 const lostMessage =
   'actions, votes and changes of keys and servers are lost; see docs/runbook.md, "The store went back"';
 
-/** An entry of the audit log. */
-interface Entry {
-  readonly actionId: string | null;
-  readonly phase: string;
-}
+type Entry = Pick<AuditEntry, 'actionId' | 'phase'>;
 
 /**
  * Counts in a row of the store. Each look finds out whether the store went back, for instance to a standby that lagged: then

@@ -20,9 +20,6 @@ interface Batch {
   readonly tried: PromiseWithResolvers<void>;
 }
 
-/** A write that may be repeated. */
-type Write = () => Promise<unknown>;
-
 /** An end of an action has two writes: audit log and Idempotency-Key. */
 const maxEnds = 20_000;
 const maxBatches = 10_000;
@@ -51,8 +48,8 @@ export function createWrites(addVotes: (votes: Votes, turn: number) => Promise<u
   let isFailing = false;
   const closed = new AbortController();
 
-  /** Runs a write each second until the store takes it. The health of the store logs failures. */
-  const runUntilTaken = async (write: Write): Promise<void> => {
+  /** Runs a repeatable write each second until the store takes it. The health of the store logs failures. */
+  const runUntilTaken = async (write: () => Promise<unknown>): Promise<void> => {
     while (!closed.signal.aborted) {
       try {
         await write();
@@ -88,7 +85,7 @@ export function createWrites(addVotes: (votes: Votes, turn: number) => Promise<u
   };
   return {
     /** Writes the end of an action, now or when the store takes it. Never rejects. */
-    async settle(end: object, write: Write): Promise<void> {
+    async settle(end: object, write: () => Promise<unknown>): Promise<void> {
       let failure: unknown = new Error('too many ends of actions wait for the store');
       try {
         if (ends.size === 0) return void (await write());

@@ -17,7 +17,7 @@ import { createLogReader } from './log.ts';
 import { createPlaces } from './places.ts';
 import { createNodeSockets } from './sockets.ts';
 import { WingsState, defaultTimings, openPanelSession, resourcesMs } from './session.ts';
-import type { ConsoleTimings, PanelSession } from './session.ts';
+import type { ConsoleTimings } from './session.ts';
 
 /** The settings of a Pterodactyl or Pelican panel. */
 const PterodactylSettings = z.object({
@@ -78,7 +78,7 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
   const rps = (attempts.perWindow * 1000) / timings.windowMs;
   const budget = createBucket({ name: 'panel', rps, burst: attempts.burst });
   /** Open consoles with the refs of their servers. */
-  const sessions = new Map<PanelSession, string>();
+  const sessions = new Map<ReturnType<typeof openPanelSession>, string>();
   /** The console credential belongs to an administrator, so consoles stay closed. */
   let isReaderAdmin = false;
   let isClosed = false;
@@ -166,10 +166,9 @@ function createPterodactyl(settings: PterodactylSettings, options: PterodactylOp
           const later = setImmediate(() => events.ended(notAvailable));
           return { stats: () => Promise.resolve(unknownStats), close: () => clearImmediate(later) };
         }
-        const path = pathOf(ref);
         const consume = () => budget.consume(`${origin}/servers/${toShortRef(ref)}`);
         const leave = () => sessions.delete(session);
-        const panel = { client: reader, path, ref, sockets, timings, consume, leave, log: log.child({ ref }), now };
+        const panel = { client: reader, ref, sockets, timings, consume, leave, log: log.child({ ref }), now };
         const session = openPanelSession({ ...panel, events, isResumed });
         sessions.set(session, ref);
         return session;

@@ -36,12 +36,6 @@ export type ConsoleTimings = Readonly<typeof defaultTimings>;
 /** The panel caches a node's answer this long; polling faster returns the same data. */
 export const resourcesMs = 20_000;
 
-/** One connection to the console of a server in a panel. */
-export type PanelSession = ReturnType<typeof openPanelSession>;
-
-/** Events sent to Wings. A read-only credential is enough for all of them. */
-type WingsRequest = 'auth' | 'send logs' | 'send stats';
-
 /** A state from Wings, with the time of its arrival. */
 type SeenState = Readonly<{ state: GameState; at: number }>;
 
@@ -72,7 +66,6 @@ export const WingsState = z.enum(['running', 'starting', 'stopping', 'offline'] 
 /** Opens a console: fetches a token, opens the socket, and renews the token. */
 export function openPanelSession(options: {
   readonly client: ReadClient;
-  readonly path: string;
   readonly ref: string;
   readonly sockets: NodeSockets;
   /** Takes a token request from the server's budget. Renewals are free. */
@@ -86,7 +79,7 @@ export function openPanelSession(options: {
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
 }) {
-  const { client, path, ref, sockets, consume, timings, events, isResumed, leave, log, now } = options;
+  const { client, ref, sockets, consume, timings, events, isResumed, leave, log, now } = options;
   const closing = new AbortController();
   const ended = closing.signal;
   /** `renewing`: the next token is requested; `deferred`: its request failed, and is repeated later. */
@@ -113,7 +106,8 @@ export function openPanelSession(options: {
   /** The last message or pong from Wings; `date` is in milliseconds since 1970. */
   let traffic = { at: -Infinity, date: 0 };
 
-  const send = (event: WingsRequest, ...args: readonly string[]): void => {
+  /** Sends an event to Wings. A read-only credential is enough for each. */
+  const send = (event: 'auth' | 'send logs' | 'send stats', ...args: readonly string[]): void => {
     if (websocket?.readyState === WebSocket.OPEN) websocket.send(JSON.stringify({ event, args }));
   };
   /** Closes the socket without events. */
@@ -213,7 +207,7 @@ export function openPanelSession(options: {
   /** Requests a token; returns a failure that a later request may not have. */
   const requestToken = async (limit?: { readonly timeoutMs: number }) => {
     // Not retried: each request takes one of the panel's few tokens.
-    const request = client.request('GET', `${path}/websocket`, { retry: false, ...limit });
+    const request = client.request('GET', `/servers/${ref}/websocket`, { retry: false, ...limit });
     const reply = await request.catch((error: unknown) => String((error as Error).cause ?? error));
     ended.throwIfAborted();
     if (typeof reply === 'string') return { detail: reply, retryAfterMs: 0 };
