@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
@@ -104,12 +104,15 @@ export function createUpgradeHandler(options: {
     if (!relay.admits(context)) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': '1' } });
     return server;
   };
-  const refuseUpgrade = (context: RequestContext, socket: Duplex, error: unknown): void => {
+  const refuseUpgrade = (context: RequestContext, socket: Duplex, error: unknown, isAnswered = false): void => {
     const { id, trace, client, request, target, limits } = context;
     const { method } = request;
     const { status, text } = renderRawError(error, id, limits);
-    socket.write(text);
-    linger(socket);
+    if (isAnswered) socket.destroy();
+    else {
+      socket.write(text);
+      linger(socket);
+    }
     // The query may hold a misplaced token.
     const url = target.split('?', 1)[0]!.slice(0, 256);
     const line = { id, trace_id: trace?.id, ip: client.address, method, url, status };
@@ -118,27 +121,19 @@ export function createUpgradeHandler(options: {
     if (error instanceof Problem) log.info(line, 'upgrade refused');
     else log.error({ ...line, err: error }, 'upgrade failed');
   };
-  const serve = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const context = requests.begin(request);
-    let server: ServerName;
-    try {
-      server = admit(context);
-    } catch (error) {
-      return refuseUpgrade(context, socket, error);
-    }
-    websockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, socket, server, context));
-  };
   return {
-    attach(server: Server): void {
-      server.on('upgrade', (request, socket, head) => {
+    attach(http: Server): void {
+      http.on('upgrade', (request, socket, head) => {
         // Before ws adds its listeners, a connection reset would be an uncaught exception.
         socket.on('error', () => socket.destroy());
+        const context = requests.begin(request);
+        let isAnswered = false;
         try {
-          serve(request, socket, head);
+          const server = admit(context);
+          isAnswered = true;
+          websockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, socket, server, context));
         } catch (error) {
-          // Send no response: the handshake may already be answered.
-          socket.destroy();
-          log.error({ err: error }, 'upgrade failed');
+          refuseUpgrade(context, socket, error, isAnswered);
         }
       });
     },
