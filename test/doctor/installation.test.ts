@@ -390,7 +390,7 @@ const faults: Readonly<Record<string, Fault>> = {
       world.panel.fail('hang');
       return { UPSTREAM_TIMEOUT_SECONDS: '1' };
     },
-    finds: ['provider panel', 'The panel cannot be reached with the token', /connect/],
+    finds: ['provider panel', 'The panel (asked with the token) cannot be reached', /connect/],
     // On a busy machine a second is too short for other checks, too.
     also: ['provider cloud', 'refs of cloud', 'refs of panel'],
   },
@@ -515,7 +515,9 @@ test('a panel that is down is one fault', async () => {
   const installation = await createInstallation();
   await installation.world.panel.stop();
   const { faults: found, findings } = await installation.examine();
-  expect(found).toMatchObject([{ check: 'provider panel', seen: 'The panel cannot be reached with the token' }]);
+  expect(found).toMatchObject([
+    { check: 'provider panel', seen: 'The panel (asked with the token) cannot be reached' },
+  ]);
   expect(findings).toContainEqual({ check: 'refs of panel', state: 'skipped', seen: 'the provider does not answer' });
 });
 

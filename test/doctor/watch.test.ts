@@ -103,7 +103,7 @@ test('a credential that is refused from the start is logged once', async () => {
 test('a panel that is unreachable at the start is logged, and its return too', async () => {
   const { panel, checked, faults } = await watchPanel((started) => started.fail('drop'));
   // Once, not for each credential.
-  const unreachable = 'warn provider panel: The panel cannot be reached with the token';
+  const unreachable = 'warn provider panel: The panel (asked with the token) cannot be reached';
   await expect.poll(faults).toEqual([unreachable]);
   await checked();
   expect(faults()).toEqual([unreachable]);

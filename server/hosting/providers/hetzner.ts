@@ -118,10 +118,6 @@ function createHetzner(settings: HetznerSettings, options: ProviderOptions): Pro
         ask: () => reads.request('GET', '/servers?per_page=1'),
         judge: () => ({ level: 'info', message: 'The token is accepted (write access cannot be checked)' }),
         refusedAdvice: 'put a project token with read and write access into PROVIDERS_FILE, and restart',
-        unreachable: [
-          'Hetzner Cloud cannot be reached',
-          'check that this machine resolves the host of its url, and may connect to it',
-        ],
       }),
     async listRefs() {
       const { listed, missed } = await list();

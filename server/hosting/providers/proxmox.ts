@@ -158,10 +158,7 @@ function createProxmox(settings: ProxmoxSettings, options: ProviderOptions): Pro
           return { level: 'warn', message, advice };
         },
         refusedAdvice: 'put the token_id and token_secret of an unexpired token into PROVIDERS_FILE, and restart',
-        unreachable: [
-          'Proxmox cannot be reached, or its certificate is not trusted',
-          'check that this machine may connect to its url, and set ca_file to the CA of the cluster',
-        ],
+        unreachableAdvice: ': set ca_file to the CA of the cluster',
       }),
     async listRefs() {
       const { vms, missed } = await listVms();

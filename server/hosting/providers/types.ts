@@ -169,11 +169,16 @@ export async function checkCredential(check: {
   /** Explains an error of the upstream; a permanent one is a mistake in a configuration. */
   readonly explain?: (reply: Reply) => { reason: string; advice: string; isPermanent: boolean } | undefined;
   readonly refusedAdvice: string;
-  readonly unreachable: readonly [message: string, advice: string];
+  /** Further advice about an upstream that cannot be reached. */
+  readonly unreachableAdvice?: string;
 }): Promise<[CheckResult]> {
-  const { name = 'token', upstream, ask, judge, explain, refusedAdvice, unreachable } = check;
+  const { name = 'token', upstream, ask, judge, explain, refusedAdvice, unreachableAdvice = '' } = check;
   const reply = await ask().catch(() => undefined);
-  if (!reply) return [{ level: 'warn', message: unreachable[0], advice: unreachable[1], isUnreachable: true }];
+  if (!reply) {
+    const usual = 'check that this machine resolves the host of its url, may connect to it and trusts its certificate';
+    const [message, advice] = [`${upstream} cannot be reached`, usual + unreachableAdvice];
+    return [{ level: 'warn', message, advice, isUnreachable: true }];
+  }
   const { status, text, sender } = reply;
   // Other statuses (429, 503) and the page of a proxy tell nothing about the credential.
   if (status !== 200 && (sender === 'proxy' || (status !== 401 && status !== 403))) {

@@ -101,10 +101,6 @@ async function checkUser(client: ReadClient, name: string) {
       return account && { level: 'warn', message: describeAdmin(name), advice };
     },
     refusedAdvice: `create a client key in the panel, allowed from this machine's address, and set ${name} to it`,
-    unreachable: [
-      `The panel cannot be reached with the ${name}`,
-      `check that this machine resolves the host of its url, may connect to it and trusts its certificate (asked with the ${name})`,
-    ],
   });
   const readServer = async ({ identifier }: ListedServer) => {
     const reply = await get(`/servers/${encodeURIComponent(identifier)}`).catch(() => undefined);
