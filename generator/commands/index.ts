@@ -3,7 +3,7 @@ import { addBuildOptions, addCheckOptions, addDevOptions, addNewOptions, addOut 
 
 /** Runs the generator command in the arguments. Modules are imported on demand. */
 export function runGenerator(args: readonly string[]): Promise<number> {
-  const program = createProgram('generator', 'Compiles content/ and catalog/ into releases.');
+  const program = createProgram('Compiles content/ and catalog/ into releases.');
   addBuildOptions(program.command('build').description('Builds a release and makes it current.')).action(
     async (flags) => (await import('./build.ts')).runBuild(flags),
   );

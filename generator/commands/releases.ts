@@ -1,4 +1,4 @@
-import { CommandError, requireOption } from '../common/command-line.ts';
+import { CommandError, requireOptions } from '../common/command-line.ts';
 import { diffReleases, diffUrls, listReleases, pruneReleases, rollback } from '../release/releases.ts';
 import { resolveFolder } from './settings.ts';
 import type { OutFlag } from './settings.ts';
@@ -31,7 +31,7 @@ export async function runDiff(from: string, to: string, { out, urls }: OutFlag &
 }
 
 export async function runPrune({ out, ...flags }: OutFlag & { keep?: string }): Promise<void> {
-  const keep = requireOption(flags.keep, '--keep');
+  const { keep } = requireOptions({ keep: flags.keep });
   if (!/^[1-9][0-9]*$/.test(keep)) throw new CommandError('--keep must be a whole number, at least 1');
   const ids = await pruneReleases(resolveFolder('DIST_DIR', out), Number(keep));
   print(ids.map((id) => `removed ${id}`));

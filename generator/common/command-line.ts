@@ -1,23 +1,35 @@
 import { Command, CommanderError } from '@commander-js/extra-typings';
 import type { CommandUnknownOpts, OutputConfiguration } from '@commander-js/extra-typings';
-import { escapeControls } from './terminal.ts';
+import { createPaint, escapeControls } from './terminal.ts';
 
 /** An error that the user can fix. Only the message is printed; it may be empty if the reason is printed already. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-/** Returns the value of a required option. Commander's own check would hide a typo such as `--proivder x`. */
-export function requireOption<Value>(value: Value | undefined, flag: string): Value {
-  if (value === undefined) throw new CommandError(`${flag} is missing`);
-  return value;
+/** Returns required options by name; names all that are missing. Commander's own check would hide `--proivder x`. */
+export function requireOptions<Options extends Readonly<Record<string, unknown>>>(options: Options) {
+  const missing = Object.keys(options).filter((name) => String(options[name] ?? '') === '');
+  const message = missing.map((name) => `--${name} is missing`).join('; ');
+  if (message !== '') throw new CommanderError(1, 'missing', message);
+  return options as { [Name in keyof Options]: NonNullable<Options[Name]> };
+}
+
+/** Describes how people type a command: `npm run keys -- create [options]`. */
+function usageOf(command: CommandUnknownOpts): string {
+  const names = [command.usage()];
+  let at = command;
+  for (; at.parent?.parent; at = at.parent) names.unshift(at.name());
+  return `npm run ${at.name() || '<command>'} -- ${names.join(' ')}`;
 }
 
 /** Creates a program; `output` redirects stdout and stderr. */
-export function createProgram(name: string, description: string, output: OutputConfiguration = {}): Command {
+export function createProgram(description: string, output: OutputConfiguration = {}): Command {
+  const paint = createPaint(1);
   // `runProgram` prints errors and sets the exit status.
-  return new Command(name)
+  return new Command()
     .description(description)
+    .configureHelp({ commandUsage: usageOf, styleTitle: (title) => paint('bold', title), minWidthToWrap: 30 })
     .exitOverride()
     .configureOutput({ ...output, outputError: () => undefined });
 }
@@ -33,7 +45,12 @@ export async function runProgram(program: CommandUnknownOpts, args: readonly str
     // Commander has already printed the help.
     if (error instanceof CommanderError && error.code.startsWith('commander.help')) return error.exitCode;
     const message = error.message.replace(/^error: /, '').replace('\n(Did you mean', ' (Did you mean');
-    if (message !== '') program.configureOutput().writeErr?.(`${escapeControls(message)}\n`);
+    const { writeErr } = program.configureOutput();
+    if (message !== '') writeErr?.(`${escapeControls(message)}\n`);
+    let command = program;
+    for (const arg of args) command = command.commands.find((one) => one.name() === arg) ?? command;
+    const usage = `usage: ${usageOf(command)}  (--help lists the options)\n`;
+    if (error instanceof CommanderError && process.stderr.isTTY) writeErr?.(usage);
     return 1;
   }
 }

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Writable } from 'node:stream';
+import type { WriteStream } from 'node:tty';
 import { z } from 'zod';
 import { Scope, ServerName, scopes } from '#contract/api-keys.ts';
 import { CommandError } from '#common/command-line.ts';
@@ -44,7 +45,8 @@ export function createContext(command: string, processContext: ProcessContext) {
         `\`hosting-api ${command} ...\`, which uses the settings in ${installed}`,
     );
   };
-  const toText = (text: string): string => escapeLines(nameCommands(text, path, installed));
+  const name = (text: string): string => nameCommands(text, path, installed);
+  const toText = (text: string): string => escapeLines(name(text));
   const printNote = (line: string): void => void err.write(`${toText(line)}\n`);
   const print = (text: string): Promise<void> =>
     new Promise((done, fail) => {
@@ -59,6 +61,10 @@ export function createContext(command: string, processContext: ProcessContext) {
   return {
     settings,
     installed,
+    /** Names the commands of npm in a text as they run here. */
+    name,
+    /** The width of the terminal; undefined for other outputs. */
+    columns: (out as Partial<WriteStream>).columns,
     /** Writes a line to stderr, apart from the result. */
     printNote,
     /** Writes lines of the result to stdout and waits for the write; throws an {@link OutputError}. */
@@ -108,14 +114,26 @@ export const toPrintable = (text: string): string => escapeControls(redactKeys(t
 /** The widest column, and the longest cell: records of a restored backup may have texts of any length. */
 const [maxWidth, maxCell] = [200, 20_000];
 const toCell = (text: string): string => toPrintable(text.length > maxCell ? `${text.slice(0, maxCell)}...` : text);
+const toDay = (text: string): string => text.replace(/T[\d:.]+Z$/, '');
 
-/** Formats rows as columns under a heading. */
-export function formatTable(heading: readonly string[], cells: readonly (readonly string[])[]): string {
-  const rows = cells.map((row) => row.map(toCell));
+/** Cuts a text that is longer than `room`, if any. */
+export const cutTo = (room: number | undefined, text: string): string =>
+  room !== undefined && text.length > room ? `${text.slice(0, room - 1)}…` : text;
+
+/** Formats rows as columns under a heading. To fit into `room`, cuts times and the widest columns, except for the first. */
+export function formatTable(heading: readonly string[], cells: readonly (readonly string[])[], room?: number): string {
+  const rows = cells.map((row) => row.map((cell) => toCell(room === undefined ? cell : toDay(cell))));
   const widths = heading.map((title, column) =>
     Math.min(maxWidth, Math.max(title.length, ...rows.map((row) => row[column]!.length))),
   );
-  const lines = [heading, ...rows].map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '));
+  const sum = widths.reduce((total, width) => total + width + 2, -2);
+  for (let over = sum - (room ?? sum); over > 0; over -= 1) {
+    const widest = widths.lastIndexOf(Math.max(...widths.slice(1)));
+    widths[widest]! -= 1;
+  }
+  const lines = [heading, ...rows].map((row) =>
+    row.map((cell, at) => cutTo(room && widths[at], cell).padEnd(widths[at]!)).join('  '),
+  );
   return lines.map((line) => line.trimEnd()).join('\n');
 }
 

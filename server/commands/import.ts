@@ -1,6 +1,6 @@
 import type { Command } from '@commander-js/extra-typings';
 import { ServerName } from '#contract/api-keys.ts';
-import { CommandError, requireOption } from '#common/command-line.ts';
+import { CommandError, requireOptions } from '#common/command-line.ts';
 import { createSilentLog } from '../doctor/installation.ts';
 import { readEnv } from '../env.ts';
 import { createProviders, loadProviders, normalizeRef, providerTypes } from '../hosting/providers.ts';
@@ -12,7 +12,7 @@ import type { Context } from './context.ts';
 const parseId = parser('--id must be ref or name', (text) => (['ref', 'name'] as const).find((id) => id === text));
 
 /** Adds `servers import` to the commands of servers. */
-export function addImportCommand(servers: Command, { settings, withStore, show, printNote }: Context): void {
+export function addImportCommand(servers: Command, { settings, withStore, show, printNote, columns }: Context): void {
   servers
     .command('import')
     .description('Shows which servers of a provider have a record here; adds the others with --yes. Removes nothing.')
@@ -22,7 +22,7 @@ export function addImportCommand(servers: Command, { settings, withStore, show, 
     .option('--yes', 'add the new servers')
     .option('--json', 'print a JSON array')
     .action(async ({ id: field, prefix, yes = false, json, ...flags }) => {
-      const name = requireOption(flags.provider, '--provider');
+      const { provider: name } = requireOptions({ provider: flags.provider });
       const { PROVIDERS_FILE: file, DATA_DIR: dataDir, UPSTREAM_TIMEOUT_SECONDS: seconds } = readEnv(settings());
       const config = file === undefined ? {} : loadProviders(file, settings());
       const own = config[name];
@@ -69,7 +69,7 @@ export function addImportCommand(servers: Command, { settings, withStore, show, 
         return [...found, ...gone.map(({ server, ref }) => ({ server, ref, name: null, state: 'gone there' }))];
       }, true);
       const cells = rows.map(({ server, ref, name: title, state }) => [state, server ?? '', ref, title ?? '']);
-      await show(json, rows, formatTable(['STATE', 'SERVER', 'REF', 'NAME'], cells));
+      await show(json, rows, formatTable(['STATE', 'SERVER', 'REF', 'NAME'], cells, columns));
       const left = rows.filter(({ state }) => state === 'the ID is taken' || state === 'no ID').length;
       if (left + missed > 0) throw new CommandError(`${left + missed} servers cannot be added: see their states`);
     });

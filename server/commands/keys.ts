@@ -1,5 +1,6 @@
 import type { Command } from '@commander-js/extra-typings';
-import { CommandError } from '#common/command-line.ts';
+import { scopes as allScopes } from '#contract/api-keys.ts';
+import { CommandError, requireOptions } from '#common/command-line.ts';
 import { didYouMean } from '#common/suggest.ts';
 import { explain } from '../explain.ts';
 import { isActive } from '../keys/authorize.ts';
@@ -24,8 +25,10 @@ import {
 } from './context.ts';
 import type { Context } from './context.ts';
 
+const example = 'npm run keys -- create --server game:demo --scope game-power:read_write';
+
 /** Adds `keys create | update | list | explain | rotate | revoke`. */
-export function addKeysCommands(program: Command, { withStore, print, show, printNote }: Context): void {
+export function addKeysCommands(program: Command, { withStore, print, show, printNote, columns }: Context): void {
   /** Prints the text of a key once; nothing else goes to stdout, for pipes. */
   const showSecret = async (outcome: string, key: ApiKeyRecord, result: { readonly key: string }, json?: boolean) => {
     const { id, expiresAt } = key;
@@ -56,9 +59,9 @@ export function addKeysCommands(program: Command, { withStore, print, show, prin
     .option('--expires <DATE>', 'YYYY-MM-DD (until its end in UTC) or an ISO time; default never', parseExpiry)
     .option('--if-absent', 'create no key if an active key has the label')
     .option('--json', 'print a JSON object; with --if-absent, `created` is false for an existing key')
+    .addHelpText('after', `\nScopes:\n  ${allScopes.join('\n  ')}\n\nExample:\n  ${example}`)
     .action(async ({ server: servers = [], scope: scopes = [], label = '', expires, ifAbsent, json }) => {
-      if (servers.length === 0) throw new CommandError('--server is required');
-      if (scopes.length === 0) throw new CommandError('--scope is required');
+      requireOptions({ server: servers, scope: scopes });
       if (ifAbsent && label === '') throw new CommandError('--label is required with --if-absent');
       const fields = { label, servers, scopes, expiresAt: expires?.end ?? null };
       await withStore(async (store) => {
@@ -113,7 +116,7 @@ export function addKeysCommands(program: Command, { withStore, print, show, prin
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
       const records = await withStore((store) => store.apiKeys.list());
-      const { described, table } = toRows(records, ['servers', 'scopes']);
+      const { described, table } = toRows(records, ['servers', 'scopes'], columns);
       await show(json, described, table);
     });
   keys
@@ -173,6 +176,7 @@ export function addKeysCommands(program: Command, { withStore, print, show, prin
 export function toRows<Key extends ApiKeyRecord | OperatorToken>(
   keys: readonly Key[],
   lists: readonly (keyof Key & string)[],
+  columns?: number,
 ) {
   const described = keys.map((key) => {
     const [created, expires, revoked] = [toIso(key.createdAt)!, toIso(key.expiresAt), toIso(key.revokedAt)];
@@ -186,7 +190,7 @@ export function toRows<Key extends ApiKeyRecord | OperatorToken>(
     return [key.id, stateOf(key), key.label, ...more, created, lastUsed ?? 'never'];
   });
   const heading = ['ID', 'STATE', 'LABEL', ...lists.map((list) => list.toUpperCase()), 'CREATED', 'LAST USED'];
-  return { described, table: formatTable(heading, rows) };
+  return { described, table: formatTable(heading, rows, columns) };
 }
 
 /** The fields of a key in JSON besides its id. */

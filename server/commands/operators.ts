@@ -1,6 +1,6 @@
 import type { Command } from '@commander-js/extra-typings';
 import { operatorRights } from '#contract/endpoint.ts';
-import { CommandError, requireOption } from '#common/command-line.ts';
+import { CommandError, requireOptions } from '#common/command-line.ts';
 import { toBlockList } from '../http/request.ts';
 import { createSecret } from '../keys/authorize.ts';
 import { commandLine, createChanges } from '../operators/changes.ts';
@@ -16,7 +16,7 @@ const parseNetwork = parser('--network must be an IP address, or a network such 
 );
 
 /** Adds `operators create | list | rotate | revoke`. */
-export function addOperatorsCommands(program: Command, { withStore, show, printNote }: Context): void {
+export function addOperatorsCommands(program: Command, { withStore, show, printNote, columns }: Context): void {
   const showToken = (outcome: string, token: OperatorToken, text: string, json?: boolean) => {
     printNote(`operator token ${token.id} ${outcome}. Its text is shown only once:`);
     return show(
@@ -37,8 +37,7 @@ export function addOperatorsCommands(program: Command, { withStore, show, printN
     .option('--expires <DATE>', 'YYYY-MM-DD (until its end in UTC) or an ISO time; default never', parseExpiry)
     .option('--json', 'print a JSON object')
     .action(async ({ right = [], network: networks = [], expires, json, ...flags }) => {
-      const label = requireOption(flags.label, '--label');
-      if (right.length === 0) throw new CommandError('--right is required');
+      const { label } = requireOptions({ label: flags.label, right });
       const { record, text } = createSecret('ho', { label, rights: right, networks, expiresAt: expires?.end ?? null });
       await withStore(async (store) => {
         const before = await store.operators.findNewest(label);
@@ -56,7 +55,8 @@ export function addOperatorsCommands(program: Command, { withStore, show, printN
     .description('Lists the operator tokens, oldest first.')
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
-      const { described, table } = toRows(await withStore((store) => store.operators.list()), ['rights', 'networks']);
+      const records = await withStore((store) => store.operators.list());
+      const { described, table } = toRows(records, ['rights', 'networks'], columns);
       await show(json, described, table);
     });
   operators

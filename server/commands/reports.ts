@@ -1,6 +1,7 @@
 import type { Command } from '@commander-js/extra-typings';
 import type { ArticleVotes, AuditEntry } from '../store/types.ts';
 import {
+  cutTo,
   describeUnknownServers,
   formatTable,
   parseKeyId,
@@ -13,7 +14,7 @@ import {
 import type { Context } from './context.ts';
 
 /** Adds `audit` and `feedback report`. */
-export function addReportCommands(program: Command, { withStore, show, printNote }: Context): void {
+export function addReportCommands(program: Command, { withStore, show, printNote, columns }: Context): void {
   program
     .command('audit')
     .description('Prints the audit log of actions and of changes to keys and servers, newest last.')
@@ -33,7 +34,7 @@ export function addReportCommands(program: Command, { withStore, show, printNote
         for await (const entry of store.audit.entries(filter)) {
           found = true;
           // One by one: the log may be larger than memory, and a pipe slower than the store.
-          await show(json, { ...entry, at: toIso(entry.at) }, formatEntry(entry));
+          await show(json, { ...entry, at: toIso(entry.at) }, formatEntry(entry, columns));
         }
         if (found || filter.server === undefined) return;
         // Only a warning: the log outlives its servers.
@@ -56,7 +57,7 @@ export function addReportCommands(program: Command, { withStore, show, printNote
         String(article.unhelpful),
         article.path || '(no article of the knowledge base)',
       ]);
-      await show(json, sorted, formatTable(['HELPED', 'YES', 'NO', 'ARTICLE'], rows));
+      await show(json, sorted, formatTable(['HELPED', 'YES', 'NO', 'ARTICLE'], rows, columns));
     });
 }
 
@@ -74,12 +75,14 @@ const parseDay = parser('--since must be a date (YYYY-MM-DD), or a duration such
   return time === undefined ? undefined : toIso(time)!.slice(0, 10);
 });
 
-function formatEntry({ at, phase, action, server, ms, detail, ...entry }: AuditEntry): string {
+function formatEntry({ at, phase, action, server, ms, detail, ...entry }: AuditEntry, columns?: number): string {
   const { actor: by, keyId: key, ip, requestId: request, outcome } = entry;
-  const named = Object.entries({ by, key, ip, request, outcome }).filter(([, value]) => value !== null);
+  // In a terminal, the outcome comes before the parts that may be cut.
+  const fields = columns === undefined ? { by, key, ip, request, outcome } : { outcome, key, by, ip, request };
+  const named = Object.entries(fields).filter(([, value]) => value !== null);
   const parts = [toIso(at), phase, action, server, ...named.map(([name, value]) => `${name}=${value}`)];
   parts.push(ms === null ? null : `${ms}ms`, detail === null ? null : JSON.stringify(detail));
-  return toPrintable(parts.filter((part) => part !== null).join('  '));
+  return cutTo(columns, toPrintable(parts.filter((part) => part !== null).join('  ')));
 }
 
 const share = ({ helpful, unhelpful }: ArticleVotes): number => helpful / (helpful + unhelpful);

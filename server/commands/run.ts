@@ -16,10 +16,10 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
   // Without a listener, a failed write would end the process before the command reports its outcome.
   for (const stream of [out, err]) stream.on('error', () => undefined);
   const context = createContext(args[0] ?? '', processContext);
+  const { name } = context;
   const program = createProgram(
-    'operator',
     'Manages API keys, servers and the store; shows the audit log and votes; checks the domain search and the installation.',
-    { writeOut: (text) => void out.write(text), writeErr: (text) => void err.write(redactKeys(text)) },
+    { writeOut: (text) => void out.write(name(text)), writeErr: (text) => void err.write(redactKeys(name(text))) },
   );
   const commands = [addKeysCommands, addServersCommands, addOperatorsCommands, addReportCommands, addStoreCommands];
   for (const add of [...commands, addDoctorCommands]) add(program, context);

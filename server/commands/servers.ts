@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings';
 import { z } from 'zod';
 import type { ServerName } from '#contract/api-keys.ts';
-import { CommandError, requireOption } from '#common/command-line.ts';
+import { CommandError, requireOptions } from '#common/command-line.ts';
 import type { Environment } from '#common/environment.ts';
 import { readProviders } from '../hosting/providers.ts';
 import type { WrittenProviders } from '../hosting/providers.ts';
@@ -14,7 +14,7 @@ import { addImportCommand } from './import.ts';
 
 /** Adds `servers add | import | list | suspend | resume | remove`. */
 export function addServersCommands(program: Command, context: Context): void {
-  const { settings, withStore, show, printNote } = context;
+  const { settings, withStore, show, printNote, columns } = context;
   const servers = program.command('servers').description('Servers of customers, and their providers.');
   servers
     .command('add')
@@ -30,9 +30,9 @@ export function addServersCommands(program: Command, context: Context): void {
     .option('--replace', 'replace an existing record')
     .option('--shared', 'allow other servers with the same provider and ref')
     .option('--json', 'print a JSON object')
+    .addHelpText('after', '\nExample:\n  npm run servers -- add game:survival --provider panel --ref 1a7ce997')
     .action(async (server, { logFile = null, replace = false, shared, json, ...flags }) => {
-      const provider = requireOption(flags.provider, '--provider');
-      const ref = requireOption(flags.ref, '--ref');
+      const { provider, ref } = requireOptions({ provider: flags.provider, ref: flags.ref });
       if (logFile !== null && !server.startsWith('game:')) throw new CommandError('--log-file is for game servers');
       const providers = readWritten(settings());
       const given = { server, provider, logFile, ...(shared && { shared: 'yes' as const }), ref };
@@ -63,7 +63,7 @@ export function addServersCommands(program: Command, context: Context): void {
       const rows = records.map(({ server, provider, ref, logFile, suspended }) => {
         return [server, provider, ref, logFile ?? '', suspended ?? ''];
       });
-      await show(json, records, json ? '' : formatTable(heading, rows));
+      await show(json, records, json ? '' : formatTable(heading, rows, columns));
     });
   type Changes = ReturnType<typeof createChanges>;
   /** Adds a command that changes an existing server. */

@@ -117,9 +117,10 @@ test.each([
 test('a key without a server or without a scope is refused', async () => {
   const line = await createCommandLine();
   const withoutServer = await line.run('keys', 'create', '--scope', 'game-power:read');
-  expect(withoutServer).toMatchObject(refused('--server is required\n'));
+  expect(withoutServer).toMatchObject(refused('--server is missing\n'));
+  expect(await line.run('keys', 'create')).toMatchObject(refused('--server is missing; --scope is missing\n'));
   const withoutScope = await line.run('keys', 'create', '--server', 'game:a');
-  expect(withoutScope).toMatchObject(refused('--scope is required\n'));
+  expect(withoutScope).toMatchObject(refused('--scope is missing\n'));
 });
 
 test('if the output cannot be written, the error has the command for a new secret', async () => {
