@@ -39,7 +39,7 @@ const imports = {
   'generator/reference/browser': '',
   'generator/commands': `${common} yaml @commander-js/extra-typings generator/* generator/{articles,preview,release,source}/*`,
 
-  server: `${server} pino pino-pretty sonic-boom package.json type:server/store/types.ts server/http/request.ts`,
+  server: `${server} pino sonic-boom package.json type:server/store/types.ts server/http/request.ts`,
   'server/main.js': 'node:* generator/common/check-node.js server/*',
   'server/{app,env,explain,routes,serve,start}.ts': composition,
   'server/mcp.ts': `${composition} @modelcontextprotocol/server minisearch`,
@@ -66,7 +66,7 @@ const imports = {
     server/hosting/routes.ts`,
   'server/hosting/demo': 'node:*',
   'server/store': `${server} pg server/upstream/poller.ts`,
-  'server/doctor': `${server} server/{env,limits}.ts server/domains/{lookup,prices}/*
+  'server/doctor': `${server} server/{env,limits}.ts server/http/request.ts server/domains/{lookup,prices}/*
     server/{domains,hosting,keys,releases,status,store,upstream}/* type:server/hosting/providers/types.ts`,
   'server/doctor/{client,run,visit}.ts': `${common} ws p-limit server/upstream/* server/doctor/{client,run}.ts`,
   'server/metrics': `${server} @prometheus-io/client server/http/* server/upstream/client.ts server/store/index.ts

@@ -19,6 +19,7 @@ import {
   assertAllowed,
   createHostCheck,
   createRequests,
+  keyedOrigins,
   nest,
   preflightHeaders,
   readRest,
@@ -325,11 +326,14 @@ const untrustedMessage =
 /** Listens for requests and upgrades: first the fast path, then the app. */
 export async function openListeners(base: ListenersBase, routes: readonly Route[]) {
   const { env, log, opened, releases, store, limits, relay, preview, report } = base;
-  const origins = [...env.CORS_ORIGINS, ...(env.PUBLIC_URL === undefined ? [] : [new URL(env.PUBLIC_URL).origin])];
   const requests = createRequests({
     trustedProxies: env.TRUSTED_PROXIES,
     onUntrusted: (address) => log.warn({ address }, untrustedMessage),
-    cors: { origins, allowLocal: env.ALLOW_LOCAL_ORIGINS, isPrivate: preview !== undefined },
+    cors: {
+      origins: keyedOrigins(env.CORS_ORIGINS, env.PUBLIC_URL),
+      allowLocal: env.ALLOW_LOCAL_ORIGINS,
+      isPrivate: preview !== undefined,
+    },
     isOwnHost: preview === undefined ? undefined : createHostCheck(env),
     limits,
     log: preview === undefined ? log : log.child({}, { level: 'error' }),

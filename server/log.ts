@@ -1,13 +1,17 @@
+import { randomUUID } from 'node:crypto';
 import { constants, fstatSync, openSync } from 'node:fs';
 import { pino } from 'pino';
 import type { DestinationStream, Logger } from 'pino';
 import sonicBoom from 'sonic-boom';
 import { z } from 'zod';
-import { escapeLines } from '#common/terminal.ts';
+import { createPaint, escapeLines } from '#common/terminal.ts';
 import { oneOf } from './settings.ts';
 import { withTimeout } from './timeout.ts';
 
 export type { Logger } from 'pino';
+
+/** The User-Agent of our requests to ourselves, logged as debug; random, as others must not hide from the log. */
+export const ownAgent = `hosting-api ${randomUUID()}`;
 
 /** The settings of the log. */
 export const LogSettings = z.object({
@@ -38,19 +42,27 @@ export function createLog({ level, destination, format = escapeLines }: LogOptio
   return pino(options, { write: (line) => destination.write(format(line)) });
 }
 
-/** Loads the format of a terminal; a log in JSON starts without pino-pretty. */
-export async function loadPrettyFormat(): Promise<(line: string) => string> {
-  const { prettyFactory } = await import('pino-pretty');
-  // As a stream, pino-pretty would queue lines without a limit while nobody reads.
-  const prettify = prettyFactory({ colorize: true, singleLine: true, translateTime: 'HH:MM:ss' });
-  return (line) => prettify(escapeTwice(line));
-}
+/** Formats a value; texts keep the escapes of JSON. */
+const show = (value: unknown): string => escapeLines(JSON.stringify(value)).replace(/^"(.*)"$/, '$1');
 
-/** Escapes control characters once more, to keep them escaped after the JSON is parsed. */
-function escapeTwice(json: string): string {
-  return escapeLines(json).replaceAll(/\\(?:u[\da-f]{4}|.)/gi, (escape) =>
-    /^\\[ubfr]/.test(escape) ? `\\${escape}` : escape,
-  );
+/** Creates the format of a terminal: a line for each entry, and the stack of its error below. */
+export function createPrettyFormat(): (line: string) => string {
+  const paint = createPaint(1);
+  return (line) => {
+    const { level, time, msg, err, ...fields } = JSON.parse(line) as Readonly<Record<string, unknown>>;
+    const { id, ip, agent, method, url, status, ms, ...others } = fields;
+    const isRequest = method !== undefined && status !== undefined;
+    const isRefused = isRequest && Number(status) >= 400;
+    const text = isRequest ? [method, url, status, ms, 'ms'].map(show).join(' ') : show(msg);
+    const shown = isRequest ? { ...others, ...(isRefused && { id, ip, agent }) } : fields;
+    const rest = Object.entries(shown).map(([name, value]) => ` ${name}=${show(value)}`);
+    const colour = level === 'error' ? 'red' : level === 'warn' || isRefused ? 'yellow' : 'none';
+    const title = paint(colour, level === 'info' ? text : `${show(level)}: ${text}`);
+    const { stack = err } = (err ?? {}) as { readonly stack?: unknown };
+    const lines = [`${show(time).slice(11, 19)} ${title}${paint('dim', rest.join(''))}`];
+    if (stack !== undefined) lines.push(...show(stack).split(String.raw`\n`));
+    return `${lines.join('\n    ')}\n`;
+  };
 }
 
 /** How long the exit waits for the reader. */

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
-import { escapeLines } from '#common/terminal.ts';
+import { createPaint, escapeLines } from '#common/terminal.ts';
 import { loadEnvFile, readEnv } from './env.ts';
-import { createLog, loadPrettyFormat, openOutput } from './log.ts';
+import { createLog, createPrettyFormat, openOutput } from './log.ts';
 import { OperatorError } from './problem.ts';
 import { startServer } from './start.ts';
+import type { ApiKeyRecord } from './store/types.ts';
 
 const droppedMessage = 'log lines were dropped: the reader of the log is too slow';
 
@@ -41,7 +42,7 @@ try {
   const isPretty = (env.LOG_FORMAT ?? (isatty(1) ? 'pretty' : 'json')) === 'pretty';
   const stdout = openOutput(1, (lines) => log.error({ lines }, droppedMessage));
   outputs.push(stdout);
-  const format = isPretty ? await loadPrettyFormat() : undefined;
+  const format = isPretty ? createPrettyFormat() : undefined;
   const log = createLog({ level: env.LOG_LEVEL, destination: stdout, format });
   // No demo with configured providers or in production.
   const demo = isDemo && env.PROVIDERS_FILE === undefined && process.env.NODE_ENV !== 'production';
@@ -69,12 +70,29 @@ try {
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void stop(signal));
   const { demoKey, url } = await starting;
   if (preview !== undefined) log.info({ url: `${url}/preview` }, 'preview');
-  if (demoKey) stdout.write(welcome(demoKey, url));
+  if (demoKey && isatty(1)) stdout.write(describeDemo(demoKey, url.replace('//127.0.0.1:', '//localhost:')));
+  if (demoKey?.text) stdout.write(welcome(demoKey.text, url));
 } catch (error) {
   await fail(error);
 }
 
-/** Explains the demo. The key goes into a file: other users can read arguments. */
+/** Lists the addresses and commands of the demo in a terminal, and its key if the text was shown before. */
+function describeDemo({ id, createdAt, text }: ApiKeyRecord & { text?: string }, base: string): string {
+  const paint = createPaint(1);
+  const date = new Date(createdAt).toISOString().slice(0, 10);
+  const rows = [
+    ['Docs', paint('cyan', `${base}/docs`), 'guide, reference, live console'],
+    ['API', paint('cyan', `${base}/v1/plans`), 'one of the endpoints without a key'],
+    ['Site', paint('bold', 'npx node examples/site/serve.ts'), 'an example on http://localhost:8080'],
+    ['Preview', paint('bold', 'npm run dev'), 'articles as you write them, instead of this'],
+    ['Key', paint('bold', `npm run keys -- rotate ${id}`), 'gives it a new text'],
+    ['', `${id} was made on ${date}`, 'its text was shown once'],
+  ];
+  const shown = rows.slice(0, text === undefined ? 6 : 4);
+  return `\n${shown.map(([name, value, note]) => `  ${name!.padEnd(9)}${value}  ${paint('dim', note!)}\n`).join('')}\n`;
+}
+
+/** Explains a new demo key. It goes into a file: other users can read arguments. */
 function welcome(key: string, url: string): string {
   return `
 This is the demo key for game:demo and vps:demo. It is shown only once; keep it in a file:

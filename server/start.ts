@@ -67,7 +67,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
     url,
     operatorsUrl: operators?.url,
     metricsUrl: metrics?.url,
-    /** The text of the demo key, if this start created the key. */
+    /** The demo key, with its text if this start created the key. */
     demoKey,
     /** Makes /ready answer `draining`, and closes each connection after its response. */
     drain(): void {

@@ -66,7 +66,7 @@ export function openInstallation(
   const server = readOnce('', async () => findServer(env, options, (await store()).results, (await release()).value));
   const providers = readOnce('correct PROVIDERS_FILE; docs/reference.md has an example of each type', async () => {
     const { PROVIDERS_FILE: file, DATA_DIR: dataDir, UPSTREAM_TIMEOUT_SECONDS: seconds } = env;
-    if (file === undefined) return { results: [skipped('PROVIDERS_FILE is not set: there are no servers')] };
+    if (file === undefined) return { results: [skipped('PROVIDERS_FILE is not set')] };
     const config = loadProviders(file, environment);
     const created = createProviders(config, { dataDir, log: createSilentLog(), timeoutMs: seconds * 1000 });
     for (const provider of created.values()) opened.defer(() => provider.close());

@@ -8,6 +8,7 @@ import { askResolvers } from '../domains/lookup/dns.ts';
 import { createPriceSource } from '../domains/prices.ts';
 import { describeMisspelt, findMisspeltSettings, readEnv } from '../env.ts';
 import type { Env } from '../env.ts';
+import { keyedOrigins } from '../http/request.ts';
 import { findRecordProblem, holdsSecret, normalizeRef, readProviders } from '../hosting/providers.ts';
 import { isActive } from '../keys/authorize.ts';
 import type { ServerRecord } from '../store/types.ts';
@@ -107,6 +108,11 @@ export const installationChecks = {
       found.push(fault(seen, 'list only the addresses of your proxies in TRUSTED_PROXIES'));
     }
     return found.length > 0 ? found : ok(`valid; version ${env.SERVICE_VERSION}`);
+  },
+  origins({ env: { CORS_ORIGINS: listed, PUBLIC_URL: url, ALLOW_LOCAL_ORIGINS: allowsLocal } }) {
+    const named = [...keyedOrigins(listed, url), ...(allowsLocal ? ['localhost'] : [])];
+    if (named.length === 0) return ok('CORS_ORIGINS is not set: pages of no other origin may use API keys');
+    return ok(`pages of ${named.join(', ')} may use API keys`);
   },
   async clock({ env }) {
     // A machine without a clock battery boots in the past.
@@ -218,7 +224,8 @@ export const installationChecks = {
     if (!records) return skipped('the store cannot be read');
     // Only `npm start` runs the demo servers.
     const real = records.servers.filter(({ provider }) => file !== undefined || provider !== 'demo');
-    if (real.length === 0) return ok('no servers');
+    const demos = records.servers.length;
+    if (real.length === 0) return ok(demos > 0 ? `${countOf(demos, 'demo server')} of \`npm start\`` : 'no servers');
     if (file === undefined) {
       const seen = `PROVIDERS_FILE is not set: no action reaches ${listNames(real.map(({ server }) => server))}`;
       return fault(seen, 'set PROVIDERS_FILE, or remove the servers: `npm run servers -- remove game:ID`');

@@ -66,7 +66,8 @@ export function watchInstallation(watched: Watched): () => void {
         return { check: `provider ${report.name}`, ...skipped('the upstream does not answer') };
       });
       const accepted = isFirstRound && !isStopped ? results.filter(({ state }) => state === 'ok') : [];
-      for (const { check, seen } of accepted) log.info({ check }, seen);
+      // The demo begins with its addresses.
+      for (const { check, seen } of accepted) log[check === 'provider demo' ? 'debug' : 'info']({ check }, seen);
       return { results };
     },
   };

@@ -3,7 +3,7 @@ import { scopes } from '#contract/api-keys.ts';
 import type { ServerName } from '#contract/api-keys.ts';
 import type { Environment } from '#common/environment.ts';
 import { createApiKey } from '../keys/authorize.ts';
-import type { Store } from '../store/types.ts';
+import type { ApiKeyRecord, Store } from '../store/types.ts';
 import { createAuditedChange } from './audit.ts';
 import type { ProviderSettings } from './providers.ts';
 import { localSettings } from './providers/local/process.ts';
@@ -23,8 +23,8 @@ export function demoProviders(environment: Environment): Record<string, Provider
   return { [provider]: { type: 'local', ...settings } };
 }
 
-/** Adds the demo servers and a key with every scope; returns the key if this call created it. */
-export async function ensureDemo(store: Store): Promise<string | undefined> {
+/** Adds the demo servers and a key with every scope; returns the key, with its text if this call created it. */
+export async function ensureDemo(store: Store): Promise<ApiKeyRecord & { text?: string }> {
   const change = createAuditedChange(store.audit, { actor: 'npm start' });
   for (const server of servers) {
     const ref = server.replace(':', '-');
@@ -34,10 +34,10 @@ export async function ensureDemo(store: Store): Promise<string | undefined> {
       store.servers.put({ server, provider, ref, logFile: null }),
     );
   }
-  const keys = await store.apiKeys.list();
-  if (keys.some((key) => key.label === label)) return undefined;
+  const existing = (await store.apiKeys.list()).findLast((key) => key.label === label);
+  if (existing) return existing;
   const { record, text } = createApiKey({ label, servers, scopes, expiresAt: null });
   const values = { servers: servers.join(','), scopes: scopes.join(',') };
   await change({ action: 'keys create', keyId: record.id, values }, () => store.apiKeys.create(record));
-  return text;
+  return { ...record, text };
 }

@@ -108,7 +108,7 @@ export function openHosting(base: HostingBase) {
     },
     /** Starts the hourly removal of old records from the store. */
     start: () => void retention.start(),
-    /** Adds the demo servers and their key; returns the key if this call created it. */
+    /** Adds the demo servers and their key; returns the key. */
     addDemo: () => ensureDemo(store),
   };
 }

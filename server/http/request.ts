@@ -7,6 +7,7 @@ import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { createEvent } from '../events.ts';
+import { ownAgent } from '../log.ts';
 import type { Logger } from '../log.ts';
 import { Problem } from '../problem.ts';
 import type { HeaderFields } from '../problem.ts';
@@ -61,6 +62,10 @@ export const RequestSettings = z.object({
   ),
 });
 export type RequestSettings = z.infer<typeof RequestSettings>;
+
+/** Lists the origins whose pages may use API keys. Earlier versions used `*` in CORS_ORIGINS; it has no effect. */
+export const keyedOrigins = (listed: readonly string[], publicUrl: string | undefined): string[] =>
+  [...listed, ...(publicUrl === undefined ? [] : [new URL(publicUrl).origin])].filter((origin) => origin !== '*');
 
 /** The context of a request, shared by the fast path, h3 and upgrades. */
 export interface RequestContext {
@@ -145,7 +150,8 @@ export function createRequests(options: RequestsOptions) {
     const status = writableFinished ? statusCode : 499;
     const ms = performance.now() - context.startedAt;
     if (answeredRequests.hasSubscribers) answeredRequests.publish({ route, method, status, ms });
-    if (!log || (failure === undefined && !log.isLevelEnabled('info'))) return;
+    const level = headers['user-agent'] === ownAgent ? 'debug' : 'info';
+    if (!log || (failure === undefined && !log.isLevelEnabled(level))) return;
     const line = {
       id,
       trace_id: trace?.id,
@@ -157,7 +163,7 @@ export function createRequests(options: RequestsOptions) {
       ms: Math.round(ms * 100) / 100,
       agent: headers['user-agent']?.slice(0, maxText),
     };
-    if (failure === undefined) log.info(line, 'request');
+    if (failure === undefined) log[level](line, 'request');
     else log.error({ ...line, err: failure }, 'request failed');
   };
   return {
@@ -277,11 +283,11 @@ const exposed =
   'RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Domain-Unicode, X-Request-Id';
 const local = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
-/** Returns a function from an Origin to CORS headers. Earlier versions used `*` in the list; it has no effect. */
+/** Returns a function from an Origin to CORS headers. */
 function createCors({ origins, allowLocal, isPrivate }: NonNullable<RequestsOptions['cors']>) {
   const forAnyone = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': exposed };
   const varies = { Vary: 'Origin' };
-  const listed = new Set(origins.filter((origin) => origin !== '*'));
+  const listed = new Set(origins);
   return (origin: string | undefined, isKeyed: boolean): HeaderFields => {
     if (!isKeyed && !isPrivate) return forAnyone;
     if (origin === undefined || !(listed.has(origin) || (allowLocal && local.test(origin)))) return varies;

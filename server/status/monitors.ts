@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import type { StatusCatalog } from '#contract/status.ts';
+import { ownAgent } from '../log.ts';
 import type { Logger } from '../log.ts';
 import { formatError } from '../upstream/client.ts';
 import { exchange } from '../upstream/exchange.ts';
@@ -64,7 +65,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
     };
     const run = async (): Promise<void> => {
       updateCatalog();
-      const target = { tcp, url: url?.startsWith('/') ? new URL(url, ownUrl()).href : url };
+      const target = url?.startsWith('/') ? { url: new URL(url, ownUrl()).href, agent: ownAgent } : { tcp, url };
       await limitChecks(async () => {
         if (signal.aborted) return;
         const reason = await check(target, { timeoutMs: timeout * 1000, signal });
@@ -145,7 +146,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
  * may have a monitor too. Certificates must be publicly trusted.
  */
 export async function probe(
-  { url, tcp = '' }: { readonly url?: string | undefined; readonly tcp?: string | undefined },
+  { url, tcp = '', agent = 'hosting-api' }: { readonly [name in 'url' | 'tcp' | 'agent']?: string | undefined },
   { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
 ): Promise<string | undefined> {
   const timeout = AbortSignal.timeout(timeoutMs);
@@ -158,7 +159,7 @@ export async function probe(
       socket.destroy();
       return undefined;
     }
-    const headers = { accept: '*/*', 'user-agent': 'hosting-api' };
+    const headers = { accept: '*/*', 'user-agent': agent };
     const response = await exchange(url, { headers, signal: ended });
     response.destroy();
     const status = response.statusCode!;

@@ -65,6 +65,7 @@ test('an installation with a running server has no fault, and the table describe
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(findings.map(({ check, state, seen }) => `${check}: ${state}: ${seen.replaceAll(/\d+/g, 'N')}`)).toEqual([
     'settings: ok: valid; version N.N.N',
+    'origins: ok: pages of https://api.example.com may use API keys',
     'clock: ok: later than the build of the release',
     'clock of an upstream: ok: agrees with an upstream within N s',
     expect.stringMatching(/^disk of DATA_DIR, DIST_DIR, STATUS_FILE: ok: /),

@@ -50,7 +50,7 @@ export async function createTestApp({
     root: project,
     stop,
     /** The demo's key, if this start created the demo. */
-    demoKey: server.demoKey,
+    demoKey: server.demoKey?.text,
     /** The port for operators, if OPERATOR_PORT is set. */
     operatorPort: server.operatorsUrl === undefined ? undefined : Number(new URL(server.operatorsUrl).port),
     /** The port for metrics, if METRICS_PORT is set. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLog, loadPrettyFormat } from '../../server/log.ts';
+import { createLog, createPrettyFormat } from '../../server/log.ts';
 import { findActing, withoutColours } from '../helpers/terminal.ts';
 
 test.each(['json', 'pretty'] as const)(
@@ -7,7 +7,7 @@ test.each(['json', 'pretty'] as const)(
   async (name) => {
     let log = '';
     const error = new Error('x\u001B[2J\u009B2J\r\b\u202Ey \\u001b');
-    const format = name === 'pretty' ? await loadPrettyFormat() : undefined;
+    const format = name === 'pretty' ? createPrettyFormat() : undefined;
     createLog({ level: 'info', format, destination: { write: (line) => (log += line) } }).error(
       { err: error },
       'it failed',

@@ -23,7 +23,7 @@ test.each(['json', 'pretty'])('no byte of a request reaches a terminal unescaped
   const port = Number(/127\.0\.0\.1:(\d+)/.exec(server.stdout())![1]);
   const head = 'Host: x\r\nConnection: close\r\n';
   const requests = [
-    `GET /health HTTP/1.1\r\n${head}User-Agent: agent-${bytes}\r\n\r\n`,
+    `GET /none HTTP/1.1\r\n${head}User-Agent: agent-${bytes}\r\n\r\n`,
     `GET /v1/path-${bytes} HTTP/1.1\r\n${head}\r\n`,
     `GET /v1/blog/article?path=query-${bytes} HTTP/1.1\r\n${head}\r\n`,
     `GET /v1/kb/article?path=%C2%9B31m HTTP/1.1\r\n${head}X-Forwarded-For: ${bytes}\r\nX-Request-Id: ${bytes}\r\n\r\n`,
