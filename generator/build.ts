@@ -29,7 +29,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   const unchanged = previous && isSame && !diagnostics.failed() && recallResult(last, previous, options.now);
   if (unchanged) {
     await withLock(out, () => confirmCurrent(out));
-    return unchanged;
+    return { ...unchanged, sources };
   }
 
   // Lazy: loading the libraries takes longer than a build without changes.
@@ -60,7 +60,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     memo.write('last build', compression, hasVanished ? built : { ...built, inputs });
     memo.prune();
   }
-  return result;
+  return { ...result, sources };
 }
 
 /** The last build of a compression, in the memo. */

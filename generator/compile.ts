@@ -56,6 +56,8 @@ export interface BuildResult {
   readonly drafts: number;
   readonly scheduled: number;
   readonly nextChangeAt: string | null;
+  /** The sources, for excerpts; left out by {@link compile}. */
+  readonly sources?: SourceSet;
 }
 
 /** Options of {@link compile}. */
@@ -72,7 +74,7 @@ interface CompileOptions extends Omit<ArticlesOptions, 'pictures'>, Pick<BuildOp
 
 /** Compiles and checks the sources, and publishes a release if there are no errors. */
 export async function compile(options: CompileOptions) {
-  const { sources, diagnostics, online, now, memo, urls = {} } = options;
+  const { sources, diagnostics, online, now, memo, progress, urls = {} } = options;
   const { renderSearch = createSearchRenderer(), maxSearchTextLength = maxTextLength } = options;
   const content = groupContent(sources.content, diagnostics);
   const catalog = readCatalog(sources.catalog, diagnostics);
@@ -136,7 +138,8 @@ export async function compile(options: CompileOptions) {
     await compiler.write(articles, stage);
     if (diagnostics.failed()) return undefined;
     const readHtml = (file: string): string => (JSON.parse(stage.readText(file)) as { html: string }).html;
-    await writeStaticFiles(project, stage, { memo, renderSearch, readHtml });
+    await writeStaticFiles(project, stage, { memo, progress, renderSearch, readHtml });
+    progress?.('publishing');
     const widget = JSON.parse(stage.readText(fileOf('statusWidgetIntegrity'))) as StatusWidget;
     return { release: await stage.publish(counts, summary.nextChangeAt), widget };
   };

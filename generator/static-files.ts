@@ -15,7 +15,7 @@ import { toInstant } from './common/local-time.ts';
 import type { Article, ReadHtml } from './articles/article.ts';
 import { renderFeed, renderSitemap, selectFeed, selectSitemap } from './articles/feed.ts';
 import type { SiteUrls } from './articles/feed.ts';
-import type { Memo } from './articles/memo.ts';
+import type { ArticlesOptions } from './articles/compiler.ts';
 import { findRelated } from './articles/related.ts';
 import { selectSearch } from './articles/search.ts';
 import type { SearchRenderer } from './articles/search.ts';
@@ -278,9 +278,10 @@ function readArticleStyle(): string {
 export async function writeStaticFiles(
   project: Project,
   stage: Stage,
-  { memo, ...tools }: RenderTools & { readonly memo: Memo },
+  { memo, progress, ...tools }: RenderTools & Pick<ArticlesOptions, 'memo' | 'progress'>,
 ): Promise<void> {
   for (const [name, { select, render, isRemembered }] of Object.entries(rows) as [StaticFileName, StaticFileRow][]) {
+    progress?.(`writing ${name}`);
     const data = select(project, stage);
     if (data === undefined) continue;
     const [hashesOf, textsOf] = [`hashes of ${name}`, `texts of ${name}`];

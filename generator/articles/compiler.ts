@@ -35,7 +35,8 @@ export interface ArticlesOptions {
   readonly urls?: SiteUrls | undefined;
   /** Compresses the files of articles; left out if articles are only checked. */
   readonly compressor?: Compressor | undefined;
-  readonly progress?: ((done: number, total: number) => void) | undefined;
+  /** Called for each step of a build, with the number of articles that are done. */
+  readonly progress?: ((step: string, done?: number, total?: number) => void) | undefined;
 }
 
 /** An article to compile. */
@@ -162,7 +163,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
           for (const { file, cached, source } of opened) {
             const isCached = cached?.category === category;
             articles.set(file.path, isCached ? toArticle(folder, file, cached) : undefined);
-            if (isCached) done += 1;
+            if (isCached) progress?.('rendering', (done += 1), total);
             const toCompile = isCached ? undefined : (source ?? read(folder, file));
             if (!toCompile) continue;
             batch.push({ folder, category, file, source: toCompile });
@@ -181,7 +182,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
           // oxlint-disable-next-line no-await-in-loop -- Each loop compiles one batch at a time.
           for (const { article } of await compileBatch(batch)) {
             articles.set(article.file.path, article);
-            progress?.((done += 1), total);
+            progress?.('rendering', (done += 1), total);
           }
         }
       });
@@ -195,7 +196,8 @@ export function createArticleCompiler(options: ArticlesOptions) {
 
     /** Writes the files of included articles, or links those of the previous release. */
     async write(articles: readonly Article[], stage: Stage): Promise<void> {
-      for (const article of articles) {
+      for (const [at, article] of articles.entries()) {
+        progress?.('writing', at + 1, articles.length);
         const { folder, file, output, isIncluded, metadata } = article;
         if (!isIncluded || stage.reuse(output, metadata.encodings!.identity)) continue;
         let encodings = recall(article);

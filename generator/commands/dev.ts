@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CommandError } from '../common/command-line.ts';
 import { listNames } from '../common/suggest.ts';
-import { escapeControls } from '../common/terminal.ts';
+import { createPaint, escapeControls } from '../common/terminal.ts';
 import { previewFolderOf, watchAndBuild } from '../dev.ts';
 import type { PreviewBuild } from '../dev.ts';
 import { openPreview } from '../preview/server.ts';
@@ -11,7 +11,7 @@ import type { Preview } from '../preview/server.ts';
 import type { Diagnostic } from '../source/diagnostics.ts';
 import { formatDiagnostic } from '../source/diagnostics.ts';
 import { displayPath } from '../source/load.ts';
-import { summarize } from './build.ts';
+import { formatProblems, summarize } from './build.ts';
 import { createOut, readDay, readUrls, resolveFolder } from './settings.ts';
 import type { DevFlags } from './settings.ts';
 
@@ -51,16 +51,17 @@ const keyOf = ({ file, line, column, message }: Diagnostic): string => `${file}:
 
 /** Creates a function that prints the new problems of each build, then a line with the changes and the outcome. */
 function createPrinter(): (build: PreviewBuild) => void {
+  const paint = createPaint(2);
   let previous = new Set<string>();
-  return ({ result, files, ms }) => {
+  return ({ result, sources, files, ms }) => {
     const { diagnostics, release } = result;
     const current = new Map(diagnostics.map((diagnostic) => [keyOf(diagnostic), diagnostic]));
     const added = [...current].flatMap(([key, diagnostic]) => (previous.has(key) ? [] : diagnostic));
-    for (const diagnostic of added) process.stderr.write(`${formatDiagnostic(diagnostic, 'text')}\n`);
+    process.stderr.write(formatProblems(added, sources));
     previous = new Set(current.keys());
     const first = diagnostics.find(({ severity }) => severity === 'error');
     const still = first && !added.includes(first) ? `, still ${formatDiagnostic(first, 'text')}` : '';
-    const outcome = release ? 'built' : `not built${still}`;
+    const outcome = release ? paint('green', 'built') : `${paint('red', 'not built')}${still}`;
     process.stderr.write(`${describeChange(files)}${outcome}: ${summarize(result).join(', ')}, ${ms.toFixed(0)} ms\n`);
   };
 }

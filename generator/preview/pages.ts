@@ -1,11 +1,13 @@
-import { lstatSync, readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ContentArticle, KnowledgeBaseArticle } from '#contract/articles.ts';
 import type { Article } from '../articles/article.ts';
+import { readIfFile } from '../common/files.ts';
 import { html, renderDocument, trusted } from '../markdown/markup.ts';
 import type { Markup } from '../markdown/markup.ts';
 import { compareNames, compareText, plural } from '../source/diagnostics.ts';
 import type { Diagnostic } from '../source/diagnostics.ts';
+import { readLines } from '../source/load.ts';
 import type { SourceSet } from '../source/load.ts';
 
 /** The state of the preview: articles and problems of the last build. */
@@ -80,7 +82,7 @@ function groupProblems(diagnostics: readonly Diagnostic[]): (article: Article) =
 }
 
 function renderDiagnostic({ severity, file, line, column, message, hint }: Diagnostic, sources?: SourceSet): Markup {
-  const source = readLine(file, line, sources);
+  const source = readLines(file, sources)[line - 1]?.slice(0, 500).replaceAll('\t', ' ');
   const marker = ' '.repeat(Math.min(column, 500) - 1) + '^';
   return html`<div class="problem ${severity}">
     <p><code class="place">${file}:${line}:${column}</code> ${message}</p>
@@ -91,16 +93,6 @@ function renderDiagnostic({ severity, file, line, column, message, hint }: Diagn
 <span class="number">${' '.repeat(String(line).length)} | </span>${marker}</pre>`
     }
   </div>`;
-}
-
-/** Reads the first 500 characters of a line in a source file, given by display path; undefined if unavailable. */
-function readLine(display: string, line: number, sources?: SourceSet): string | undefined {
-  const files = sources && [...sources.content.files, ...sources.catalog.files];
-  const file = files?.find((other) => other.display === display);
-  // Problems of other files concern only their names.
-  if (!file || !/\.(?:md|yaml)$/.test(display)) return undefined;
-  const text = read(file.absolute)?.split(/\r\n?|\n/)[line - 1];
-  return text?.slice(0, 500).replaceAll('\t', ' ');
 }
 
 function renderMarks({ state, metadata }: Article, { errors, warnings }: Problems): Markup {
@@ -180,12 +172,12 @@ const renderLink = (article: Article): Markup => html`<a href="/preview${article
 function renderArticle(article: Article, { articles, diagnostics, directory, sources }: PreviewState): Markup {
   const { path, output, file } = article;
   const problems = groupProblems(diagnostics)(article);
-  const text = directory === undefined ? undefined : read(join(directory, output));
+  const text = directory === undefined ? undefined : readIfFile(join(directory, output));
   const answer = text === undefined ? undefined : (JSON.parse(text) as ArticleFields);
   const targets = new Set(article.references.map((reference) => reference.path));
   const others = articles.filter((other) => other !== article).toSorted((a, b) => compareText(a.path, b.path));
   const from = others.filter((other) => other.references.some((reference) => reference.path === path));
-  const [, frontMatter = ''] = /^---\r?\n(.*?)\r?\n---/s.exec(read(file.absolute) ?? '') ?? [];
+  const [, frontMatter = ''] = /^---\r?\n(.*?)\r?\n---/s.exec(readIfFile(file.absolute) ?? '') ?? [];
   return html`<div class="columns">
     <div>
       <p class="path"><code>${path}</code> ${renderMarks(article, problems)}</p>
@@ -204,15 +196,6 @@ function renderArticle(article: Article, { articles, diagnostics, directory, sou
       <pre tabindex="0">${frontMatter}</pre>
     </aside>
   </div>`;
-}
-
-/** Reads a regular file; undefined if the file is not built yet or was just removed. */
-function read(file: string): string | undefined {
-  try {
-    return lstatSync(file).isFile() ? readFileSync(file, 'utf8') : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Links between articles point to the website. */

@@ -5,6 +5,7 @@ import type { Dirent } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import fastGlob from 'fast-glob';
 import type { Entry } from 'fast-glob';
+import { readIfFile } from '../common/files.ts';
 import { compareText } from './diagnostics.ts';
 import type { Diagnostics } from './diagnostics.ts';
 
@@ -203,6 +204,15 @@ export function readText(file: SourceFile, diagnostics: Diagnostics): string | u
 function firstBadLine(bytes: Buffer): number {
   const lines = bytes.toString('latin1').split(/\r\n?|\n/);
   return lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1'))) + 1;
+}
+
+/** Reads the lines of a source file, given by its display path; none if it is unreadable or not a text. */
+export function readLines(display: string, sources?: SourceSet): string[] {
+  const files = sources && [...sources.content.files, ...sources.catalog.files];
+  const file = files?.find((other) => other.display === display);
+  // Problems of other files concern only their names.
+  const text = file && /\.(?:md|yaml)$/.test(display) ? readIfFile(file.absolute) : undefined;
+  return text?.replace(/^\uFEFF/, '').split(/\r\n?|\n/) ?? [];
 }
 
 /** Returns the display path of a file in a folder. */
