@@ -43,7 +43,7 @@ export function createLog({ level, destination, format = escapeLines }: LogOptio
 }
 
 /** Formats a value; texts keep the escapes of JSON. */
-const show = (value: unknown): string => escapeLines(JSON.stringify(value)).replace(/^"(.*)"$/, '$1');
+const show = (value: unknown): string => escapeLines(JSON.stringify(value ?? null)).replace(/^"(.*)"$/, '$1');
 
 /** Creates the format of a terminal: a line for each entry, and the stack of its error below. */
 export function createPrettyFormat(): (line: string) => string {
@@ -58,9 +58,9 @@ export function createPrettyFormat(): (line: string) => string {
     const rest = Object.entries(shown).map(([name, value]) => ` ${name}=${show(value)}`);
     const colour = level === 'error' ? 'red' : level === 'warn' || isRefused ? 'yellow' : 'none';
     const title = paint(colour, level === 'info' ? text : `${show(level)}: ${text}`);
-    const { stack = err } = (err ?? {}) as { readonly stack?: unknown };
+    const { stack } = (err ?? {}) as { readonly stack?: unknown };
     const lines = [`${show(time).slice(11, 19)} ${title}${paint('dim', rest.join(''))}`];
-    if (stack !== undefined) lines.push(...show(stack).split(String.raw`\n`));
+    if (err !== undefined) lines.push(...show(stack || err).split(String.raw`\n`));
     return `${lines.join('\n    ')}\n`;
   };
 }
