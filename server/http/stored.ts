@@ -66,31 +66,21 @@ export function toStoredReply<Stored extends Variant>(
 }
 
 /** Caches parsed Accept-Encoding headers: clients send few different ones, and parsing is half of the negotiation. */
-const parsed = createLru<string, ReadonlyMap<string, number>>(100, { memoMethod: parseWeights });
+const parsed = createLru<string, readonly Encoding[]>(100, { memoMethod: parseAccepted });
 
-/** Picks the encoding with the highest weight (RFC 9110 12.5.3), smallest first; falls back to `identity`. */
+/** Picks the first accepted encoding that is available; falls back to `identity`. */
 function negotiateEncoding(header: string | undefined, available: StoredFile['variants']): Encoding {
-  if (!header) return 'identity';
-  const weights = parsed.memo(header);
-  let best: Encoding = 'identity';
-  let bestWeight = 0;
-  for (const encoding of ['br', 'gzip', 'identity'] as const) {
-    const weight = weights.get(encoding) ?? (encoding === 'identity' ? 0 : weights.get('*')) ?? 0;
-    if (!available[encoding] || weight <= bestWeight) continue;
-    best = encoding;
-    bestWeight = weight;
-  }
-  return best;
+  return (header && parsed.memo(header).find((encoding) => available[encoding])) || 'identity';
 }
 
-function parseWeights(header: string): Map<string, number> {
-  const weights = new Map<string, number>();
-  for (const part of header.toLowerCase().split(',')) {
-    const [coding = '', ...parameters] = part.split(';').map((text) => text.trim());
-    const weight = parameters.find((parameter) => parameter.startsWith('q='));
-    weights.set(coding, weight === undefined ? 1 : Number(weight.slice('q='.length)) || 0);
-  }
-  return weights;
+/** Lists the encodings of an Accept-Encoding by weight (RFC 9110 12.5.3), and those of the same weight by size. */
+function parseAccepted(header: string): Encoding[] {
+  const parts = header.toLowerCase().matchAll(/([^\s,;]+)\s*(?:;\s*q=([\d.]+))?/g);
+  const weights = new Map(Array.from(parts, ([, coding = '', weight = '1']) => [coding, Number(weight)]));
+  const weightOf = (encoding: Encoding): number =>
+    weights.get(encoding) ?? (encoding === 'identity' ? 0 : weights.get('*')) ?? 0;
+  const accepted = (['br', 'gzip', 'identity'] as const).filter((encoding) => weightOf(encoding) > 0);
+  return accepted.toSorted((one, other) => weightOf(other) - weightOf(one));
 }
 
 /** Parses Range (RFC 9110 14.2). Invalid ranges are ignored; an unsatisfiable range is returned empty. */
