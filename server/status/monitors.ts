@@ -37,9 +37,8 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
   let catalog: StatusCatalog | undefined;
   let windows: ReturnType<typeof toWindows> = [];
   let monitors = new Map<string, ReturnType<typeof createMonitor>>();
-  let isRoundComplete = false;
-  /** Resolved by the first complete round or by `close`. */
-  const firstRound = Promise.withResolvers<void>();
+  /** The first checks of monitors that are all new. */
+  let firstRound: Promise<unknown> = Promise.resolve();
   let closed = false;
 
   const isInMaintenance = (name: string): boolean =>
@@ -61,7 +60,6 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
       monitor.up = up;
       monitor.streak = streak;
       if (up !== before) log.info({ name, reason }, up ? 'a monitor is up' : 'a monitor is down');
-      updateRound();
     };
     const run = async (): Promise<void> => {
       updateCatalog();
@@ -79,7 +77,7 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
       up: isUp,
       /** Passes in a row; negative for failures. */
       streak: initialStreak,
-      start: () => void poller.start(),
+      start: () => poller.start(),
       end(): void {
         void poller.stop();
         controller.abort();
@@ -93,11 +91,6 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
       if (isInMaintenance(name)) return [{ name, state: 'maintenance' }];
       return up === undefined ? [] : [{ name, state: up ? 'up' : 'disrupted' }];
     });
-  const updateRound = (): void => {
-    isRoundComplete ||= toParts().length === monitors.size;
-    if (isRoundComplete) firstRound.resolve();
-  };
-
   /** Applies a new catalog. Unchanged monitors continue, even during a check. */
   const updateCatalog = (): void => {
     const next = currentCatalog();
@@ -116,24 +109,22 @@ export function createMonitors(options: MonitorsOptions): StatusSource {
       }),
     );
     for (const [name, monitor] of former) if (monitors.get(name) !== monitor) monitor.end();
-    // New monitors are left out until their first check; if all are new, a first round begins.
-    isRoundComplete &&= monitors.values().some(({ up }) => up !== undefined);
-    updateRound();
-    for (const monitor of monitors.values()) monitor.start();
+    const checks = [...monitors].map(([name, monitor]) => ({ name, done: monitor.start() }));
+    // New monitors are left out until their first check, unless all are new.
+    if (monitors.values().some(({ up }) => up !== undefined)) return;
+    firstRound = Promise.all(checks.flatMap(({ name, done }) => (isInMaintenance(name) ? [] : done)));
   };
 
   return {
     start: updateCatalog,
     async read() {
       updateCatalog();
-      await firstRound.promise;
+      await firstRound;
       if (closed || monitors.size === 0) throw new Error('no monitor has a result');
-      if (!isRoundComplete) throw new Error('the first round of checks is not complete');
       return toPlatformStatus(toParts());
     },
     close() {
       closed = true;
-      firstRound.resolve();
       for (const monitor of monitors.values()) monitor.end();
       return Promise.resolve();
     },
