@@ -64,6 +64,8 @@ export function createPriceSource(env: PriceSourceSettings, log: { warn(fields: 
   };
 }
 
+type PriceReader = Pick<NonNullable<ReturnType<typeof createPriceSource>>, 'read' | 'close'>;
+
 /** Collects prices by TLD; skips duplicates and texts that are not TLDs, with a warning. */
 function collectPrices(entries: readonly TldEntry[], warn: (message: string) => void): Map<string, TldPrices> {
   const collected = new Map<string, TldPrices>();
@@ -86,22 +88,13 @@ export function openLivePrices(env: LivePriceSettings, log: Logger) {
   if (!source) return undefined;
   // One file for each billing system: never serve the prices of another system.
   const file = join(env.DATA_DIR, `domain-prices-${hash('sha256', source.url).slice(0, 8)}.json`);
-  return createLivePrices({ source, file, onFailure: (message, error) => log.error({ err: error }, message) });
+  return createLivePrices(source, file, log);
 }
 
-export type LivePrices = ReturnType<typeof createLivePrices>;
-
-export interface LivePricesOptions {
-  readonly source: Pick<NonNullable<ReturnType<typeof createPriceSource>>, 'read' | 'close'>;
-  /** The file of the last good copy; one for each billing system. */
-  readonly file: string;
-  /** Reports a failure to the operator. */
-  readonly onFailure: (message: string, error?: unknown) => void;
-  readonly refreshMs?: number;
-  /** The pause after a failure, which doubles up to `refreshMs`. */
-  readonly retryMs?: number;
-}
-
+/** How often the prices are read. */
+const refreshMs = 600_000;
+/** The pause after a failure, which doubles up to `refreshMs`. */
+const retryMs = 60_000;
 /** Use the last good copy this long. */
 const keepMs = 86_400_000;
 
@@ -110,9 +103,9 @@ const CopyFile = z.strictObject({
   prices: z.record(z.string(), TldPrices).transform((prices) => new Map(Object.entries(prices))),
 });
 
-/** Creates live prices, with a copy on disk to serve right after a restart. Never throws. */
-export function createLivePrices(options: LivePricesOptions) {
-  const { source, file, onFailure, refreshMs = 600_000, retryMs = 60_000 } = options;
+/** Creates live prices, with a copy in a file to serve right after a restart. Never throws. */
+export function createLivePrices(source: PriceReader, file: string, log: Pick<Logger, 'error'>) {
+  const onFailure = (message: string) => (error: unknown) => log.error({ err: error }, message);
   let copy: { readonly since: number; readonly prices: ReadonlyMap<string, TldPrices> } | undefined;
   try {
     if (existsSync(file)) {
@@ -121,7 +114,7 @@ export function createLivePrices(options: LivePricesOptions) {
       copy = { since: performance.now() - Math.max(0, Date.now() - readAt), prices };
     }
   } catch (error) {
-    onFailure('the stored domain prices cannot be read and are ignored', error);
+    onFailure('the stored domain prices cannot be read and are ignored')(error);
   }
 
   const save = async (readAt: number, prices: ReadonlyMap<string, TldPrices>): Promise<void> => {
@@ -135,10 +128,10 @@ export function createLivePrices(options: LivePricesOptions) {
       const prices = await source.read();
       // Replace all prices, even by an empty map: the billing system may no longer sell a TLD.
       copy = { since, prices: copy && isDeepStrictEqual(copy.prices, prices) ? copy.prices : prices };
-      if (prices.size === 0) onFailure('no TLD of the billing system has complete prices for one year in EUR');
-      await save(readAt, prices).catch((error: unknown) => onFailure('the domain prices cannot be stored', error));
+      if (prices.size === 0) log.error('no TLD of the billing system has complete prices for one year in EUR');
+      await save(readAt, prices).catch(onFailure('the domain prices cannot be stored'));
     },
-    onFailure: (error) => onFailure('the domain prices cannot be read', error),
+    onFailure: onFailure('the domain prices cannot be read'),
     everyMs: () => refreshMs,
     retryMs,
   });

@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import type { Logger } from '../../server/log.ts';
 import type { TldPrices } from '../../server/domains/prices/source.ts';
-import type { LivePrices, LivePricesOptions } from '../../server/domains/prices.ts';
+import { shortenTimers } from '../helpers/clock.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { createTestLog, until } from '../helpers/upstream.ts';
 import { createWhmcsUpstream, refusal } from '../helpers/upstream-whmcs.ts';
@@ -45,8 +46,14 @@ function createSource(answer: () => Promise<ReadonlyMap<string, TldPrices>>) {
   return source;
 }
 
-/** A folder that several runs of the service share, with a clock in hours since the start. */
-function createWorld() {
+type LivePrices = ReturnType<typeof createLivePrices>;
+
+/** The pause between reads is 10 minutes, after a failure a minute or more, each with a jitter. */
+const [retryMs, refreshMs] = [50_000, 500_000];
+
+/** A folder that several runs of the service share, with a clock in hours since the start, and short pauses. */
+function createWorld(shortened: readonly [from: number, below?: number] = [retryMs]) {
+  shortenTimers(...shortened);
   const world = {
     file: join(temporaryFolder(), 'data', 'domain-prices-test.json'),
     hours: 0,
@@ -55,15 +62,10 @@ function createWorld() {
     /** The reported failures, with the messages of their errors. */
     failures: [] as string[],
     /** Starts a run of the service. */
-    start: (source: LivePricesOptions['source'], options?: Partial<LivePricesOptions>): LivePrices => {
-      const prices = createLivePrices({
-        source,
-        file: world.file,
-        refreshMs: 5,
-        onFailure: (message, error) =>
-          world.failures.push(error instanceof Error ? `${message}: ${error.message}` : message),
-        ...options,
-      });
+    start: (source: Parameters<typeof createLivePrices>[0], log?: Logger): LivePrices => {
+      const error = (...[reported, message]: [{ err: Error }, string] | [string]) =>
+        world.failures.push(typeof reported === 'string' ? reported : `${message}: ${reported.err.message}`);
+      const prices = createLivePrices(source, world.file, log ?? ({ error } as unknown as Logger));
       onTestFinished(() => prices.stop());
       void prices.start();
       return prices;
@@ -102,7 +104,7 @@ test('prices are served and stored in a file that only the owner can read', asyn
 test('prices are read repeatedly, never concurrently', async () => {
   const { start } = createWorld();
   const source = createSource(() => sleep(10, sold()));
-  const prices = start(source, { refreshMs: 1 });
+  const prices = start(source);
   await until('prices were read five times', () => source.reads >= 5);
   expect(source.atOnce).toBe(1);
   source.answer = () => Promise.resolve(sold({ de: com }));
@@ -142,12 +144,9 @@ test.each([-48, 48])('the age of the prices does not depend on the wall clock, w
 });
 
 test('the age of a copy counts from the start of its read', async () => {
-  const world = createWorld();
+  const world = createWorld([Infinity]);
   const answer = Promise.withResolvers<Map<string, TldPrices>>();
-  const prices = world.start(
-    createSource(() => answer.promise),
-    { refreshMs: hourMs },
-  );
+  const prices = world.start(createSource(() => answer.promise));
   world.hours = 1;
   answer.resolve(sold());
   await until('prices are served', () => prices.current() !== undefined);
@@ -156,9 +155,9 @@ test('the age of a copy counts from the start of its read', async () => {
 });
 
 test('after a failed first read nothing is served, and the retry does not wait for the refresh interval', async () => {
-  const { start, failures } = createWorld();
+  const { start, failures } = createWorld([retryMs, refreshMs]);
   const source = createSource(down);
-  const prices = start(source, { refreshMs: hourMs, retryMs: 5 });
+  const prices = start(source);
   await until('two retries have started', () => source.reads >= 3);
   expect(prices.current()).toBeUndefined();
   expect(failures[0]).toBe('the domain prices cannot be read: the billing system is down');
@@ -268,7 +267,7 @@ test('the refresh timer does not keep a process alive', async () => {
   const program = `
     import { createLivePrices } from './server/domains/prices.ts';
     const source = { read: async () => new Map(), close: async () => {} };
-    createLivePrices({ source, file: process.argv[1], onFailure: () => {} }).start();`;
+    createLivePrices(source, process.argv[1], { error() {} }).start();`;
   const file = join(temporaryFolder(), 'prices.json');
   const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program, file], { timeout: 30_000 });
   await expect(run).resolves.toMatchObject({ stdout: '' });
@@ -281,7 +280,7 @@ test('the secret of WHMCS is in neither log nor file after a read, a refusal, an
   const { start, file } = createWorld();
   const startWhmcs = (): LivePrices => {
     const source = createPriceSource({ ...settings, UPSTREAM_TIMEOUT_SECONDS: 20 }, log)!;
-    return start(source, { onFailure: (message, error) => log.error({ err: error }, message) });
+    return start(source, log);
   };
   const secret = settings.WHMCS_SECRET;
   const first = startWhmcs();

@@ -48,9 +48,9 @@ export function stopTimers(...stoppedMs: readonly number[]): void {
   changeTimers('setTimeout', (ms) => (stoppedMs.includes(ms) ? 2 ** 31 - 1 : ms));
 }
 
-/** Shortens timers of at least this duration to 10 ms until the test ends. */
-export function shortenTimers(longMs: number): void {
-  changeTimers('setTimeout', (ms) => (ms >= longMs ? 10 : ms));
+/** Shortens timers of at least this duration, and less than the other one, to 10 ms until the test ends. */
+export function shortenTimers(longMs: number, belowMs = Infinity): void {
+  changeTimers('setTimeout', (ms) => (ms >= longMs && ms < belowMs ? 10 : ms));
 }
 
 /** Sends the pings of console streams 300 times as often until the test ends. */

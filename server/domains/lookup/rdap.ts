@@ -149,27 +149,21 @@ export function createBootstrap(options: {
     headers: { 'user-agent': userAgent },
     timeoutMs,
     maxBytes: 2 * 1024 * 1024,
-    // The client treats 304 as a redirect too; real redirects are rejected below.
-    redirects: 'reply',
   });
   const client = createReadClient(upstream);
   const readServices = createListReader(Service, (message) => log.warn({ url }, message));
   let bases = listedBases;
-  let etag: string | undefined;
   let readAt = -Infinity;
 
   const poller = createPoller({
     async read() {
       if (url === undefined) return;
-      const reply = await client.request('GET', url, { headers: etag === undefined ? {} : { 'if-none-match': etag } });
-      if (reply.status !== 304 || etag === undefined) {
-        const list = reply.status === 200 ? parseJson(reply.text, List) : undefined;
-        if (!list) throw new Error(`status ${reply.status}, and not a list of at least ${minServices} services`);
-        const found = toBases(readServices(list.services), new URL(url));
-        if (found.size < minServices) throw new Error(`only ${found.size} of its servers are allowed`);
-        bases = found;
-        etag = reply.headers.get('etag') ?? undefined;
-      }
+      const reply = await client.request('GET', url);
+      const list = reply.status === 200 ? parseJson(reply.text, List) : undefined;
+      if (!list) throw new Error(`status ${reply.status}, and not a list of at least ${minServices} services`);
+      const found = toBases(readServices(list.services), new URL(url));
+      if (found.size < minServices) throw new Error(`only ${found.size} of its servers are allowed`);
+      bases = found;
       readAt = performance.now();
     },
     onFailure(error) {

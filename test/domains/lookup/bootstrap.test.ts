@@ -62,19 +62,6 @@ test('disallowed servers are left out, and https is preferred', async () => {
   for (const tld of ['kg', 'ip', 'port', 'none']) expect(bootstrap.find(tld)).toBeUndefined();
 });
 
-test('the list is requested again with its ETag, and a 304 keeps it current', async () => {
-  const { upstream, bootstrap, advance } = await prepare({ com: 'https://rdap.new.example/' });
-  await bootstrap.start();
-  expect(upstream.seen[0]!.headers).not.toHaveProperty('if-none-match');
-  upstream.fail({ status: 304 });
-  advance(6 * day);
-  await bootstrap.refresh();
-  expect(upstream.seen[1]!.headers).toMatchObject({ 'if-none-match': '"1"', 'user-agent': 'hosting-api/test' });
-  advance(6 * day);
-  expect(bootstrap.isCurrent()).toBe(true);
-  expect(bootstrap.find('com')?.base).toBe('https://rdap.new.example/');
-});
-
 test.each<[string, Fault]>([
   ['an error', { status: 500 }],
   ['a redirect', { status: 302, headers: { location: '/elsewhere' } }],
