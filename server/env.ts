@@ -113,16 +113,13 @@ export function readEnv(source: Environment, presets: Readonly<Record<string, st
   }
 }
 
-/** Settings of earlier versions: still accepted, without effect. */
-const removed = ['RATELIMIT_BLOCK_SECONDS'];
-
-/** Finds variables without effect, and the settings whose names they misspell; undefined for a removed setting. */
+/** Finds variables without effect, and the settings whose names they misspell. */
 export function findMisspeltSettings(source: Environment) {
   const names = Object.keys(Settings.shape).flatMap((name) => [name, `${name}_FILE`]);
   const byPlainName = new Map(names.map((name) => [toPlain(name), name]));
   const plainNames = [...byPlainName.keys()];
   const byLetters = new Map(plainNames.map((name) => [sortLetters(name), name]));
-  const near = Object.keys(source).flatMap((name) => {
+  return Object.keys(source).flatMap((name) => {
     // HOSTFILE belongs to bash.
     if (!source[name] || names.includes(name) || name === 'HOSTFILE' || !/^[A-Za-z]\w*$/.test(name)) return [];
     const plain = toPlain(name);
@@ -133,8 +130,6 @@ export function findMisspeltSettings(source: Environment) {
     const found = swapped ?? (distance(plain, nearest) <= tolerance ? nearest : undefined);
     return found === undefined ? [] : [{ name, setting: byPlainName.get(found)! }];
   });
-  const gone = removed.flatMap((name) => [name, `${name}_FILE`]).filter((name) => source[name]);
-  return [...near, ...gone.map((name) => ({ name, setting: undefined }))];
 }
 
 /** Removes case and underscores, the most frequent mistakes. */
@@ -147,6 +142,5 @@ const sortLetters = (name: string): string => Array.from(name).toSorted().join('
 
 /** Describes a variable without effect, without its value. */
 export function describeMisspelt({ name, setting }: ReturnType<typeof findMisspeltSettings>[number]): string {
-  if (setting === undefined) return `${name} is no longer a setting and has no effect`;
   return `${name} is not a setting and has no effect: did you mean ${setting}?`;
 }

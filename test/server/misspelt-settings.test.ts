@@ -18,14 +18,6 @@ test('a misspelt setting is logged once at start, without its value', async () =
   expect(server.stdout()).not.toContain('hunter2');
 });
 
-test('a removed setting is logged once, and the server starts', async () => {
-  const { settings } = await createServable();
-  const server = startProcess({ ...settings, RATELIMIT_BLOCK_SECONDS: 'hunter2' }, { cwd: temporaryFolder() });
-  await server.logged('RATELIMIT_BLOCK_SECONDS is no longer a setting and has no effect');
-  expect(server.stdout().match(/"level":"warn"/g)).toHaveLength(1);
-  expect(server.stdout()).not.toContain('hunter2');
-});
-
 test('a misspelt setting is also named if a wrong setting stops the start', async () => {
   const server = startProcess({ DOMAIN_PRICES: 'fossbilling', FOSSBILING_URL: 'https://hunter2.example.com' });
   expect(await server.ended()).toBe(1);
