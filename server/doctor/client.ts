@@ -97,13 +97,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Reads how far the clock of a service is ahead of ours, in ms; NaN without a Date header. */
-export async function readSkew(visit: Visit, target: string): Promise<number> {
-  const asked = Date.now();
-  const { header } = await visit(target);
-  return Date.parse(header('date')) - (asked + Date.now()) / 2;
-}
-
 /** Generous: a Date header has whole seconds and may come from a cache. */
 const maxSkewMs = 30_000;
 

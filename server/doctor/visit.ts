@@ -10,9 +10,7 @@ import {
   installCertificate,
   isCertificateError,
   judgeCertificate,
-  judgeSkew,
   judgeStream,
-  readSkew,
 } from './client.ts';
 import type { Seen, Visit } from './client.ts';
 import { countOf, fault, faultWith, hint, ok, runChecks, skipped } from './run.ts';
@@ -140,13 +138,6 @@ const serviceChecks: Checks<VisitedService> = {
     if (keyed !== 403) return fault(`a request with a key in plain text is answered ${keyed}`, advice);
     return hint(`requests without a key are answered ${plain}`, advice);
   },
-  // Expiry of keys, scheduled articles and maintenance depend on the clock.
-  async clock({ visit }) {
-    const skewMs = await readSkew(visit, '/health');
-    return Number.isNaN(skewMs)
-      ? fault('responses have no Date header', 'let the proxy pass on the headers of the service')
-      : judgeSkew('the service', skewMs);
-  },
   // Each public operation must match the OpenAPI document.
   async 'bodies as described'({ visit, articles }) {
     const described = Object.values<Endpoint>(endpoints).flatMap((endpoint) => {
@@ -221,14 +212,6 @@ const serviceChecks: Checks<VisitedService> = {
       first.endsWith(`=${path}`) ? 'one article is returned for another' : 'an article is not returned',
       'include the query in the cache key (nginx: $request_uri in proxy_cache_key) and pass it on',
     );
-  },
-  // All instances behind a load balancer must serve the same release.
-  async 'one release'({ visit }) {
-    const read = async (): Promise<string> => (await visit(`/v1/plans?doctor=${Math.random()}`)).header('etag');
-    const versions = new Set(await Promise.all(Array.from({ length: 8 }, read))).size;
-    if (versions === 1) return ok('8 responses with the same ETag');
-    const advice = 'publish the release to every instance; if that was in the last seconds, check again';
-    return fault(`instances serve ${versions} versions of /v1/plans`, advice);
   },
   async encodings({ visit }) {
     const cached = faultWith('pass on Vary, and let the cache obey it (nginx: no proxy_ignore_headers Vary)');

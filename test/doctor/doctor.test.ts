@@ -28,7 +28,7 @@ test('a service without a proxy has no fault, and the table has a row for each c
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   const [heading, ...rows] = stdout.trimEnd().split('\n');
   expect(heading).toMatch(/^CHECK +RESULT +SEEN$/);
-  expect(rows).toHaveLength(22);
+  expect(rows).toHaveLength(20);
   expect(rows.filter((row) => !/ {2}(?:ok|skipped) {2}/.test(row))).toEqual([]);
   expect(stdout).not.toContain(key);
 });

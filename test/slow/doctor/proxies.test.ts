@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { examine } from '../../../server/doctor/visit.ts';
@@ -7,8 +7,7 @@ import { findFreePort } from '../../helpers/free-port.ts';
 import { findOwnAddress, resolveToLoopback } from '../../helpers/loopback.ts';
 import { describeNginx } from '../../helpers/nginx.ts';
 import type { RunNginx } from '../../helpers/nginx.ts';
-import { buildProject, writeFiles } from '../../helpers/project.ts';
-import { copyProject, serveShared } from '../../server/shared.ts';
+import { serveShared } from '../../server/shared.ts';
 import type { SharedApp } from '../../server/shared.ts';
 
 /** The directives of a good proxy. */
@@ -136,21 +135,6 @@ describeNginx((run) => {
     const found = findings.filter(({ state }) => state === 'fault');
     expect(found.map(({ check }) => check)).toEqual(fault.found);
     for (const { advice } of found) expect(advice).toMatch(/\w{3}/);
-  });
-
-  test('instances with different releases are a fault', async () => {
-    const root = await copyProject();
-    const other = await copyProject();
-    const plans = readFileSync(join(other, 'catalog/services/web.yaml'), 'utf8');
-    writeFiles(other, { 'catalog/services/extra.yaml': plans });
-    await buildProject(other);
-    const apps = await Promise.all([root, other].map((project) => serveShared({ DIST_DIR: join(project, 'dist') })));
-    const servers = apps.map(({ port }) => `server 127.0.0.1:${port};`).join(' ');
-    const proxy = await run()(
-      (folder, port) => `upstream both { ${servers} } ${configure(folder, port, 'both', good)}`,
-    );
-    const findings = await examine(new URL(`http://localhost:${proxy.port}`));
-    expect(findings.filter(({ state }) => state === 'fault').map(({ check }) => check)).toContain('one release');
   });
 });
 
