@@ -110,9 +110,9 @@ export function describeNearest({ method, path }: Pick<Endpoint, 'method' | 'pat
   return `${problems.not_found.message}; the nearest is ${method} ${path.replace('*}', '}')}`;
 }
 
-/** Describes the confirmation that an action requires, and the fault in the request. */
-export function describeConfirmation({ action, needs }: NonNullable<Endpoint['confirmation']>, fault: string): string {
-  return `${action} requires force=true in the query ${needs === 'both' ? 'and' : 'or'} in the body; ${fault}`;
+/** Describes the confirmation that an action requires. */
+export function describeConfirmation({ action, needs }: NonNullable<Endpoint['confirmation']>): string {
+  return `${action} requires force=true in the query ${needs === 'both' ? 'and' : 'or'} in the body`;
 }
 
 /** Lists the messages of an endpoint for an error code, the default first. */

@@ -300,7 +300,7 @@ const confirmed = (endpoint: ReturnType<typeof vpsPower.act>, confirmation: NonN
     body: { schema: ForceRequest, required: confirmation.needs === 'both' },
     confirmation,
     problems: [...endpoint.problems, 'confirmation_required', 'validation_error'],
-    messages: { ...endpoint.messages, confirmation_required: describeConfirmation(confirmation, 'neither has it') },
+    messages: { ...endpoint.messages, confirmation_required: describeConfirmation(confirmation) },
   }) as const satisfies Endpoint;
 
 /** A cursor: 30 bytes in base64url. An empty one is the first page. */

@@ -112,7 +112,7 @@ export function handle<Name extends AnyName>(
       const text = mayHaveBody ? await readBody(request, rules, maxBodyBytes ?? rules?.maxBytes) : '';
       const body = rules && text !== '' ? parseJsonBody(text, rules, errorStyle) : undefined;
       const values = readValues(endpoint, query);
-      assertConfirmed(endpoint, query, values['force'], (body as { readonly force?: boolean } | undefined)?.force);
+      assertConfirmed(endpoint, values['force'], (body as { readonly force?: boolean } | undefined)?.force);
       if (rules?.required && body === undefined) throw toMissing(endpoint, 'A JSON body is required');
       await count?.();
       const { method, headers } = request;
@@ -138,25 +138,12 @@ function readValues({ query, malformed }: Endpoint, parameters: URLSearchParams)
   return values;
 }
 
-/** Throws, with the given values, unless `force` confirms an action that needs confirmation. */
-function assertConfirmed(
-  { confirmation, query }: Endpoint,
-  parameters: URLSearchParams,
-  inQuery: string | undefined,
-  inBody: boolean | undefined,
-): void {
+/** Throws unless `force` confirms an action that needs confirmation. */
+function assertConfirmed({ confirmation }: Endpoint, inQuery: string | undefined, inBody: boolean | undefined): void {
   if (!confirmation) return;
-  const needsBoth = confirmation.needs === 'both';
   const given = [inQuery, inBody].filter((force) => force !== undefined);
-  if (given.length > Number(needsBoth) && given.every((force) => String(force) === 'true')) return;
-  const wrong: string[] = [];
-  if (given.length === 0) wrong.push('neither has it');
-  if (needsBoth && given.length === 1) wrong.push(`the ${inBody === undefined ? 'body' : 'query'} has none`);
-  if (inQuery !== undefined && inQuery !== 'true') wrong.push(`the query has force=${quote(inQuery)}`);
-  if (inBody === false) wrong.push('the body has force=false');
-  const unknown = [...new Set(parameters.keys())].filter((name) => !Object.hasOwn(query?.shape ?? {}, name));
-  if (unknown.length > 0) wrong.push(listUnknown('query parameter', unknown));
-  throw new Problem('confirmation_required', describeConfirmation(confirmation, wrong.join('; ')));
+  if (given.length > Number(confirmation.needs === 'both') && given.every((force) => String(force) === 'true')) return;
+  throw new Problem('confirmation_required', describeConfirmation(confirmation));
 }
 
 function parseQuery(endpoint: Endpoint, values: Readonly<Record<string, string>>): unknown {
@@ -233,7 +220,7 @@ export function parseJsonBody(text: string, rules: NonNullable<Endpoint['body']>
   // A plain-text error must not repeat input.
   const clauses = result.error.issues.map((issue) => {
     if (issue.code === 'unrecognized_keys') {
-      return style === 'text' ? 'the body has an unknown field' : listUnknown('field', issue.keys);
+      return style === 'text' ? 'the body has an unknown field' : `the field ${quote(issue.keys[0]!)} is unknown`;
     }
     const field = issue.path.join('.');
     return field === '' ? 'the body must be a JSON object' : `the field ${field} ${issue.message}`;
@@ -271,15 +258,6 @@ const toWords: z.core.$ZodErrorMap = ({ code, input, expected }) => {
 };
 
 const maxNameLength = 40;
-
-function listUnknown(noun: string, names: readonly string[]): string {
-  const more = names.length - 3;
-  const shown = [...names.slice(0, 3).map(quote), ...(more > 0 ? [`${more} more`] : [])];
-  const last = shown.pop();
-  return shown.length === 0
-    ? `the ${noun} ${last} is unknown`
-    : `the ${noun}s ${shown.join(', ')} and ${last} are unknown`;
-}
 
 /** Quotes the first 40 characters of a client's text; replaces control, format and combining characters. */
 function quote(name: string): string {

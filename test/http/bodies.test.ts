@@ -167,53 +167,52 @@ describe('a confirmation', () => {
   const no = '{"force":false}';
   const reset = '/v1/hosting/cloud/vps-custom/mine/reset';
   const kill = '/v1/hosting/game/power/mine/kill';
-  const neither = 'neither has it';
-  /** Without a text, the action is confirmed. */
-  const cases: readonly [path: string, query: string, body: string, wrong?: string][] = [
+  /** Without `refused`, the action is confirmed. */
+  const cases: readonly [path: string, query: string, body: string, refused?: 'refused'][] = [
     [reset, '?force=true', yes],
     [reset, '?force=true&force=true', yes],
-    [reset, '?force=true', no, 'the body has force=false'],
-    [reset, '?force=true', '', 'the body has none'],
-    [reset, '', yes, 'the query has none'],
-    [reset, '', '', neither],
-    [reset, '?force=', yes, 'the query has none'],
-    [reset, '?force=false', yes, 'the query has force="false"'],
-    [reset, '?force=TRUE', yes, 'the query has force="TRUE"'],
-    [reset, '?force=1', yes, 'the query has force="1"'],
-    [reset, '?force=1', '', 'the body has none; the query has force="1"'],
-    [reset, '?force', yes, 'the query has none'],
-    [reset, '?Force=true', yes, 'the query has none; the query parameter "Force" is unknown'],
-    [reset, '?force[]=true', yes, 'the query has none; the query parameter "force[]" is unknown'],
-    [reset, '?force=%20true', yes, 'the query has force=" true"'],
-    [reset, '?force=false', no, 'the query has force="false"; the body has force=false'],
+    [reset, '?force=true', no, 'refused'],
+    [reset, '?force=true', '', 'refused'],
+    [reset, '', yes, 'refused'],
+    [reset, '', '', 'refused'],
+    [reset, '?force=', yes, 'refused'],
+    [reset, '?force=false', yes, 'refused'],
+    [reset, '?force=TRUE', yes, 'refused'],
+    [reset, '?force=1', yes, 'refused'],
+    [reset, '?force=1', '', 'refused'],
+    [reset, '?force', yes, 'refused'],
+    [reset, '?Force=true', yes, 'refused'],
+    [reset, '?force[]=true', yes, 'refused'],
+    [reset, '?force=%20true', yes, 'refused'],
+    [reset, '?force=false', no, 'refused'],
     [kill, '?force=true', ''],
     [kill, '?force=true&forced=no', ''],
     // Generated clients send null for an optional body that was not given.
     [kill, '?force=true', ' null\n'],
-    [kill, '', 'null', neither],
+    [kill, '', 'null', 'refused'],
     [kill, '', yes],
     [kill, '?force=true', yes],
     [kill, '?force=', yes],
-    [kill, '', '', neither],
-    [kill, '?forced=true', '', `${neither}; the query parameter "forced" is unknown`],
-    [kill, '?Force=1&a&a', '', `${neither}; the query parameters "Force" and "a" are unknown`],
-    [kill, '', no, 'the body has force=false'],
-    [kill, '?force=true', no, 'the body has force=false'],
-    [kill, '?force=false', yes, 'the query has force="false"'],
-    [kill, '?force=True', '', 'the query has force="True"'],
-    [kill, '?force=%1B%E2%80%AE', '', 'the query has force="??"'],
-    [kill, '?force=yes', yes, 'the query has force="yes"'],
+    [kill, '', '', 'refused'],
+    [kill, '?forced=true', '', 'refused'],
+    [kill, '?Force=1&a&a', '', 'refused'],
+    [kill, '', no, 'refused'],
+    [kill, '?force=true', no, 'refused'],
+    [kill, '?force=false', yes, 'refused'],
+    [kill, '?force=True', '', 'refused'],
+    [kill, '?force=%1B%E2%80%AE', '', 'refused'],
+    [kill, '?force=yes', yes, 'refused'],
   ];
 
-  test.each(cases)('of %s by %j and the body %j: %s', async (path, query, body, wrong) => {
+  test.each(cases)('of %s by %j and the body %j: %s', async (path, query, body, refused) => {
     const app = await sharedApp();
     const before = await countActions();
     const { status, text } = await ask(app, path + query, { method: 'POST', key: app.key, body });
-    expect(status).toBe(wrong === undefined ? 200 : 400);
-    expect(await countActions()).toBe(wrong === undefined ? before + 1 : before);
+    expect(status).toBe(refused === undefined ? 200 : 400);
+    expect(await countActions()).toBe(refused === undefined ? before + 1 : before);
     const action =
       path === reset ? 'Reset requires force=true in the query and' : 'Kill requires force=true in the query or';
-    const message = `${action} in the body; ${wrong}`;
+    const message = `${action} in the body`;
     if (status === 400) expect(text).toBe(renderProblem('json', 'confirmation_required', message));
   });
 

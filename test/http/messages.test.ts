@@ -28,11 +28,8 @@ describe('a JSON 400 names the field', () => {
     ['{"force":{"force":true}}', 'The field force must be true or false'],
     ['{"force":true,"forse":true}', 'The field "forse" is unknown'],
     ['{"Force":true}', 'The field force is required; the field "Force" is unknown'],
-    ['{"force":true,"a":1,"b":2}', 'The fields "a" and "b" are unknown'],
-    [
-      '{"force":1,"a":1,"b":2,"c":3,"d":4}',
-      'The field force must be true or false; the fields "a", "b", "c" and 1 more are unknown',
-    ],
+    ['{"force":true,"a":1,"b":2}', 'The field "a" is unknown'],
+    ['{"force":1,"a":1,"b":2}', 'The field force must be true or false; the field "a" is unknown'],
     ['{"force":false,"force":true}', 'The field "force" is given twice'],
     ['[]', 'The body must be a JSON object'],
     ['"force"', 'The body must be a JSON object'],
@@ -150,7 +147,7 @@ describe.each(serverNames)('%s', (name) => {
     if (!('confirmation_required' in examplesOf(400))) return;
     const needed =
       name === 'resetVps' ? 'Reset requires force=true in the query and' : 'Kill requires force=true in the query or';
-    expect(example(400, 'confirmation_required')).toBe(`${needed} in the body; neither has it`);
+    expect(example(400, 'confirmation_required')).toBe(`${needed} in the body`);
   });
 });
 
