@@ -36,7 +36,7 @@ const imports = {
   'generator/preview': `${common} esbuild generator/{markdown,source}/* type:generator/articles/article.ts`,
   'generator/preview/browser': 'idiomorph',
   'generator/reference': `${common} esbuild generator/markdown/*`,
-  'generator/reference/browser': '',
+  'generator/reference/browser': 'minisearch generator/reference/code.ts',
   'generator/commands': `${common} yaml @commander-js/extra-typings generator/* generator/{articles,preview,release,source}/*`,
 
   server: `${server} pino sonic-boom package.json type:server/store/types.ts server/http/request.ts`,

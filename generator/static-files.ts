@@ -19,6 +19,7 @@ import type { ArticlesOptions } from './articles/compiler.ts';
 import { findRelated } from './articles/related.ts';
 import { selectSearch } from './articles/search.ts';
 import type { SearchRenderer } from './articles/search.ts';
+import type { renderDocs } from './reference/docs.ts';
 import type { Stage } from './release/publish.ts';
 import type { Catalog } from './source/catalog.ts';
 import { compareNames, compareText } from './source/diagnostics.ts';
@@ -124,9 +125,13 @@ const isOfKind = ([from, to]: [string, string]): boolean => from.startsWith(to.s
 const widgetOf = (select: (widget: Awaited<ReturnType<typeof compileWidget>>) => unknown) =>
   constant(['service'], async ({ service }) => select(await compileStatusWidget(service)));
 
-const docsSettings = ['service', 'name', 'support'] as const;
 /** Lazy: most builds take the pages from the memo. */
 const importDocs = () => import('./reference/docs.ts');
+/** Makes files of /docs from the OpenAPI document of an earlier row. */
+function docsOf(select: (files: Awaited<ReturnType<typeof renderDocs>>) => unknown): StaticFileRow {
+  const render = async (input: string): Promise<unknown> => select(await (await importDocs()).renderDocs(input));
+  return { ...row((_, stage) => stage.readText(fileOf('getOpenApi')), render), isRemembered: true };
+}
 
 /** Every kind of static file but copies of single sources, which are articles and media, and the hashes of all files. */
 const rows: Record<
@@ -190,8 +195,9 @@ const rows: Record<
     (project, stage) => ({ examples: selectExamples(project, stage), settings: project.urls }),
     ({ examples, settings }) => renderOpenApi(examples, settings),
   ),
-  getDocs: constant(docsSettings, async (settings) => (await importDocs()).renderPage('/docs', settings)),
-  getDocsFile: constant(docsSettings, async (settings) => (await importDocs()).renderDocsFiles(settings)),
+  getDocs: docsOf(({ first }) => first),
+  getDocsFile: docsOf(({ others }) => others),
+  operatorDocs: constant(['name', 'support'], async (settings) => (await importDocs()).renderOperatorDocs(settings)),
 };
 
 /** Selects the examples of the OpenAPI document, which this release answers. */

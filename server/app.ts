@@ -27,6 +27,7 @@ import {
 } from './http/request.ts';
 import type { RequestContext, RequestSettings, Requests } from './http/request.ts';
 import { toStoredReply } from './http/stored.ts';
+import type { StoredFile } from './http/stored.ts';
 import { authorize, createAuthenticate } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
 import type { Base, Lifecycle } from './lifecycle.ts';
@@ -312,6 +313,7 @@ interface ListenersBase extends Base<Settings> {
 }
 
 interface OperatorBase extends Base<Settings & OperatorSettings & { PROVIDERS_FILE?: string | undefined }> {
+  readonly releases: Releases;
   readonly store: Store;
   readonly lifecycle: Lifecycle;
   readonly limits: Limits;
@@ -368,7 +370,7 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
 
 /** Listens for operators at OPERATOR_PORT, with separate routes and limit, and without CORS. */
 export async function openOperatorPort(base: OperatorBase, others: readonly Route[]) {
-  const { env, log, opened, store, lifecycle, limits, report } = base;
+  const { env, log, opened, releases, store, lifecycle, limits, report } = base;
   const { OPERATOR_PORT: port, OPERATOR_HOST: host, PROVIDERS_FILE: providersFile } = env;
   if (port === undefined) return undefined;
   const bucket = createTokenBucket({ name: 'operators', rps: 100, burst: 1000 });
@@ -379,7 +381,12 @@ export async function openOperatorPort(base: OperatorBase, others: readonly Rout
     limits: { client: bucket, content: bucket },
     log,
   });
-  const routes = [...others, ...createOperatorRoutes(store, lifecycle, providersFile)];
+  const findFile = (target: string): StoredFile => {
+    const file = releases.current().find(target);
+    if (!file) throw new Problem('not_found');
+    return file;
+  };
+  const routes = [...others, ...createOperatorRoutes(store, lifecycle, providersFile, findFile)];
   const admitOperator = createOperatorAdmit(store.operators, report('the last use of a token could not be stored'));
   const handle = toNodeHandler(createApp({ routes, requests, limits, admitOperator, maxBodyBytes: {} }));
   const listener = (request: IncomingMessage, response: ServerResponse): void => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpointDefaults, tags } from '#contract/endpoint.ts';
-import type { Endpoint, FileEndpoint } from '#contract/endpoint.ts';
+import type { Endpoint, FileEndpoint, StaticFile } from '#contract/endpoint.ts';
 import { object, text } from '#contract/primitives.ts';
 
 /** The OpenAPI document without operations and components. */
@@ -80,12 +80,18 @@ export const docsEntries = {
       html: 'text/html; charset=utf-8',
       css: 'text/css; charset=utf-8',
       js: 'text/javascript; charset=utf-8',
-      txt: 'text/plain; charset=utf-8',
     },
     isImmutable: true,
     reply: 'The file.',
     absent: 'not_found',
     failure: 'internal_error',
+  },
+  /** The page of the operators' port. */
+  operatorDocs: {
+    file: 'operators/docs.html',
+    mediaType: 'text/html; charset=utf-8',
+    // A release of an earlier version.
+    absent: 'not_found',
   },
   callMcp: {
     ...endpointDefaults,
@@ -106,10 +112,10 @@ export const docsEntries = {
     file: 'public/v1/openapi.json',
     path: '/v1/openapi.json',
     tag: 'Service',
-    summary: 'The OpenAPI document of this API',
+    summary: 'Retrieve the OpenAPI document of this API',
     description: 'Returns the OpenAPI document of this API, the same on all instances with the same release.',
     schema: OpenApiDocument,
     reply: 'An OpenAPI 3.1 document.',
     failure: 'internal_error',
   },
-} as const satisfies Record<string, Endpoint | FileEndpoint>;
+} as const satisfies Record<string, Endpoint | FileEndpoint | StaticFile>;

@@ -110,7 +110,7 @@ export const domainEntries = {
     errorStyle: 'json',
     path: '/v1/domains/tlds',
     tag: 'Domains',
-    summary: 'All TLDs for sale, with their prices for one year',
+    summary: 'List all TLDs for sale, with their prices for one year',
     description: 'Lists all TLDs for sale, with their prices in euros for one year. Only these TLDs can be searched.',
     replies: { 200: json('The TLDs.', DomainTLDListResponse) },
     problems: ['pricing_unavailable', 'provider_error'],
@@ -121,7 +121,7 @@ export const domainEntries = {
     errorStyle: 'json',
     path: '/v1/domains/search',
     tag: 'Domains',
-    summary: 'The availability of a domain, and its prices for one year',
+    summary: 'Check a domain: its availability, and its prices for one year',
     description:
       'Checks whether a domain is available, and returns its prices for one year. A domain counts as available only if the registry confirms it. If the registry does not respond, the response is 502: try again later, after Retry-After seconds if this header is present.',
     query: z.object({

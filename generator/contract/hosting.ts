@@ -264,7 +264,7 @@ const powerOf = (kind: ServerKind, base: string, actions: readonly ServerAction[
       ...shared,
       method: 'GET',
       path: base,
-      summary: `The power state of a ${name}`,
+      summary: `Retrieve the power state of a ${name}`,
       description: `Returns the power state of a ${name}. After an action you never get the old state; it is unknown until a newer one is available. Poll at most every 5 seconds.`,
       access: { kind, scope: `${kind}-power:read`, action: 'state' },
       replies: { 200: json('The state.', state) },
@@ -328,7 +328,7 @@ export const hostingEntries = {
   getKey: {
     ...keyed,
     path: '/v1/key',
-    summary: 'Permissions and limits of this API key',
+    summary: 'Retrieve the key: its permissions, servers and limits',
     description: 'Returns the permissions, servers and rate limits of the API key, but never its secret.',
     replies: { 200: json('The API key of this request.', KeyResponse) },
   },
@@ -359,7 +359,7 @@ export const hostingEntries = {
     ...gameConsole,
     method: 'GET',
     path: '/v1/hosting/game/console/{server_id}/websocket',
-    summary: 'Get the address of a console stream and a token for it',
+    summary: 'Open a console stream: get its address and a token',
     description: `Returns the address of the console stream of a game server, and a token for it. Fetch a new token when the stream announces that its token expires. A key with read_write may send commands. ${summarizeStream()}`,
     access: { kind: 'game', scope: 'game-console:read', action: 'console' },
     replies: {
@@ -385,7 +385,7 @@ export const hostingEntries = {
     ...gameConsole,
     method: 'GET',
     path: '/v1/hosting/game/logs/{server_id}/latest',
-    summary: 'The latest log of a game server',
+    summary: 'Read the latest log of a game server',
     description:
       'Returns the latest log of a game server: at most the last 1 MiB, from the start of a line. The log is read at most once in 3 seconds for all clients.',
     access: { kind: 'game', scope: 'game-logs:read', action: 'log' },
@@ -402,7 +402,7 @@ export const hostingEntries = {
   listServers: {
     ...keyed,
     path: '/v1/hosting/servers',
-    summary: 'The servers of this key, with permitted actions and paths',
+    summary: 'List the servers of the key, with permitted actions and paths',
     description:
       'Lists the servers of the key, with what it may do with each. The order is that of the key. Get the state of a server from its link state.',
     ...paged,
@@ -412,7 +412,7 @@ export const hostingEntries = {
     ...keyed,
     path: '/v1/hosting/actions/{request_id}',
     tag: 'Activity',
-    summary: 'The status of an action',
+    summary: 'Retrieve the status of an action',
     description:
       'Returns the status of an action of this key by its request ID; of several, the newest. A request that was refused with 400, 401, 403, 409, 422 or 429 is not an action.',
     replies: { 200: json('The status of the action.', HostingActionResponse) },
@@ -423,7 +423,7 @@ export const hostingEntries = {
     ...keyed,
     path: '/v1/hosting/activity',
     tag: 'Activity',
-    summary: 'The actions of this key, newest first',
+    summary: 'List the actions of the key, newest first',
     description:
       'Lists the actions of this key, newest first. Each action is listed once, even if actions are added while you read the pages.',
     ...paged,

@@ -69,7 +69,10 @@ function entry<const Right extends OperatorRight | 'any', const More extends Pic
     right,
     method,
     path,
-    summary: description.slice(0, -1),
+    // Imperative, as a title.
+    summary: description
+      .slice(0, -1)
+      .replaceAll(/\b([A-Z][a-z]+|replace|change)s(?= (?:it|a|an|label|servers|API)\b)/g, '$1'),
     description,
     ...(segment && { segment }),
     replies: { 200: json('Done.', reply), ...(method === 'PUT' && { 201: json('Created.', reply) }) },

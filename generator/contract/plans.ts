@@ -42,7 +42,7 @@ export const planEntries = {
     file: 'public/v1/plans.json',
     path: '/v1/plans',
     tag: 'Plans',
-    summary: 'All plans, by service and by game',
+    summary: 'List all plans, by service and by game',
     description:
       'Lists all plans, by service and by game. Memory and storage are in GB. Plans stay in the list while sold out.',
     schema: PlanCatalogResponse,

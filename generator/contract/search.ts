@@ -73,7 +73,7 @@ export const searchFiles = {
     file: 'public/v1/kb/search.json',
     path: '/v1/kb/search.json',
     tag: 'Knowledge base',
-    summary: 'A search index of the knowledge base, for MiniSearch',
+    summary: 'Load the search index of the knowledge base, for MiniSearch',
     description:
       'Returns a search index of the knowledge base, with which a website searches by itself. Load it with the npm package minisearch: MiniSearch.loadJS(index, { ...options, processTerm }). The id of a result is the path of the article.',
     schema: KnowledgeBaseSearch,

@@ -154,7 +154,7 @@ export const statusEntries = {
     ...endpointDefaults,
     path: '/health',
     tag: 'Service',
-    summary: 'Health of the process',
+    summary: 'Check the process',
     description: 'Returns healthy while the process is running, for supervisors. No rate limit applies.',
     replies: { 200: json('The process is running.', HealthResponse) },
   },
@@ -162,7 +162,7 @@ export const statusEntries = {
     ...endpointDefaults,
     path: '/ready',
     tag: 'Service',
-    summary: 'Readiness of this instance',
+    summary: 'Check the readiness of this instance',
     description:
       'Returns whether this instance accepts requests, for load balancers: not during a shutdown, nor while the data store is unavailable.',
     replies: {
@@ -174,7 +174,7 @@ export const statusEntries = {
     ...endpointDefaults,
     path: '/v1/info',
     tag: 'Service',
-    summary: 'The running version',
+    summary: 'Retrieve the running version',
     description: 'Returns the running version of the service. The version of the API is info.version of this document.',
     replies: { 200: json('The running version.', InfoResponse) },
   },
@@ -183,7 +183,7 @@ export const statusEntries = {
     stored: 'memory',
     path: '/v1/status',
     tag: 'Status',
-    summary: 'Platform status: up, maintenance or disrupted',
+    summary: 'Retrieve the platform status: up, maintenance or disrupted',
     description: 'Returns the platform status, with the names of the affected components. Empty lists are left out.',
     replies: {
       200: json('The status, with the names of the affected components.', StatusResponse),
@@ -204,7 +204,7 @@ export const statusEntries = {
     ...script,
     file: 'public/v1/service-status.js',
     path: '/v1/service-status.js',
-    summary: 'The status widget, a script that shows the platform status on any website',
+    summary: 'Load the status widget, a script that shows the platform status on any website',
     description:
       'Returns the newest version of a script that shows the platform status on any website. Pages with an integrity attribute use an address with a version.',
   },
@@ -212,7 +212,7 @@ export const statusEntries = {
     ...script,
     file: 'public/v1/service-status.{version}.js',
     path: '/v1/service-status.{version}.js',
-    summary: 'A version of the status widget, whose bytes never change',
+    summary: 'Load a version of the status widget, whose bytes never change',
     description:
       'Returns a version of the status widget, whose bytes never change. The file v1/service-status.json of a release has the path and the hash for the integrity attribute.',
     isImmutable: true,

@@ -3,8 +3,15 @@ export interface Markup {
   readonly markup: string;
 }
 
-/** Renders a page from a title, further elements of the head, and the body element. */
-export function renderDocument({ title, head, body }: { title: string; head: Markup; body: Markup }): string {
+interface DocumentParts {
+  readonly title: string;
+  readonly head: Markup;
+  readonly body: Markup;
+  readonly icon?: string;
+}
+
+/** Renders a page from a title, further elements of the head, the body element, and an icon. */
+export function renderDocument({ title, head, body, icon = 'data:,' }: DocumentParts): string {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -12,7 +19,7 @@ export function renderDocument({ title, head, body }: { title: string; head: Mar
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>${title}</title>
-        <link rel="icon" href="data:," />
+        <link rel="icon" href="${icon}" />
         ${head}
       </head>
       ${body}

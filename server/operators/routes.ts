@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import type { ServerName } from '#contract/api-keys.ts';
-import { endpoints } from '#contract/endpoints.ts';
+import { endpoints, fileOf } from '#contract/endpoints.ts';
 import type { operatorEndpoints } from '#contract/operators.ts';
 import { readProviders } from '../hosting/providers.ts';
 import { handle } from '../http/handle.ts';
 import type { JsonReply, OperatorCaller, Route, RouteRequest } from '../http/handle.ts';
 import { includesAddress, toBlockList } from '../http/request.ts';
 import type { RequestContext } from '../http/request.ts';
-import { toStored, toStoredJson } from '../http/stored.ts';
+import { toStoredJson } from '../http/stored.ts';
+import type { StoredFile } from '../http/stored.ts';
 import { createAuthenticate } from '../keys/authorize.ts';
 import type { Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
@@ -55,9 +56,6 @@ async function describe() {
   return renderOpenApi({ parameters: {}, bodies: {} }, { name: "Operators' port" }, false);
 }
 
-const toHtml = (text: string) =>
-  `<!doctype html><title>Operators' port</title><pre>${text.replaceAll('<', '&lt;')}</pre>\n`;
-
 /** Cuts a list that has one more entry than a page. */
 function toPage<Item>(all: readonly Item[], toCursor: (item: Item) => string) {
   const page = all.slice(0, pageSize);
@@ -69,8 +67,16 @@ const showKey = (record: ApiKeyRecord, text: string | null = null, warnings: rea
   return { status: text === null ? 200 : 201, body };
 };
 
-/** Creates the routes of the operators' port, with its OpenAPI document and a page of it. */
-export function createOperatorRoutes(store: Store, lifecycle: Lifecycle, providersFile: string | undefined): Route[] {
+/** Finds a file of the current release; throws a Problem for a missing one. */
+type FindFile = (target: string) => StoredFile;
+
+/** Creates the routes of the operators' port, with its OpenAPI document, and its page with script and style. */
+export function createOperatorRoutes(
+  store: Store,
+  lifecycle: Lifecycle,
+  providersFile: string | undefined,
+  findFile: FindFile,
+): Route[] {
   const { apiKeys, servers } = store;
   /** Binds a change, which completes even if the client disconnects. */
   const change = <Name extends keyof typeof operatorEndpoints>(
@@ -158,10 +164,8 @@ export function createOperatorRoutes(store: Store, lifecycle: Lifecycle, provide
       return { status: 200, body: { success: true, id: key.id, key: text, old_valid_until } };
     }),
     { endpoint: endpoints.getOpenApi, answer: async () => toStoredJson(await describe(), 'no-store') },
-    {
-      endpoint: endpoints.getDocs,
-      answer: async () => toStored(toHtml(JSON.stringify(await describe(), undefined, 2)), 'text/html', 'no-store'),
-    },
+    { endpoint: endpoints.getDocs, answer: async () => findFile(fileOf('operatorDocs')) },
+    handle('getDocsFile', ({ rest }) => findFile(/\.(?:css|js)$/.test(rest) ? `/docs/${rest}` : '')),
   ];
 }
 

@@ -213,10 +213,12 @@ async function toTable(files: ReadonlyMap<string, ReleaseFile>, reader: Reader) 
   const table = new Map<string, Resource>();
   for await (const [file, identity] of inSlices(files)) {
     const match = isCompressed(file) ? undefined : matchFile(file);
-    if (match?.target === undefined) continue;
-    const route = targetOf(match.name)!.split('?', 1)[0]!;
+    // No public request can have a path without a slash as its target.
+    const target = match?.name === 'operatorDocs' ? file : match?.target;
+    if (match === undefined || target === undefined) continue;
+    const route = (targetOf(match.name) ?? file).split('?', 1)[0]!;
     const [gzip, br] = [files.get(`${file}.gz`), files.get(`${file}.br`)];
-    table.set(match.target, {
+    table.set(target, {
       ...describeFile(match.name, file),
       route,
       isLimited: isLimited(route),
@@ -238,7 +240,7 @@ const playerPolicy = "default-src 'none'; media-src 'self'; style-src 'unsafe-in
 const docsHeaders = {
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
   'Referrer-Policy': 'no-referrer',
 };
 

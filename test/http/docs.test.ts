@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { parse } from 'parse5';
@@ -15,13 +15,16 @@ import type { Answer } from '../server/ask.ts';
 import { sharedApp, sharedProject } from '../server/shared.ts';
 import { readManifest } from '../server/targets.ts';
 
-const pages = ['scopes', 'servers', 'clients', 'streams', 'errors', 'limits', 'changes'].map(
+const guide = ['scopes', 'servers', 'clients', 'streams', 'agents', 'errors', 'limits', 'changes'].map(
   (name) => `/docs/${name}.html`,
 );
-pages.unshift('/docs');
+guide.unshift('/docs');
+const operations = Object.values(description.paths).flatMap((methods) => Object.values(methods));
+const toPage = (tag: string): string => `/docs/api/${tag.toLowerCase().replaceAll(' ', '-')}.html`;
+const pages = [...guide, ...new Set(operations.map(({ tags }) => toPage(tags[0]!)))];
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-  "form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+  "form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /** Lists the values of an attribute in a page. */
 function valuesOf(attribute: string, { text }: Answer): string[] {
@@ -103,9 +106,11 @@ describe.each(pages)('%s', (target) => {
   test('has no dead link to a file, page, heading or operation', async () => {
     const app = await sharedApp();
     const answer = await ask(app, target);
-    const operations = Object.values(description.paths).flatMap((methods) => Object.values(methods));
-    const anchors = operations.map(({ tags, operationId }) => `/${encodeURIComponent(tags[0]!)}/${operationId}`);
-    const addresses = [...valuesOf('href', answer), ...valuesOf('src', answer)].filter((one) => one !== 'data:,');
+    const addresses = [
+      ...valuesOf('href', answer),
+      ...valuesOf('src', answer),
+      ...valuesOf('data-search', answer),
+    ].filter((one) => !one.startsWith('data:'));
     expect(addresses.length).toBeGreaterThan(8);
     for (const address of new Set(addresses)) {
       if (address.startsWith('https:')) expect(address).toBe(description.info.contact?.url);
@@ -113,8 +118,7 @@ describe.each(pages)('%s', (target) => {
         const [path = '', anchor] = address.split('#');
         const linked = path === '' ? answer : await ask(app, path);
         expect({ address, status: linked.status }).toEqual({ address, status: 200 });
-        const all = [...anchors, ...valuesOf('id', linked)];
-        if (anchor !== undefined) expect(all).toContain(anchor);
+        if (anchor !== undefined) expect(valuesOf('id', linked)).toContain(anchor);
       }
     }
   });
@@ -126,21 +130,15 @@ const byName = (one: string, other: string): number => (withoutVersion(one) < wi
 describe('the scripts and style sheets', () => {
   const assetsOf = async (): Promise<string[]> => {
     const files = Object.keys(readManifest(await sharedProject()).files);
-    const own = files.filter((file) => /^public\/docs\/.+\.(?:js|css|txt)$/.test(file));
+    const own = files.filter((file) => /^public\/docs\/.+\.(?:js|css)$/.test(file));
     return own.map((file) => file.replace('public', '')).toSorted(byName);
   };
 
   test('are immutable and compressed', async () => {
     const app = await sharedApp();
-    const types: Record<string, string> = { js: 'text/javascript', css: 'text/css', txt: 'text/plain' };
+    const types: Record<string, string> = { js: 'text/javascript', css: 'text/css' };
     const assets = await assetsOf();
-    expect(assets.map(withoutVersion)).toEqual([
-      '/docs/docs-.css',
-      '/docs/docs-.js',
-      '/docs/swagger-ui-.css',
-      '/docs/swagger-ui-.js',
-      '/docs/swagger-ui-.txt',
-    ]);
+    expect(assets.map(withoutVersion)).toEqual(['/docs/docs-.css', '/docs/main-.js', '/docs/search-.js']);
     for (const target of assets) {
       const answer = await ask(app, target, { headers: { 'Accept-Encoding': 'br' } });
       expect(answer.headers).toMatchObject({
@@ -152,27 +150,27 @@ describe('the scripts and style sheets', () => {
     }
   });
 
-  test('include the published Swagger UI with its licences', async () => {
-    const root = await sharedProject();
-    const published = join(import.meta.dirname, '../../node_modules/swagger-ui-dist');
-    const read = (file: string): string => readFileSync(join(published, file), 'utf8');
-    const { version } = JSON.parse(read('package.json')) as { version: string };
-    const folder = join(root, 'dist/current/public/docs');
-    const served = (type: string): string => {
-      const name = type === 'css' ? /^swagger-ui-[0-9a-f]{16}\.css$/ : new RegExp(`^swagger-ui-${version}\\.${type}$`);
-      return readFileSync(
-        join(
-          folder,
-          readdirSync(folder).find((file) => name.test(file))!,
-        ),
-        'utf8',
+  test('are small: a page has at most 30 kB with script and style, and the search 22 kB', async () => {
+    const app = await sharedApp();
+    const sizeOf = async (target: string): Promise<number> =>
+      (await ask(app, target, { headers: { 'Accept-Encoding': 'gzip' } })).body.length;
+    for (const target of pages) {
+      const page = await ask(app, target);
+      const loaded = [...page.text.matchAll(/<(?:link|script) [^>]*(?:href|src)="(\/[^"]*)"/g)].map(
+        ([, path]) => path!,
       );
-    };
-    expect(served('js') === read('swagger-ui-bundle.js')).toBe(true);
-    expect(served('css') === `@layer viewer {\n${read('swagger-ui.css')}\n}\n`).toBe(true);
-    for (const file of ['NOTICE', 'LICENSE', 'swagger-ui-bundle.js.LICENSE.txt']) {
-      expect(served('txt')).toContain(read(file));
+      expect(loaded.length).toBeGreaterThan(1);
+      const sizes = await Promise.all([target, ...loaded].map(sizeOf));
+      expect({ target, isSmall: sizes.reduce((sum, size) => sum + size) <= 30_000 }).toEqual({ target, isSmall: true });
+      expect(await sizeOf(valuesOf('data-search', page)[0]!)).toBeLessThanOrEqual(22_000);
     }
+  });
+
+  test('have the licence of MiniSearch', async () => {
+    const app = await sharedApp();
+    const [search = ''] = valuesOf('data-search', await ask(app, '/docs'));
+    const licence = join(import.meta.dirname, '../../node_modules/minisearch/LICENSE.txt');
+    expect((await ask(app, search)).text).toContain(readFileSync(licence, 'utf8'));
   });
 
   test('are written once and linked by the next release', async () => {
@@ -221,7 +219,7 @@ describe('the examples', () => {
   });
 
   test('are in curl, TypeScript, Python and PowerShell, without names of samples', async () => {
-    for (const target of pages) {
+    for (const target of guide) {
       const answer = await ask(await sharedApp(), target);
       const titles = valuesOf('data-title', answer).join(' ');
       expect(titles.replaceAll('curl TypeScript Python PowerShell', '').trim()).toBe('');
@@ -233,6 +231,31 @@ describe('the examples', () => {
     expect(words).toContain(`'POST',\`${path}\${server}/command\`,{body:'{"command":"sayhello"}'}`);
     expect(words).toContain(`"POST",f"${path}{server}/command",body=b'{"command":"sayhello"}'`);
     expect(words).toContain(`CallPOST"${path}\${server}/command"@{}'{"command":"sayhello"}'`);
+  });
+});
+
+describe('the reference', () => {
+  test('has every operation of the OpenAPI document with its parameters, errors and headers', async () => {
+    for (const [path, methods] of Object.entries(description.paths)) {
+      for (const [method, { operationId, tags, summary, parameters, responses }] of Object.entries(methods)) {
+        const { text } = await ask(await sharedApp(), toPage(tags[0]!));
+        const [, section = ''] = text.split(`id="${operationId}"`);
+        const words = wordsOf({ text: `<${section.split('</section>')[0]}` } as Answer);
+        expect(words).toContain(`${summary.split(';')[0]} ${method.toUpperCase()} ${path} `);
+        for (const { name } of parameters) expect(words).toContain(` ${name} `);
+        for (const { content = {} } of Object.values(responses)) {
+          for (const code of Object.keys(Object.values(content)[0]?.examples ?? {})) {
+            expect(words).toContain(` ${code.replace(/_\d+$/, '')} `);
+          }
+        }
+      }
+    }
+  });
+
+  test('has titles in the imperative', () => {
+    const verbs = new Set(operations.map(({ summary }) => summary.split(' ')[0]));
+    const known = 'Check Kill List Load Open Read Report Reset Restart Retrieve Send Start Stop'.split(' ');
+    expect([...verbs].filter((verb) => !known.includes(verb!))).toEqual([]);
   });
 });
 

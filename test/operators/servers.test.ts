@@ -241,7 +241,15 @@ test('the port has its own Host check, limit, health and description, and no COR
   expect(document['servers']).toEqual([{ url: '/', description: 'The instance that served this document.' }]);
   expect(Object.keys(document['paths'] as object).filter((path) => !path.startsWith('/v1/operator'))).toEqual([]);
   const page = await callPort(port, undefined, 'GET', '/docs');
-  expect(page.json['text']).toMatch(/^<!doctype html>.*"\/v1\/operator\/servers\/\{server\}"/s);
+  const text = String(page.json['text']);
+  expect(text).toMatch(/^<!doctype html>.*"\/v1\/operator\/servers\/\{server\}"/s);
+  const loaded = [...text.matchAll(/<(?:link|script) [^>]*(?:href|src)="(\/[^"]*)"/g)].map(([, target]) => target!);
+  expect(loaded.length).toBe(2);
+  for (const target of loaded) expect(await callPort(port, undefined, 'GET', target)).toMatchObject({ status: 200 });
+  expect(await callPort(port, undefined, 'GET', '/docs/errors.html')).toMatchObject({ status: 404 });
+  // The public port does not serve the page.
+  for (const target of ['operators/docs.html', '/operators/docs.html'])
+    expect((await ask(app, target)).status).toBeGreaterThanOrEqual(400);
   expect((await ask(app, '/v1/openapi.json')).text).not.toMatch(/\/v1\/operator|"Operator/);
   await expect.poll(() => app.log().some(({ url }) => url === '/v1/operator')).toBe(true);
   expect(JSON.stringify(app.log())).not.toContain(token.slice(16));

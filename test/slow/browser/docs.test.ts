@@ -15,10 +15,12 @@ import {
 } from '../../helpers/project.ts';
 import { describeChromium, expectNothingKept, findBarriers, newPage, openPage, screens } from './chromium.ts';
 
-const pages = ['scopes', 'servers', 'clients', 'streams', 'errors', 'limits', 'changes'].map(
+const guide = ['scopes', 'servers', 'clients', 'streams', 'agents', 'errors', 'limits', 'changes'].map(
   (name) => `/docs/${name}.html`,
 );
-pages.unshift('/docs');
+guide.unshift('/docs');
+const toPage = (tag: string): string => `/docs/api/${tag.toLowerCase().replaceAll(' ', '-')}.html`;
+const games = toPage('Game servers');
 
 /**
  * How to run the examples of each client. The server accepts commands only while running; an earlier call waits for
@@ -42,173 +44,255 @@ async function startLocalDemo() {
   return startDemo({ DIST_DIR: await built });
 }
 
-describeChromium((browser) => {
-  // A policy violation is a console message too; so is each 401, which some tests expect.
-  const open = (address: string, options: BrowserContextOptions = {}): Promise<Page> =>
-    openPage(browser(), address, { expected: /status of 401/, ...options });
+/** Operations that the page cannot fill in, or that fail without the outside world, with the reason. */
+const exceptions: Record<string, string> = {
+  getAction: 'the ID of a request is in an earlier answer only',
+  searchDomain: 'asks the registries',
+  getBlogFeed: 'needs SITE_URL and PUBLIC_URL',
+  getSitemap: 'needs SITE_URL',
+  sendFeedback: 'needs a chat to send the vote to',
+};
 
-  /** Opens an operation of the reference. */
-  const openOperation = async (page: Page, operationId: string): Promise<Locator> => {
-    const operation = page.locator(`.opblock[id$="-${operationId}"]`);
-    await operation.locator('.opblock-summary-control').click();
-    return operation;
-  };
+/** Sorts operations that stop a server, or end a key, behind the others. */
+function byEnd(...operations: readonly { readonly operationId: string }[]): number {
+  const [one, other] = operations.map(({ operationId }) =>
+    ['stop', 'reset', 'kill', 'rotateKey', 'revoke', 'delete'].findIndex((verb) => operationId.startsWith(verb)),
+  );
+  return one! - other!;
+}
+
+describeChromium((browser) => {
+  // A policy violation is a console message too; so is each refusal, which some tests expect.
+  const open = (address: string, options: BrowserContextOptions = {}): Promise<Page> =>
+    openPage(browser(), address, { expected: /status of [45]/, ...options });
+
+  /** Finds an operation of the reference. */
+  const findOperation = (page: Page, operationId: string): Locator => page.locator(`#${operationId}`);
 
   /** Sends the prepared request, and returns the status and the body of the response. */
-  const execute = async (operation: Locator): Promise<{ status: string; body: string }> => {
-    const answer = operation.locator('.live-responses-table tbody');
-    const clear = operation.locator('.btn-clear');
-    // The previous response would still be visible for a moment.
-    if (await clear.isVisible()) await clear.click();
-    await answer.waitFor({ state: 'detached' });
-    await operation.locator('.execute').click();
-    await answer.waitFor();
-    const status = await answer.locator('.response-col_status').first().innerText();
-    return { status: status.trim(), body: await answer.locator('.highlight-code pre').first().innerText() };
+  const send = async (operation: Locator): Promise<{ status: string; body: string }> => {
+    const button = operation.getByRole('button', { name: 'Send' });
+    await button.click();
+    const status = operation.getByRole('status');
+    await expect.poll(() => status.innerText()).toMatch(/ ms, |did not/);
+    expect(await button.evaluate((element) => element === document.activeElement)).toBe(true);
+    const body = operation.locator('.answer:not(.headers)');
+    return { status: await status.innerText(), body: (await body.count()) > 0 ? await body.innerText() : '' };
   };
 
-  /** Opens the dialog for the key. */
-  const openDialog = async (page: Page): Promise<Locator> => {
-    await page.locator('.btn.authorize').click();
-    return page.getByRole('dialog', { name: 'API key' });
-  };
-
-  const authorize = async (page: Page, key: string): Promise<void> => {
-    const dialog = await openDialog(page);
+  const useKey = async (page: Page, key: string, isKept = false): Promise<void> => {
+    await page.locator('#key').click();
+    const dialog = page.getByRole('dialog', { name: 'Your API key' });
     await dialog.getByLabel('Key', { exact: true }).fill(key);
+    if (isKept) await dialog.getByRole('checkbox').check();
     await dialog.getByRole('button', { name: 'Use this key' }).click();
     await dialog.waitFor({ state: 'hidden' });
   };
+  const readDocument = async (url: string): Promise<OpenApi> =>
+    (await (await fetch(`${url}/v1/openapi.json`)).json()) as OpenApi;
 
   describe('the reference', () => {
-    test('is the target of /, and shows every operation of the OpenAPI document', async () => {
+    test('is below /, which leads to /docs, and former links lead to its operations', async () => {
       const { url } = await startLocalDemo();
       const page = await open(url);
       expect(page.url()).toBe(`${url}/docs`);
-      await page.locator('.opblock').first().waitFor();
-      const shown = await page.locator('.opblock .opblock-summary-control').allInnerTexts();
-      const description = (await (await fetch(`${url}/v1/openapi.json`)).json()) as OpenApi;
-      const described = operationsOf(description).map(
-        ({ method, path, summary }) => `${method.toUpperCase()} ${path} ${summary}`,
-      );
-      // Long paths have zero-width spaces.
-      const texts = shown.map((text) => text.replaceAll('\u200B', '').replaceAll(/\s+/g, ' ').trim());
-      expect(texts.toSorted()).toEqual(described.toSorted());
       // The curl lines contain the page's own address.
       expect((await page.locator('.markdown-body pre').first().innerText()).trim()).toBe(`curl ${url}/v1/plans`);
-    });
-
-    test('sends requests with a pasted key, kept only in memory', async () => {
-      const { url, key } = await startLocalDemo();
-      const page = await open(url);
-      const log = await openOperation(page, 'getLatestGameLog');
-      const refused = await execute(log);
-      expect(refused.status).toBe('401');
-      // As printed by `npm start`, with surrounding words.
-      await authorize(page, `Authorization: Bearer ${key}`);
-      const read = await execute(log);
-      expect(read.status).toBe('200');
-      expect(JSON.parse(read.body)).toMatchObject({ success: true, server_id: 'demo' });
-
-      await expectNothingKept(page);
+      await page.goto(`${url}/docs#/Game%20servers/restartGameServer`);
       await page.reload();
-      expect((await execute(page.locator('.opblock.is-open'))).status).toBe('401');
+      await page.waitForURL(`${url}${games}#restartGameServer`);
     });
 
-    test('hides the key in its dialog and in curl lines, unless told to show it', async () => {
+    test('asks for the rights of a pasted key once, shows refusals in the dialog, and fills in IDs and scopes', async () => {
       const { url, key } = await startLocalDemo();
-      const page = await open(url);
-      const operation = await openOperation(page, 'getKey');
-      const curl = operation.locator('.curl');
-      await authorize(page, key);
-      expect((await execute(operation)).status).toBe('200');
-      expect(await curl.innerText()).toContain('Authorization: Bearer YOUR_API_KEY');
-
-      const dialog = await openDialog(page);
+      const page = await open(url + games);
+      const asked: string[] = [];
+      page.on('request', (request) => request.url().includes('/v1/') && asked.push(new URL(request.url()).pathname));
+      // Three stops lead to the key.
+      for (let step = 0; step < 3; step += 1) await page.keyboard.press('Tab');
+      expect(await page.evaluate(() => document.activeElement?.id)).toBe('key');
+      await page.keyboard.press('Enter');
+      const dialog = page.getByRole('dialog', { name: 'Your API key' });
       const field = dialog.getByLabel('Key', { exact: true });
       expect(await field.evaluate((input: HTMLInputElement) => [input.type, input.autocomplete])).toEqual([
         'password',
         'off',
       ]);
-      await dialog.getByLabel('Show it in curl lines').check();
-      // The focus stays inside: a step back from the field moves to the last button, or to the browser.
-      for (let step = 0; step < 8; step += 1) {
-        await page.keyboard.press('Tab');
-        expect(
-          await page.evaluate(
-            () =>
-              document.activeElement!.closest('dialog, :root:not(:focus-within)') ??
-              document.activeElement === document.body,
-          ),
-        ).toBeTruthy();
+      for (const [wrong, message] of [
+        ['hk_short', 'Malformed key: it begins with hk_ and has 65 characters.'],
+        [`${key.slice(0, -1)}${key.endsWith('a') ? 'b' : 'a'}`, 'Malformed API key: incomplete or mistyped.'],
+      ] as const) {
+        await field.fill(wrong);
+        await page.keyboard.press('Enter');
+        await expect.poll(() => dialog.getByRole('alert').innerText()).toBe(message);
+        expect(await field.evaluate((input) => input === document.activeElement)).toBe(true);
       }
-      await page.keyboard.press('Escape');
-      expect(await page.evaluate(() => document.activeElement?.className)).toContain('authorize');
-      await execute(operation);
-      expect(await curl.innerText()).toContain('YOUR_API_KEY');
-      await (await openDialog(page)).getByRole('button', { name: 'Use this key' }).click();
-      await execute(operation);
-      expect(await curl.innerText()).toContain(`Authorization: Bearer ${key}`);
+      // As printed by `npm start`, with surrounding words.
+      await field.fill(`Authorization: Bearer ${key}`);
+      await page.keyboard.press('Enter');
+      await dialog.waitFor({ state: 'hidden' });
+      expect(await page.evaluate(() => document.activeElement?.textContent)).toBe(
+        '● demo key of npm start · 2 servers',
+      );
+      expect(asked).toEqual(['/v1/key', '/v1/key']);
+      const restart = findOperation(page, 'restartGameServer');
+      expect(await restart.locator('.facts').innerText()).toContain('✓ Your key has game-power:read_write');
+      expect(await restart.locator('[name=server_id]').inputValue()).toBe('demo');
+      expect(await restart.locator('pre').first().innerText()).toContain(`${url}/v1/hosting/game/power/demo/restart`);
+
+      await page.locator('#key').click();
+      expect(await dialog.innerText()).toContain('"game:demo"');
+      await dialog.getByRole('button', { name: 'Forget the key' }).click();
+      expect(await page.locator('#key').innerText()).toBe('Use your key');
+      expect(await restart.locator('pre').first().innerText()).toContain('/YOUR_GAME_SERVER/restart');
     });
 
-    test('has examples that work with the demo servers: actions, confirmations and an Idempotency-Key', async () => {
+    test('sends what it shows, with a key that only the memory of the page keeps', async () => {
+      const { url, key } = await startLocalDemo();
+      const page = await open(url + games);
+      const log = findOperation(page, 'getLatestGameLog');
+      await log.getByRole('button', { name: 'Send' }).click();
+      await page.keyboard.press('Escape');
+      await useKey(page, key);
+      const read = await send(log);
+      expect(read.status).toMatch(/^200 OK, \d+ ms, [\d,]+ characters$/);
+      expect(read.body).toContain('"server_id": "demo"');
+      const command = findOperation(page, 'sendGameCommand');
+      const [body, code] = [command.locator('textarea'), command.locator('pre').first()];
+      await body.fill(`{"command":"say it's"}`);
+      expect(await code.innerText()).toContain(String.raw`-d '{"command":"say it'\''s"}'`);
+      const [request] = await Promise.all([page.waitForRequest(/command$/), send(command)]);
+      expect(request.postData()).toBe(`{"command":"say it's"}`);
+
+      await expectNothingKept(page);
+      await page.reload();
+      expect(await page.locator('#key').innerText()).toBe('Use your key');
+    });
+
+    test('keeps a key until the tab is closed, if asked, and forgets it after its end', async () => {
       const { url, key } = await startLocalDemo();
       const page = await open(url);
-      await authorize(page, key);
-      const start = await openOperation(page, 'startGameServer');
-      expect(JSON.parse((await execute(start)).body)).toMatchObject({ action: 'start', server_id: 'demo' });
-      // Both actions require force=true in the query, the body or both.
-      for (const operationId of ['killGameServer', 'resetVps']) {
-        const operation = await openOperation(page, operationId);
-        expect({ operationId, ...(await execute(operation)) }).toMatchObject({ operationId, status: '200' });
-      }
-      const restart = await openOperation(page, 'restartGameServer');
-      await restart.locator('[data-param-name="Idempotency-Key"] input').fill('from-the-page-1');
-      await execute(restart);
-      const answered = page.waitForResponse((response) => response.url().endsWith('/restart'));
-      await execute(restart);
-      expect((await answered).headers()).toMatchObject({ 'idempotent-replayed': 'true' });
+      await useKey(page, key, true);
+      await page.goto(url + games);
+      await expect.poll(() => page.locator('#key').innerText()).toContain('2 servers');
+      const other = await page.context().newPage();
+      await other.goto(url + games);
+      expect(await other.locator('#key').innerText()).toBe('Use your key');
+      await page.evaluate(() => sessionStorage.setItem('api-key', 'hk_ended'));
+      await page.reload();
+      await expect.poll(() => page.evaluate(() => sessionStorage.length)).toBe(0);
     });
 
-    test('shows the reason if it cannot load', async () => {
+    test('sends every operation as it is filled in, and each answer is below 400', async () => {
+      const { url, key } = await startLocalDemo();
+      const document = await readDocument(url);
+      for (const { name } of document.tags.toReversed()) {
+        const page = await open(url + toPage(name));
+        await useKey(page, key);
+        const all = operationsOf(document).filter(({ tags }) => tags[0] === name);
+        for (const { operationId } of all.toSorted(byEnd)) {
+          if (operationId in exceptions) continue;
+          const operation = findOperation(page, operationId);
+          const box = operation.locator('[type=checkbox]');
+          if ((await box.count()) > 0) {
+            // The browser does not send without the confirmation.
+            await operation.getByRole('button', { name: 'Send' }).click();
+            expect(await operation.getByRole('status').innerText()).toBe('');
+            await box.check();
+          }
+          await expect
+            .poll(async () => ({ operationId, status: (await send(operation)).status }), {
+              timeout: 30_000,
+              interval: 1000,
+            })
+            .toMatchObject({ operationId, status: expect.stringMatching(/^[23]/) as string });
+        }
+        await page.context().close();
+      }
+    });
+
+    test('returns the first response to a repeated Idempotency-Key', async () => {
+      const { url, key } = await startLocalDemo();
+      const page = await open(url + games);
+      await useKey(page, key);
+      const restart = findOperation(page, 'restartGameServer');
+      await restart.locator('summary', { hasText: 'Optional' }).click();
+      await restart.locator('[name="Idempotency-Key"]').fill('from-the-page-1');
+      expect(await restart.locator('pre').first().innerText()).toContain("-H 'Idempotency-Key: from-the-page-1'");
+      await send(restart);
+      await send(restart);
+      expect(await restart.locator('.headers').innerText()).toContain('idempotent-replayed: true');
+    });
+
+    test('says that the service did not answer', async () => {
       const { url } = await startLocalDemo();
       const page = await newPage(browser());
-      await page.route('**/v1/openapi.json', (route) => route.fulfill({ status: 429, body: 'rate limit exceeded\n' }));
-      await page.goto(`${url}/docs`);
-      await expect
-        .poll(() => page.locator('#viewer').innerText())
-        .toBe('The reference cannot be loaded: /v1/openapi.json responded with 429');
+      await page.route('**/v1/plans', (route) => route.abort());
+      await page.goto(url + toPage('Plans'));
+      expect((await send(findOperation(page, 'getPlans'))).status).toBe('The service did not answer');
     });
+  });
+
+  test('the search finds a mistyped operation, and leads there by the keyboard', async () => {
+    const { url } = await startLocalDemo();
+    const page = await open(`${url}/docs/errors.html`);
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('resart');
+    const found = page.locator('#found a');
+    await expect.poll(() => found.first().innerText()).toContain('Restart a game server');
+    await page.keyboard.press('ArrowDown');
+    expect(await found.first().evaluate((link) => link === document.activeElement)).toBe(true);
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${url}${games}#restartGameServer`);
+    await page.keyboard.press('/');
+    await page.keyboard.type('limits');
+    await expect.poll(() => found.count()).toBeGreaterThan(0);
+    await page.keyboard.press('Escape');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  });
+
+  test('the limits page has the limits of the key, and a phone a menu', async () => {
+    const { url, key } = await startLocalDemo();
+    const page = await open(`${url}/docs/limits.html`, { viewport: { width: 375, height: 800 } });
+    await useKey(page, key);
+    expect(await page.locator('#own-limits').innerText()).toBe(
+      'Your key: actions 20, then 1 a second; other requests 20, then 2 a second.',
+    );
+    await page.getByRole('button', { name: 'Menu' }).click();
+    await page.getByRole('link', { name: 'Game servers' }).click();
+    await page.waitForURL(url + games);
   });
 
   describe('every page', () => {
     test('is readable without scripts', async () => {
       const { url } = await startLocalDemo();
-      for (const path of pages) {
+      for (const path of [...guide, ...(await readDocument(url)).tags.map(({ name }) => toPage(name))]) {
         const page = await open(url + path, { javaScriptEnabled: false });
         expect(await page.locator('h1').count(), path).toBe(1);
         expect((await page.locator('main').innerText()).length, path).toBeGreaterThan(500);
+        expect(await page.locator('pre:visible').count(), path).toBe((await page.locator('pre').count()) - 1);
+        await page.context().close();
       }
     });
 
-    test.each(screens)('is accessible, even with an open operation: %s', async (_, options) => {
-      const { url } = await startLocalDemo();
-      for (const path of pages) {
+    test.each(screens)('is accessible, even with an answer and open folds: %s', async (_, options) => {
+      const { url, key } = await startLocalDemo();
+      for (const path of [...guide, ...(await readDocument(url)).tags.map(({ name }) => toPage(name))]) {
         // axe runs as a script in the page.
         const page = await open(url + path, { ...options, bypassCSP: true });
-        if (path === '/docs') await execute(await openOperation(page, 'getLatestGameLog'));
-        const small = await page.evaluate(() =>
-          [...document.querySelectorAll('button, input, select, textarea')]
-            .filter((element) => {
-              const { width, height } = element.getBoundingClientRect();
-              return width > 0 && (width < 24 || height < 24) && !element.matches('[type=checkbox]');
-            })
-            .map(({ outerHTML }) => outerHTML),
-        );
-        expect({ path, small }).toEqual({ path, small: [] });
+        if (path === games) await useKey(page, key);
+        if (path === games) await send(findOperation(page, 'getLatestGameLog'));
+        for (const fold of await page.locator('details').all())
+          await fold.evaluate((one) => one.setAttribute('open', ''));
         expect({ path, barriers: await findBarriers(page) }).toEqual({ path, barriers: [] });
         if (path === '/docs') {
-          await openDialog(page);
+          await page.locator('#key').click();
+          expect(await findBarriers(page)).toEqual([]);
+          await page.keyboard.press('Escape');
+          await page.keyboard.press('Control+k');
+          await page.keyboard.type('restart');
+          await page.locator('#found a').first().waitFor();
           expect(await findBarriers(page)).toEqual([]);
         }
         await page.context().close();
@@ -217,9 +301,10 @@ describeChromium((browser) => {
 
     test('fits a small phone, without broken codes', async () => {
       const { url } = await startLocalDemo();
-      for (const path of pages.slice(1)) {
+      for (const path of [...guide, ...(await readDocument(url)).tags.map(({ name }) => toPage(name))]) {
         const page = await open(`${url}${path}`, { viewport: { width: 320, height: 800 } });
         expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBe(320);
+        await page.context().close();
       }
       const page = await open(`${url}/docs/errors.html`, { viewport: { width: 390, height: 844 } });
       const broken = await page.evaluate(() => {
@@ -245,7 +330,7 @@ describeChromium((browser) => {
       const { url, key, power } = await startLocalDemo();
       await power('start');
       const page = await open(`${url}/docs/streams.html`);
-      const source = await page.locator('#a-client ~ pre').first().innerText();
+      const source = await page.locator('#a-client ~ .card pre').first().innerText();
       const folder = temporaryFolder();
       writeFileSync(join(folder, 'console.mjs'), source.replace('YOUR_GAME_SERVER', 'demo'));
       // As Windows PowerShell writes it.
@@ -284,6 +369,40 @@ describeChromium((browser) => {
         expect(stdout).toContain(answer);
         expect(stdout).toContain('stop-4711');
         expect(stdout).not.toContain('"success":false');
+      },
+    );
+
+    test.each(clients)(
+      'each example of the reference for $title can be copied and run',
+      async ({ title, file, program }) => {
+        const { url, key, power } = await startLocalDemo();
+        await power('start');
+        const document = await readDocument(url);
+        const examples: { operationId: string; text: string }[] = [];
+        for (const { name } of document.tags) {
+          const page = await open(url + toPage(name), { permissions: ['clipboard-read', 'clipboard-write'] });
+          await useKey(page, key);
+          await page.getByRole('button', { name: title, exact: true }).first().click();
+          for (const { operationId } of operationsOf(document).filter(({ tags }) => tags[0] === name)) {
+            await findOperation(page, operationId).locator('.call .copy').click();
+            examples.push({ operationId, text: await page.evaluate(() => navigator.clipboard.readText()) });
+          }
+          await page.context().close();
+        }
+        const folder = temporaryFolder();
+        writeFileSync(join(folder, '.key'), `Authorization: Bearer ${key}\n`);
+        // Lets curl fail like the other programs.
+        writeFileSync(join(folder, 'curl'), `#!/bin/sh\nexec env PATH='${process.env['PATH']}' curl -sSf "$@"\n`, {
+          mode: 0o755,
+        });
+        const env = { PATH: `${folder}:${process.env['PATH']}` };
+        for (const { operationId, text } of examples.toSorted(byEnd)) {
+          if (operationId in exceptions) continue;
+          writeFileSync(join(folder, file), text);
+          const { status, stdout, stderr } = await runProgram(program, [file], { cwd: folder, env });
+          expect({ operationId, status, stderr }).toEqual({ operationId, status: 0, stderr: '' });
+          if (title !== 'curl') expect(stdout).toMatch(/^2\d\d /);
+        }
       },
     );
   });
