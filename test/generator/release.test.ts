@@ -33,7 +33,9 @@ function decode(tree: Readonly<Record<string, string>>, path: string): Buffer {
 describe('the release of the valid project', () => {
   test('has the files and contents of the snapshot', async () => {
     const { tree } = sound;
-    const paths = Object.keys(tree).filter((path) => !/\.(?:gz|br)$|^manifest\.json$|^public\/docs\//.test(path));
+    const paths = Object.keys(tree).filter(
+      (path) => !/\.(?:gz|br)$|^manifest\.json$|^(?:public\/docs|operators)\//.test(path),
+    );
     const texts: Record<string, unknown> = {};
     for (const path of paths) {
       const text = decode(tree, path).toString();
