@@ -299,7 +299,6 @@ export async function writeStaticFiles(
     // oxlint-disable-next-line no-await-in-loop -- One by one: few texts are in memory at a time.
     const texts = await (isRemembered ? memo.get(textsOf, input, make) : make());
     const hashes: Record<string, string> = {};
-    // oxlint-disable-next-line no-await-in-loop
     for (const [file, text] of Object.entries(texts)) hashes[file] = await stage.write(file, text);
     memo.write(hashesOf, input, hashes);
   }

@@ -59,7 +59,6 @@ async function readUpstreamSkew({ env, providers }: Installation): Promise<numbe
   // Silent upstreams last: each may take its full timeout.
   const urls = [...reachable, { url: env.UPTIME_KUMA_URL }, ...silent].flatMap(({ url }) => url ?? []);
   for (const url of urls) {
-    // oxlint-disable-next-line no-await-in-loop
     const asked = Date.now();
     const seen = await createVisit(new URL(url), false)('/').catch(() => undefined);
     const skewMs = Date.parse(seen?.header('date') ?? '') - (asked + Date.now()) / 2;

@@ -278,13 +278,11 @@ const serviceChecks: Checks<VisitedService> = {
     if ((await visit('/health')).isLocal) return skipped('the proxy is on this machine: run it from another machine');
     // Up to three attempts: on a busy machine the quota refills between bursts.
     for (let turn = 0; turn < 3; turn += 1) {
-      // oxlint-disable no-await-in-loop
       const counted = await countRequests(visit, burst, () => ({}));
       // TEST-NET-3 (RFC 5737): no client has these addresses.
       const forged = await countRequests(visit, burst, (at) => ({
         headers: { 'X-Forwarded-For': `203.0.113.${turn * burst + at}` },
       }));
-      // oxlint-enable no-await-in-loop
       if (Number.isNaN(counted + forged)) return noQuota;
       if (counted < 3) return tooFast;
       if (forged >= 3) return ok('the header does not change the counted address');
