@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { unknownStats } from '#contract/console-stream.ts';
 import { toRefusal } from '../../../upstream/client.ts';
@@ -93,18 +93,9 @@ function check({ servers }: LocalSettings): CheckResult[] {
 }
 
 function findStartProblem({ command: [program = ''], cwd, env }: LocalServer): string | undefined {
-  if (!existsSync(cwd) || !statSync(cwd).isDirectory()) return `its folder ${cwd} does not exist`;
+  if (!existsSync(cwd)) return `its folder ${cwd} does not exist`;
   // The C library's default without PATH.
   const folders = program.includes('/') ? ['.'] : (env.PATH ?? '/usr/bin:/bin').split(delimiter);
-  if (folders.some((folder) => isExecutable(resolve(cwd, folder, program)))) return undefined;
-  return `the program ${program} is not ${program.includes('/') ? 'an executable file for this user' : 'in PATH'}`;
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
+  if (folders.some((folder) => existsSync(resolve(cwd, folder, program)))) return undefined;
+  return `the program ${program} ${program.includes('/') ? 'does not exist' : 'is not in PATH'}`;
 }
