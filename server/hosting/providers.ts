@@ -43,16 +43,13 @@ const providerName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be letters, digits, dots, hyphens and underscores');
 
-/** An invalid PROVIDERS_FILE. The message has a line for each problem, without values. */
-export class ProvidersError extends OperatorError {}
-
-/** Loads PROVIDERS_FILE, with "${NAME}" of the environment. Throws a {@link ProvidersError} with every problem. */
+/** Loads PROVIDERS_FILE, with "${NAME}" replaced. Throws an {@link OperatorError} with each problem, without values. */
 export function loadProviders(file: string, environment: Environment): Record<string, ProviderSettings> {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch {
-    throw new ProvidersError(`PROVIDERS_FILE: ${file} cannot be read`);
+    throw new OperatorError(`PROVIDERS_FILE: ${file} cannot be read`);
   }
   const provider = toSchema(dirname(resolve(file)), environment);
   const { value, findings } = parseYaml(text, z.strictObject({ providers: z.record(providerName, provider) }), {
@@ -63,7 +60,7 @@ export function loadProviders(file: string, environment: Environment): Record<st
   const lines = findings.map(({ line, column, message, hint }) => {
     return `${file}:${line}:${column}  ${message}${hint === undefined ? '' : ` (${hint})`}`;
   });
-  throw new ProvidersError(lines.join('\n'));
+  throw new OperatorError(lines.join('\n'));
 }
 
 function replaceVariables(text: string, environment: Environment, report: (message: string) => void): string {

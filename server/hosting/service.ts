@@ -49,7 +49,7 @@ const aheadMessage =
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-/** Opens the hosting controls, closed with the server. Throws a ProvidersError if PROVIDERS_FILE is invalid. */
+/** Opens the hosting controls, closed with the server. Throws an OperatorError if PROVIDERS_FILE is invalid. */
 export function openHosting(base: HostingBase) {
   const { env, environment, demo, log, opened, lifecycle, store, limits, createBucket, report, ownUrl } = base;
   const auditDays = env.AUDIT_RETENTION_DAYS;

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ProvidersError, loadProviders } from '../../../server/hosting/providers.ts';
+import { loadProviders } from '../../../server/hosting/providers.ts';
+import { OperatorError } from '../../../server/problem.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import { createCertificates } from '../../helpers/upstream-tls.ts';
 
@@ -17,7 +18,7 @@ function load(text: string, environment: Record<string, string> = {}) {
   try {
     return { folder, config: loadProviders(file, environment), problems: [] };
   } catch (error) {
-    if (!(error instanceof ProvidersError)) throw error;
+    if (!(error instanceof OperatorError)) throw error;
     if (error.message.includes(secret)) throw new Error('a value is in the message', { cause: error });
     return { folder, problems: error.message.split('\n').map((line) => line.replace(`${file}:`, '')) };
   }
