@@ -80,18 +80,7 @@ export function createGroupsLock(folder: string, log: Logger) {
       unlock = undefined;
     },
     /** Returns true if another process runs the server, or a dead process has left it running. */
-    isTaken(server: string): boolean {
-      // Trying the lock could make a start by another process fail, so try only if the holder file names the server.
-      if (unlock || readHolder()?.guards[server] === undefined) return false;
-      try {
-        const taken = take();
-        rmSync(holderFile, { force: true });
-        taken();
-        return false;
-      } catch {
-        return true;
-      }
-    },
+    isTaken: (server: string): boolean => !unlock && isAlive(readHolder()?.guards[server] ?? ''),
   };
 }
 
