@@ -36,9 +36,6 @@ export type ConsoleTimings = Readonly<typeof defaultTimings>;
 /** The panel caches a node's answer this long; polling faster returns the same data. */
 export const resourcesMs = 20_000;
 
-/** A state from Wings, with the time of its arrival. */
-type SeenState = Readonly<{ state: GameState; at: number }>;
-
 /** The wait for a state after the answer to an action, and for the answer to a request for the state. */
 const askStateMs = 1000;
 /** Statistics of a running server are stale after this time. */
@@ -97,8 +94,8 @@ export function openPanelSession(options: {
   let losesLines = false;
   /** The last statistics. Those of an offline server never become stale. */
   let last: (z.output<typeof WingsStats> & { readonly at: number }) | undefined;
-  /** The states in the last status and in the last statistics; empty after a gap, which may have swallowed newer ones. */
-  let seen: { readonly status?: SeenState; readonly stats?: SeenState } = {};
+  /** The last status, with the time of its arrival; undefined after a gap, which may have swallowed a newer one. */
+  let status: Readonly<{ state: GameState; at: number }> | undefined;
   /** The last request for the state: one after each action. */
   let stateRequest = { at: -Infinity, answer: Promise.resolve() };
   /** Lines since `send logs`, until the backlog is complete, and how many of the first came again. */
@@ -294,7 +291,7 @@ export function openPanelSession(options: {
     if (losesLines) return;
     release();
     losesLines = true;
-    seen = {};
+    status = undefined;
     events.gap(renewalGap);
   };
 
@@ -321,7 +318,7 @@ export function openPanelSession(options: {
     const isAuthenticating = stage === 'authenticating' || stage === 'reauthenticating';
     if (event === 'console output' || event === 'daemon message') onLine(text);
     else if (state) {
-      seen = { ...seen, status: { state, at: now() } };
+      status = { state, at: now() };
       events.status(state);
     } else if (event === 'stats') onStats(text);
     else if (event === 'auth success' && isAuthenticating) onAccepted();
@@ -339,14 +336,12 @@ export function openPanelSession(options: {
   const onStats = (text: string): void => {
     const stats = parseJson(text, WingsStats);
     if (!stats) return;
-    last = { ...stats, at: performance.now() };
-    const { data: state } = WingsState.safeParse(stats.state);
-    if (state) seen = { ...seen, stats: { state, at: now() } };
+    last = { ...stats, at: now() };
     nextStats.resolve();
     nextStats = Promise.withResolvers();
   };
   const currentStats = (): ConsoleStats | undefined => {
-    const isCurrent = last && (last.state === 'offline' || performance.now() - last.at < staleMs);
+    const isCurrent = last && (last.state === 'offline' || now() - last.at < staleMs);
     return isCurrent && !ended.aborted ? last?.stats : undefined;
   };
   // Deferred: the caller must get its return value before the first event.
@@ -365,12 +360,12 @@ export function openPanelSession(options: {
      */
     async state(after: number, answeredAt: number): Promise<StateReport | undefined> {
       const find = (): GameState | undefined => {
-        const { status, stats } = seen;
-        const known = [status && status.at > after && status, stats && stats.at > answeredAt && stats];
-        const newest = known.flatMap((state) => state || []).toSorted((one, other) => other.at - one.at)[0];
-        return (newest ?? (traffic.at > answeredAt + resourcesMs ? status : undefined))?.state;
+        const isStatusNew = status !== undefined && status.at > after;
+        const isNewest = last !== undefined && last.at > answeredAt && !(isStatusNew && status!.at >= last.at);
+        if (isNewest && last?.state) return last.state;
+        return isStatusNew || traffic.at > answeredAt + resourcesMs ? status?.state : undefined;
       };
-      if (!seen.status || now() - traffic.at > silenceMs) return undefined;
+      if (!status || now() - traffic.at > silenceMs) return undefined;
       if (!find() && now() - answeredAt > askStateMs) {
         if (stateRequest.at < answeredAt) {
           stateRequest = { at: now(), answer: withTimeout(nextStats.promise, askStateMs, () => undefined) };
@@ -410,7 +405,7 @@ const WingsStats = z
     memory_bytes: bytes,
     disk_bytes: bytes,
     network: z.object({ rx_bytes: bytes, tx_bytes: bytes }).catch({ rx_bytes: null, tx_bytes: null }),
-    state: z.string().optional().catch(undefined),
+    state: WingsState.optional().catch(undefined),
   })
   .transform(({ cpu_absolute: cpu, memory_bytes, disk_bytes, network, state }) => {
     const { rx_bytes: network_rx_bytes, tx_bytes: network_tx_bytes } = network;
