@@ -17,7 +17,9 @@ import { article, temporaryFolder, writeFiles } from '../helpers/project.ts';
 import { createPanelUpstream, panelKeys } from '../helpers/upstream-panel.ts';
 import { createUpstream } from '../helpers/upstream.ts';
 import { mountSmall } from '../helpers/permitted.ts';
+import { findFreePort } from '../helpers/free-port.ts';
 import { openStream } from '../hosting/instances.ts';
+import { call as callOperators } from '../operators/operators.ts';
 import { ask, askJson } from '../server/ask.ts';
 import { commit, createMachine, createTemplate, pasted, readScenes } from './way-back/machine.ts';
 import type { Machine, MachineOptions, Template } from './way-back/machine.ts';
@@ -257,6 +259,22 @@ test('A leaked key', patience, async () => {
   expect(await keyStatus(machine, renewed)).toBe(401);
 });
 
+test('A stolen operator token', patience, async () => {
+  const port = await findFreePort();
+  const { machine } = await createHost({ settings: { OPERATOR_PORT: String(port) } });
+  const token = (await machine.run('hosting-api operators create --label billing --right keys')).trim();
+  const permissions = { servers: ['game:mine'], scopes: ['game-power:read'] };
+  const { json } = await callOperators(port, token, 'PUT', '/v1/operator/keys/one', permissions);
+  expect(await keyStatus(machine, String(json.key))).toBe(200);
+
+  const printed = await machine.paste('A stolen operator token', 0, { ID: idOf(token) });
+  expect(printed).toMatch(/ requested {2}keys create .*servers=game:mine/);
+  expect(await keyStatus(machine, String(json.key))).toBe(401);
+  expect(await callOperators(port, token, 'GET', '/v1/operator')).toMatchObject({ status: 401 });
+  // The label of an ended token may be given again.
+  expect(await machine.paste('A stolen operator token', 1)).toContain('ho_');
+});
+
 test('A leaked credential', patience, async () => {
   const chats = [await createUpstream(() => ({ status: 200 })), await createUpstream(() => ({ status: 200 }))] as const;
   const [before, after] = chats.map(({ url }) => `${url}/api/webhooks/1/token-of-the-tests`);
@@ -292,7 +310,9 @@ test('A panel moves', patience, async () => {
   expect((await start(machine, key)).status).toBe(200);
   const MOVED = join(temporaryFolder(), 'moved.txt');
   writeFileSync(MOVED, `game:mine ${other.wings.uuid}\n`);
-  expect(await machine.paste('A panel moves', 2, { MOVED, PROVIDER: 'panel-2' })).toContain(other.wings.uuid.slice(0, 8));
+  expect(await machine.paste('A panel moves', 2, { MOVED, PROVIDER: 'panel-2' })).toContain(
+    other.wings.uuid.slice(0, 8),
+  );
   expect((await start(machine, key)).status).toBe(200);
   expect([moved.signals, other.signals]).toEqual([['start', 'start'], ['start']]);
 
