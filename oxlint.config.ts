@@ -17,7 +17,7 @@ const composition = `${server} h3 fastest-levenshtein package.json server/* serv
  * import only its own files. `type:` allows the types of one file. The line of a file replaces the line of its folder.
  */
 const imports = {
-  generator: `${common} zod esbuild generator/{articles,markdown,reference,release,source}/*`,
+  generator: `${common} zod esbuild generator/{articles,markdown,preview,reference,release,source}/*`,
   'generator/main.js': 'node:* generator/common/check-node.js generator/commands/*',
   'generator/contract': 'zod generator/contract/*',
   'generator/common': `${common} type:zod yaml @commander-js/extra-typings fastest-levenshtein`,
@@ -33,7 +33,8 @@ const imports = {
     type:generator/release/online.ts type:generator/release/publish.ts`,
   'generator/release': `${common} zod ofetch p-limit lru-cache`,
   'generator/widget': '',
-  'generator/preview': `${common} esbuild generator/{markdown,source}/* type:generator/articles/article.ts`,
+  'generator/preview': `${common} esbuild generator/{markdown,source}/* type:generator/articles/article.ts
+    type:generator/release/online.ts`,
   'generator/preview/browser': 'idiomorph',
   'generator/reference': `${common} esbuild generator/markdown/*`,
   'generator/reference/browser': 'minisearch generator/reference/code.ts',

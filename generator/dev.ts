@@ -1,14 +1,17 @@
-import { existsSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Article } from './articles/article.ts';
 import { openMemo } from './articles/memo.ts';
 import { CommandError } from './common/command-line.ts';
+import { createFolder } from './common/files.ts';
 import { createSearchRenderer } from './articles/search.ts';
 import { compile } from './compile.ts';
 import type { BuildOptions, BuildResult } from './compile.ts';
 import { createRenderer } from './markdown/renderer.ts';
+import { renderFolder } from './preview/pages.ts';
 import { compressors } from './release/compress.ts';
 import type { EarlierRelease } from './release/history.ts';
+import { readOnline } from './release/online.ts';
 import { createReleaseStage, removeRelease } from './release/publish.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
 import type { Diagnostics, Strictness } from './source/diagnostics.ts';
@@ -126,4 +129,49 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
     await stopWatching();
     memo[Symbol.dispose]();
   };
+}
+
+/** Marks the folder of a preview, which the next preview may replace. */
+const marker = '.hosting-api-preview';
+
+/** Writes all readable articles, drafts included, as a folder of pages. Refuses a folder with other files. */
+export async function writePreview(folder: string, options: BuildOptions): Promise<void> {
+  const { content, catalog, out, against = out } = options;
+  createFolder(folder);
+  const names = readdirSync(folder);
+  if (names.length > 0 && !names.includes(marker)) {
+    throw new CommandError('--preview: the folder has other files; name an empty folder or an earlier preview');
+  }
+  const online = await readOnline(out, options.against);
+  writeFileSync(join(folder, marker), '');
+  for (const name of names.filter((other) => other !== marker)) rmSync(join(folder, name), { recursive: true });
+  const diagnostics = createDiagnostics(options);
+  const sources = { content: loadFolder(content, diagnostics), catalog: loadFolder(catalog, diagnostics) };
+  using memo = openMemo(options.noCache ? undefined : out);
+  await using renderer = createRenderer(options.threads);
+  const compressor = compressors[options.compression];
+  const stages = join(folder, '.release');
+  const { result, articles } = await compile({
+    ...options,
+    sources,
+    online,
+    // Errors leave out only their own articles.
+    diagnostics: { ...diagnostics, failed: (path) => path !== undefined && diagnostics.failed(path) },
+    withUnpublished: true,
+    render: renderer.render,
+    memo,
+    compressor,
+    openStage: () => createReleaseStage({ out: stages, compressor, previous: undefined, isPreview: true }),
+  });
+  const directory = join(stages, 'releases', result.release!.id);
+  const current = /^https?:/i.test(against) ? undefined : join(against, 'current');
+  const state = { build: 0, articles, diagnostics: result.diagnostics, sources, directory };
+  for (const [name, page] of renderFolder(state, online?.articles, current)) {
+    createFolder(dirname(join(folder, name)));
+    writeFileSync(join(folder, name), page);
+  }
+  cpSync(join(import.meta.dirname, 'preview/browser/preview.css'), join(folder, 'preview.css'));
+  renameSync(join(directory, 'public/v1/article.css'), join(folder, 'article.css'));
+  if (result.counts.media > 0) renameSync(join(directory, 'public/media'), join(folder, 'media'));
+  rmSync(stages, { recursive: true });
 }

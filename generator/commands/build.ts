@@ -1,7 +1,7 @@
 import { build } from '../build.ts';
 import { CommandError } from '../common/command-line.ts';
 import { createPaint, escapeControls, escapeLines } from '../common/terminal.ts';
-import type { BuildResult } from '../compile.ts';
+import type { BuildOptions, BuildResult } from '../compile.ts';
 import { readSwitches } from '../release/history.ts';
 import { formatDiagnostic, plural } from '../source/diagnostics.ts';
 import type { Diagnostic } from '../source/diagnostics.ts';
@@ -12,7 +12,7 @@ import type { BuildFlags } from './settings.ts';
 
 /** Runs `build`, which compiles content and catalog into a release, or `check`, which only reports problems. */
 export async function runBuild(flags: BuildFlags, checkOnly = false): Promise<void> {
-  const { threads, cache = true, compress: compression = 'fast', ...others } = flags;
+  const { threads, cache = true, compress: compression = 'fast', preview, ...others } = flags;
   const now = await readDay(flags.now);
   if (threads !== undefined && !/^[1-9]\d?$/.test(threads)) {
     throw new CommandError('--threads must be a number from 1 to 99');
@@ -30,7 +30,7 @@ export async function runBuild(flags: BuildFlags, checkOnly = false): Promise<vo
   const progress = createProgress();
   let result: BuildResult;
   try {
-    result = await build({
+    const options: BuildOptions = {
       ...others,
       content,
       catalog,
@@ -42,7 +42,9 @@ export async function runBuild(flags: BuildFlags, checkOnly = false): Promise<vo
       noCache: !cache,
       threads: threads === undefined ? undefined : Number(threads),
       progress: progress.show,
-    });
+    };
+    if (preview !== undefined) await (await import('../dev.ts')).writePreview(preview, options);
+    result = await build(options);
   } catch (error) {
     const { syscall, message } = error as NodeJS.ErrnoException;
     if (syscall === undefined || checkOnly) throw error;

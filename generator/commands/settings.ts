@@ -44,6 +44,7 @@ type CheckFlags = FlagsOf<typeof addCheckOptions>;
 
 export function addBuildOptions(command: Command) {
   return addCheckOptions(command)
+    .option('--preview <DIR>', 'write all articles, drafts too, as a folder of pages', notEmpty('a folder'))
     .option('--no-cache', 'render every article again')
     .addOption(
       new Option('--compress <LEVEL>', 'compression level').choices(['fast', 'best']).default('fast' as const),

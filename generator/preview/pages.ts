@@ -5,6 +5,7 @@ import type { Article } from '../articles/article.ts';
 import { readIfFile } from '../common/files.ts';
 import { html, renderDocument, trusted } from '../markdown/markup.ts';
 import type { Markup } from '../markdown/markup.ts';
+import type { Online } from '../release/online.ts';
 import { compareNames, compareText, plural } from '../source/diagnostics.ts';
 import type { Diagnostic } from '../source/diagnostics.ts';
 import { readLines } from '../source/load.ts';
@@ -52,7 +53,8 @@ const maxErrors = 20;
 function renderWhole(title: string, main: Markup, { build, diagnostics, sources }: PreviewState): string {
   const errors = diagnostics.filter(({ severity }) => severity === 'error');
   const more = errors.length - maxErrors;
-  const head = html`<link rel="stylesheet" href="/v1/article.css" />
+  const head = html`<meta name="robots" content="noindex" />
+    <link rel="stylesheet" href="/v1/article.css" />
     <link rel="stylesheet" href="/preview/preview.css" />
     <script src="/preview/preview.js" defer></script>`;
   const overlay = html`<section class="overlay" role="region" aria-labelledby="overlay-title" tabindex="0">
@@ -70,6 +72,53 @@ function renderWhole(title: string, main: Markup, { build, diagnostics, sources 
     <div id="problems">${errors.length > 0 && overlay}</div>
   </body>`;
   return renderDocument({ title: `${title} - preview`, head, body });
+}
+
+const toItem = (kind: string, text: Markup) => html`<li><span class="mark">${kind}</span> ${text}</li>`;
+
+/** Renders the pages of a folder, by file name. Compares titles and descriptions, or the files in `current`. */
+export function renderFolder(state: PreviewState, online: Online['articles'] = new Map(), current?: string) {
+  const articles = state.articles.toSorted((a, b) => compareText(a.path, b.path));
+  const problemsOf = groupProblems(state.diagnostics);
+  const changes = articles.flatMap((article) => {
+    const { path, output, metadata } = article;
+    const before = online.get(path);
+    const isSame = current
+      ? readIfFile(join(current, output)) === readIfFile(join(state.directory!, output))
+      : before?.title === titleOf(article) && before.description === itemOf(article).description;
+    if (before && isSame) return [];
+    const former = metadata.fields.aliases?.find((alias) => online.has(alias));
+    const kind = before ? 'changed' : former === undefined ? 'new' : 'moved';
+    const from = kind === 'moved' && html`from <code>${former}</code>`;
+    return toItem(kind, html`${renderLink(article)} ${from} ${renderMarks(article, problemsOf(article))}`);
+  });
+  const published = articles.filter((article) => article.state === 'published');
+  const kept = new Set(published.flatMap(({ path, metadata }) => [path, ...(metadata.fields.aliases ?? [])]));
+  for (const [path, { title }] of online)
+    if (!kept.has(path)) changes.push(toItem('gone', html`${title} <code>${path}</code>`));
+  const problems = state.diagnostics.map((problem) => html`<li>${renderDiagnostic(problem, state.sources)}</li>`);
+  const compared = `Compared with what is online: ${current ? 'all changes' : 'changed titles and descriptions'}.`;
+  const main = html`<h1>Preview</h1>
+    <p>${online.size > 0 ? compared : 'Nothing is online to compare with.'}</p>
+    <p>Everyone who can open this folder can read it, drafts included.</p>
+    ${renderItems('Changes', changes, 'list')} ${renderItems('Problems', problems, 'list')}
+    ${renderItems('All articles', articles.map(renderLinkItem))}`;
+  const toPage = (article: Article) => toFile(titleOf(article), renderArticle(article, state), '../../');
+  const pages = articles.map((article) => [`${article.path.slice(1)}.html`, toPage(article)] as const);
+  return [['index.html', toFile('Changes', main, '')] as const, ...pages];
+}
+
+const tags = /<(?:a|img|source|video|audio|link)(?:\s+[^\s"=>]+(?:="[^"]*")?)*/g;
+const local =
+  /(?<=["\s,])(?:\/preview|\/v1)?\/(?:((?:blog|knowledgebase)(?:\/[^"\s/?#]+){2})|(media\/[^"\s,?#]+|[a-z]+\.css))(?:\?[\d.]+)?/g;
+
+/** Renders a page that works without a server: its addresses are relative. */
+function toFile(title: string, main: Markup, up: string): string {
+  const toRelative = (_: string, article?: string, file?: string): string => up + (file ?? `${article}.html`);
+  return renderWhole(title, main, { build: 0, articles: [], diagnostics: [], directory: undefined })
+    .replace(/<script.*?<\/script>/s, '')
+    .replace('href="/preview"', `href="${up}index.html"`)
+    .replace(tags, (tag) => tag.replace(local, toRelative));
 }
 
 function groupProblems(diagnostics: readonly Diagnostic[]): (article: Article) => Problems {

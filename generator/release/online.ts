@@ -10,8 +10,8 @@ import { collect } from '../common/streams.ts';
 
 /** The published articles of a service or a release. */
 export interface Online {
-  /** The titles of the articles, by path. */
-  readonly articles: ReadonlyMap<string, string>;
+  /** The articles, by path. */
+  readonly articles: ReadonlyMap<string, List[number]>;
   /** Former paths of articles. */
   readonly aliases: Aliases;
   /** The numbers of entries; some are unknown for a service. */
@@ -23,7 +23,7 @@ const maxListMiB = 64;
 const timeoutMs = 20_000;
 
 // Other fields are ignored: the service may have another version.
-const List = z.array(z.object({ path: z.string(), title: z.string() }));
+const List = z.array(z.object({ path: z.string(), title: z.string(), description: z.string().default('') }));
 type List = z.infer<typeof List>;
 
 /**
@@ -45,7 +45,7 @@ export async function readOnline(out: string, against: string | undefined): Prom
     fetchJson(base + staticFiles.listRedirects.path, Aliases, 'a map of paths', {}),
   ]);
   const counts = { blogArticles: blog.length, knowledgeBaseArticles: guides.length };
-  return { articles: toTitles([blog, guides]), aliases, counts };
+  return { articles: toMap([blog, guides]), aliases, counts };
 }
 
 /** Reads the articles of the current release; undefined if the release is missing or damaged. */
@@ -60,14 +60,14 @@ async function readCurrentRelease(out: string): Promise<Online | undefined> {
     const { counts } = JSON.parse(`${head}}}`) as Manifest;
     // Not validated: this generator wrote the files, and validating takes as long as parsing.
     const lists = [await read(fileOf('listBlogArticles')), await read(fileOf('listKnowledgeBaseArticles'))] as List[];
-    return { articles: toTitles(lists), aliases: (await read(fileOf('listRedirects'))) as Aliases, counts };
+    return { articles: toMap(lists), aliases: (await read(fileOf('listRedirects'))) as Aliases, counts };
   } catch {
     return undefined;
   }
 }
 
-function toTitles(lists: readonly List[]): ReadonlyMap<string, string> {
-  return new Map(lists.flat().map(({ path, title }) => [path, title]));
+function toMap(lists: readonly List[]): Online['articles'] {
+  return new Map(lists.flat().map((article) => [article.path, article]));
 }
 
 /** Reads a JSON file of a service. Returns `missing`, if given, for a 404. `noun` describes the file in errors. */

@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { startDev } from '../../helpers/dev.ts';
 import { findFreePort } from '../../helpers/free-port.ts';
-import { article, buildProject, guide, writeFiles } from '../../helpers/project.ts';
+import { article, buildProject, createProject, guide, runGenerator, writeFiles } from '../../helpers/project.ts';
 import type { Files } from '../../helpers/project.ts';
 import { describeChromium, findBarriers, newPage, openPage, screens, servePage } from './chromium.ts';
 
@@ -88,6 +89,25 @@ describeChromium((browser) => {
         writeFiles(root, { 'content/blog/news/second.md': article({}, 'Text.\n') });
         await page.waitForSelector('.overlay', { state: 'detached' });
         for (const each of [list, page]) expect(await findBarriers(each), screen).toEqual([]);
+      }
+    });
+
+    test('of a folder are accessible without a server, and lead to each other', async () => {
+      const root = createProject({ [first]: article({ draft: 'true' }, everything('The last words.')) });
+      await runGenerator(['build', '--lenient', '--preview', 'preview'], { cwd: root });
+      const address = pathToFileURL(join(root, 'preview/index.html')).href;
+      for (const [screen, options] of screens) {
+        const page = await newPage(browser(), options);
+        await page.goto(address);
+        expect(await findBarriers(page), screen).toEqual([]);
+        await page.click('text=A title');
+        await page.waitForSelector('article h2');
+        expect(await page.evaluate(() => [...document.images].every(({ naturalWidth }) => naturalWidth > 0))).toBe(
+          true,
+        );
+        expect(await findBarriers(page), screen).toEqual([]);
+        await page.click('text=records');
+        await page.waitForSelector('text=DNS records');
       }
     });
 

@@ -15,6 +15,7 @@ interface Workflow {
   readonly jobs: Record<string, { readonly 'timeout-minutes': number; readonly steps: readonly Step[] }>;
 }
 interface Step {
+  readonly name?: string;
   readonly if?: string;
   readonly uses?: string;
   readonly run?: string;
@@ -26,7 +27,7 @@ const read = (file: string) => parse(readFileSync(join(root, file), 'utf8')) as 
 const { steps } = read('.github/workflows/content.yml').jobs['check']!;
 const build = steps.find(({ env }) => env)!;
 
-test.each(globSync(['.github/workflows/*.yml', 'examples/content/*.yml'], { cwd: root }))(
+test.each(globSync(['.github/workflows/*.yml', 'examples/content/check.yml'], { cwd: root }))(
   '%s may only read, ends, keeps no credential, and puts nothing of a request into a command',
   (name) => {
     const { permissions, concurrency, jobs } = read(name);
@@ -168,6 +169,25 @@ test('the workflow of a content-only repository annotates files by their path in
   const { status, stdout } = await runStep(own, cwd);
   expect(status).toBe(1);
   expect(stdout).toMatch(/^::error file=content\/knowledgebase\/vps\/broken\.md,line=1,col=1::/);
+});
+
+test('the workflow of a content-only repository renders a preview of a pull request, also after errors', async () => {
+  const preview = read('examples/content/check.yml').jobs['check']!.steps.find(
+    ({ name }) => name === 'Render a preview',
+  )!;
+  const cwd = createProject({ 'content/knowledgebase/vps/broken.md': 'No front matter.\n' });
+  symlinkSync(root, join(cwd, '.hosting-api'));
+  expect(await runStep(preview, cwd)).toMatchObject({ status: 1 });
+  expect(existsSync(join(cwd, 'preview/knowledgebase/vps/ssh.html'))).toBe(true);
+});
+
+test('the workflow with the right to comment uses nothing of a pull request', () => {
+  const { on, permissions, jobs } = read('examples/content/preview-comment.yml');
+  expect(Object.keys(on)).toEqual(['workflow_run']);
+  expect(permissions).toEqual({ 'pull-requests': 'write' });
+  const { steps: own } = jobs['comment']!;
+  expect(own.filter(({ uses }) => uses !== undefined)).toEqual([]);
+  expect(own.map(({ run }) => run).join('')).not.toContain('${{');
 });
 
 test('the workflow annotates a live path that would disappear, and fails', async () => {
