@@ -38,7 +38,8 @@ const imports = {
   'generator/preview/browser': 'idiomorph',
   'generator/reference': `${common} esbuild generator/markdown/*`,
   'generator/reference/browser': 'minisearch generator/reference/code.ts',
-  'generator/commands': `${common} yaml @commander-js/extra-typings generator/* generator/{articles,preview,release,source}/*`,
+  'generator/commands': `${common} yaml zod @commander-js/extra-typings generator/* generator/{articles,preview,release,source}/*
+    generator/markdown/markup.ts`,
 
   server: `${server} pino sonic-boom package.json type:server/store/types.ts server/http/request.ts`,
   'server/main.js': 'node:* generator/common/check-node.js server/*',

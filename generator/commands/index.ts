@@ -1,5 +1,5 @@
 import { createProgram, runProgram } from '../common/command-line.ts';
-import { addBuildOptions, addCheckOptions, addDevOptions, addNewOptions, addOut } from './settings.ts';
+import { addBuildOptions, addCheckOptions, addCmsOptions, addDevOptions, addNewOptions, addOut } from './settings.ts';
 
 /** Runs the generator command in the arguments. Modules are imported on demand. */
 export function runGenerator(args: readonly string[]): Promise<number> {
@@ -18,6 +18,9 @@ export function runGenerator(args: readonly string[]): Promise<number> {
     .argument('<kind>', 'blog, or knowledgebase (short: kb)')
     .argument('<title...>', 'the title of the article')
     .action(async (kind, title, flags) => (await import('./new.ts')).runNew(kind, title, flags));
+  addCmsOptions(
+    program.command('cms').description('Writes a folder with Sveltia CMS, an editor in the browser.'),
+  ).action(async (flags) => (await import('./cms.ts')).runCms(flags));
   const releases = program.command('releases').description('Lists, compares, rolls back and prunes releases.');
   addOut(releases.command('list').description('Lists the releases, most recently current first.'))
     .option('--json', 'print a JSON array')

@@ -60,6 +60,16 @@ export function addDevOptions(command: Command) {
 }
 export type DevFlags = FlagsOf<typeof addDevOptions>;
 
+export function addCmsOptions(command: Command) {
+  return command
+    .option('--out <DIR>', 'the folder to write', notEmpty('a folder'))
+    .addOption(new Option('--backend <NAME>', 'the git host').choices(['github', 'gitlab', 'gitea'] as const))
+    .option('--repository <OWNER/NAME>', 'the repository, or its https address on a host of your own')
+    .option('--branch <NAME>', 'its branch; default: main, for gitea editors')
+    .option('--sign-in <ID|URL>', 'the ID of the OAuth application, for github the URL of the OAuth service');
+}
+export type CmsFlags = FlagsOf<typeof addCmsOptions>;
+
 export function addNewOptions(command: Command) {
   const options = command
     .option('--category <NAME>', 'the folder of the category')
@@ -111,7 +121,7 @@ export function readUrls(): SiteUrls {
 }
 
 /** Resolves a folder: the option, else the setting from the environment or `.env`, else the default. */
-export function resolveFolder(setting: keyof typeof defaultFolders, option: string | undefined): string {
+export function resolveFolder(setting: keyof typeof defaultFolders, option?: string): string {
   return resolve(option ?? readSettings((read) => read(setting)) ?? defaultFolders[setting]);
 }
 

@@ -112,8 +112,8 @@ export const StatusCatalog = z.strictObject({
           .array(z.string())
           .min(1, 'must name at least one monitor')
           .describe('Names of the affected monitors.'),
-        start: localTime.describe('Start, as local time in `timezone`.'),
-        end: localTime.describe('End, as local time in `timezone`.'),
+        start: localTime.describe('Start, as local time in `timezone`, such as 2026-12-08T23:00.'),
+        end: localTime.describe('End, as local time in `timezone`, such as 2026-12-09T03:00.'),
         timezone: z
           .string()
           .refine(isTimeZone, 'must be an IANA time zone, such as Europe/Berlin')

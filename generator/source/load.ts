@@ -220,11 +220,15 @@ export function displayIn({ display }: Pick<SourceFolder, 'display'>, path: stri
   return [display === '.' ? '' : display, path].filter(Boolean).join('/') || '.';
 }
 
+/** Finds the repository that contains a folder; without one, the parent folder. */
+export function findRepository(folder: string, at = dirname(folder)): string {
+  if (existsSync(join(at, '.git'))) return at;
+  return at === dirname(at) ? dirname(folder) : findRepository(folder, dirname(at));
+}
+
 /** Returns the display path of a source folder; relative to its repository if the working directory is elsewhere. */
 function displayRoot(root: string): string {
-  let repository = dirname(root);
-  while (!existsSync(join(repository, '.git')) && repository !== dirname(repository)) repository = dirname(repository);
-  const seenFrom = existsSync(join(repository, '.git')) ? repository : dirname(root);
+  const seenFrom = findRepository(root);
   const isElsewhere = displayPath(root).startsWith('../') && relative(seenFrom, process.cwd()).startsWith('..');
   return isElsewhere ? relative(seenFrom, root).replaceAll(sep, '/') : displayPath(root);
 }

@@ -83,7 +83,7 @@ async function parse(args: readonly string[]): Promise<string | undefined> {
   parsed = undefined;
   let answer = '';
   const out = new Writable({ write: (chunk: Buffer, _, done) => done(void (answer += chunk.toString())) });
-  if (['build', 'check', 'dev', 'new', 'releases'].includes(name)) {
+  if (['build', 'check', 'cms', 'dev', 'new', 'releases'].includes(name)) {
     const written = vi.spyOn(process.stderr, 'write').mockImplementation((text) => (answer += String(text)) !== '');
     await runGenerator(args).finally(() => written.mockRestore());
   } else await runCommandLine(args, { out, err: out, settings: () => ({}) });

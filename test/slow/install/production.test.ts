@@ -98,6 +98,12 @@ describe('without development packages', () => {
     }
   });
 
+  test('npm run cms says how to get the CMS, which is not installed', async () => {
+    const stderr = 'the CMS is not installed; run "npm ci" without --omit=dev\n';
+    expect(await npm('cms', '--out', 'cms')).toMatchObject({ status: 1, stderr: expect.stringContaining(stderr) });
+    expect(globSync('node_modules/@{sveltia,fontsource}', { cwd: checkout })).toEqual([]);
+  });
+
   test('the server answers, passes the doctor, and ends on a signal', async () => {
     const port = await findFreePort();
     const env = { ...settings, PORT: String(port) };
