@@ -8,12 +8,7 @@ import type { Logger } from '../../../log.ts';
 import { toRefusal } from '../../../upstream/client.ts';
 
 /** The process that holds the lock, and the guards of its servers: a guard lives on until its server has ended. */
-const Holder = z.object({
-  pid: z.int(),
-  host: z.string(),
-  since: z.string(),
-  guards: z.record(z.string(), z.string()),
-});
+const Holder = z.object({ name: z.string(), host: z.string(), guards: z.record(z.string(), z.string()) });
 
 /** Lets only one process at a time run the local servers of a DATA_DIR. */
 export type GroupsLock = ReturnType<typeof createGroupsLock>;
@@ -23,18 +18,19 @@ export function createGroupsLock(folder: string, log: Logger) {
   const holderFile = join(folder, '.holder.json');
   /** The servers that use the lock, with their guards once started. */
   const users = new Map<string, string>();
-  let since = '';
   let unlock: (() => void) | undefined;
 
-  const readHolder = () => {
+  const readHolder = (): z.infer<typeof Holder> => {
     try {
       return Holder.parse(JSON.parse(readFileSync(holderFile, 'utf8')));
     } catch {
-      return undefined;
+      return { name: 'another process', host: '', guards: {} };
     }
   };
   const writeHolder = (): void => {
-    const text = JSON.stringify({ pid: process.pid, host: hostname(), since, guards: Object.fromEntries(users) });
+    const host = hostname();
+    const name = `process ${process.pid} on ${host}`;
+    const text = JSON.stringify({ name, host, guards: Object.fromEntries(users) });
     try {
       if (users.size > 0) writeFileSync(holderFile, text, { mode: 0o600 });
       else rmSync(holderFile, { force: true });
@@ -52,10 +48,9 @@ export function createGroupsLock(folder: string, log: Logger) {
     } catch (error) {
       throw toRefusal(`the local servers cannot be locked: ${(error as Error).message}`);
     }
-    const holder = readHolder();
-    const name = holder ? `process ${holder.pid} on ${holder.host} since ${holder.since}` : 'another process';
+    const { name, host, guards } = readHolder();
     if (!taken) throw toRefusal(`${name} runs the local servers of this DATA_DIR`);
-    if (!holder || holder.host !== hostname() || !Object.values(holder.guards).some(isAlive)) return taken;
+    if (host !== hostname() || !Object.values(guards).some(isAlive)) return taken;
     taken();
     throw toRefusal(`${name} has ended, but its local servers still run`);
   };
@@ -63,7 +58,6 @@ export function createGroupsLock(folder: string, log: Logger) {
     /** Takes the lock for a server unless this process holds it. Throws a ProviderError with the reason. */
     acquire(server: string): void {
       unlock ??= take();
-      if (users.size === 0) since = new Date().toISOString();
       users.set(server, '');
     },
     /** Records the guard of a server. */
@@ -80,7 +74,7 @@ export function createGroupsLock(folder: string, log: Logger) {
       unlock = undefined;
     },
     /** Returns true if another process runs the server, or a dead process has left it running. */
-    isTaken: (server: string): boolean => !unlock && isAlive(readHolder()?.guards[server] ?? ''),
+    isTaken: (server: string): boolean => !unlock && isAlive(readHolder().guards[server] ?? ''),
   };
 }
 
