@@ -89,11 +89,6 @@ const TokenClaims = z.object({
 /** The lifetime of a token, fixed in the code of panels. */
 const defaultLifeMs = 600_000;
 
-/** Computes the lifetime of a new token by the clock of the panel, which may differ from ours. */
-function toLife({ exp = Number.NaN, iat = Date.now() / 1000 }: z.infer<typeof TokenClaims>): number {
-  return exp > iat ? (exp - iat) * 1000 : defaultLifeMs;
-}
-
 /** Parses a token; returns a text about a token that must not be used, and undefined for another reply. */
 export function parseToken(reply: Reply) {
   const answer = reply.status === 200 ? parseJson(reply.text, TokenReply)?.data : undefined;
@@ -101,9 +96,12 @@ export function parseToken(reply: Reply) {
   const { token, socket } = answer;
   const claims = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'), TokenClaims);
   if (!claims) return 'a token whose permissions cannot be read';
-  if (canWrite(claims.permissions)) return 'a token that may do more than read';
+  const { exp = Number.NaN, iat = Date.now() / 1000, iss: issuer, permissions } = claims;
+  if (canWrite(permissions)) return 'a token that may do more than read';
   if (!isSocketUrl(socket)) return 'a socket that is not wss://';
-  return { url: socket, token, issuer: claims.iss, lifeMs: toLife(claims) };
+  // By the clock of the panel, which may differ from ours.
+  const lifeMs = exp > iat ? (exp - iat) * 1000 : defaultLifeMs;
+  return { url: socket, token, issuer, lifeMs };
 }
 
 function isSocketUrl(text: string): boolean {
