@@ -141,6 +141,5 @@ function toPlain(name: string): string {
 const sortLetters = (name: string): string => Array.from(name).toSorted().join('');
 
 /** Describes a variable without effect, without its value. */
-export function describeMisspelt({ name, setting }: ReturnType<typeof findMisspeltSettings>[number]): string {
-  return `${name} is not a setting and has no effect: did you mean ${setting}?`;
-}
+export const describeMisspelt = ({ name, setting }: ReturnType<typeof findMisspeltSettings>[number]): string =>
+  `${name} is not a setting and has no effect: did you mean ${setting}?`;

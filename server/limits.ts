@@ -61,7 +61,7 @@ export function openLimits({
   let createBucket: CreateBucket = createTokenBucket;
   if (store.limits) {
     const onFailure = report('database too slow for rate limits; falling back to local limits');
-    const shared = createSharedBuckets({ limits: store.limits, onFailure });
+    const shared = createSharedBuckets(store.limits, onFailure);
     opened.defer(shared.close);
     createBucket = shared.create;
   }
@@ -89,13 +89,6 @@ export function openLimits({
   return { limits, keyLimits, createBucket };
 }
 
-interface SharedBucketsOptions {
-  readonly limits: NonNullable<Store['limits']>;
-  /** Called when the database is too slow, at most every 30 s. */
-  readonly onFailure: (error: unknown) => void;
-  readonly now?: () => number;
-}
-
 /** How long a request waits for the database. */
 export const waitMs = 200;
 const toLate = (): never => {
@@ -107,7 +100,11 @@ const reportIntervalMs = 30_000;
 const purgeIntervalMs = 3_600_000;
 
 /** Creates token buckets shared by all instances; falls back to local buckets while the database is slow. */
-export function createSharedBuckets({ limits, onFailure, now = () => performance.now() }: SharedBucketsOptions) {
+export function createSharedBuckets(
+  limits: NonNullable<Store['limits']>,
+  onFailure: (error: unknown) => void,
+  now = () => performance.now(),
+) {
   let aloneUntil = Number.NEGATIVE_INFINITY;
   let reportedAt = Number.NEGATIVE_INFINITY;
   const fail = (error: unknown): void => {

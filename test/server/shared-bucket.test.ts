@@ -17,7 +17,7 @@ test('a timely answer of the database counts, also if the busy process reads it 
     return answer;
   };
   const limits = { consume, purge: () => Promise.resolve() };
-  const buckets = createSharedBuckets({ limits, onFailure: (error) => failures.push(error) });
+  const buckets = createSharedBuckets(limits, (error) => failures.push(error));
   onTestFinished(buckets.close);
   const answer = buckets.create(minute).consume('192.0.2.1');
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250);
@@ -38,7 +38,7 @@ describePostgres((server) => {
       const now = () => performance.now() + elapsed;
       const limits = store.limits!;
       const consume = vi.spyOn(limits, 'consume');
-      const buckets = createSharedBuckets({ limits, onFailure, now });
+      const buckets = createSharedBuckets(limits, onFailure, now);
       onTestFinished(buckets.close);
       // The first call waits for the secret of the hashes.
       await limits.consume('first', 'first', rateOf({ rps: 1000, burst: 1000 }));

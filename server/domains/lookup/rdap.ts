@@ -136,13 +136,7 @@ const Texts = z.array(z.unknown()).transform((list) => list.filter((entry) => ty
 const Service = z.tuple([Texts, Texts]).rest(z.unknown());
 
 /** Reads IANA's list of RDAP servers (RFC 9224) regularly; before the first read, the built-in list counts. */
-export function createBootstrap(options: {
-  readonly url: string | undefined;
-  readonly userAgent: string;
-  readonly refreshMs: number;
-  readonly log: Logger;
-}) {
-  const { url, userAgent, refreshMs, log } = options;
+export function createBootstrap(url: string | undefined, userAgent: string, refreshMs: number, log: Logger) {
   const upstream = openUpstream({
     name: 'rdap-bootstrap',
     baseUrl: '',

@@ -58,7 +58,7 @@ export function createRegistries(options: RegistriesOptions) {
     lookup: lookupPublic,
   });
   const client = createReadClient(upstream);
-  const bootstrap = createBootstrap({ url, userAgent, refreshMs: limits.refreshMs, log });
+  const bootstrap = createBootstrap(url, userAgent, limits.refreshMs, log);
   const rateOf = (host: string): Rate => {
     const [hostname = ''] = host.split(':', 1);
     const isListed = bootstrap.hasHost(host) || tableHosts.has(hostname);

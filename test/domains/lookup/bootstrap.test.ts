@@ -16,7 +16,7 @@ async function prepare(bases: Readonly<Record<string, string>>) {
   const { log, written } = createTestLog();
   const advance = shiftClock();
   const url = `${upstream.url}/rdap/dns.json`;
-  const bootstrap = createBootstrap({ url, userAgent: 'hosting-api/test', refreshMs: day, log });
+  const bootstrap = createBootstrap(url, 'hosting-api/test', day, log);
   onTestFinished(() => bootstrap.close());
   return { upstream, bootstrap, written, advance };
 }
