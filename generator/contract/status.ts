@@ -194,7 +194,7 @@ export const statusEntries = {
     file: 'public/v1/status/maintenance.json',
     path: '/v1/status/maintenance',
     tag: 'Status',
-    summary: 'Planned maintenance, by start',
+    summary: 'List the planned maintenance, by start',
     description:
       'Lists the planned maintenance, by start. The list is as old as the content: compare end with the time, and leave out maintenance that has ended.',
     schema: named('MaintenanceList', 'Planned maintenance, by start.', z.array(PlannedMaintenance)),

@@ -13,29 +13,12 @@ import type { Markup } from '../markdown/markup.ts';
 import { renderGuide, titles } from './guide.ts';
 import type { PagePath } from './guide.ts';
 import { addressOf, createReference, renderBar, renderMethod, titleOf } from './operations.ts';
-import type { Described } from './operations.ts';
 
 /** The address of `npm start`; the script of each page replaces it with the address of the page. */
 const localAddress = 'http://localhost:3000';
 
-/** A part of a page, for the search and the links within the page; `level` is that of its heading, if any. */
-interface Section {
-  readonly id: string;
-  readonly level: string;
-  readonly title: string;
-  readonly place: string;
-  readonly text: string;
-}
-
-interface Page {
-  readonly path: string;
-  readonly title: string;
-  readonly isGuide: boolean;
-  readonly main: Markup;
-  readonly sections: readonly Section[];
-  /** The operations on the page, which the navigation unfolds. */
-  readonly operations: readonly Described[];
-}
+type Reference = ReturnType<typeof createReference>;
+type Page = ReturnType<typeof toReferencePage>;
 
 /** The parts that the pages share. */
 interface Site {
@@ -99,7 +82,7 @@ async function renderSite(document: OpenApi) {
   );
   const reference = tags.map((tag) => toReferencePage(addressOf(tag.name), tag, render));
   const groups = {
-    Guide: guide.map(({ path }) => ({ path, title: titles[path as PagePath] })),
+    Guide: guide,
     Servers: reference.filter((page) => !isPublic(page)),
     Public: [...reference.filter(isPublic), { path: '/v1/openapi.json', title: 'OpenAPI document' }],
   };
@@ -134,29 +117,27 @@ const toWords = (part: string): string => part.replaceAll(/(?:<[^>]*>|&#?\w+;|\s
 
 /** Adds bars to the examples of a page of the guide, and lists its sections. */
 function toGuidePage(path: PagePath, rendered: string, siteTitle: string): Page {
-  const isFirst = path === '/docs';
-  const title = isFirst ? siteTitle : titles[path];
+  const title = titles[path];
   const withBars = rendered.replaceAll(example, (block) => {
     const names = Array.from(block.matchAll(/data-title="(.*?)"/g), ([, name]) => name!);
     const [, language = 'Example'] = /language-(\w+)/.exec(block) ?? [];
     return `<div class="card">${renderBar(names.length > 0 ? names : [language]).markup}${block}</div>`;
   });
-  const sections = rendered.split(/(?=<h[23] id=")/).map((part): Section => {
+  const sections = rendered.split(/(?=<h[23] id=")/).map((part) => {
     const [heading = '', level = '', id, name] = /^<h([23]) id="([^"]*)".*?>(.*?)<\/h\1>/s.exec(part) ?? [];
     const text = toWords(part.slice(heading.length).replaceAll(/<pre.*?<\/pre>/gs, ''));
     if (id === undefined || name === undefined) return { id: path, level, title, place: 'Guide', text };
     return { id: `${path}#${id}`, level, title: toWords(name), place: title, text };
   });
-  const main = html`${isFirst && html`<h1>${title}</h1>`}
+  const main = html`${path === '/docs' && html`<h1>${siteTitle}</h1>`}
     <div class="markdown-body">${trusted(withBars)}</div>`;
-  return { path, title, isGuide: true, main, sections, operations: [] };
+  return { path, title, main, sections, operations: [] };
 }
 
-type Reference = ReturnType<typeof createReference>;
-
-function toReferencePage(path: string, tag: Reference['tags'][number], render: Reference['render']): Page {
+/** Renders the operations of a tag; the search finds each. */
+function toReferencePage(path: string, tag: Reference['tags'][number], render: Reference['render']) {
   const { name, lead, operations } = tag;
-  const sections = operations.map((operation): Section => {
+  const sections = operations.map((operation) => {
     const { operationId, method, path: of, description: text } = operation;
     const place = `${method} ${of}`;
     return { id: `${path}#${operationId}`, level: '', title: titleOf(operation), place, text };
@@ -164,7 +145,7 @@ function toReferencePage(path: string, tag: Reference['tags'][number], render: R
   const main = html`<h1>${name}</h1>
     <p class="lead">${lead}</p>
     ${operations.map(render)}`;
-  return { path, title: name, isGuide: false, main, sections, operations };
+  return { path, title: name, main, sections, operations };
 }
 
 const renderList = (links: readonly Markup[]): Markup =>
@@ -174,7 +155,8 @@ const renderList = (links: readonly Markup[]): Markup =>
 
 /** Renders a page. Links start with a slash because the first page is at /docs and at /docs/. */
 function renderPage(page: Page, { info, groups, pages, attributes }: Site): string {
-  const { path, title, isGuide, main, operations } = page;
+  const { path, title, main, operations } = page;
+  const isGuide = operations.length === 0;
   const icon = `data:image/svg+xml,${encodeURIComponent(read('mark.svg').replace('>A<', `>${info.title[0]!}<`))}`;
   const at = pages.indexOf(page);
   const renderNeighbour = (to: Page | undefined, label: string): Markup | undefined =>
