@@ -5,7 +5,7 @@ import { suggest } from '../common/suggest.ts';
 import { copyIt, findSitePath, idPrefix, toSafeId } from '../markdown/plugins/trusted.ts';
 import type { Reference, ReferenceUse } from '../markdown/plugins/trusted.ts';
 import type { Online } from '../release/online.ts';
-import type { Diagnostics, Hint, SourceLocation } from '../source/diagnostics.ts';
+import type { Diagnostics, SourceLocation } from '../source/diagnostics.ts';
 import { displayIn, readSource } from '../source/load.ts';
 import type { SourceFile } from '../source/load.ts';
 import { formatOfEnding, formats, readMediaFacts } from '../source/media.ts';
@@ -28,7 +28,7 @@ interface BuiltSite {
   readonly removed: ReturnType<typeof readRemoved>;
 }
 
-type ReportDead = (message: string, hint?: Hint) => void;
+type ReportDead = (message: string, hint?: string) => void;
 
 const mailbox = /^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$/;
 /** Matches links without a scheme that look like domains: names of articles have no dots. */
@@ -62,14 +62,13 @@ export function checkSite(
     if (path === undefined) return checkOutside(url, dead);
     if (path.startsWith('/media/')) return checkMedia(path, use, dead);
     if (content.isRefused(path)) return undefined;
-    const similar = (): string | undefined => suggestPath(path);
-    if (use === 'picture') return dead(`the image "${url}" is not in content/media/`, similar);
+    if (use === 'picture') return dead(`the image "${url}" is not in content/media/`, suggestPath(path));
     if (!/^\/(?:blog|knowledgebase)(?:\/|$)/.test(path)) return undefined;
     const target = byPath.get(aliases[path] ?? path);
     if (target) return checkTarget(from, target, id, dead);
     // A broken article is reported once, not for each link to it.
     if (folders.has(path.replace(/\/$/, '')) || sources.has(path)) return undefined;
-    return dead(`there is no article ${path}`, similar);
+    return dead(`there is no article ${path}`, suggestPath(path));
   };
 
   /** Checks an address that is neither an article nor a media file. */
@@ -77,13 +76,13 @@ export function checkSite(
     const meant = findSitePath(url);
     if (meant !== undefined) return dead(`"${url}" works only on your computer`, `write ${meant}`);
     if (!url.startsWith('/')) return dead(`the link "${url}" points outside content/`);
-    const similar = (): string => suggestPath(url.replace(/\.md(?:[?#].*)?$/, '')) ?? writeFullAddress;
+    const similar = suggestPath(url.replace(/\.md(?:[?#].*)?$/, '')) ?? writeFullAddress;
     return dead(`there is no file ${url} in content/`, similar);
   };
 
   const checkMedia = (path: string, use: ReferenceUse, dead: ReportDead): void => {
     if (!content.media.has(path)) {
-      return content.isRefused(path) ? undefined : dead(`there is no ${path} in content/`, () => suggestPath(path));
+      return content.isRefused(path) ? undefined : dead(`there is no ${path} in content/`, suggestPath(path));
     }
     const kind = mediaKindOf(path);
     const link = `[text](${path})`;
@@ -120,8 +119,7 @@ export function checkSite(
       checkReference(article, reference, (message, hint) => {
         const place = { ...file, ...reference };
         if (!draft) return diagnostics.deadReference(place, message, hint);
-        const findHint = typeof hint === 'function' ? hint : () => hint;
-        return diagnostics.warning(place, message, () => findHint() ?? 'remove the reference until its target exists');
+        return diagnostics.warning(place, message, hint ?? 'remove the reference until its target exists');
       });
     }
     if (draft) continue;
@@ -178,12 +176,11 @@ function checkTarget(from: Article, target: Article, id: string, dead: ReportDea
   // A broken body is reported once, not for each link to its headings.
   if (target.state === 'broken' && ids.length === 0) return undefined;
   const anchor = id.replace(idPrefix, '');
-  return dead(`there is no heading or anchor #${anchor} in ${target.path}`, () => {
-    // The sanitiser prefixes IDs of raw HTML; links from other articles need the full ID.
-    if (ids.includes(idPrefix + id)) return `write #${idPrefix}${id}`;
-    const names = ids.map((name) => name.replace(idPrefix, ''));
-    return suggest(anchor, names);
-  });
+  const message = `there is no heading or anchor #${anchor} in ${target.path}`;
+  // The sanitiser prefixes IDs of raw HTML; links from other articles need the full ID.
+  if (ids.includes(idPrefix + id)) return dead(message, `write #${idPrefix}${id}`);
+  const names = ids.map((name) => name.replace(idPrefix, ''));
+  return dead(message, suggest(anchor, names));
 }
 
 function whyUnpublished({ state, metadata }: Article): string {

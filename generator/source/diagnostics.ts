@@ -17,10 +17,8 @@ export interface Strictness {
   readonly strict?: boolean;
 }
 
-/** The remedy for a problem; a function if slow to compute. */
-export type Hint = string | (() => string | undefined) | undefined;
-
-export type Report = (place: SourceLocation, message: string, hint?: Hint) => void;
+/** Reports a problem; `hint` is its remedy. */
+export type Report = (place: SourceLocation, message: string, hint?: string) => void;
 
 /** Collects all problems of a build. */
 export type Diagnostics = ReturnType<typeof createDiagnostics>;
@@ -30,17 +28,7 @@ export function createDiagnostics({ lenient = false, strict = false }: Strictnes
   const reportAs =
     (severity: Finding['severity']): Report =>
     ({ display: file, line = 1, column = 1 }, message, hint) =>
-      void found.push({
-        severity,
-        file,
-        line,
-        column,
-        message,
-        // Computed on demand: searching for similar names is slow, and `dev` prints only new problems.
-        get hint() {
-          return (typeof hint === 'function' ? hint() : hint) || undefined;
-        },
-      });
+      void found.push({ severity, file, line, column, message, hint: hint || undefined });
   const error = reportAs('error');
   const warning = reportAs(strict ? 'error' : 'warning');
   return {
