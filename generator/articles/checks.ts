@@ -288,7 +288,7 @@ export async function checkMediaFiles(
     return bytes && readMediaFacts(bytes);
   };
   for (const [path, file] of media) {
-    // oxlint-disable-next-line no-await-in-loop -- One file at a time: media are large.
+    // One file at a time: media are large.
     const facts = await memo.get(`media ${path}`, file.sha256, () => read(file));
     if (!facts) continue;
     checkMediaFile(file, facts, diagnostics);

@@ -84,17 +84,12 @@ export function createArticleCompiler(options: ArticlesOptions) {
 
   /** Finds the display name of a category. Reports articles that declare another name. */
   const nameOf = (folder: CategoryFolder, opened: ReturnType<typeof open>): string => {
-    let { name } = folder;
-    let origin = 'category.yaml';
-    for (const { declared, place } of opened) {
-      if (declared === undefined) continue;
-      if (name === undefined) {
-        name = declared;
-        origin = place.display;
-      } else if (declared !== name) {
-        const message = `"category" must be the same in all of ${folder.slug}/`;
-        diagnostics.error(place, message, `${origin} says "${name}"`);
-      }
+    const declaring = opened.filter(({ declared }) => declared !== undefined);
+    const name = folder.name ?? declaring[0]?.declared;
+    const origin = folder.name === undefined ? declaring[0]?.place.display : 'category.yaml';
+    for (const { declared, place } of declaring) {
+      const message = `"category" must be the same in all of ${folder.slug}/`;
+      if (declared !== name) diagnostics.error(place, message, `${origin} says "${name}"`);
     }
     return name ?? toTitleCase(folder.slug);
   };
@@ -179,7 +174,6 @@ export function createArticleCompiler(options: ArticlesOptions) {
       const batches = toBatches();
       const work = Array.from({ length: maxBatches }, async () => {
         for (const batch of batches) {
-          // oxlint-disable-next-line no-await-in-loop -- Each loop compiles one batch at a time.
           for (const { article } of await compileBatch(batch)) {
             articles.set(article.file.path, article);
             progress?.('rendering', (done += 1), total);
@@ -203,7 +197,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
         let encodings = recall(article);
         const source = encodings ? undefined : read(folder, file);
         if (source) {
-          // oxlint-disable-next-line no-await-in-loop -- Rare: the memo was damaged, or another build has changed it.
+          // Rare: the memo was damaged, or another build has changed it.
           const [again] = await compileBatch([{ folder, category: metadata.category, file, source }]);
           encodings = again?.encodings;
         }

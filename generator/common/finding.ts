@@ -14,8 +14,14 @@ export interface Finding extends Position {
   readonly hint?: string | undefined;
 }
 
-/** The finding for conflict markers of git. */
-export const mergeConflict = {
+const mergeConflict = {
   message: 'unresolved merge conflict',
   hint: 'keep one of the two texts, and delete the lines with <<<<<<<, ======= and >>>>>>>',
 };
+
+/** Finds conflict markers of git, at the first line of each conflict. */
+export function findConflicts(text: string) {
+  const markers = [...text.matchAll(/^(?:<{7}|>{7}|\|{7})(?= |$)|^={7}$/gm)];
+  const starts = markers.filter(([marker]) => marker.startsWith('<'));
+  return (starts.length > 0 ? starts : markers.slice(0, 1)).map(({ index: offset }) => ({ offset, ...mergeConflict }));
+}

@@ -53,7 +53,6 @@ export async function* inSlices<Item>(items: Iterable<Item>): AsyncGenerator<Ite
   for (const item of items) {
     yield item;
     if (performance.now() < until) continue;
-    // oxlint-disable-next-line no-await-in-loop -- the pause is the point
     await yieldToEventLoop();
     until = performance.now() + sliceMs;
   }

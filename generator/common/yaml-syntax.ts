@@ -1,6 +1,6 @@
 import { isAlias, isCollection, isMap, isScalar, visit } from 'yaml';
 import type { Document, ErrorCode, Node, YAMLError } from 'yaml';
-import { mergeConflict } from './finding.ts';
+import { findConflicts } from './finding.ts';
 
 /** A mistake at an offset of a YAML text. */
 export interface YamlFault {
@@ -59,13 +59,6 @@ export function findSyntaxFaults(source: YamlSource): YamlFault[] {
   const kept = sorted.filter((fault) => !fault.hidesOthers || fault === first);
   const lines = kept.map(({ offset }) => lineStart(text, offset));
   return kept.filter(({ message }, at) => lines[at] !== lines[at - 1] || message === noAlias.message);
-}
-
-/** Finds conflict markers of git, at the first line of each conflict. */
-export function findConflicts(text: string): YamlFault[] {
-  const markers = [...text.matchAll(/^(?:<{7}|>{7}|\|{7})(?= |$)|^={7}$/gm)];
-  const starts = markers.filter(([marker]) => marker.startsWith('<'));
-  return (starts.length > 0 ? starts : markers.slice(0, 1)).map(({ index: offset }) => ({ offset, ...mergeConflict }));
 }
 
 /** The descriptions of parser errors that depend on the code alone. */

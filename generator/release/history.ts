@@ -87,7 +87,6 @@ export async function confirmCurrent(out: string): Promise<void> {
 export async function withLock<Result>(out: string, work: () => Promise<Result>): Promise<Result> {
   let unlock: (() => void) | undefined;
   try {
-    // oxlint-disable-next-line no-await-in-loop -- The loop polls for the lock.
     while (existsSync(out) && !(unlock = tryLock(join(out, '.lock')))) await sleep(10);
   } catch {
     // The file system has no locks.

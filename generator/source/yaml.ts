@@ -3,10 +3,9 @@ import { stringify } from 'yaml';
 import type { z } from 'zod';
 import { sources } from '#contract/endpoints.ts';
 import { describeCharacter } from '#contract/primitives.ts';
-import { mergeConflict } from '../common/finding.ts';
+import { findConflicts } from '../common/finding.ts';
 import type { Finding } from '../common/finding.ts';
 import type { Path } from '../common/schema-issues.ts';
-import { findConflicts } from '../common/yaml-syntax.ts';
 import { parseYaml } from '../common/yaml.ts';
 import type { CheckedYaml } from '../common/yaml.ts';
 import type { Diagnostics, SourceLocation } from './diagnostics.ts';
@@ -88,7 +87,8 @@ export function parseArticle<Schema extends z.ZodType>(
 ): SourceArticle<z.infer<Schema>> | Finding {
   const lineAt = (offset: number): number => text.slice(0, offset).split('\n').length;
   const firstLine = text.split('\n', 1)[0]!;
-  if (findConflicts(firstLine).length > 0) return fail(mergeConflict.message, mergeConflict.hint);
+  const [conflict] = findConflicts(firstLine);
+  if (conflict) return fail(conflict.message, conflict.hint);
   const [, hidden] = /^([\p{Cf}\u{A0}])[\p{Cf}\s]*---/u.exec(firstLine) ?? [];
   if (hidden) return fail(`the first line starts with ${describeCharacter(hidden)}`, 'delete it before ---');
   if (firstLine !== '---') {

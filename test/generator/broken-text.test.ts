@@ -44,7 +44,6 @@ describe('a mistake in the text is reported at its line and column:', () => {
       `9:1  ${conflict}`,
       `15:1  ${conflict}`,
     ],
-    'One.\n=======\nTwo.\n\n>>>>>>> other\n': `13:1  ${conflict}`,
     'One.\n\n<details>\n<summary>Two</summary>\n\nThree.\n':
       '11:1  warning: <details> is not closed: all following text is hidden (write </details> at the end)',
     '<details>\n\n<details>\n\nOne.\n\n</details>\n':

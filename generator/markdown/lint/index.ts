@@ -2,7 +2,7 @@ import type { Root as HtmlRoot } from 'hast';
 import type { Blockquote, Code, Heading, ListItem, Nodes, Paragraph, Root, Table, TableCell, Text } from 'mdast';
 import { suggest } from '#common/suggest.ts';
 import { describeCharacter } from '#contract/primitives.ts';
-import { mergeConflict } from '../../common/finding.ts';
+import { findConflicts } from '../../common/finding.ts';
 import type { Finding } from '../../common/finding.ts';
 import { findReferences } from '../plugins/comments.ts';
 import { languageNames, loadHighlighter } from '../plugins/code.ts';
@@ -54,9 +54,11 @@ export function lint(tree: Root, elements: HtmlRoot, source: string, sitePath: s
   });
   checkUnused(tree, article);
   checkElements(elements, raw, article);
+  // Without its first marker, a conflict looks like a heading and nested quotes. Code may show an example.
+  const conflicts = findConflicts(source)
+    .filter(({ offset }) => source.startsWith('<', offset) && !code.some(([from, to]) => from <= offset && offset < to))
+    .map((conflict) => ({ severity: 'error' as const, ...conflict }));
   // Other findings between conflict markers would be noise.
-  const severity = 'error' as const;
-  const conflicts = findConflictOffsets(source, code).map((offset) => ({ severity, ...mergeConflict, offset }));
   let line = 1;
   return (conflicts.length > 0 ? conflicts : found)
     .toSorted((a, b) => a.offset - b.offset)
@@ -199,19 +201,6 @@ function checkUnused(tree: Root, { source, warn }: Linted): void {
       warn(node, message, `write \\[${node.label}]: to show the line`);
     }
   });
-}
-
-const conflictMarker = /^(?:<{7}|={7}|>{7})(?=[ \t]|$)/gm;
-
-/** Finds the offsets of unresolved merge conflicts, except in code blocks, which may show examples. */
-function findConflictOffsets(source: string, code: readonly (readonly [from: number, to: number])[]): number[] {
-  const markers = [...source.matchAll(conflictMarker)].filter(
-    ({ index }) => !code.some(([from, to]) => from <= index && index < to),
-  );
-  const starts = markers.filter(([marker]) => marker.startsWith('<'));
-  // The first marker may have been deleted. The last marker alone is a nested quote.
-  const ends = markers.filter(([marker], at) => marker.startsWith('>') && markers[at - 1]?.[0].startsWith('='));
-  return (starts.length > 0 ? starts : ends).map(({ index }) => index);
 }
 
 /** A check for text that looks like Markdown or like markup of other programs. */
