@@ -84,7 +84,7 @@ export async function compile(options: CompileOptions) {
   const aliases = collectAliases(articles, diagnostics);
   const removed = readRemoved(sources.content, diagnostics);
   const authors = readAuthors(sources.content, diagnostics);
-  const site = { now, articles, content, aliases, pictures, authors, removed };
+  const site = { now, articles, content, aliases, authors, removed };
   checkSite(site, diagnostics);
 
   const listOf = (collection: AnyCollection): Article[] =>

@@ -23,7 +23,6 @@ interface BuiltSite {
   readonly articles: readonly Article[];
   readonly content: ContentFiles;
   readonly aliases: Aliases;
-  readonly pictures: PictureSizes;
   readonly authors: ReturnType<typeof readAuthors>;
   readonly removed: ReturnType<typeof readRemoved>;
 }
@@ -35,12 +34,9 @@ const mailbox = /^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$/;
 const host = /^(?:www\.|(?:[a-z0-9-]+\.)+(?:com|net|org|io|dev|app|eu|de|nl|fr|uk|us|ch|at|be|info)(?:[/?#]|$))/i;
 const writeFullAddress = 'for another part of the website, write the full address';
 
-/** Lists and link previews crop other shapes. */
-const coverSize = { width: 1200, height: 630 };
-
-/** Checks references, covers, authors, dates and titles of all articles, and the removed paths. */
+/** Checks references, covers, authors and dates of all articles, and the removed paths. */
 export function checkSite(
-  { now, articles, content, aliases, pictures, authors, removed }: BuiltSite,
+  { now, articles, content, aliases, authors, removed }: BuiltSite,
   diagnostics: Diagnostics,
 ): void {
   const byPath = new Map(articles.map((article) => [article.path, article]));
@@ -95,25 +91,16 @@ export function checkSite(
     return undefined;
   };
 
-  /** Larger covers of the same shape are fine, and vector pictures have no fixed size. */
   const checkCover = (path: string, place: SourceLocation): void => {
     checkMedia(path, 'link', (...problem) => diagnostics.deadReference(place, ...problem));
-    if (!content.media.has(path)) return;
-    if (mediaKindOf(path) !== 'image') diagnostics.error(place, 'the cover is not a picture', 'use a picture');
-    const size = pictures.get(path);
-    if (!size) return;
-    const isLargeEnough = size.width >= coverSize.width || path.endsWith('.svg');
-    const hasShape = Math.abs((size.width / size.height) * (coverSize.height / coverSize.width) - 1) < 0.01;
-    if (isLargeEnough && hasShape) return;
-    const message = `the cover is ${size.width} x ${size.height} pixels, not ${coverSize.width} x ${coverSize.height}`;
-    diagnostics.warning(place, message, hasShape ? 'use a larger one' : 'crop it to that shape');
+    if (!content.media.has(path) || mediaKindOf(path) === 'image') return;
+    diagnostics.error(place, 'the cover is not a picture', 'use a picture');
   };
 
-  const byTitle = new Map<string, Article>();
   for (const article of articles) {
-    const { path, file, references, metadata } = article;
+    const { file, references, metadata } = article;
     const { due, places } = metadata;
-    const { title, cover, author, description, draft, updated } = metadata.fields;
+    const { cover, author, description, draft, updated } = metadata.fields;
     if (cover !== undefined) checkCover(cover, { ...file, ...places.cover });
     for (const reference of references) {
       checkReference(article, reference, (message, hint) => {
@@ -140,12 +127,6 @@ export function checkSite(
       const message = `"updated" is after today, ${now}, and is left out until that day`;
       diagnostics.warning({ ...file, ...places.updated }, message, 'write the day of the last change');
     }
-    if (title === undefined) continue;
-    const key = `${dirname(path)} ${title}`;
-    const first = byTitle.get(key);
-    byTitle.set(key, first ?? article);
-    const message = `${first?.file.display} has the same title`;
-    if (first) diagnostics.warning({ ...file, ...places.title }, message, 'make one of the titles more specific');
   }
   for (const [name, { picture }] of Object.entries(authors?.value ?? {})) {
     if (picture === undefined) continue;

@@ -297,21 +297,6 @@ describe('authors.yaml is refused with', () => {
   });
 });
 
-describe('a probably mistyped or copied value is a warning, and the corrected value is not:', () => {
-  const news = 'content/blog/news';
-  const first = `${news}/first.md`;
-  testProjects({
-    'the title of another article of its category': [
-      {
-        [`${news}/again.md`]: article({ title: 'First' }, 'Text.\n'),
-        [`${news}/draft.md`]: article({ title: 'First', draft: 'true' }, 'Text.\n'),
-        'content/blog/more/first.md': article({ title: 'First' }, 'Text.\n'),
-      },
-      `${first}:2:8  warning: ${news}/again.md has the same title (make one of the titles more specific)`,
-    ],
-  });
-});
-
 describe('authors', () => {
   const svg = '<svg xmlns="http://www.w3.org/2000/svg"/>\n';
   const byGuest = (fields = {}) => ({

@@ -90,7 +90,7 @@ export function writeFiles(root: string, files: Files): void {
       continue;
     }
     mkdirSync(dirname(file), { recursive: true });
-    // Avoids the warning about two articles of a category with the same title.
+    // Gives each article another title.
     const own = (line: string): string => (path.endsWith('/first.md') ? line : `${line} of ${basename(path, '.md')}`);
     writeFileSync(file, typeof content === 'string' ? content.replace(/^title: (?:A title|Uses)$/m, own) : content);
   }
