@@ -117,10 +117,6 @@ export const formats: Readonly<Record<string, Format>> = {
   mp3: served('an MP3 file', 'player', /^(?:ID3|\xff[\xe2\xe3\xf2-\xf5\xfa-\xfd])/, 'mp3'),
   bmp: { ...unserved('a BMP picture', /^BM[^]{4}\0{4}/, 'save it as PNG'), family: 'picture' },
   tiff: unserved('a TIFF picture', /^(?:II\*\0|MM\0\*)/, saveAs),
-  photoshop: unserved('a Photoshop file', /^8BPS/, saveAs),
-  jpegXl: unserved('a JPEG XL picture', /^(?:\xff\x0a|\0{3}\x0cJXL )/, saveAs),
-  gzip: unserved('a compressed file (gzip)', /^\x1f\x8b/, 'unpack it'),
-  zip: unserved('a ZIP archive', /^PK\x03\x04/, 'unpack it'),
   gitLfs: unserved(
     'a pointer of Git LFS',
     /^version https:\/\/git-lfs\.github\.com\//,

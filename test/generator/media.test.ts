@@ -60,10 +60,6 @@ test.each(
       'a.png',
       'version https://git-lfs.github.com/spec/v1\noid sha256:0\n',
     ],
-    '1:1  the file is a compressed file (gzip), not an SVG picture (unpack it)': [
-      'a.svg',
-      Buffer.from('\x1f\x8b\x08\0', 'latin1'),
-    ],
     '1:1  the file is empty, not a GIF picture (save it again)': ['a.gif', ''],
     '1:1  the file is not a PNG picture (save it again, or remove it)': ['a.png', 'Hello'],
     '1:1  warning: the file is not an MP3 file (save it again, or remove it)': ['a.mp3', 'Hello'],
