@@ -158,7 +158,7 @@ export function createArticleCompiler(options: ArticlesOptions) {
           for (const { file, cached, source } of opened) {
             const isCached = cached?.category === category;
             articles.set(file.path, isCached ? toArticle(folder, file, cached) : undefined);
-            if (isCached) progress?.('rendering', (done += 1), total);
+            if (isCached) done += 1;
             const toCompile = isCached ? undefined : (source ?? read(folder, file));
             if (!toCompile) continue;
             batch.push({ folder, category, file, source: toCompile });
