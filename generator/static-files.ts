@@ -94,26 +94,20 @@ function neighboursOf(select: (project: Project) => readonly Article[]) {
     (project) =>
       select(project).map(({ path, folder, updated = null, metadata: { fields } }) => {
         const { tags = [], cover } = fields;
-        const { width = 0, height = 0 } = project.pictures.get(cover ?? '') ?? {};
-        const size = cover !== undefined && {
-          cover_width: Math.round(width) || null,
-          cover_height: Math.round(height) || null,
-        };
+        const { width = null, height = null } = project.pictures.get(cover ?? '') ?? {};
+        const size = cover !== undefined && { cover_width: width, cover_height: height };
         return { path, category: folder.slug, tags, updated, size };
       }),
     (articles) => {
       const found = findRelated(articles);
       const all = articles.map((article, at) => ({ ...article, related: found[at]! }));
-      const groups = Array.from(
-        Map.groupBy(all, ({ category }) => category),
-        ([category, group]) => {
-          const pathAt = (at: number): string | null => group[at]?.path ?? null;
-          const toEntry = ({ path, related, tags, updated, size }: (typeof all)[number], at: number) => {
-            return { path, previous: pathAt(at - 1), next: pathAt(at + 1), related, tags, updated, ...size };
-          };
-          return [category, group.map(toEntry)] as const;
-        },
-      );
+      const groups = [...Map.groupBy(all, ({ category }) => category)].map(([category, group]) => {
+        const pathAt = (at: number): string | null => group[at]?.path ?? null;
+        const entries = group.map(({ path, related, tags, updated, size }, at) => {
+          return { path, previous: pathAt(at - 1), next: pathAt(at + 1), related, tags, updated, ...size };
+        });
+        return [category, entries] as const;
+      });
       return Object.fromEntries(groups);
     },
   );
@@ -148,13 +142,12 @@ const rows: Record<
   getBlogIndex: neighboursOf(({ blog }) => blog),
   getKnowledgeBaseIndex: neighboursOf(({ knowledgeBase }) => knowledgeBase),
   listBlogAuthors: row(({ blog, authors }) =>
-    Array.from(
-      Map.groupBy(blog, ({ metadata }) => (metadata.item as ContentItem).author),
-      ([name, { length: count }]) => {
+    [...Map.groupBy(blog, ({ metadata }) => (metadata.item as ContentItem).author)]
+      .map(([name, { length: count }]) => {
         const { picture = null, url = null } = Object.hasOwn(authors, name) ? authors[name]! : {};
         return { name, picture, url, count };
-      },
-    ).toSorted((a, b) => compareNames(a.name, b.name) || compareText(a.name, b.name)),
+      })
+      .toSorted((a, b) => compareNames(a.name, b.name) || compareText(a.name, b.name)),
   ),
   listRedirects: row(({ aliases }) => aliases),
   getBlogFeed: row(

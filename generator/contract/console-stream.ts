@@ -228,8 +228,3 @@ export const closeCodes = {
 
 /** The name of a close code. */
 export type CloseName = keyof typeof closeCodes;
-
-/** Summarizes the stream for the OpenAPI document, which cannot describe websockets. */
-export const summarizeStream = (): string =>
-  'Each message of the stream is a JSON text `{"event":"...","args":["..."]}`; the first one is `auth` with the token. ' +
-  'The page /docs/streams.html describes each event and close code.';

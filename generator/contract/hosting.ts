@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { scopes, serverActions, serverKinds } from '#contract/api-keys.ts';
 import type { ServerAction, ServerKind } from '#contract/api-keys.ts';
-import { summarizeStream } from '#contract/console-stream.ts';
 import { describeConfirmation, endpointDefaults, json } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { named, object, schemas, success, text } from '#contract/primitives.ts';
@@ -360,7 +359,8 @@ export const hostingEntries = {
     method: 'GET',
     path: '/v1/hosting/game/console/{server_id}/websocket',
     summary: 'Open a console stream: get its address and a token',
-    description: `Returns the address of the console stream of a game server, and a token for it. Fetch a new token when the stream announces that its token expires. A key with read_write may send commands. ${summarizeStream()}`,
+    description:
+      'Returns the address of the console stream of a game server, and a token for it. Fetch a new token when the stream announces that its token expires. A key with read_write may send commands. Each message of the stream is a JSON text {"event":"...","args":["..."]}; the first one is auth with the token. The page /docs/streams.html describes each event and close code.',
     access: { kind: 'game', scope: 'game-console:read', action: 'console' },
     replies: {
       200: json(
