@@ -14,13 +14,14 @@ const pages: readonly [RegExp, string][] = [
   [/^\/(blog|knowledgebase|plans|domains|status)$/, '$1.html'],
   // The search runs in the browser, with the library that made the index.
   [/^\/scripts\/minisearch\.js$/, fileURLToPath(import.meta.resolve('minisearch'))],
-  [/^\/((?:scripts|images)\/[\w-]+\.(?:js|svg)|site\.css)$/, '$1'],
+  [/^\/((?:scripts|images)\/[\w-]+\.(?:jpg|js|svg)|site\.css)$/, '$1'],
 ];
 
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.jpg': 'image/jpeg',
   '.svg': 'image/svg+xml',
 };
 
@@ -49,22 +50,23 @@ const securityHeaders = {
 const include = /<!--#include virtual="\/(parts\/\w+\.html)" -->/g;
 
 /** Reads a file and resolves its includes. */
-async function readPage(file: string): Promise<string> {
-  const text = await readFile(resolve(folder, file), 'utf8');
-  if (extname(file) !== '.html') return text;
+async function readPage(file: string): Promise<string | Buffer> {
+  const bytes = await readFile(resolve(folder, file));
+  if (extname(file) !== '.html') return bytes;
+  const text = bytes.toString();
   const names = [...text.matchAll(include)].map(([, name]) => name!);
   const parts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
   return text.replaceAll(include, () => parts.shift()!.trim()).replaceAll(written, api);
 }
 
-/** Resolves a URL to its path, file and text; undefined if there is no such page. */
-async function readAddress(url: string): Promise<{ path: string; file: string; text: string } | undefined> {
+/** Resolves a URL to its file and content; undefined if there is no such page. */
+async function readAddress(url: string): Promise<{ file: string; body: string | Buffer } | undefined> {
   const path = URL.parse(url, 'http://localhost')?.pathname ?? '';
   const page = pages.find(([pattern]) => pattern.test(path));
   if (!page) return undefined;
   const file = path.replace(...page);
-  const text = await readPage(file).catch(() => undefined);
-  return text === undefined ? undefined : { path, file, text };
+  const body = await readPage(file).catch(() => undefined);
+  return body === undefined ? undefined : { file, body };
 }
 
 const server = createServer((request, response) => {
@@ -79,9 +81,9 @@ async function answer({ url = '/' }: IncomingMessage, response: ServerResponse):
   // Former paths may be any path without a page.
   const moved = found && found.file !== 'article.html' ? undefined : await findMoved(url);
   if (moved !== undefined) return void response.writeHead(301, { Location: moved, ...securityHeaders }).end();
-  const { file, text } = found ?? { file: '404.html', text: await readPage('404.html') };
+  const { file, body } = found ?? { file: '404.html', body: await readPage('404.html') };
   const headers = { 'Content-Type': types[extname(file)], 'Cache-Control': 'no-cache', ...securityHeaders };
-  response.writeHead(found ? 200 : 404, headers).end(text);
+  response.writeHead(found ? 200 : 404, headers).end(body);
 }
 
 /** Looks up the current path of an article by a former path, which is decoded and has no slash at the end. */

@@ -124,7 +124,7 @@ export const StatusCatalog = z.strictObject({
 });
 export type StatusCatalog = z.infer<typeof StatusCatalog>;
 
-const PlannedMaintenance = object(
+export const PlannedMaintenance = object(
   'PlannedMaintenance',
   'A planned maintenance.',
   {

@@ -34,8 +34,13 @@ test('each URL shows its page, and unknown URLs are 404', async () => {
     // All includes are resolved.
     expect(html).not.toContain('<!--#');
     expect(html).toContain('<meta name="api" content="https://api.example.com" />');
+    expect(html).toContain(`<meta property="og:title" content="${title}" />`);
+    expect(html).toMatch(/property="og:description"\s+content="[^"]+"/);
     expect(html).not.toContain('http://localhost');
   }
+  const card = await fetch(`${site}/images/card.jpg`);
+  expect(card.headers.get('content-type')).toBe('image/jpeg');
+  expect(Buffer.from(await card.arrayBuffer()).toString('hex', 0, 3)).toBe('ffd8ff');
   const notPages = ['/none', '/blog/a', '/blog/a/b/c', '//', '/%2e%2e/x'];
   for (const path of [...notPages, '/parts/head.html', '/serve.ts', '/scripts/types.ts']) {
     const response = await fetch(site + path);

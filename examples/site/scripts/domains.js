@@ -1,5 +1,5 @@
 import { ApiError, get, request } from './api.js';
-import { find, formatPrice, h, load } from './page.js';
+import { find, formatPrice, h, load, renderTable } from './page.js';
 
 /** @typedef {import('./types.ts').DomainResult} Result */
 /** @typedef {import('./types.ts').DomainPrices} Prices */
@@ -23,16 +23,7 @@ void load(
   find('prices'),
   () => get('/v1/domains/tlds'),
   /** @param {Prices} list */ ({ tlds }) => [
-    h(
-      'table',
-      {},
-      h(
-        'thead',
-        {},
-        h('tr', {}, ...['Ending', 'Register', 'Renew', 'Transfer'].map((name) => h('th', { scope: 'col' }, name))),
-      ),
-      h('tbody', {}, ...tlds.map(renderPrices)),
-    ),
+    renderTable(['Ending', 'Register', 'Renew', 'Transfer'], tlds.map(renderPrices)),
   ],
 );
 

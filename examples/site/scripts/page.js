@@ -92,6 +92,17 @@ export function explain(error) {
   return `Too many requests from your network. Please wait ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
 }
 
+/**
+ * Creates a table, which scrolls if it is wider than the screen.
+ *
+ * @param {string[]} columns
+ * @param {HTMLTableRowElement[]} rows
+ */
+export function renderTable(columns, rows) {
+  const head = h('tr', {}, ...columns.map((name) => h('th', { scope: 'col' }, name)));
+  return h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, head), h('tbody', {}, ...rows)));
+}
+
 /** Scrolls to the element in the URL's fragment, which did not exist when the browser looked for it. */
 export function scrollToAnchor() {
   let id = location.hash.slice(1);

@@ -1,43 +1,71 @@
 import { get } from './api.js';
-import { find, formatPrice, h, load, scrollToAnchor } from './page.js';
+import { find, formatPrice, h, load, renderTable } from './page.js';
 
 /** @typedef {import('./types.ts').Catalog} Catalog */
 /** @typedef {Catalog['services'][string]} Group */
+/** @typedef {Group['plans'][number]} Plan */
 
-await load(
-  find('plans'),
+const element = find('plans');
+/** The names of recommended plans, which the page lists. */
+const highlighted = (element.dataset.highlight ?? '').split(',').map((name) => name.trim());
+
+void load(
+  element,
   () => get('/v1/plans'),
-  /** @param {Catalog} catalog */ ({ services, games }) => [
-    ...Object.entries(services).map(renderGroup),
-    ...Object.entries(games).map(renderGroup),
-  ],
+  /** @param {Catalog} catalog */ ({ services, games }) => {
+    const groups = [...Object.entries(services), ...Object.entries(games)];
+    const box = h('div');
+    // The address has the product, so links and the back button work.
+    const show = () => {
+      const chosen = groups.find(([key]) => key === location.hash.slice(1)) ?? groups[0];
+      box.replaceChildren(...(chosen ? renderGroups(groups, chosen) : [h('p', {}, 'There are no plans yet.')]));
+    };
+    addEventListener('hashchange', show);
+    show();
+    return [box];
+  },
 );
-scrollToAnchor();
 
-/** @param {[key: string, group: Group]} entry */
-function renderGroup([key, { name, soldOut, soldOutMessage, plans }]) {
-  return h(
-    'section',
-    { 'aria-labelledby': key },
-    h('h2', { id: key }, name),
-    ...(soldOut ? [h('p', { class: 'note' }, soldOutMessage || 'Currently sold out.')] : []),
-    h('ul', { class: 'cards plans' }, ...plans.map((plan) => renderPlan(plan, soldOut))),
+/**
+ * Links to all products, and compares the plans of the chosen one.
+ *
+ * @param {[key: string, group: Group][]} groups
+ * @param {[key: string, group: Group]} chosen
+ */
+function renderGroups(groups, [chosenKey, { name, soldOut, soldOutMessage, plans }]) {
+  const links = groups.map(([key, group]) =>
+    h('a', { href: `#${key}`, 'aria-current': key === chosenKey ? 'true' : undefined }, group.name),
   );
+  return [
+    h('nav', { class: 'categories', 'aria-label': 'Products' }, ...links),
+    h('h2', {}, name),
+    ...(soldOut ? [h('p', { class: 'note' }, soldOutMessage || 'Currently sold out.')] : []),
+    renderTable(
+      ['Plan', 'Memory', 'Storage', 'Per month'],
+      plans.map((plan) => renderPlan(plan, soldOut)),
+    ),
+  ];
 }
 
 /**
- * @param {Group['plans'][number]} plan
+ * @param {Plan} plan
  * @param {boolean} isGroupSoldOut
  */
 function renderPlan({ name, ram, storage, price, orderLink, soldOut }, isGroupSoldOut) {
+  const isHighlighted = highlighted.includes(name);
   const order = h('a', { class: 'button', href: orderLink, 'aria-label': `Order ${name}` }, 'Order');
   return h(
-    'li',
-    { class: 'card' },
-    h('h3', {}, name),
-    h('p', { class: 'price' }, h('strong', {}, formatPrice(price)), '/month'),
-    h('p', {}, `${ram} GB memory`),
-    h('p', {}, `${storage} GB storage`),
-    soldOut || isGroupSoldOut ? h('p', { class: 'sold-out' }, 'Sold out') : order,
+    'tr',
+    { class: isHighlighted ? 'highlighted' : undefined },
+    h('th', { scope: 'row' }, name, ...(isHighlighted ? [' ', h('span', { class: 'mark' }, 'Our pick')] : [])),
+    h('td', {}, `${ram} GB`),
+    h('td', {}, `${storage} GB`),
+    h(
+      'td',
+      { class: 'price' },
+      h('strong', {}, formatPrice(price)),
+      ' ',
+      soldOut || isGroupSoldOut ? h('span', { class: 'sold-out' }, 'Sold out') : order,
+    ),
   );
 }

@@ -9,7 +9,7 @@ import type {
 } from '#contract/articles.ts';
 import type { DomainSearchResponse, DomainTLDListResponse } from '#contract/domains.ts';
 import type { PlanCatalogResponse } from '#contract/plans.ts';
-import type { StatusResponse } from '#contract/status.ts';
+import type { PlannedMaintenance, StatusResponse } from '#contract/status.ts';
 
 // Types of the API, for the type checker only. In your own project, generate them from /v1/openapi.json.
 export type BlogItem = z.infer<typeof ContentItem>;
@@ -21,4 +21,5 @@ export type ArticleIndex = z.infer<typeof KnowledgeBaseIndexItem>[];
 export type Catalog = z.infer<typeof PlanCatalogResponse>;
 export type DomainResult = z.infer<typeof DomainSearchResponse>;
 export type DomainPrices = z.infer<typeof DomainTLDListResponse>;
+export type Maintenance = z.infer<typeof PlannedMaintenance>;
 export type Status = z.infer<typeof StatusResponse>;

@@ -76,16 +76,34 @@ describeChromium((browser) => {
       expect(await home.locator('.offers').innerText()).toContain('from €2.49');
       expect(await titles(await open(site, '/blog'))).toEqual(posts);
       const plans = await open(site, '/plans');
-      expect(await titles(plans)).toEqual(groups.flatMap((group) => group.plans.map(({ name }) => name)));
-      const vps32 = plans.locator('.card', { hasText: 'VPS 32' });
+      const products = plans.getByRole('navigation', { name: 'Products' }).getByRole('link');
+      expect(await products.allInnerTexts()).toEqual(groups.map(({ name }) => name));
+      for (const group of groups) {
+        await products.getByText(group.name, { exact: true }).click();
+        await plans.getByRole('heading', { name: group.name, exact: true }).waitFor();
+        const names = group.plans.map(({ name }) => name);
+        const rows = plans.locator('tbody tr');
+        expect((await rows.locator('th').allInnerTexts()).map((text) => text.split(/\s+Our pick/)[0])).toEqual(
+          names,
+        );
+        const [first] = group.plans;
+        const cells = [`${first!.ram} GB`, `${first!.storage} GB`, `€${first!.price.toFixed(2)}`];
+        const shown = await rows.first().locator('td').allInnerTexts();
+        expect(shown.map((cell) => cell.split(/\s+(?:Order|Sold out)/)[0])).toEqual(cells);
+      }
+      // The address of a product, as on the start page.
+      await plans.goto(`${site.url}/plans#rust`);
+      await expect
+        .poll(() => plans.locator('.note').innerText())
+        .toBe('All places are taken. New nodes for Rust go into service in Helsinki in January 2027.');
+      expect(await plans.getByRole('link', { name: /^Order/ }).count()).toBe(0);
+      await plans.goto(`${site.url}/plans#vps`);
+      const order = plans.getByRole('link', { name: 'Order VPS 8' });
+      expect(await order.getAttribute('href')).toBe('https://clients.example.com/cart?pid=113');
+      expect(await plans.locator('.highlighted th').innerText()).toMatch(/^VPS 8\s+Our pick$/);
+      const vps32 = plans.getByRole('row', { name: /VPS 32/ });
       expect(await vps32.innerText()).toContain('Sold out');
       expect(await vps32.getByRole('link').count()).toBe(0);
-      expect(await plans.getByRole('link', { name: 'Order VPS 8' }).getAttribute('href')).toBe(
-        'https://clients.example.com/cart?pid=113',
-      );
-      expect(await plans.locator('.note').innerText()).toBe(
-        'All places are taken. New nodes for Rust go into service in Helsinki in January 2027.',
-      );
       const help = await open(site, '/knowledgebase');
       expect((await help.locator('.guides li').allInnerTexts()).toSorted()).toEqual(
         guides.map(({ title }) => title).toSorted(),
@@ -168,7 +186,8 @@ describeChromium((browser) => {
       await page.goto(`${site.url}/plans`);
       await expect.poll(() => page.getByRole('alert').innerText()).toContain('could not reach our servers');
       await page.getByRole('button', { name: 'Try again' }).click();
-      await expect.poll(() => titles(page)).toContain('VPS 8');
+      await page.getByRole('link', { name: 'VPS', exact: true }).click();
+      await page.getByRole('link', { name: 'Order VPS 8' }).waitFor();
     });
   });
 
@@ -396,14 +415,11 @@ describeChromium((browser) => {
     kuma.monitors.set('Game panel', 0).set('Backup storage', 3);
     const site = await startExampleSite(kuma.settings);
     const page = await open(site, '/status');
-    const shown = await page.locator('#status').innerText();
-    expect(shown.split(/\n+/)).toEqual([
-      'Some services are disrupted',
-      'Disrupted',
-      'Game panel',
-      'Under maintenance',
-      'Backup storage',
-    ]);
+    const rows = ['Website', 'Up', 'Hosting API', 'Up', 'Network', 'Up'];
+    const lines = async (): Promise<string[]> => (await page.locator('#status').innerText()).split(/\n+/);
+    // A component that the page does not name has a row while it is affected.
+    const affected = ['Game panel', 'Disrupted', 'Backup storage', 'Under maintenance'];
+    expect(await lines()).toEqual(['Some services are disrupted', ...rows, ...affected]);
     for (const each of [page, await open(site, guide)]) {
       await each.addInitScript(openShadowRoots);
       await each.reload();
@@ -411,7 +427,59 @@ describeChromium((browser) => {
     }
     // The widget dispatches changes like this.
     await page.evaluate(() => document.dispatchEvent(new CustomEvent('statuschange', { detail: { status: 'up' } })));
-    await expect.poll(() => page.locator('#status').innerText()).toBe('All services are up');
+    await expect.poll(lines).toEqual(['All services are up', ...rows]);
+  });
+
+  test('planned maintenance is on the status page until it has ended', async () => {
+    const site = await startExampleSite();
+    for (const [now, text] of [
+      [
+        '2026-11-20T12:00:00Z',
+        /^Planned maintenance\s+Switch replacement\s+Dec 8, 2026, 10:00\sPM to Dec 9, 2026, 2:00\sAM/,
+      ],
+      ['2026-12-09T01:00:00Z', /Switch replacement\s+In progress, until Dec 9, 2026, 2:00\sAM\s+Affects Network$/],
+      ['2026-12-09T02:00:00Z', /^$/],
+    ] as const) {
+      const page = await newPage(browser(), { timezoneId: 'UTC' });
+      await page.clock.setFixedTime(now);
+      await page.goto(`${site.url}/status`);
+      await page.locator('#maintenance[aria-busy=false]').waitFor({ state: 'attached' });
+      expect(await page.locator('#maintenance').innerText()).toMatch(text);
+    }
+  });
+
+  test('a phone has a menu, and the status widget covers no order button', async () => {
+    const kuma = await createKumaUpstream();
+    kuma.monitors.set('Game panel', 0).set('Backup storage', 3);
+    const site = await startExampleSite(kuma.settings);
+    const viewport = { width: 360, height: 640 };
+    const page = await open(site, '/plans', { viewport });
+    const menu = page.getByRole('navigation', { name: 'Site' });
+    expect(await menu.isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Menu' }).click();
+    expect(await menu.getByRole('link').count()).toBe(5);
+    await page.keyboard.press('Escape');
+    expect(await menu.isVisible()).toBe(false);
+    await page.addInitScript(openShadowRoots);
+    await page.reload();
+    await expect.poll(() => page.locator('service-status .box').innerText()).toContain('Game panel');
+    const orders = page.getByRole('link', { name: /^Order/ });
+    await orders.last().waitFor();
+    for (const order of await orders.all()) {
+      await order.evaluate((link) => link.scrollIntoView({ block: 'end', behavior: 'instant' }));
+      const isFree = await order.evaluate((link) => {
+        const { left, top, width, height } = link.getBoundingClientRect();
+        return document.elementFromPoint(left + width / 2, top + height / 2) === link;
+      });
+      expect(isFree).toBe(true);
+    }
+    // The head of a table in an article breaks between words only.
+    const article = await open(site, '/knowledgebase/vps/backups-and-snapshots', { viewport });
+    const heads = await article
+      .locator('.markdown-body th')
+      .evaluateAll((cells) => cells.map((cell) => [getComputedStyle(cell).overflowWrap, cell.textContent]));
+    expect(heads.length).toBeGreaterThan(0);
+    expect(heads.filter(([wrap]) => wrap === 'anywhere')).toEqual([]);
   });
 
   test('the status is unknown while its source does not answer', async () => {
