@@ -17,6 +17,7 @@ import { listenOn } from './http/listen.ts';
 import type { ListenSettings } from './http/listen.ts';
 import {
   assertAllowed,
+  assertNetwork,
   createHostCheck,
   createRequests,
   keyedOrigins,
@@ -28,7 +29,7 @@ import {
 import type { RequestContext, RequestSettings, Requests } from './http/request.ts';
 import { toStoredReply } from './http/stored.ts';
 import type { StoredFile } from './http/stored.ts';
-import { authorize, createAuthenticate } from './keys/authorize.ts';
+import { assertAccess, authorize, createAuthenticate } from './keys/authorize.ts';
 import type { Authenticate } from './keys/authorize.ts';
 import type { Base, Lifecycle } from './lifecycle.ts';
 import type { LimitSettings, Limits } from './limits.ts';
@@ -147,10 +148,14 @@ export function createApp(options: AppOptions): H3 {
     if (right) return await admitOperator!(context, right);
     if (!access) return undefined;
     const { key, secretHash } = await authenticate!(request.headers);
-    assertAllowed(context, await limits[method === 'POST' ? 'actions' : 'reads'].consume(key.id));
+    assertNetwork(key.networks, context);
+    assertAllowed(context, await limits[method === 'GET' ? 'reads' : 'actions'].consume(key.parentId ?? key.id));
     const { id: keyId, scopes, servers } = key;
     const caller: KeyCaller = { keyId, secretHash, scopes, servers, requestId, trace, ip: client.address };
-    if (access === 'any_key') return caller;
+    if (typeof access === 'string') {
+      assertAccess(key, secretHash, access);
+      return caller;
+    }
     const server: ServerName = `${access.kind}:${id}`;
     authorize(key, access.scope, server);
     return { ...caller, scope: access.scope, server, id } satisfies Caller;
@@ -345,7 +350,7 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
     preview,
     requests,
     limits,
-    authenticate: createAuthenticate('hk', store.apiKeys, report('the last use of a key could not be stored')),
+    authenticate: createAuthenticate('hk', store.keyring, report('the last use of a key could not be stored')),
     maxBodyBytes: { feedback: env.MAX_FEEDBACK_BODY_BYTES },
   });
   const handleByApp = toNodeHandler(app);

@@ -10,7 +10,7 @@ import type { Caller, Route } from './http/handle.ts';
 import { createRequests } from './http/request.ts';
 import { findActiveKey } from './keys/authorize.ts';
 import { Problem } from './problem.ts';
-import type { ApiKeyRecord, Store } from './store/types.ts';
+import type { SecretRecord, Store } from './store/types.ts';
 
 interface Decision {
   readonly status: number;
@@ -23,8 +23,8 @@ const unlimited = { consume: () => ({ allowed: true, left: 1, waitMs: 0, retryAf
 
 /** Runs a request through the app, with handlers that only look up the server's record. */
 export async function explain(
-  store: Pick<Store, 'apiKeys' | 'servers'>,
-  { id, secretHash }: ApiKeyRecord,
+  store: Pick<Store, 'keyring' | 'servers'>,
+  { id, secretHash }: SecretRecord,
   { method, path }: { readonly method: string; readonly path: string },
 ): Promise<Decision> {
   let thrown: unknown;
@@ -53,7 +53,7 @@ export async function explain(
     routes: [...Object.values<Endpoint>(endpoints).map(toRoute), streamRoute],
     requests,
     limits: { actions: unlimited, reads: unlimited, domains: unlimited, feedback: unlimited },
-    authenticate: async () => ({ key: await findActiveKey(store.apiKeys, id, secretHash, Date.now()), secretHash }),
+    authenticate: async () => ({ key: await findActiveKey(store.keyring, id, secretHash, Date.now()), secretHash }),
     onThrown: (error) => (thrown = error),
     maxBodyBytes: {},
   });

@@ -8,6 +8,7 @@ import { handle } from './http/handle.ts';
 import type { Route } from './http/handle.ts';
 import { toStoredJson } from './http/stored.ts';
 import type { StoredFile } from './http/stored.ts';
+import { keyRoutes } from './operators/routes.ts';
 import type { openLimits } from './limits.ts';
 import { createMcpRoute } from './mcp.ts';
 import { Problem } from './problem.ts';
@@ -20,7 +21,7 @@ import type { Store } from './store/types.ts';
 export interface Features extends HostingRoutesOptions {
   readonly version: string;
   readonly releases: Releases;
-  readonly apiKeys: Pick<Store['apiKeys'], 'find'>;
+  readonly store: Store;
   readonly keyLimits: ReturnType<typeof openLimits>['keyLimits'];
   readonly domains: ReturnType<typeof openDomains>;
   readonly feedback: Feedback;
@@ -29,7 +30,7 @@ export interface Features extends HostingRoutesOptions {
 
 /** Creates the route of every endpoint; a missing one is a type error. */
 export function createRoutes(features: Features): Record<EndpointName, Route> {
-  const { version, lifecycle, status, domains, feedback, apiKeys, keyLimits } = features;
+  const { version, lifecycle, status, domains, feedback, store, keyLimits } = features;
   const toStatusFile = createStoredJson(statusCacheControl);
   const toTldsFile = createStoredJson();
   return {
@@ -60,7 +61,7 @@ export function createRoutes(features: Features): Record<EndpointName, Route> {
       return { status: outcome === 'delivered' ? 200 : 202, body: { success: true } };
     }),
     getKey: handle('getKey', async ({ caller }) => {
-      const key = await apiKeys.find(caller.keyId);
+      const key = await store.keyring.find(caller.keyId);
       // Removed since the authentication of the request.
       if (!key) throw new Problem('unauthorized', keyProblems.unknown);
       const { id, label, scopes, servers, createdAt, expiresAt } = key;
@@ -70,6 +71,7 @@ export function createRoutes(features: Features): Record<EndpointName, Route> {
     callMcp: createMcpRoute(version),
     ...contentRoutes(features.releases),
     ...hostingRoutes(features),
+    ...keyRoutes(store, lifecycle),
   };
 }
 

@@ -45,8 +45,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   const feedback = openFeedback(base);
   const { DATA_DIR, DIST_DIR, SERVICE_VERSION: version } = env;
   metrics?.observe({ releases, relay, storeAnswers: answers, droppedLines, folders: { DATA_DIR, DIST_DIR } });
-  const keys = { apiKeys: store.apiKeys, keyLimits };
-  const routes = createRoutes({ version, releases, domains, feedback, status, ...keys, ...hosting.routes });
+  const routes = createRoutes({ version, releases, domains, feedback, status, store, keyLimits, ...hosting.routes });
 
   const listeners = await openListeners({ ...base, relay }, Object.values(routes));
   const operators = await openOperatorPort(base, [routes.getHealth, routes.getReady]);

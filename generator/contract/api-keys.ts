@@ -51,3 +51,6 @@ export function allows(granted: readonly Scope[], required: Scope): boolean {
 
 /** The format of an API key (hk) or an operator token (ho): 12 characters of ID, 43 of secret (256 bits) and 6 of checksum, in base 62. */
 export const apiKeyPattern = /^(h[ko])_([A-Za-z0-9]{12})_([A-Za-z0-9]{43})([A-Za-z0-9]{6})$/;
+
+/** How many child keys a key may have: active at once, and made in some days, after which ended ones are removed. */
+export const childKeyLimits = { active: 50, recent: 200, days: 30 };

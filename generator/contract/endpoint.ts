@@ -29,6 +29,14 @@ export const toTokens = (message: string): string => message.replace('API key', 
 export const operatorRights = ['servers', 'keys'] as const;
 export type OperatorRight = (typeof operatorRights)[number];
 
+/** The keys that endpoints of no server take. */
+export const keyAccess = {
+  any_key: 'any valid key',
+  current_key: 'the current secret of a key',
+  managing_key: 'the current secret of a key that manages keys',
+} as const;
+export type KeyAccess = keyof typeof keyAccess;
+
 export interface Endpoint {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** The path template: `{name}` is one segment, `{name*}` the rest of the path. */
@@ -58,16 +66,16 @@ export interface Endpoint {
     /** The maximum length in bytes; default: {@link bodyLimits}. */
     readonly maxBytes?: number;
   };
-  /** The action that requires `force=true` in query and body (`both`), or in one of them and not false in the other. */
-  readonly confirmation?: { readonly action: string; readonly needs: 'both' | 'one' };
+  /** The action that requires `force=true` in query and body (`both`), the `query`, or `one` and not false in the other. */
+  readonly confirmation?: { readonly action: string; readonly needs: 'both' | 'one' | 'query' };
   /** The error for a missing required parameter or body; default: `validation_error`. */
   readonly missing?: { readonly code: ProblemCode; readonly message?: string };
   /** The error for an invalid or repeated query parameter; default: `validation_error`. */
   readonly malformed?: ProblemCode;
   /** An additional rate limit by client address. */
   readonly limit?: LimitName;
-  /** The required API key: any valid key, or a key with a scope for the server in the path. */
-  readonly access?: 'any_key' | { readonly kind: ServerKind; readonly scope: Scope; readonly action: ServerAction };
+  /** The required API key: one of {@link keyAccess}, or a key with a scope for the server in the path. */
+  readonly access?: KeyAccess | { readonly kind: ServerKind; readonly scope: Scope; readonly action: ServerAction };
   /** Works without an API key too, and refuses foreign origins (403), as the Model Context Protocol requires. */
   readonly hasOptionalKey?: boolean;
   /** The required right of an operator token, at the operators' port only. */
@@ -93,7 +101,7 @@ export function isLimited(path: string): boolean {
 
 /** Checks whether an endpoint supports Idempotency-Key, as every action on a server does. */
 export function takesIdempotencyKey({ method, access }: Endpoint): boolean {
-  return method === 'POST' && access !== undefined;
+  return method === 'POST' && typeof access === 'object';
 }
 
 /** Returns the default message of an endpoint for an error code. */
@@ -101,7 +109,8 @@ export function messageOf(endpoint: Endpoint | undefined, code: ProblemCode): st
   const { message } = problems[code];
   const own = endpoint?.messages?.[code];
   if (own !== undefined || endpoint?.errorStyle !== 'json') return own ?? message;
-  if (code === 'method_not_allowed') return `${message}; use ${endpoint.method === 'GET' ? 'GET or HEAD' : 'POST'}`;
+  if (code === 'forbidden' && typeof endpoint.access === 'string') return `This needs ${keyAccess[endpoint.access]}`;
+  if (code === 'method_not_allowed') return `${message}; use ${endpoint.method.replace('GET', 'GET or HEAD')}`;
   return code === 'not_found' ? describeNearest(endpoint) : message;
 }
 
@@ -112,13 +121,18 @@ export function describeNearest({ method, path }: Pick<Endpoint, 'method' | 'pat
 
 /** Describes the confirmation that an action requires. */
 export function describeConfirmation({ action, needs }: NonNullable<Endpoint['confirmation']>): string {
-  return `${action} requires force=true in the query ${needs === 'both' ? 'and' : 'or'} in the body`;
+  const places = { both: 'query and in the body', one: 'query or in the body', query: 'query' };
+  return `${action} requires force=true in the ${places[needs]}`;
 }
 
 /** Lists the messages of an endpoint for an error code, the default first. */
 export function messagesOf(endpoint: Endpoint, code: ProblemCode): readonly string[] {
-  if (code === 'unauthorized')
-    return Object.values(keyProblems).map((text) => (endpoint.right ? toTokens(text) : text));
+  const { access, right } = endpoint;
+  if (code === 'unauthorized') return Object.values(keyProblems).map((text) => (right ? toTokens(text) : text));
+  if (code === 'forbidden' && (access ?? right)) {
+    const own = access && access !== 'any_key' ? [messageOf(endpoint, code)] : [];
+    return [...own, `This ${right ? 'operator token' : 'API key'} may not be used from 192.0.2.1`];
+  }
   const isAction = code === 'provider_error' && endpoint.unknownOutcome !== undefined;
   return [messageOf(endpoint, code), ...(isAction ? [messageOfUnknown(endpoint, 'restart-4711')] : [])];
 }
@@ -208,7 +222,7 @@ export const rateLimits = {
   client: { ...byClient, burst: 100, refill: 50, requests: 'All other requests below /v1, including refused requests' },
   domains: { ...byClient, burst: 10, refill: 2, requests: 'Domain searches' },
   feedback: { ...byClient, burst: 1, refill: 1, seconds: 30, requests: 'Votes on articles' },
-  actions: { ...byKey, burst: 5, refill: 1, requests: 'Power actions and console commands' },
+  actions: { ...byKey, burst: 5, refill: 1, requests: 'Power actions, console commands, and changes of keys' },
   reads: { ...byKey, burst: 20, refill: 2, requests: 'Other requests with a key, such as reading a log' },
 } as const;
 

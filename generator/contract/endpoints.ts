@@ -5,6 +5,7 @@ import { DomainCatalog, domainEntries } from '#contract/domains.ts';
 import { toEndpoint } from '#contract/endpoint.ts';
 import type { Endpoint, FileEndpoint, StaticFile } from '#contract/endpoint.ts';
 import { hostingEntries } from '#contract/hosting.ts';
+import { keyEntries } from '#contract/keys.ts';
 import { PlanFile, planEntries } from '#contract/plans.ts';
 import { StatusCatalog, statusEntries } from '#contract/status.ts';
 
@@ -16,6 +17,7 @@ const entries = {
   ...docsEntries,
   ...domainEntries,
   ...hostingEntries,
+  ...keyEntries,
   sourceSchema: { file: 'public/schemas/{source}.json', schema: z.record(z.string(), z.unknown()) },
 } as const satisfies Record<string, Endpoint | FileEndpoint | StaticFile>;
 type Entries = typeof entries;

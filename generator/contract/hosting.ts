@@ -5,7 +5,7 @@ import { describeConfirmation, endpointDefaults, json } from '#contract/endpoint
 import type { Endpoint } from '#contract/endpoint.ts';
 import { named, object, schemas, success, text } from '#contract/primitives.ts';
 
-const instant = z.iso.datetime();
+export const instant = z.iso.datetime();
 
 const RateLimit = object('RateLimit', 'A token bucket; RateLimit headers have the remaining quota.', {
   requests_per_second: z.number().positive().describe('Requests added per second.'),
@@ -311,7 +311,7 @@ const Limit = z
   .meta({ type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'Entries per page.', example: 1 });
 
 /** Defaults of operations that need any valid key. */
-const keyed = { ...endpointDefaults, errorStyle: 'json', tag: 'Keys', access: 'any_key' } as const;
+export const keyed = { ...endpointDefaults, errorStyle: 'json', tag: 'Keys', access: 'any_key' } as const;
 /** The paging of a list. */
 const paged = {
   query: z.object({

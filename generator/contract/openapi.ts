@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { head, toInfo } from '#contract/docs.ts';
 import type { Presentation } from '#contract/docs.ts';
-import { isLimited, messagesOf, takesIdempotencyKey } from '#contract/endpoint.ts';
+import { isLimited, keyAccess, messagesOf, takesIdempotencyKey } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import samples from '#contract/examples.json' with { type: 'json' };
 import { endpoints } from '#contract/endpoints.ts';
@@ -89,7 +89,7 @@ function renderOperation(operationId: string, endpoint: Endpoint, { parameters, 
     responses[status] = renderProblems(endpoint, group);
   }
   const { tag, summary, description, access, body, right } = endpoint;
-  const key = access === 'any_key' ? 'any valid key' : access && `the scope ${access.scope} for the server`;
+  const key = typeof access === 'string' ? keyAccess[access] : access && `the scope ${access.scope} for the server`;
   const needed = key ?? (right && `the right ${right === 'any' ? 'servers or keys' : right}`);
   return {
     operationId,
@@ -110,9 +110,9 @@ function renderOperation(operationId: string, endpoint: Endpoint, { parameters, 
 
 function codesOf(endpoint: Endpoint): Set<ProblemCode> {
   const codes = new Set<ProblemCode>([...endpoint.problems, 'method_not_allowed']);
-  if (endpoint.access ?? endpoint.right) codes.add('unauthorized');
-  if (endpoint.right) codes.add('forbidden').add('insufficient_scope');
-  if (typeof endpoint.access === 'object') codes.add('forbidden').add('insufficient_scope').add('not_found');
+  if (endpoint.access ?? endpoint.right) codes.add('unauthorized').add('forbidden');
+  if (endpoint.right) codes.add('insufficient_scope');
+  if (typeof endpoint.access === 'object') codes.add('insufficient_scope').add('not_found');
   if (takesIdempotencyKey(endpoint)) codes.add('validation_error').add('in_progress').add('idempotency_mismatch');
   if (isLimited(endpoint.path)) codes.add('rate_limited');
   return codes.add(endpoint.failure);
@@ -120,7 +120,7 @@ function codesOf(endpoint: Endpoint): Set<ProblemCode> {
 
 function renderProblems(endpoint: Endpoint, codes: readonly ProblemCode[]): ResponseObject {
   const { errorStyle } = endpoint;
-  const shape = codes.includes('conflict') ? OperatorConflictResponse : ErrorResponse;
+  const shape = endpoint.right && codes.includes('conflict') ? OperatorConflictResponse : ErrorResponse;
   const schema = errorStyle === 'json' ? toRef(shape) : textSchema;
   const messages = codes.flatMap((code) => messagesOf(endpoint, code).map((message, at) => ({ code, message, at })));
   const examples = messages.map(({ code, message, at }) => {
@@ -201,6 +201,7 @@ const inPaths: Readonly<Record<string, string>> = {
   server_id: 'ID of the game server.',
   request_id: 'The X-Request-Id of the request.',
   server: 'Name of the server: game: or vps: followed by its ID.',
+  key_id: 'ID of the child key.',
   name: 'Label of an active key, or the ID of a key.',
   path: 'Path of the file below /media/. A slash may be written as %2F.',
   version: 'The version: 16 hexadecimal digits.',

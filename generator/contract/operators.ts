@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Scope, serverPattern } from '#contract/api-keys.ts';
 import { endpointDefaults, json } from '#contract/endpoint.ts';
 import type { Endpoint, OperatorRight } from '#contract/endpoint.ts';
-import { KeyResponse } from '#contract/hosting.ts';
+import { future, keyFields, rotated, rotation as overlap } from '#contract/keys.ts';
 import { named, object, success, text } from '#contract/primitives.ts';
 import type { ProblemCode } from '#contract/problem.ts';
 
@@ -35,20 +35,19 @@ const request = { ...target, log_file: log_file.optional(), ...options };
 const serverExample = { provider: 'panel', ref: '1a7ce997' };
 const ServerRequest = object('OperatorServerRequest', 'The record of a server.', request, serverExample);
 
-const { limits: _, ...ownKey } = KeyResponse.shape;
-const key = { ...ownKey, revoked_at: time, last_used_at: time };
+const parent = label.nullable().describe('ID of the key that made this child key; else null.');
+const key = { ...keyFields, manages_keys: flag, parent };
 const Key = object('OperatorKey', 'An API key.', key);
 const shown = { success, ...key, key: label.nullable().describe('Text of a new key; else null.'), warnings };
 const KeyReply = object('OperatorKeyResponse', 'An API key.', shown);
 const keys = z.array(Key).describe('At most 1,000 keys.');
 const KeysReply = object('OperatorKeysResponse', 'A page of API keys, by ID.', { success, keys, next });
 const scopes = z.array(named('OperatorScope', 'A scope of API keys.', Scope)).min(1);
-const grant = { servers: z.array(name).min(1).max(1000), scopes, expires_at: time.optional() };
+const listed = z.array(name).min(1).max(1000);
+const grant = { servers: listed, scopes, expires_at: future.nullable().optional(), manages_keys: flag.optional() };
 const grantExample = { servers: ['game:4821'], scopes: ['game-power:read_write', 'game-logs:read'] };
 const KeyRequest = object('OperatorKeyRequest', 'The permissions of an API key.', grant, grantExample);
-const overlap = { overlap_seconds: z.int().min(0).max(604_800).optional() };
 const RotationRequest = object('OperatorRotationRequest', 'How long the old secret stays valid.', overlap);
-const rotated = { success, id: label, key: label, old_valid_until: time };
 const RotationReply = object('OperatorRotationResponse', 'The new text of an API key, shown once.', rotated);
 const TokenReply = object('OperatorResponse', 'An operator token.', { success, label, rights: z.array(label) });
 

@@ -44,7 +44,7 @@ export const problems = {
   forbidden: problem(
     403,
     'You do not have access to this server',
-    'Use a key for this server. If your key includes the server, the server is suspended: contact support.',
+    'Use a key for this server, or do as the message says. If your key includes the server, it is suspended: contact support.',
   ),
   insufficient_scope: problem(
     403,
@@ -67,8 +67,7 @@ export const problems = {
     'A request with this Idempotency-Key is still running',
     'Wait for Retry-After seconds, then repeat the request with the same Idempotency-Key.',
   ),
-  // Without advice, since customers never get it.
-  conflict: problem(409, 'The request conflicts with an existing record', ''),
+  conflict: problem(409, 'The request conflicts with an existing record', 'Do as the message says.'),
   unsupported_media_type: problem(
     415,
     'Content type must be application/json',

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { allows, scopes } from '#contract/api-keys.ts';
-import type { Scope } from '#contract/api-keys.ts';
 import { closeCodes, streamEvents, streamLimits } from '#contract/console-stream.ts';
 import type { EventRow } from '#contract/console-stream.ts';
-import { bodyLimits, rateLimits } from '#contract/endpoint.ts';
+import { bodyLimits, keyAccess, rateLimits } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { problems, renderProblem } from '#contract/problem.ts';
@@ -88,9 +87,12 @@ const toFence = (language: string, title: string, code: string): string =>
 /** The tables of the contract, by the name of the comment in docs/customers.md that each replaces. */
 const tables = {
   scopes() {
-    const listOf = (scope: Scope) => listOperations((access) => access !== 'any_key' && allows([scope], access.scope));
-    const rows = scopes.map((scope) => [`\`${scope}\``, listOf(scope)]);
-    return toTable(['Scope', 'Operations'], [...rows, ['any key', listOperations((access) => access === 'any_key')]]);
+    const others = Object.entries(keyAccess).map(([kind, needs]) => [needs, listOperations((one) => one === kind)]);
+    const rows = scopes.map((scope) => [
+      `\`${scope}\``,
+      listOperations((access) => typeof access === 'object' && allows([scope], access.scope)),
+    ]);
+    return toTable(['Scope', 'Operations'], [...rows, ...others]);
   },
   events() {
     const events = Object.entries<EventRow>(streamEvents);

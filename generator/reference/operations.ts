@@ -82,7 +82,7 @@ const renderList = (title: string, fields: readonly Markup[]): Markup | false =>
 /** Renders the needed key and the rate limit. */
 function renderFacts({ access, right, method, limit, stored, path }: Endpoint): Markup {
   const scope = right ?? (typeof access === 'object' ? access.scope : access && 'any');
-  const ofKey = access && (method === 'POST' ? 'actions' : 'reads');
+  const ofKey = access && (method === 'GET' ? 'reads' : 'actions');
   const rate = rateLimits[ofKey ?? limit ?? (stored ? 'content' : 'client')];
   const needed = `Needs a ${right ? 'token' : 'key'}${scope === 'any' ? '' : ' with '}`;
   const code = scope !== 'any' && html`<code>${scope}</code>`;

@@ -7,7 +7,7 @@ import { isActive } from '../keys/authorize.ts';
 import { commandLine, createChanges } from '../operators/changes.ts';
 import type { Grant } from '../operators/changes.ts';
 import { Problem } from '../problem.ts';
-import type { ApiKeyRecord, OperatorToken, Store } from '../store/types.ts';
+import type { ApiKeyRecord, ChildKey, OperatorToken, SecretRecord, Store, UsableKey } from '../store/types.ts';
 import {
   OutputError,
   describeUnknownServers,
@@ -30,7 +30,7 @@ const example = 'npm run keys -- create --server game:demo --scope game-power:re
 /** Adds `keys create | update | list | explain | rotate | revoke`. */
 export function addKeysCommands(program: Command, { withStore, print, show, printNote, columns }: Context): void {
   /** Prints the text of a key once; nothing else goes to stdout, for pipes. */
-  const showSecret = async (outcome: string, key: ApiKeyRecord, result: { readonly key: string }, json?: boolean) => {
+  const showSecret = async (outcome: string, key: KeyRecord, result: { readonly key: string }, json?: boolean) => {
     const { id, expiresAt } = key;
     const ends = expiresAt === null ? 'the key never expires' : `the key expires at ${toIso(expiresAt)}`;
     printNote(`${outcome}; ${ends}. The text of the key is shown only once:`);
@@ -57,13 +57,14 @@ export function addKeysCommands(program: Command, { withStore, print, show, prin
     .option('--scope <S>', 'a scope of the key, for instance game-power:read; repeatable', repeatable(parseScope))
     .option('--label <TEXT>', 'a name for the key', parseLabel)
     .option('--expires <DATE>', 'YYYY-MM-DD (until its end in UTC) or an ISO time; default never', parseExpiry)
+    .option('--manages-keys', 'the key may create child keys and rotate itself')
     .option('--if-absent', 'create no key if an active key has the label')
     .option('--json', 'print a JSON object; with --if-absent, `created` is false for an existing key')
     .addHelpText('after', `\nScopes:\n  ${allScopes.join('\n  ')}\n\nExample:\n  ${example}`)
-    .action(async ({ server: servers = [], scope: scopes = [], label = '', expires, ifAbsent, json }) => {
+    .action(async ({ server: servers = [], scope: scopes = [], label = '', expires, managesKeys, ifAbsent, json }) => {
       requireOptions({ server: servers, scope: scopes });
       if (ifAbsent && label === '') throw new CommandError('--label is required with --if-absent');
-      const fields = { label, servers, scopes, expiresAt: expires?.end ?? null };
+      const fields = { label, servers, scopes, expiresAt: expires?.end ?? null, managesKeys: managesKeys ?? false };
       await withStore(async (store) => {
         await warn(store, fields);
         const { record, text } = await createChanges(store, commandLine).createKey(fields, ifAbsent);
@@ -77,7 +78,7 @@ export function addKeysCommands(program: Command, { withStore, print, show, prin
         // Earlier versions stored the start of the day.
         const expiresAt = record.expiresAt === expires?.start ? fields.expiresAt : record.expiresAt;
         const [has, given] = [{ ...record, expiresAt }, fields].map((key: Grant) =>
-          JSON.stringify([key.servers.toSorted(), key.scopes.toSorted(), key.expiresAt]),
+          JSON.stringify([key.servers.toSorted(), key.scopes.toSorted(), key.expiresAt, key.managesKeys]),
         );
         const advice = `to change them, run keys update ${id}`;
         if (has !== given) printNote(`warning: this key has other servers, scopes or expiry; ${advice}`);
@@ -94,13 +95,15 @@ export function addKeysCommands(program: Command, { withStore, print, show, prin
     .option('--expires <DATE>', 'YYYY-MM-DD (until its end in UTC), an ISO time, or never', (text) =>
       text === 'never' ? text : parseExpiry(text),
     )
+    .option('--manages-keys', 'let the key create child keys and rotate itself')
+    .option('--no-manages-keys', 'no longer let it')
     .option('--json', 'print a JSON object')
-    .action(async (id, { server: servers, scope: scopes, label, expires, json }) => {
+    .action(async (id, { server: servers, scope: scopes, label, expires, managesKeys, json }) => {
       const expiresAt = expires === 'never' ? null : expires?.end;
-      const given = { servers, scopes, label, expiresAt };
+      const given = { servers, scopes, label, expiresAt, managesKeys };
       const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
       if (Object.keys(changes).length === 0)
-        throw new CommandError('nothing to change: pass --server, --scope, --label or --expires');
+        throw new CommandError('nothing to change: pass --server, --scope, --label, --expires or --manages-keys');
       await withStore(async (store) => {
         const key = { ...(await requireKey(store, id)), ...changes };
         if (key.revokedAt !== null) throw new CommandError(`API key ${id} is revoked: create a new key`);
@@ -112,11 +115,12 @@ export function addKeysCommands(program: Command, { withStore, print, show, prin
     });
   keys
     .command('list')
-    .description('Lists the API keys, oldest first.')
+    .description('Lists the API keys, oldest first, each before its child keys.')
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
-      const records = await withStore((store) => store.apiKeys.list());
-      const { described, table } = toRows(records, ['servers', 'scopes'], columns);
+      const records = await withStore((store) => store.keyring.list());
+      const more = ['parentId', 'managesKeys', 'networks'] as const;
+      const { described, table } = toRows(records, ['servers', 'scopes'], columns, more);
       await show(json, described, table);
     });
   keys
@@ -172,34 +176,38 @@ export function addKeysCommands(program: Command, { withStore, print, show, prin
     });
 }
 
-/** Describes keys or tokens, without the hashes, as JSON and as a table; `lists` are the names of two more fields. */
-export function toRows<Key extends ApiKeyRecord | OperatorToken>(
+/** Describes keys or tokens, without the hashes, as JSON and as a table, with more fields: `lists` of both, `inJson`. */
+export function toRows<Key extends UsableKey | OperatorToken>(
   keys: readonly Key[],
   lists: readonly (keyof Key & string)[],
   columns?: number,
+  inJson: readonly (keyof Key)[] = [],
 ) {
   const described = keys.map((key) => {
     const [created, expires, revoked] = [toIso(key.createdAt)!, toIso(key.expiresAt), toIso(key.revokedAt)];
     const [lastUsed, overlapUntil] = [toIso(key.lastUsedAt), toIso(key.previousUntil)];
-    const more = Object.fromEntries(lists.map((list) => [list, key[list]]));
+    const more = Object.fromEntries([...lists, ...inJson].map((field) => [field, key[field]]));
     return { id: key.id, label: key.label, ...more, created, expires, revoked, lastUsed, overlapUntil };
   });
   const rows = keys.map((key, at) => {
     const { created, lastUsed } = described[at]!;
     const more = lists.map((list) => String(key[list]));
-    return [key.id, stateOf(key), key.label, ...more, created, lastUsed ?? 'never'];
+    const indent = 'parentId' in key && key.parentId !== null ? '  ' : '';
+    return [indent + key.id, stateOf(key), key.label, ...more, created, lastUsed ?? 'never'];
   });
   const heading = ['ID', 'STATE', 'LABEL', ...lists.map((list) => list.toUpperCase()), 'CREATED', 'LAST USED'];
   return { described, table: formatTable(heading, rows, columns) };
 }
 
 /** The fields of a key in JSON besides its id. */
-function valuesOf({ label, servers, scopes, expiresAt }: ApiKeyRecord) {
+function valuesOf({ label, servers, scopes, expiresAt }: KeyRecord) {
   return { label, servers, scopes, expires: toIso(expiresAt) };
 }
 
-async function requireKey(store: Store, id: string): Promise<ApiKeyRecord> {
-  const key = await store.apiKeys.find(id);
+type KeyRecord = ApiKeyRecord | ChildKey;
+
+async function requireKey(store: Store, id: string): Promise<KeyRecord> {
+  const key = (await store.apiKeys.find(id)) ?? (await store.childKeys.find(id));
   if (!key) throw await unknownKey(store, id);
   return key;
 }
@@ -211,7 +219,7 @@ async function unknownKey(store: Store, id: string): Promise<CommandError> {
   return new CommandError(`no API key has the id ${id}${didYouMean(id, ids)}`);
 }
 
-function stateOf(key: ApiKeyRecord | OperatorToken): string {
+function stateOf(key: SecretRecord): string {
   if (key.revokedAt !== null) return `revoked ${toIso(key.revokedAt)}`;
   if (key.expiresAt === null) return 'active';
   return `${isActive(key, Date.now()) ? 'until' : 'expired'} ${toIso(key.expiresAt)}`;

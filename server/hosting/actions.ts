@@ -17,7 +17,7 @@ import type { createServers } from './servers.ts';
 type Actor = Authority & Pick<Caller, 'requestId' | 'trace' | 'ip'>;
 
 /** Creates the actions and reads of customers' servers. They throw Problems. */
-export function createActions(servers: ReturnType<typeof createServers>, { audit, apiKeys }: Store, timeoutMs: number) {
+export function createActions(servers: ReturnType<typeof createServers>, { audit, keyring }: Store, timeoutMs: number) {
   const history = createPowerHistory(audit);
   // Half of the timeout: a waiting action needs time left to run.
   const withLock = createKeyedMutex(timeoutMs / 2);
@@ -42,7 +42,7 @@ export function createActions(servers: ReturnType<typeof createServers>, { audit
       const { record, provider } = await servers.find(kind, server);
       // Just before the request is sent: key and record may have changed while the action waited.
       const confirm = async (): Promise<void> => {
-        await reauthorize(apiKeys, actor).catch((error: unknown) => {
+        await reauthorize(keyring, actor).catch((error: unknown) => {
           throw error instanceof Problem ? error : toUnsent('The API key cannot be read', error);
         });
         await servers.assertUnmoved(record);

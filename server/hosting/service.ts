@@ -71,7 +71,8 @@ export function openHosting(base: HostingBase) {
     tokens,
     openSource: servers.openConsole,
     async sendCommand({ command, ...caller }) {
-      if (!(await limits.actions.consume(caller.keyId)).allowed) throw new Problem('rate_limited');
+      const parentId = (await store.keyring.find(caller.keyId))?.parentId;
+      if (!(await limits.actions.consume(parentId ?? caller.keyId)).allowed) throw new Problem('rate_limited');
       await lifecycle.finish(() => actions.command(caller, command));
     },
     checkAccess: createCheckAccess(store),
@@ -80,6 +81,7 @@ export function openHosting(base: HostingBase) {
   const retention = createPoller({
     async read() {
       await store.idempotency.purge(Date.now() - dayMs);
+      await store.childKeys.purge(Date.now());
       // Kept for an hour after expiry: a client gets `token expired`, not an unknown token.
       await store.streamTokens.purge(Date.now() - hourMs);
       const isTrusted = await store.audit.noteLook(Date.now());

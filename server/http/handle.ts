@@ -60,7 +60,7 @@ export interface RouteRequest<Name extends AnyName> extends Pick<RawRequest, 're
   readonly caller: Declared<Name> extends { right: OperatorRight | 'any' }
     ? OperatorCaller
     : Declared<Name> extends { access: infer Access }
-      ? Access extends 'any_key'
+      ? Access extends string
         ? KeyCaller
         : Caller
       : undefined;

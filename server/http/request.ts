@@ -41,6 +41,12 @@ export function toBlockList(networks: readonly string[]): BlockList | undefined 
 export const includesAddress = (list: BlockList, address: string): boolean =>
   list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
+/** Throws 403 unless one of the networks of a key includes the client, if it has any. */
+export function assertNetwork(networks: readonly string[], { client }: RequestContext, name = 'API key'): void {
+  if (networks.length === 0 || includesAddress(toBlockList(networks)!, client.address)) return;
+  throw new Problem('forbidden', `This ${name} may not be used from ${client.address}`);
+}
+
 const Networks = List.transform((networks, context) => {
   const trusted = toBlockList(networks);
   if (trusted) return trusted;

@@ -3,10 +3,11 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { crc32 } from 'node:zlib';
 import { allows, apiKeyPattern } from '#contract/api-keys.ts';
 import type { Scope, ServerName } from '#contract/api-keys.ts';
-import { toTokens } from '#contract/endpoint.ts';
+import { keyAccess, toTokens } from '#contract/endpoint.ts';
+import type { KeyAccess } from '#contract/endpoint.ts';
 import { keyProblems } from '#contract/problem.ts';
 import { Problem } from '../problem.ts';
-import type { ApiKeyRecord, OperatorToken, SecretRecords, Store } from '../store/types.ts';
+import type { ApiKeyRecord, OperatorToken, SecretRecord, SecretRecords, Store, UsableKey } from '../store/types.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const idLength = 12;
@@ -32,9 +33,9 @@ export function createSecret<Fields extends object>(prefix: KeyPrefix, fields: F
 
 /** Creates an API key and its record; an operator token that creates the key is in `widenedBy`. */
 export function createApiKey(
-  fields: Pick<ApiKeyRecord, 'label' | 'servers' | 'scopes' | 'expiresAt'> & Partial<Pick<ApiKeyRecord, 'widenedBy'>>,
+  fields: Pick<ApiKeyRecord, 'label' | 'servers' | 'scopes' | 'expiresAt'> & Partial<ApiKeyRecord>,
 ): { record: ApiKeyRecord; text: string } {
-  return createSecret('hk', { widenedBy: [], ...fields });
+  return createSecret('hk', { widenedBy: [], managesKeys: false, ...fields });
 }
 
 /** Parses the text of a key; undefined if the format or the checksum is wrong. */
@@ -61,25 +62,29 @@ function randomText(length: number): string {
 }
 
 /** Finds the API key of a request. Throws 401 unless the key is valid and active. */
-export type Authenticate = ReturnType<typeof createAuthenticate<ApiKeyRecord>>;
-
-type Secret = ApiKeyRecord | OperatorToken;
+export type Authenticate = ReturnType<typeof createAuthenticate<UsableKey>>;
 
 /**
  * Returns a function that finds the key of a request, or its operator token. A failure to store the last use does not
  * fail the request.
  */
-export function createAuthenticate<Key extends Secret>(
+export function createAuthenticate<Key extends UsableKey | OperatorToken>(
   prefix: KeyPrefix,
-  keys: Pick<SecretRecords<Key>, 'find' | 'touch'>,
+  keys: Pick<SecretRecords<Key>, 'find'> & { touch(id: string, at: number, key: Key): Promise<void> },
   onTouchFailure: (error: unknown) => void,
 ) {
   return async (headers: IncomingHttpHeaders) => {
     const { id, secretHash } = readBearerKey(headers, prefix);
     const key = await findActiveKey(keys, id, secretHash, Date.now(), prefix);
-    await keys.touch(key.id, Date.now()).catch(onTouchFailure);
+    await keys.touch(key.id, Date.now(), key).catch(onTouchFailure);
     return { key, secretHash };
   };
+}
+
+/** Throws 403 unless a key has the kind of access that an endpoint of no server needs. */
+export function assertAccess(key: UsableKey, secretHash: string, access: KeyAccess): void {
+  if (access === 'any_key' || (key.secretHash === secretHash && (key.managesKeys || access === 'current_key'))) return;
+  throw new Problem('forbidden', undefined, { reason: `API key ${key.id} is not ${keyAccess[access]}` });
 }
 
 /** A scope on a server that was granted to a secret of an API key. */
@@ -91,9 +96,9 @@ export interface Authority {
 }
 
 /** Reads a key again. Throws 401 or 403 if its authority has ended. */
-export async function reauthorize(apiKeys: Store['apiKeys'], authority: Authority): Promise<void> {
+export async function reauthorize(keyring: Store['keyring'], authority: Authority): Promise<void> {
   const { keyId, secretHash, scope, server } = authority;
-  authorize(await findActiveKey(apiKeys, keyId, secretHash, Date.now()), scope, server);
+  authorize(await findActiveKey(keyring, keyId, secretHash, Date.now()), scope, server);
 }
 
 /** Throws 403 unless a key has the server and the scope. Other servers look like unknown servers. */
@@ -111,7 +116,7 @@ export function authorize(key: ApiKeyRecord, scope: Scope, server: ServerName): 
 }
 
 /** Finds a key. Throws 401 unless the key is active and has this secret. */
-export async function findActiveKey<Key extends Secret>(
+export async function findActiveKey<Key extends SecretRecord>(
   keys: Pick<SecretRecords<Key>, 'find'>,
   id: string,
   secretHash: string,
@@ -160,17 +165,17 @@ export interface ConsoleClaim extends Omit<Authority, 'scope'> {
 }
 
 /** Tells how and when a key ended; undefined while active. TypeScript twin of `isActiveSql`. */
-function endOf(key: Secret, now: number) {
+function endOf(key: SecretRecord, now: number) {
   const { revokedAt, expiresAt } = key;
   if (revokedAt !== null) return { how: 'revoked', at: revokedAt } as const;
   return expiresAt === null || now < expiresAt ? undefined : ({ how: 'expired', at: expiresAt } as const);
 }
 
 /** Returns true unless a key is revoked or expired. */
-export const isActive = (key: Secret, now: number): boolean => endOf(key, now) === undefined;
+export const isActive = (key: SecretRecord, now: number): boolean => endOf(key, now) === undefined;
 
 /** Returns true for the current secret of a key, and for the previous secret during its overlap. */
-function isSecretOf(key: Secret, secretHash: string, now: number): boolean {
+function isSecretOf(key: SecretRecord, secretHash: string, now: number): boolean {
   const given = Buffer.from(secretHash, 'hex');
   const current = timingSafeEqual(given, Buffer.from(key.secretHash, 'hex'));
   const previous = key.previousHash !== null && timingSafeEqual(given, Buffer.from(key.previousHash, 'hex'));
@@ -181,10 +186,10 @@ function isSecretOf(key: Secret, secretHash: string, now: number): boolean {
 export type CheckAccess = ReturnType<typeof createCheckAccess>;
 
 /** Creates {@link CheckAccess}. */
-export function createCheckAccess({ apiKeys, servers }: Pick<Store, 'apiKeys' | 'servers'>) {
+export function createCheckAccess({ keyring, servers }: Pick<Store, 'keyring' | 'servers'>) {
   return async ({ server, keyId, secretHash, mode }: ConsoleClaim): Promise<Access> => {
     try {
-      const key = await findActiveKey(apiKeys, keyId, secretHash, Date.now());
+      const key = await findActiveKey(keyring, keyId, secretHash, Date.now());
       authorize(key, 'game-console:read', server);
       const record = await servers.find(server);
       if (typeof record?.suspendedAt === 'number') return new Problem('forbidden', 'This game server is suspended');

@@ -115,7 +115,7 @@ export function countEvents(registry: Registry, opened: AsyncDisposableStack): v
 
   const changes = counter('hosting_api_key_changes_total', 'Changes of API keys by kind of author.', ['actor']);
   changes.inc({ actor: 'operator' }, 0);
-  on(changedKeys, ({ actor }) => changes.inc({ actor: actor.startsWith('operator ') ? 'operator' : 'command line' }));
+  on(changedKeys, ({ actor }) => changes.inc({ actor: /^(?:operator|API key)/.exec(actor)?.[0] ?? 'command line' }));
 
   const limited = counter(
     'hosting_api_limit_refusals_total',

@@ -8,7 +8,15 @@ import { createApiKey, generateApiKey, isActive, nameKind } from '../keys/author
 import type { KeyPrefix } from '../keys/authorize.ts';
 import { Problem } from '../problem.ts';
 import { StoreError, isUnreachable } from '../store/database.ts';
-import type { ApiKeyRecord, NewServer, OperatorToken, SecretRecords, ServerRecord, Store } from '../store/types.ts';
+import type {
+  ApiKeyRecord,
+  ChildKey,
+  NewServer,
+  OperatorToken,
+  SecretRecords,
+  ServerRecord,
+  Store,
+} from '../store/types.ts';
 
 /** The author of changes: the command line, or an operator token. */
 export interface Author extends ChangeAuthor {
@@ -17,8 +25,8 @@ export interface Author extends ChangeAuthor {
 
 export const commandLine: Author = { actor: 'command line' };
 
-/** The servers, scopes and end of a key. */
-export type Grant = Pick<ApiKeyRecord, 'servers' | 'scopes' | 'expiresAt'>;
+/** The permissions of a key. */
+export type Grant = Pick<ApiKeyRecord, 'servers' | 'scopes' | 'expiresAt' | 'managesKeys'>;
 
 /** Another change may come between read and write, but hardly ten times. */
 const attempts = Array.from({ length: 10 });
@@ -31,14 +39,14 @@ const later = (time: number | null): number => time ?? Infinity;
 
 /** Creates the changes of customers' servers, API keys and operator tokens. They throw Problems. */
 export function createChanges(store: Store, author: Author) {
-  const { apiKeys, operators, servers } = store;
+  const { apiKeys, childKeys, operators, servers } = store;
   const { token } = author;
   /** Writes an option as the author passes it. */
   const toOption = (name: string): string => (token ? `"${name}": true` : `--${name}`);
   const change = createAuditedChange(store.audit, author);
 
   /** Gives a key or a token a new secret, unless it has changed since it was read. */
-  const rotate = async <Key extends ApiKeyRecord | OperatorToken>(
+  const rotate = async <Key extends ApiKeyRecord | ChildKey | OperatorToken>(
     prefix: KeyPrefix,
     records: SecretRecords<Key>,
     key: Key,
@@ -59,18 +67,19 @@ export function createChanges(store: Store, author: Author) {
     const apply = async () => (await records.update(id, { ...changes, ...secrets }, key)) || 'conflict';
     if (!(await change(entry, apply)))
       throw conflict(`${name} was changed at the same time: look at it, and repeat this`);
-    return { key, text, oldUntil: toIso(Math.min(now + overlapMs, later(key.expiresAt)))! };
+    const oldUntil = overlapMs > 0 ? toIso(Math.min(now + overlapMs, later(key.expiresAt))) : null;
+    return { key, text, oldUntil };
   };
   /** Revokes a key or a token for good; a repetition changes nothing. */
   const revoke = async (prefix: KeyPrefix, id: string): Promise<void> => {
-    const records = prefix === 'hk' ? apiKeys : operators;
+    const tables = prefix === 'ho' ? [operators] : [apiKeys, childKeys];
     // A damaged record can be revoked, too.
-    const key = await records.find(id).catch(() => undefined);
-    if (key && key.revokedAt !== null) return;
-    const isDone = await change({ action: `${commands[prefix]} revoke`, keyId: id }, () =>
-      records.revoke(id, Date.now()),
-    );
-    if (!isDone) throw new Problem('not_found', nameKind(`no API key has the id ${id}`, prefix));
+    const found = await Promise.all(tables.map((records) => records.find(id).catch(() => undefined)));
+    if (found.some((key) => key && key.revokedAt !== null)) return;
+    const apply = async () =>
+      (await Promise.all(tables.map((records) => records.revoke(id, Date.now())))).includes(true);
+    if (!(await change({ action: `${commands[prefix]} revoke`, keyId: id }, apply)))
+      throw new Problem('not_found', nameKind(`no API key has the id ${id}`, prefix));
   };
 
   const widenedBy = (ids: readonly string[]) => [...new Set([...ids, ...(token ? [token.id] : [])])];
@@ -90,7 +99,8 @@ export function createChanges(store: Store, author: Author) {
       const isWider =
         !changed.servers.every((server) => key.servers.includes(server)) ||
         !changed.scopes.every((scope) => allows(key.scopes, scope)) ||
-        later(changed.expiresAt) > later(key.expiresAt);
+        later(changed.expiresAt) > later(key.expiresAt) ||
+        (changed.managesKeys && !key.managesKeys);
       const changes = { ...given, ...(isWider && { widenedBy: widenedBy(key.widenedBy) }) };
       const apply = async () => (await apiKeys.update(id, changes, key)) || 'conflict';
       const action = changed.revokedAt === null ? 'keys update' : 'keys revoke';
@@ -108,8 +118,9 @@ export function createChanges(store: Store, author: Author) {
       existing = await apiKeys.createIfAbsent(record);
       return existing ? 'exists' : true;
     };
-    const { servers: names, scopes, expiresAt } = record;
-    const values = toValues({ servers: names, scopes, ...(expiresAt !== null && { expiresAt }) });
+    const { servers: names, scopes, expiresAt, managesKeys } = record;
+    const given = { ...(expiresAt !== null && { expiresAt }), ...(managesKeys && { managesKeys }) };
+    const values = toValues({ servers: names, scopes, ...given });
     if (!existing) await change({ action: 'keys create', keyId: record.id, values }, apply);
     return existing ? { record: existing, text: undefined } : { record, text };
   };
@@ -155,8 +166,10 @@ export function createChanges(store: Store, author: Author) {
       for (const key of own) await revoke('hk', key.id);
       return own.map((key) => key.id);
     },
-    rotateKey: (key: ApiKeyRecord, overlapMs: number) =>
-      rotate('hk', apiKeys, key, overlapMs, { widenedBy: widenedBy(key.widenedBy) }),
+    rotateKey: (key: ApiKeyRecord | ChildKey, overlapMs: number) =>
+      'parentId' in key
+        ? rotate('hk', childKeys, key, overlapMs)
+        : rotate('hk', apiKeys, key, overlapMs, { widenedBy: widenedBy(key.widenedBy) }),
     revoke,
     createKey,
     updateKey,
@@ -230,8 +243,9 @@ const commands = { hk: 'keys', ho: 'operators' } as const;
 const toIso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 
 /** Describes changes of a key for the audit log. */
-function toValues({ servers, scopes, expiresAt, label }: Partial<ApiKeyRecord>) {
+export function toValues({ servers, scopes, expiresAt, label, managesKeys }: Partial<ApiKeyRecord>) {
   return {
+    manages_keys: managesKeys === undefined ? null : String(managesKeys),
     servers: servers?.join(',') ?? null,
     scopes: scopes?.join(',') ?? null,
     expires: expiresAt === undefined ? null : (toIso(expiresAt) ?? 'never'),

@@ -1,20 +1,22 @@
 import { z } from 'zod';
+import { allows } from '#contract/api-keys.ts';
 import type { ServerName } from '#contract/api-keys.ts';
 import { endpoints, fileOf } from '#contract/endpoints.ts';
+import type { keyEntries } from '#contract/keys.ts';
 import type { operatorEndpoints } from '#contract/operators.ts';
 import { readProviders } from '../hosting/providers.ts';
 import { handle } from '../http/handle.ts';
-import type { JsonReply, OperatorCaller, Route, RouteRequest } from '../http/handle.ts';
-import { includesAddress, toBlockList } from '../http/request.ts';
+import type { JsonReply, KeyCaller, OperatorCaller, Route, RouteRequest } from '../http/handle.ts';
+import { assertNetwork } from '../http/request.ts';
 import type { RequestContext } from '../http/request.ts';
 import { toStoredJson } from '../http/stored.ts';
 import type { StoredFile } from '../http/stored.ts';
-import { createAuthenticate } from '../keys/authorize.ts';
+import { createAuthenticate, createSecret } from '../keys/authorize.ts';
 import type { Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
 import { SharedSettings, integer } from '../settings.ts';
-import type { ApiKeyRecord, ServerRecord, Store } from '../store/types.ts';
-import { checkRecord, createChanges } from './changes.ts';
+import type { ApiKeyRecord, ChildKey, ServerRecord, Store, UsableKey } from '../store/types.ts';
+import { checkRecord, createChanges, toValues } from './changes.ts';
 
 /** The settings of the operators' port. */
 export const OperatorSettings = z.object({
@@ -30,13 +32,11 @@ export type OperatorSettings = z.infer<typeof OperatorSettings>;
 /** Returns a function that admits operator tokens; it throws 401, or 403 for a wrong address or a missing right. */
 export function createOperatorAdmit(operators: Store['operators'], onTouchFailure: (error: unknown) => void) {
   const authenticate = createAuthenticate('ho', operators, onTouchFailure);
-  return async ({ request, id: requestId, client }: RequestContext, right: string): Promise<OperatorCaller> => {
-    const { id, label, rights, networks } = (await authenticate(request.headers)).key;
-    const ip = client.address;
-    if (networks.length > 0 && !includesAddress(toBlockList(networks)!, ip))
-      throw new Problem('forbidden', `This operator token may not be used from ${ip}`);
+  return async (context: RequestContext, right: string): Promise<OperatorCaller> => {
+    const { id, label, rights, networks } = (await authenticate(context.request.headers)).key;
+    assertNetwork(networks, context, 'operator token');
     if (right !== 'any') assertRight(rights, right);
-    return { token: { id, label, rights }, requestId, ip };
+    return { token: { id, label, rights }, requestId: context.id, ip: context.client.address };
   };
 }
 
@@ -62,9 +62,33 @@ function toPage<Item>(all: readonly Item[], toCursor: (item: Item) => string) {
   return { page, next: all.length > page.length ? toCursor(page.at(-1)!) : null };
 }
 
-const showKey = (record: ApiKeyRecord, text: string | null = null, warnings: readonly string[] = []) => {
-  const body = { success: true, ...toKey(record), key: text, warnings };
+const showKey = (record: ApiKeyRecord | ChildKey, text: string | null = null, warnings: readonly string[] = []) => {
+  const body = { success: true, ...toOperatorKey(record), key: text, warnings };
   return { status: text === null ? 200 : 201, body };
+};
+
+/** Returns a function that binds a change by a key or an operator; it completes even if the client disconnects. */
+const createBind =
+  (store: Store, lifecycle: Lifecycle) =>
+  <Name extends keyof typeof keyEntries | keyof typeof operatorEndpoints>(
+    name: Name,
+    work: (request: RouteRequest<Name>, changes: ReturnType<typeof createChanges>) => Promise<JsonReply>,
+  ): Route =>
+    handle(name, (request) => {
+      const { token, keyId, ...sent } = request.caller as OperatorCaller & Partial<KeyCaller>;
+      const author = keyId ? { actor: `API key ${keyId}` } : { actor: `operator ${token.label} (${token.id})`, token };
+      const changes = createChanges(store, { ...sent, ...author });
+      return lifecycle.finish(() => work(request, changes));
+    });
+
+/** Renders a key without its hashes. */
+function renderKey({ id, label, servers, scopes, ...key }: Omit<ApiKeyRecord, 'managesKeys' | 'widenedBy'>) {
+  const [created_at, expires_at] = [toTime(key.createdAt), toTime(key.expiresAt)];
+  const [revoked_at, last_used_at] = [toTime(key.revokedAt), toTime(key.lastUsedAt)];
+  return { id, label, servers, scopes, created_at, expires_at, revoked_at, last_used_at };
+}
+const renderChild = ({ networks, ...key }: Omit<UsableKey, 'managesKeys' | 'widenedBy'>) => {
+  return { ...renderKey(key), networks };
 };
 
 /** Finds a file of the current release; throws a Problem for a missing one. */
@@ -77,27 +101,18 @@ export function createOperatorRoutes(
   providersFile: string | undefined,
   findFile: FindFile,
 ): Route[] {
-  const { apiKeys, servers } = store;
-  /** Binds a change, which completes even if the client disconnects. */
-  const change = <Name extends keyof typeof operatorEndpoints>(
-    name: Name,
-    work: (request: RouteRequest<Name>, changes: ReturnType<typeof createChanges>) => Promise<JsonReply>,
-  ): Route =>
-    handle(name, (request) => {
-      const { token, ...sent } = request.caller as OperatorCaller;
-      const changes = createChanges(store, { actor: `operator ${token.label} (${token.id})`, token, ...sent });
-      return lifecycle.finish(() => work(request, changes));
-    });
+  const { apiKeys, childKeys, servers } = store;
+  const change = createBind(store, lifecycle);
   const showServer = async (name: string, status = 200, warnings: readonly string[] = []) => {
     const record = await servers.find(name as ServerName);
     if (!record) throw new Problem('not_found', `There is no server ${name}`);
     const body = { success: true, ...toServer(record, await apiKeys.countActive(Date.now(), name)), warnings };
     return { status, body };
   };
-  /** Finds a key by the label of an active key, else by id, else, if `orEnded`, by the label of the newest ended key. */
-  const findKey = async (name: string, orEnded = false): Promise<ApiKeyRecord> => {
+  /** Finds a key by the label of an active key or by id; to revoke, also a child key, or the newest ended key by label. */
+  const findKey = async (name: string, toRevoke = false): Promise<ApiKeyRecord | ChildKey> => {
     const found = (await apiKeys.findActive(name, Date.now())) ?? (await apiKeys.find(name));
-    const key = found ?? (orEnded ? await apiKeys.findNewest(name) : undefined);
+    const key = found ?? (toRevoke ? ((await childKeys.find(name)) ?? (await apiKeys.findNewest(name))) : undefined);
     if (!key) throw new Problem('not_found', `There is no API key ${name}`);
     return key;
   };
@@ -136,15 +151,21 @@ export function createOperatorRoutes(
       }),
     ),
     handle('listOperatorKeys', async ({ query: { after = '', server } }) => {
-      const { page, next } = toPage(await apiKeys.page(after, server, pageSize + 1), ({ id }) => id);
-      return { status: 200, body: { success: true, keys: page.map(toKey), next } };
+      const pages = [apiKeys, childKeys].map((records) => records.page(after, server, pageSize + 1));
+      const found = (await Promise.all(pages)).flat().toSorted((one, other) => (one.id < other.id ? -1 : 1));
+      const { page, next } = toPage(found, ({ id }) => id);
+      return { status: 200, body: { success: true, keys: page.map(toOperatorKey), next } };
     }),
-    change('putOperatorKey', async ({ rest, body: { servers: named, scopes, expires_at: end } }, changes) => {
-      const expiresAt = end ? Date.parse(end) : null;
-      if (expiresAt !== null && expiresAt <= Date.now())
-        throw new Problem('validation_error', 'The field expires_at is in the past');
+    change('putOperatorKey', async ({ rest, body }, changes) => {
+      const { servers: named, scopes, expires_at: end, manages_keys: managesKeys = false } = body;
       const names = [...new Set(named as ServerName[])];
-      const { record, text } = await changes.putKey(rest, { servers: names, scopes: [...new Set(scopes)], expiresAt });
+      const grant = {
+        servers: names,
+        scopes: [...new Set(scopes)],
+        expiresAt: end ? Date.parse(end) : null,
+        managesKeys,
+      };
+      const { record, text } = await changes.putKey(rest, grant);
       const known = await servers.findOpen(names, true);
       return showKey(
         record,
@@ -155,12 +176,11 @@ export function createOperatorRoutes(
     change('deleteOperatorKey', async ({ rest }, { revoke }) => {
       const { id } = await findKey(rest, true);
       await revoke('hk', id);
-      return showKey(await findKey(id));
+      return showKey(await findKey(id, true));
     }),
     change('rotateOperatorKey', async ({ rest, body }, { rotateKey }) => {
       const overlapMs = (body?.overlap_seconds ?? 0) * 1000;
-      const { key, text, oldUntil } = await rotateKey(await findKey(rest), overlapMs);
-      const old_valid_until = overlapMs > 0 ? oldUntil : null;
+      const { key, text, oldUntil: old_valid_until } = await rotateKey(await findKey(rest), overlapMs);
       return { status: 200, body: { success: true, id: key.id, key: text, old_valid_until } };
     }),
     { endpoint: endpoints.getOpenApi, answer: async () => toStoredJson(await describe(), 'no-store') },
@@ -175,8 +195,49 @@ const toServer = ({ server, provider, ref, ...record }: ServerRecord, counts: Re
   return { server, provider, ref, log_file, shared: shared !== 'no', ...state };
 };
 
-const toKey = ({ id, label, servers, scopes, ...key }: ApiKeyRecord) => {
-  const [created_at, expires_at] = [toTime(key.createdAt), toTime(key.expiresAt)];
-  const [revoked_at, last_used_at] = [toTime(key.revokedAt), toTime(key.lastUsedAt)];
-  return { id, label, servers, scopes, created_at, expires_at, revoked_at, last_used_at };
+const toOperatorKey = (key: ApiKeyRecord | ChildKey) => {
+  const more =
+    'parentId' in key ? { parent: key.parentId, manages_keys: false } : { parent: null, manages_keys: key.managesKeys };
+  return { ...renderKey(key), ...more };
 };
+
+/** Creates the routes of keys that look after themselves and their child keys. */
+export function keyRoutes(store: Store, lifecycle: Lifecycle) {
+  const { apiKeys, childKeys, keyring } = store;
+  const bind = createBind(store, lifecycle);
+  return {
+    listChildKeys: handle('listChildKeys', async ({ caller: { keyId } }) => {
+      return { status: 200, body: { success: true, keys: (await keyring.childrenOf(keyId)).map(renderChild) } };
+    }),
+    createChildKey: bind('createChildKey', async ({ body, caller }, { change }) => {
+      const { label, networks = [], expires_at: end } = body;
+      const servers = [...new Set((body.servers as ServerName[] | undefined) ?? caller.servers)];
+      const scopes = [...new Set(body.scopes)];
+      const lacking = scopes.filter((scope) => !allows(caller.scopes, scope));
+      const missing = [...lacking, ...servers.filter((server) => !caller.servers.includes(server))];
+      if (missing.length > 0) throw new Problem('validation_error', `This API key does not have ${missing.join(', ')}`);
+      const parent = { parentId: caller.keyId, parentHash: caller.secretHash, slot: null };
+      const rights = { label, servers, scopes, networks, expiresAt: end ? Date.parse(end) : null };
+      const { record, text } = createSecret('hk', { ...parent, ...rights } satisfies Partial<ChildKey>);
+      const values = { parent: caller.keyId, ...toValues(record), networks: networks.join(',') || null };
+      const apply = async () => (await childKeys.create(record)) || 'conflict';
+      if (!(await change({ action: 'keys create', keyId: record.id, values }, apply))) throw new Problem('conflict');
+      return { status: 201, body: { success: true, ...renderChild(record), key: text } };
+    }),
+    revokeChildKey: bind('revokeChildKey', async ({ rest, caller }, { revoke }) => {
+      if ((await childKeys.find(rest))?.parentId !== caller.keyId) throw new Problem('not_found');
+      await revoke('hk', rest);
+      return { status: 200, body: { success: true, id: rest } };
+    }),
+    rotateKey: bind('rotateKey', async ({ body, caller }, { rotateKey }) => {
+      // Of several rotations at once, each expects the secret of its request.
+      const key = { ...(await apiKeys.find(caller.keyId))!, secretHash: caller.secretHash };
+      const { text, oldUntil: old_valid_until } = await rotateKey(key, (body?.overlap_seconds ?? 0) * 1000);
+      return { status: 200, body: { success: true, id: key.id, key: text, old_valid_until } };
+    }),
+    revokeKey: bind('revokeKey', async ({ caller: { keyId: id } }, { revoke }) => {
+      await revoke('hk', id);
+      return { status: 200, body: { success: true, id } };
+    }),
+  };
+}

@@ -130,7 +130,7 @@ export type StoreSettings = z.infer<typeof StoreSettings>;
 /** Milliseconds since 1970. */
 export const Time = z.int().nonnegative();
 
-type Field = Value | readonly Value[];
+type Field = Value | boolean | readonly Value[];
 
 /** Few enough to read and check within milliseconds. */
 const pageSize = 500;
@@ -151,7 +151,8 @@ export function openTable<Schema extends z.ZodType>(
     }
   };
   const change = async (sql: string, values: readonly Field[]): Promise<boolean> => {
-    const stored = values.map((value) => (value !== null && typeof value === 'object' ? JSON.stringify(value) : value));
+    const toStored = (value: Field): Value => (typeof value === 'boolean' ? Number(value) : (value as Value));
+    const stored = values.map((value) => (Array.isArray(value) ? JSON.stringify(value) : toStored(value)));
     return (await query(`${sql} RETURNING ${key[0]}`, stored)).length > 0;
   };
   const insert = (fields: Readonly<Record<string, Field>>, onConflict = ''): Promise<boolean> => {

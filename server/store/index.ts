@@ -7,7 +7,7 @@ import { createAuditRecords } from './audit.ts';
 import { StoreError, Time, isUnreachable, openTable } from './database.ts';
 import type { Query, Row, StoreSettings, Value } from './database.ts';
 import { createInstanceRow } from './instance.ts';
-import { Hash, OperatorToken, createApiKeyRecords, createSecretRecords } from './keys.ts';
+import { Hash, OperatorToken, createKeyRecords, createSecretRecords } from './keys.ts';
 import { openSqlite } from './sqlite.ts';
 import { createWrites } from './writes.ts';
 import type { LossReport, Votes, Writes } from './writes.ts';
@@ -64,7 +64,7 @@ export async function openStore(
   const feedback = createFeedbackRecords(query, postgres && instance.turnsId);
   const writes = createWrites(feedback.add, report);
   return {
-    apiKeys: createApiKeyRecords(query),
+    ...createKeyRecords(query),
     operators: createSecretRecords(query, 'hosting_operators', OperatorToken),
     servers: createServerRecords(query),
     idempotency: createIdempotencyRecords(query, writes),

@@ -164,6 +164,17 @@ export const migrations: readonly Migration[] = [
     `ALTER TABLE hosting_servers ADD COLUMN suspended_by ${text}`,
     'CREATE INDEX hosting_servers_made_by ON hosting_servers (made_by, server)',
   ]),
+  // In a table of their own, because early versions would take child keys for keys of the operator.
+  usableFrom(4, ({ text, integer, tableEnd }) => [
+    `ALTER TABLE hosting_api_keys ADD COLUMN manages_keys ${integer} NOT NULL DEFAULT 0`,
+    `CREATE TABLE hosting_child_keys (
+      id ${text} NOT NULL PRIMARY KEY, label ${text} NOT NULL,
+      secret_hash ${text} NOT NULL, previous_hash ${text}, previous_until ${integer},
+      servers ${text} NOT NULL, scopes ${text} NOT NULL, networks ${text} NOT NULL,
+      created_at ${integer} NOT NULL, expires_at ${integer}, revoked_at ${integer}, last_used_at ${integer},
+      parent_id ${text} NOT NULL, parent_hash ${text} NOT NULL, slot ${integer}, UNIQUE (parent_id, slot)
+    )${tableEnd}`,
+  ]),
 ];
 
 /** Migrates the tables over an exclusive connection, safely in several processes at once. Throws a {@link StoreError}. */

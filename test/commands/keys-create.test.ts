@@ -36,6 +36,7 @@ test('stdout has only the text of the key, and the store only its hash', async (
     revokedAt: null,
     lastUsedAt: null,
     widenedBy: [],
+    managesKeys: false,
   });
   expect(key.createdAt).toBeGreaterThanOrEqual(before);
   expect(key.createdAt).toBeLessThanOrEqual(Date.now());

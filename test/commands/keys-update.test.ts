@@ -50,7 +50,7 @@ describe('keys update', () => {
     const line = await createCommandLine();
     const { id } = await createKey(line);
     expect((await line.run('keys', 'update', id)).stderr).toBe(
-      'nothing to change: pass --server, --scope, --label or --expires\n',
+      'nothing to change: pass --server, --scope, --label, --expires or --manages-keys\n',
     );
     const near = `${id.slice(0, -1)}${id.endsWith('x') ? 'y' : 'x'}`;
     expect((await line.run('keys', 'update', near, '--label', 'x')).stderr).toBe(

@@ -16,7 +16,8 @@ describe('keys list', () => {
     await line.store.apiKeys.touch(id, 1_800_000_000_000);
     const [first, second] = (await line.store.apiKeys.list()) as [ApiKeyRecord, ApiKeyRecord];
     const { stdout } = await line.run('keys', 'list', '--json');
-    const common = { servers: ['game:a'], scopes: ['game-power:read'] };
+    const rights = { servers: ['game:a'], scopes: ['game-power:read'] };
+    const common = { ...rights, parentId: null, managesKeys: false, networks: [] };
     expect(JSON.parse(stdout)).toEqual([
       {
         id,

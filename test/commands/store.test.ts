@@ -24,7 +24,7 @@ import type { Store } from '../../server/store/types.ts';
 import { describePostgres, withClient } from '../helpers/postgres.ts';
 import { temporaryFolder } from '../helpers/project.ts';
 import { createCertificates } from '../helpers/upstream-tls.ts';
-import { apiKey, auditEntry, claim, streamToken } from '../store/samples.ts';
+import { apiKey, auditEntry, claim, streamToken, childKey } from '../store/samples.ts';
 import { createPostgresTarget, openTestStore } from '../store/target.ts';
 import { createCommandLine, damage, refused, runCommand, runHere } from './run-command.ts';
 
@@ -465,6 +465,7 @@ describePostgres((server) => {
     const line = await createCommandLine();
     const { store } = line;
     await store.apiKeys.createIfAbsent(apiKey({ previousHash: 'b'.repeat(64) }));
+    await store.childKeys.create(childKey());
     await store.servers.put({ server: 'game:survival', provider: 'panel', ref: "it's ; DROP", logFile: 'a\\b.log' });
     await store.servers.suspend('game:survival', 1_800_000_000_001);
     await store.audit.append(auditEntry({ detail: '"é\n🙂"' }));

@@ -1,13 +1,17 @@
 import { rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { childKeyLimits, scopes } from '#contract/api-keys.ts';
 import { isLimited, takesIdempotencyKey } from '#contract/endpoint.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
+import { parseApiKey } from '../../server/keys/authorize.ts';
 import { createTestApp } from '../helpers/app.ts';
+import { ownServers } from '../helpers/hosting.ts';
+import { rotateKey } from '../store/samples.ts';
 import { buildProject, createProject } from '../helpers/project.ts';
 import { createKumaUpstream } from '../helpers/upstream-kuma.ts';
 import { createUpstream } from '../helpers/upstream.ts';
-import { ask, askEndpoint } from '../server/ask.ts';
+import { ask, askEndpoint, askJson } from '../server/ask.ts';
 import type { Answer, Question } from '../server/ask.ts';
 import { stopClock } from '../helpers/clock.ts';
 import { copyProject, serveHosting, serveShared, sharedApp } from '../server/shared.ts';
@@ -15,6 +19,7 @@ import type { SharedApp } from '../server/shared.ts';
 import {
   describeEndpoint,
   endpointNames,
+  keyNames,
   keyedNames as keyed,
   readManifest,
   requestOf,
@@ -41,6 +46,10 @@ const unseen: Readonly<Record<string, string>> = {
   'searchDomain 500 internal_error': 'As getHealth: a failed source is 502.',
   'sendFeedback 500 internal_error': 'As getHealth: a failed chat is 502.',
   'sendFeedback 500 feedback_not_counted': 'A failed store gets the votes later: feedback.test.ts has an invalid one.',
+  'rotateKey 400 validation_error': 'The message names the mistake.',
+  'rotateKey 409 conflict': 'The message names the key.',
+  'listChildKeys 405 method_not_allowed': 'The message names the methods of both endpoints of the path.',
+  'createChildKey 405 method_not_allowed': 'As listChildKeys.',
   'sendFeedback 500 feedback_not_built': 'The message consists of validated text, so no request makes it fail.',
 };
 
@@ -51,7 +60,7 @@ const otherBodies: string[] = [];
 /** Records a response, with the error code of the example with the same body. */
 function record(name: EndpointName, { status, text, headers }: Answer): number {
   const { path, method } = describeEndpoint(name);
-  const operation = document.paths[path.replace('*}', '}')]![method === 'GET' ? 'get' : 'post']!;
+  const operation = document.paths[path.replace('*}', '}')]![method.toLowerCase() as 'get']!;
   const content = operation.responses[status]?.content;
   const isError = status >= 400 && !(status in describeEndpoint(name).replies);
   if (!isError) seen.add(`${name} ${status}`);
@@ -96,7 +105,7 @@ test('each limited endpoint responds with 429', async () => {
     [`${name}RATELIMIT_RPS`]: '1',
   }));
   const app = await serveShared({ ...client, ...content });
-  const limited = endpointNames.filter((name) => isLimited(describeEndpoint(name).path));
+  const limited = [...endpointNames, ...keyNames].filter((name) => isLimited(describeEndpoint(name).path));
   for (const target of ['/v1/info', '/v1/plans']) await ask(app, target);
   expect(await statusesOf(limited, (name) => produce(app, name))).toEqual(all(limited, 429));
 });
@@ -114,7 +123,8 @@ test('endpoints with a key respond with 400, 401, 403, 404 and 422', async () =>
       const { target, ...usual } = requestOf(name, app);
       return record(name, await ask(app, target, { ...usual, headers }));
     };
-    expect(await statusesOf(keyed, refuse)).toEqual(all(keyed, 401));
+    const keys = [...keyed, ...keyNames];
+    expect(await statusesOf(keys, refuse)).toEqual(all(keys, 401));
   }
 
   const ofOthers = withKey(await world.issueKey({ servers: ['game:theirs', 'vps:theirs'] }));
@@ -139,6 +149,42 @@ test('endpoints with a key respond with 400, 401, 403, 404 and 422', async () =>
   const denied = { errors: [{ code: 'HttpForbiddenException', status: '403', detail: 'no' }] };
   world.panel.fail({ status: 403, body: JSON.stringify(denied) });
   await produce(app, 'sendGameCommand');
+});
+
+test('operations on keys respond with 200, 201, 400, 403, 404, 405 and 409, and all endpoints with 403 for a foreign address', async () => {
+  const { app, world } = await serveHosting({ TRUSTED_PROXIES: '127.0.0.1' });
+  const issue = () => world.issueKey({ managesKeys: true, servers: ['game:demo', ...ownServers] });
+  const make = async (key: string, fields: object = {}) => {
+    const body = JSON.stringify({ label: 'bot', scopes, ...fields });
+    return (await askJson<{ id: string; key: string }>(app, '/v1/keys', { key, method: 'POST', body })).json;
+  };
+  for (const name of keyNames) {
+    const key = await issue();
+    const child = await make(key, { networks: ['192.0.2.2'] });
+    const target = name === 'revokeChildKey' ? `/v1/keys/${child.id}` : requestOf(name, { ...app, key }).target;
+    const request = { headers: { Authorization: `Bearer ${key}` } };
+    await rotateKey(world.store.apiKeys, key.split('_')[1]!, 'a'.repeat(64), Date.now() + 60_000);
+    expect(await produce(app, name, request, target)).toBe(403);
+    await world.store.apiKeys.update(key.split('_')[1]!, { secretHash: parseApiKey(key)!.secretHash });
+    expect(await produce(app, name, request, target)).toBe(name === 'createChildKey' ? 201 : 200);
+    if (name !== 'revokeKey')
+      expect(await produce(app, name, { ...request, ...(await unmanaged()) }, target)).toBe(403);
+    expect(await produce(app, name, { ...request, method: 'PATCH' }, target)).toBe(405);
+  }
+  function unmanaged() {
+    return world.issueKey().then((key) => ({ headers: { Authorization: `Bearer ${key}` } }));
+  }
+  const key = await issue();
+  const request = { headers: { Authorization: `Bearer ${key}` } };
+  expect(await produce(app, 'revokeChildKey', request, '/v1/keys/none')).toBe(404);
+  expect(await produce(app, 'createChildKey', { ...request, body: '' })).toBe(400);
+  expect(await produce(app, 'revokeKey', request, '/v1/key/revoke')).toBe(400);
+  const child = await make(key, { networks: ['192.0.2.2'] });
+  const foreign = { headers: { Authorization: `Bearer ${child.key}`, 'X-Forwarded-For': '192.0.2.1' } };
+  const names = [...keyed, ...keyNames];
+  expect(await statusesOf(names, (name) => produce(app, name, foreign))).toEqual(all(names, 403));
+  for (let count = 1; count < childKeyLimits.active; count += 1) await make(key);
+  expect(await produce(app, 'createChildKey', request)).toBe(409);
 });
 
 test('endpoints with a key respond with 502, and with 409 while an action runs', async () => {
@@ -176,7 +222,8 @@ test('files and endpoints with a key respond with 500', async () => {
   world.change(`UPDATE hosting_servers SET provider = ''`);
   await statusesOf(keyed, (name) => produce(hosting, name));
   for (const end of ['', '-wal', '-shm']) rmSync(file + end);
-  expect(await statusesOf(keyed, (name) => produce(hosting, name))).toEqual(all(keyed, 500));
+  const keys = [...keyed, ...keyNames];
+  expect(await statusesOf(keys, (name) => produce(hosting, name))).toEqual(all(keys, 500));
 });
 
 test('single endpoints respond with 202, 206, 400, 404, 415, 416 and 502', async () => {

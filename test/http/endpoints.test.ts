@@ -171,7 +171,7 @@ test.each<[method: string, target: string, nearest: string]>([
   ['GET', '/V1/Plans', '/v1/plans'],
   ['GET', '/v1/plans/', '/v1/plans'],
   ['GET', '/v1/blog', '/v1/blog/list'],
-  ['GET', '/v1/keys', '/v1/key'],
+  ['GET', '/v1/kez', '/v1/key'],
   ['GET', '/v1/hosting/activities', '/v1/hosting/activity'],
   ['GET', '/v1/hosting/action/3f2504e0-4f89-41d3-9a0c-0305e82c3301', '/v1/hosting/actions/{request_id}'],
   ['GET', '/v1/hosting/game/demo', power],

@@ -14,6 +14,7 @@ import { serveShared, sharedApp, sharedHosting } from '../server/shared.ts';
 import {
   describeEndpoint,
   endpointNames,
+  keyNames,
   keyedNames,
   requestOf,
   serverAccessOf,
@@ -38,7 +39,7 @@ const acceptedScopes: Record<string, readonly Scope[]> = {
   getGameServerState: ['game-power:read', 'game-power:read_write'],
 };
 
-test('only /v1/key and the endpoints below /v1/hosting need a key', () => {
+test('only the operations on keys and the endpoints below /v1/hosting need a key', () => {
   const below = endpointNames.filter((name) => describeEndpoint(name).path.startsWith('/v1/hosting/'));
   expect(['getKey', ...below]).toEqual(keyedNames);
   expect(Object.keys(acceptedScopes).toSorted()).toEqual(serverNames.toSorted());
@@ -52,7 +53,7 @@ async function askAs(name: EndpointName, authorization: string | undefined, serv
   return ask(app, serverNames.includes(name) ? withServer(target, server) : target, { ...usual, headers });
 }
 
-describe.each(keyedNames)('%s', (name) => {
+describe.each([...keyedNames, ...keyNames])('%s', (name) => {
   async function expectRefused(
     authorization: string | undefined,
     challenge: string,

@@ -13,11 +13,11 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /** Authenticates requests with a key, and counts the look-ups in the store. */
 function createCounted({ store }: HostingWorld) {
   let lookUps = 0;
-  const find = (...args: Parameters<typeof store.apiKeys.find>) => {
+  const find = (...args: Parameters<typeof store.keyring.find>) => {
     lookUps += 1;
-    return store.apiKeys.find(...args);
+    return store.keyring.find(...args);
   };
-  const authenticate = createAuthenticate('hk', { ...store.apiKeys, find }, (error) => {
+  const authenticate = createAuthenticate('hk', { ...store.keyring, find }, (error) => {
     throw error;
   });
   const ask = async (key: string): Promise<string> => {

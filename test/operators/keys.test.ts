@@ -73,8 +73,8 @@ test('a key is put by its label, changed, rotated and revoked, and its text is s
     ),
   ).toEqual([
     'keys create ok servers=game:mine,game:none scopes=game-power:read',
-    'keys update ok servers=game:mine scopes=game-power:read expires=2999-01-01T00:00:00.000Z',
-    'keys update ok servers=game:mine scopes=game-power:read expires=never',
+    'keys update ok manages_keys=false servers=game:mine scopes=game-power:read expires=2999-01-01T00:00:00.000Z',
+    'keys update ok manages_keys=false servers=game:mine scopes=game-power:read expires=never',
     'keys rotate ok old_valid_until=...',
     'keys rotate ok old_valid_until=...',
     'keys revoke ok undefined',

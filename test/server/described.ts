@@ -120,7 +120,7 @@ function isText({ 'content-type': type = '' }: Record<string, string>): boolean 
 function compare(answer: Described, port: number): void {
   const { method, target, status } = answer;
   count += 1;
-  const name = endpointAt(target);
+  const name = endpointAt(target, method.replace('HEAD', 'GET'));
   const report = (text: string): void => {
     differences.push(`${name ?? `${method} ${target}`}: ${status} ${text}`);
   };
@@ -132,7 +132,7 @@ function compare(answer: Described, port: number): void {
   }
   if (!name || describeEndpoint(name).isPage) return compareBody(answer, status >= 400 ? anyError : {}, report);
   const { path, method: own } = describeEndpoint(name);
-  const { responses } = document.paths[path.replace('*}', '}')]![own === 'GET' ? 'get' : 'post']!;
+  const { responses } = document.paths[path.replace('*}', '}')]![own.toLowerCase() as 'get']!;
   compareResponse(responses[status], answer, report);
 }
 

@@ -4,6 +4,7 @@ import { isLimited } from '#contract/endpoint.ts';
 import { endpoints, matchFile } from '#contract/endpoints.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import type { EndpointName } from '#contract/endpoints.ts';
+import { keyEntries } from '#contract/keys.ts';
 import { schemas } from '#contract/primitives.ts';
 import { Manifest } from '#contract/release.ts';
 
@@ -13,8 +14,11 @@ const allNames = (Object.keys(endpoints) as EndpointName[]).toSorted(
   (one, other) => Number(isGet(other)) - Number(isGet(one)),
 );
 
-/** Every operation of the OpenAPI document, for test tables; human-facing pages are tested elsewhere. */
-export const endpointNames = allNames.filter((name) => !describeEndpoint(name).isPage);
+/** Every operation on keys: a valid request may end the key of other tests. */
+export const keyNames = Object.keys(keyEntries) as (keyof typeof keyEntries)[];
+
+/** Every other operation of the OpenAPI document, for test tables; human-facing pages are tested elsewhere. */
+export const endpointNames = allNames.filter((name) => !describeEndpoint(name).isPage && !(name in keyEntries));
 
 /** Every endpoint that serves files of the release. */
 export const storedNames = endpointNames.filter((name) => endpoints[name].stored === 'file');
@@ -34,7 +38,7 @@ export function describeEndpoint(name: EndpointName): Endpoint {
 export const keyedNames = endpointNames.filter((name) => describeEndpoint(name).access);
 
 /** Every endpoint that needs a key for a server. */
-export const serverNames = keyedNames.filter((name) => describeEndpoint(name).access !== 'any_key');
+export const serverNames = keyedNames.filter((name) => typeof describeEndpoint(name).access === 'object');
 
 /** The access that an endpoint of a server needs. */
 export function serverAccessOf(name: EndpointName) {
@@ -64,11 +68,12 @@ const patterns = allNames.map((name) => {
   return { name, pattern: new RegExp(`^${pattern}$`) };
 });
 
-/** The endpoint of a target in its canonical spelling. */
-export function endpointAt(target: string): EndpointName | undefined {
+/** The endpoint of a target in its canonical spelling; of a path without the method, the first. */
+export function endpointAt(target: string, method = 'GET'): EndpointName | undefined {
   const [path = ''] = target.split('?');
   const plain = !/\/\.*(?:\/|$)|%2e|\\/i.test(path);
-  return plain ? patterns.find(({ pattern }) => pattern.test(path))?.name : undefined;
+  const found = plain ? patterns.filter(({ pattern }) => pattern.test(path)) : [];
+  return (found.find(({ name }) => endpoints[name].method === method) ?? found[0])?.name;
 }
 
 /** The manifest of a project folder's current release. */

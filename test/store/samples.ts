@@ -1,4 +1,11 @@
-import type { ApiKeyRecord, AuditEntry, IdempotentClaim, Store, StreamTokenRecord } from '../../server/store/types.ts';
+import type {
+  ApiKeyRecord,
+  AuditEntry,
+  ChildKey,
+  IdempotentClaim,
+  Store,
+  StreamTokenRecord,
+} from '../../server/store/types.ts';
 
 /** A valid API key, with the given fields replaced. */
 export function apiKey(fields: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
@@ -15,8 +22,15 @@ export function apiKey(fields: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
     revokedAt: null,
     lastUsedAt: null,
     widenedBy: [],
+    managesKeys: false,
     ...fields,
   };
+}
+
+/** A valid child key of {@link apiKey}, with the given fields replaced. */
+export function childKey(fields: Partial<ChildKey> = {}): ChildKey {
+  const { widenedBy: _, managesKeys: __, ...key } = apiKey({ id: 'KlMnOpQrSt23', secretHash: 'c'.repeat(64) });
+  return { ...key, parentId: 'AbCdEfGhIj01', parentHash: 'a'.repeat(64), slot: null, networks: [], ...fields };
 }
 
 /** Gives a key another secret; its present secret stays valid until `previousUntil`. */
