@@ -63,9 +63,7 @@ export function createUpgradeHandler(options: {
   });
   // Without this listener, ws would answer in another format.
   websockets.on('wsClientError', (_error, socket, request) => {
-    const headers = { 'Sec-WebSocket-Version': '13' };
-    const problem = new Problem('validation_error', 'This is not a websocket handshake of version 13', { headers });
-    refuseUpgrade(requests.begin(request), socket, problem);
+    refuseUpgrade(requests.begin(request), socket, notAHandshake());
   });
 
   const open = (
@@ -102,6 +100,8 @@ export function createUpgradeHandler(options: {
     const { data: server } = ServerName.safeParse(`game:${id}`);
     if (!server || request.method !== 'GET') throw new Problem('not_found');
     if (!relay.admits(context)) throw new Problem('rate_limited', undefined, { headers: { 'Retry-After': '1' } });
+    // RFC 6455 4.2.1; ws would also accept version 8.
+    if (request.headers['sec-websocket-version'] !== '13') throw notAHandshake();
     return server;
   };
   const refuseUpgrade = (context: RequestContext, socket: Duplex, error: unknown, isAnswered = false): void => {
@@ -146,3 +146,8 @@ export function createUpgradeHandler(options: {
     },
   };
 }
+
+const notAHandshake = (): Problem =>
+  new Problem('validation_error', 'This is not a websocket handshake of version 13', {
+    headers: { 'Sec-WebSocket-Version': '13' },
+  });
