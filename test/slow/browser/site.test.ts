@@ -83,9 +83,7 @@ describeChromium((browser) => {
         await plans.getByRole('heading', { name: group.name, exact: true }).waitFor();
         const names = group.plans.map(({ name }) => name);
         const rows = plans.locator('tbody tr');
-        expect((await rows.locator('th').allInnerTexts()).map((text) => text.split(/\s+Our pick/)[0])).toEqual(
-          names,
-        );
+        expect((await rows.locator('th').allInnerTexts()).map((text) => text.split(/\s+Our pick/)[0])).toEqual(names);
         const [first] = group.plans;
         const cells = [`${first!.ram} GB`, `${first!.storage} GB`, `€${first!.price.toFixed(2)}`];
         const shown = await rows.first().locator('td').allInnerTexts();
