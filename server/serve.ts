@@ -89,7 +89,7 @@ function describeDemo({ id, createdAt, text }: ApiKeyRecord & { text?: string },
     ['', `${id} was made on ${date}`, 'its text was shown once'],
   ];
   const shown = rows.slice(0, text === undefined ? 6 : 4);
-  return `\n${shown.map(([name, value, note]) => `  ${name!.padEnd(9)}${value}  ${paint('dim', note!)}\n`).join('')}\n`;
+  return `\n${shown.map(([name, value, note]) => `  ${name!.padEnd(9)}${value}  ${paint('dim', note!)}\n`).join('')}`;
 }
 
 /** Explains a new demo key. It goes into a file: other users can read arguments. */
