@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { unknownStats } from '#contract/console-stream.ts';
+import { ConsoleStats } from '#contract/console-stream.ts';
 import { stopTimeouts } from '../helpers/clock.ts';
 import { linesOf, openClient } from '../helpers/console-client.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -176,7 +176,9 @@ test('the stream of a local server has the same events', async () => {
   await client.until('command accepted');
   await expect.poll(() => linesOf(client.messages)).toEqual(['got hello']);
   client.send('send stats');
-  expect(JSON.parse((await client.until('stats')).at(-1)![1]!)).toEqual(unknownStats);
+  const stats = ConsoleStats.parse(JSON.parse((await client.until('stats')).at(-1)![1]!));
+  expect(stats.memory_bytes).toBeGreaterThan(10_000_000);
+  expect(stats).toMatchObject({ cpu: expect.any(Number), disk_bytes: null, network_rx_bytes: null });
   client.send('send logs');
   await client.until('logs end');
   expect(linesOf(client.messages)).toEqual(['got hello', 'got hello']);

@@ -134,7 +134,15 @@ test('an unusable folder is a refusal', async () => {
   expect(await open(dataDir).start('a')).toContain('cannot be locked');
 });
 
-test('a local server has no statistics', async () => {
-  const { game } = createLocal({ demo: {} });
-  expect(await recordConsole(game, 'demo').source.stats()).toEqual(unknownStats);
+test('the CPU and the memory of a local server are read from its process, whatever its name', async () => {
+  const code = "process.title = ') S 1 2 3'; for (;;);";
+  const { game } = createLocal({ demo: { command: [process.execPath, '-e', code] } });
+  const { source } = recordConsole(game, 'demo');
+  expect(await source.stats()).toMatchObject({ cpu: 0, memory_bytes: 0 });
+  await game.power('demo', 'start');
+  await expect.poll(async () => (await source.stats()).cpu).toBeGreaterThan(0);
+  const { memory_bytes: memory, ...others } = await source.stats();
+  expect(memory).toBeGreaterThan(10_000_000);
+  expect(others).toMatchObject({ disk_bytes: null, network_rx_bytes: null, network_tx_bytes: null });
+  expect(await recordConsole(game, 'other').source.stats()).toEqual(unknownStats);
 });

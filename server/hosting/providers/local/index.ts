@@ -66,7 +66,7 @@ function createLocal(settings: LocalSettings, options: LocalOptions): Provider {
         // Deferred: the caller must get its return value before the first event.
         const start = setImmediate(() => (process ? process.watch(events) : events.ended(notAvailable)));
         return {
-          stats: () => Promise.resolve(unknownStats),
+          stats: () => Promise.resolve(process?.stats() ?? unknownStats),
           close() {
             clearImmediate(start);
             process?.unwatch(events);

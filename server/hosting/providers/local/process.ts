@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
-import { renameSync, statSync } from 'node:fs';
+import { readFileSync, renameSync, statSync } from 'node:fs';
 import { appendFile, readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { dirname, resolve } from 'node:path';
@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Environment } from '#common/environment.ts';
 import { createFolder } from '#common/files.ts';
+import { unknownStats } from '#contract/console-stream.ts';
 import { problems } from '#contract/problem.ts';
 import type { Logger } from '../../../log.ts';
 import { withTimeout } from '../../../timeout.ts';
@@ -168,6 +169,7 @@ export function createLocalProcess(options: {
     power,
     /** Returns the power state; `unknown` if another instance runs the server. */
     state: (): PowerState => (status === 'offline' && lock.isTaken(name) ? 'unknown' : status),
+    stats: () => group?.readUsage() ?? { ...unknownStats, cpu: 0, memory_bytes: 0 },
     async write(line: string): Promise<void> {
       if (!group || isEnding) throw toRefusal('the local server is not running', offline);
       await group.write(line);
@@ -210,6 +212,7 @@ async function spawnGroup(program: LocalServer, output: ReturnType<typeof create
   const pumps = Promise.all([output.pump(stdout), output.pump(stderr)]);
   return {
     guard: guard.pid,
+    readUsage: createMeter(pid),
     exited: new Promise((exited) => child.once('exit', exited)),
     /** Sends a signal to the group, or checks it with 0; false if the group does not exist. */
     signal(name: 'SIGTERM' | 'SIGKILL' | 0): boolean {
@@ -235,6 +238,25 @@ async function spawnGroup(program: LocalServer, output: ReturnType<typeof create
       await withTimeout(pumps, ioTimeoutMs, () => undefined);
       for (const stream of [stdin, stdout, stderr]) stream.destroy();
     },
+  };
+}
+
+/** Returns a function that reads the CPU use since the last call, and the memory, of a process; null without /proc. */
+function createMeter(pid: number) {
+  let last = { at: performance.now(), ticks: 0 };
+  const read = (name: string): string => readFileSync(`/proc/${pid}/${name}`, 'utf8');
+  return () => {
+    try {
+      const [user, system] = read('stat').split(') ').at(-1)!.split(' ').slice(11, 13).map(Number);
+      const [, kilobytes] = /^VmRSS:\s+(\d+)/m.exec(read('status')) ?? [];
+      const next = { at: performance.now(), ticks: user! + system! };
+      // A tick is 10 ms. A busy process seems to use more within a shorter time.
+      const cpu = ((next.ticks - last.ticks) * 1000) / Math.max(500, next.at - last.at);
+      last = next;
+      return { ...unknownStats, cpu: Math.round(cpu), memory_bytes: Number(kilobytes) * 1024 };
+    } catch {
+      return unknownStats;
+    }
   };
 }
 
