@@ -37,7 +37,7 @@ const imports = {
     type:generator/release/online.ts`,
   'generator/preview/browser': 'idiomorph',
   'generator/reference': `${common} esbuild generator/markdown/*`,
-  'generator/reference/browser': 'minisearch generator/reference/code.ts',
+  'generator/reference/browser': 'minisearch generator/reference/code.ts examples/clients/browser/console.js',
   'generator/commands': `${common} yaml zod @commander-js/extra-typings generator/* generator/{articles,preview,release,source}/*
     generator/markdown/markup.ts`,
 
@@ -103,7 +103,7 @@ function allowOnly([place, text]: readonly [string, string]): OxlintOverride {
 /** The addresses by which files of a folder import a target of the table. */
 function toPatterns(folder: string, target: string): string[] {
   if (target === 'node:*') return [target, 'node:*/*'];
-  if (!/^(?:generator|server)\/|\.json$/.test(target)) return [target];
+  if (!/^(?:examples|generator|server)\/|\.json$/.test(target)) return [target];
   const alias = target.replace(/^generator\/(?=contract|common)/, '#');
   if (alias !== target && folder.startsWith('server')) return [alias];
   const path = relative(folder, target);

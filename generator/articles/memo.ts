@@ -151,7 +151,7 @@ export function openMemo(out: string | undefined, readOnly = false) {
 
 let generatorHash: string | undefined;
 
-/** Hashes everything else a build depends on: code, the guide of /docs, libraries, and Node.js with its zlib. */
+/** Hashes everything else a build depends on: code, guide and console of /docs, libraries, and Node.js with its zlib. */
 function readGeneratorHash(): string {
   if (generatorHash !== undefined) return generatorHash;
   const root = join(import.meta.dirname, '..');
@@ -160,6 +160,9 @@ function readGeneratorHash(): string {
     .map((entry) => join(entry.parentPath, entry.name))
     .toSorted()
     .map((path) => [path.slice(root.length), readFileSync(path, 'utf8')]);
-  const others = ['package-lock.json', 'docs/customers.md'].map((path) => readFileSync(join(root, '..', path), 'utf8'));
+  const parts = ['console.css', 'console.js', 'stream.js'].map((name) => `examples/clients/browser/${name}`);
+  const others = ['package-lock.json', 'docs/customers.md', ...parts].map((path) =>
+    readFileSync(join(root, '..', path), 'utf8'),
+  );
   return (generatorHash = hash('sha256', JSON.stringify([process.version, others, code])));
 }

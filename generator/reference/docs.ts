@@ -59,8 +59,8 @@ async function bundle(name: string, entries?: readonly unknown[]) {
 }
 
 const dialogs = read('dialogs.html');
-const style = toAsset('docs', 'css', read('docs.css'));
-const script = await bundle('main');
+const style = toAsset('docs', 'css', read('docs.css') + read('../../examples/clients/browser/console.css'));
+const [script, consoleScript] = await Promise.all([bundle('main'), bundle('console')]);
 
 let last: { readonly input: string; readonly files: ReturnType<typeof renderSite> } | undefined;
 
@@ -95,7 +95,7 @@ async function renderSite(document: OpenApi) {
   const site = { info, groups, pages, attributes };
   const [first = '', ...texts] = pages.map((page) => renderPage(page, site));
   const files = texts.map((text, at) => ({ name: pages[at + 1]!.path.replace('/docs/', ''), text }));
-  const others = [...files, script, search, style].map(({ name, text }) => [name, text] as const);
+  const others = [...files, script, consoleScript, search, style].map(({ name, text }) => [name, text] as const);
   return { first, others: Object.fromEntries(others) };
 }
 
@@ -206,6 +206,7 @@ function renderPage(page: Page, { info, groups, pages, attributes }: Site): stri
   </body>`;
   const head = html`${isGuide && html`<link rel="stylesheet" href="/v1/article.css" />`}
     <link rel="stylesheet" href="/docs/${style.name}" />
+    ${path === '/docs/streams.html' && html`<script type="module" src="/docs/${consoleScript.name}"></script>`}
     <script type="module" src="/docs/${script.name}"></script>`;
   return renderDocument({ title: path === '/docs' ? info.title : `${title} - ${info.title}`, head, body, icon });
 }

@@ -5,7 +5,11 @@ import { expect, test } from 'vitest';
 const repository = resolve(import.meta.dirname, '../..');
 const site = 'examples/site/site.css';
 /** The style sheets with the colours of the site. They are separate, because each is served from another place. */
-const others = ['examples/clients/browser/console.css', 'generator/preview/browser/preview.css'];
+const others = [
+  'examples/clients/browser/console.css',
+  'generator/preview/browser/preview.css',
+  'generator/reference/docs.css',
+];
 
 type Scheme = 'light' | 'dark';
 type Palette = Readonly<Record<string, Readonly<Record<Scheme, string>>>>;
