@@ -42,7 +42,7 @@ const withUrls = { urls: siteUrls } as const;
 
 /** Builds, and reads the release and the report, without vanished paths: a first build compares with nothing. */
 async function buildAndReport(root: string, options: Options = {}) {
-  const { release, diagnostics, ...summary } = await buildProject(root, { ...withUrls, ...options });
+  const { release, diagnostics, sources: _, ...summary } = await buildProject(root, { ...withUrls, ...options });
   const about = diagnostics.filter(({ message }) => !message.includes('missing from this build'));
   const found = about.map(({ file, ...rest }) => ({ ...rest, file: file.slice(file.indexOf('/content/')) }));
   return { id: release?.id, diagnostics: found, summary, tree: release && readTree(currentOf(root)) };
