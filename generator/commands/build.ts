@@ -130,7 +130,7 @@ export function formatProblems(found: readonly Diagnostic[], sources?: SourceSet
       const carets = paint(colour, fill(marked.exec(after)![0], '^') || '^');
       return [
         `  ${paint('dim', `${line}:${column}`)} ${paint(['bold', colour], severity)} ${escapeControls(message)}`,
-        ...(text && [frame(line, before + after), frame('', fill(before, ' ') + carets)]),
+        ...(text ? [frame(line, before + after), frame('', fill(before, ' ') + carets)] : []),
         ...(hint ? [frame('', `${paint('cyan', 'help:')} ${escapeControls(hint)}`)] : []),
       ];
     });

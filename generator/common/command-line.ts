@@ -9,7 +9,7 @@ export class CommandError extends Error {
 
 /** Returns required options by name; names all that are missing. Commander's own check would hide `--proivder x`. */
 export function requireOptions<Options extends Readonly<Record<string, unknown>>>(options: Options) {
-  const missing = Object.keys(options).filter((name) => String(options[name] ?? '') === '');
+  const missing = Object.keys(options).filter((name) => [options[name] ?? ''].flat().every((value) => value === ''));
   const message = missing.map((name) => `--${name} is missing`).join('; ');
   if (message !== '') throw new CommanderError(1, 'missing', message);
   return options as { [Name in keyof Options]: NonNullable<Options[Name]> };
@@ -45,12 +45,12 @@ export async function runProgram(program: CommandUnknownOpts, args: readonly str
     // Commander has already printed the help.
     if (error instanceof CommanderError && error.code.startsWith('commander.help')) return error.exitCode;
     const message = error.message.replace(/^error: /, '').replace('\n(Did you mean', ' (Did you mean');
-    const { writeErr } = program.configureOutput();
-    if (message !== '') writeErr?.(`${escapeControls(message)}\n`);
+    const output = program.configureOutput();
+    if (message !== '') output.writeErr?.(`${escapeControls(message)}\n`);
     let command = program;
     for (const arg of args) command = command.commands.find((one) => one.name() === arg) ?? command;
     const usage = `usage: ${usageOf(command)}  (--help lists the options)\n`;
-    if (error instanceof CommanderError && process.stderr.isTTY) writeErr?.(usage);
+    if (error instanceof CommanderError && process.stderr.isTTY) output.writeErr?.(usage);
     return 1;
   }
 }

@@ -265,11 +265,11 @@ test('A stolen operator token', patience, async () => {
   const token = (await machine.run('hosting-api operators create --label billing --right keys')).trim();
   const permissions = { servers: ['game:mine'], scopes: ['game-power:read'] };
   const { json } = await callOperators(port, token, 'PUT', '/v1/operator/keys/one', permissions);
-  expect(await keyStatus(machine, String(json.key))).toBe(200);
+  expect(await keyStatus(machine, json.key)).toBe(200);
 
   const printed = await machine.paste('A stolen operator token', 0, { ID: idOf(token) });
   expect(printed).toMatch(/ requested {2}keys create .*servers=game:mine/);
-  expect(await keyStatus(machine, String(json.key))).toBe(401);
+  expect(await keyStatus(machine, json.key)).toBe(401);
   expect(await callOperators(port, token, 'GET', '/v1/operator')).toMatchObject({ status: 401 });
   // The label of an ended token may be given again.
   expect(await machine.paste('A stolen operator token', 1)).toContain('ho_');
