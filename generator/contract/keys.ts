@@ -66,7 +66,7 @@ export const keyEntries = {
   listChildKeys: {
     ...managing,
     path: '/v1/keys',
-    summary: 'The child keys of this key',
+    summary: 'List the child keys of this key',
     description: `Lists the child keys of this key. Ended ones are removed after ${days} days.`,
     replies: { 200: json('The child keys.', ListReply) },
   },
@@ -92,7 +92,7 @@ export const keyEntries = {
   rotateKey: {
     ...changing,
     path: '/v1/key/rotate',
-    summary: 'Give this key a new secret',
+    summary: 'Rotate the secret of this key',
     description: 'Gives the key a new secret. The child keys of the old secret end with it.',
     body: { schema: RotationRequest, required: false },
     replies: { 200: json('The new text.', RotationReply) },

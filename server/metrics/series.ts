@@ -25,7 +25,7 @@ function createMetrics(registry: Registry) {
 }
 
 /** The methods of routes; clients may send any other text. */
-const methods = new Set(['GET', 'HEAD', 'POST', 'OPTIONS']);
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
 const otherMethod = 'other';
 
 /** The label of requests without a route, whose paths may be any text. */

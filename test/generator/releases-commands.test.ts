@@ -142,6 +142,9 @@ describe('releases diff', () => {
       '- public/v1/kb/list/dns.json',
     ];
     const changed = [
+      // The reference shows articles as examples.
+      '~ public/docs/api/blog.html',
+      '~ public/docs/api/knowledge-base.html',
       '~ public/v1/blog/article/news/second.json',
       '~ public/v1/blog/authors.json',
       '~ public/v1/blog/categories.json',
@@ -174,6 +177,9 @@ describe('releases diff', () => {
     rmSync(join(root, 'content/knowledgebase/dns/records.md'));
     const { release } = await buildProject(root);
     const urls = [
+      // The reference shows articles as examples.
+      '/docs/api/knowledge-base.html',
+      '/docs/api/website.html',
       '/media/kb%2Fnew.svg',
       '/media/kb/new.svg',
       '/v1/blog/article?path=%2Fblog%2Fnews%2Fold',

@@ -256,7 +256,8 @@ describe('the reference', () => {
 
   test('has titles in the imperative', () => {
     const verbs = new Set(operations.map(({ summary }) => summary.split(' ')[0]));
-    const known = 'Check Kill List Load Open Read Report Reset Restart Retrieve Send Start Stop'.split(' ');
+    const known =
+      'Check Create Kill List Load Open Read Report Reset Restart Retrieve Revoke Rotate Send Start Stop'.split(' ');
     expect([...verbs].filter((verb) => !known.includes(verb!))).toEqual([]);
   });
 });

@@ -78,10 +78,12 @@ test('the build is described by one series', async () => {
 
 test('each endpoint is counted under the path of the OpenAPI document', async () => {
   const app = await serve();
-  for (const name of Object.keys(endpoints) as EndpointName[]) {
+  // Last the end of the key that all requests have.
+  const names = (Object.keys(endpoints) as EndpointName[]).filter((name) => name !== 'revokeKey');
+  for (const name of [...names, 'revokeKey' as const]) {
     const { path, method } = endpoints[name];
-    const { status } = await askEndpoint(app, name);
-    const counted = await countedBy(app, () => askEndpoint(app, name), 1);
+    let status = 0;
+    const counted = await countedBy(app, async () => void ({ status } = await askEndpoint(app, name)), 1);
     expect(counted, name).toEqual({ [series(path, method, status)]: 1 });
   }
   const durations = [...parseSeries(await app.metrics()).keys()].filter((name) =>
@@ -119,7 +121,7 @@ test('requests without a route share a series, and so do unknown methods', async
     await ask(app, '/v1/blog/list/');
     await ask(app, '/v1/%zz');
     await ask(app, '/v1/../../etc/passwd', { method: 'PROPFIND' });
-    await ask(app, '/v1/plans', { method: 'DELETE' });
+    await ask(app, '/v1/plans', { method: 'PATCH' });
     const preflight = { Origin: 'https://www.example.com', 'Access-Control-Request-Method': 'GET' };
     await ask(app, '/v1/plans', { method: 'OPTIONS', headers: preflight });
   };
