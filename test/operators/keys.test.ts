@@ -168,3 +168,24 @@ test('revoke --with-keys ends the keys that the token made, rotated or widened, 
   expect(text).toMatch(/^hk_/);
   expect((await run('operators', 'list', '--json')).stdout).toContain(other.id);
 });
+
+test('a child key is listed with its parent, is not found by its label, and is revoked by its ID', async () => {
+  const { app, call } = await serveOperators();
+  const parent = await call('PUT', `${keys}/owner`, { ...permissions, manages_keys: true });
+  const body = JSON.stringify({ label: 'owner', scopes: permissions.scopes });
+  const made = await ask(app, '/v1/keys', { key: parent.json.key, method: 'POST', body });
+  const { id, key } = JSON.parse(made.text) as { id: string; key: string };
+
+  const { json } = await call('GET', `${keys}?server=game:mine`);
+  expect(json.keys).toContainEqual(expect.objectContaining({ id, label: 'owner', parent: parent.json['id'] }));
+  expect(JSON.stringify(json)).not.toContain(key);
+  // The label still names the parent.
+  expect(await call('PUT', `${keys}/owner`, { ...permissions, manages_keys: true })).toMatchObject({
+    status: 200,
+    json: { id: parent.json['id'] },
+  });
+  expect((await ask(app, '/v1/key', { key })).status).toBe(200);
+  for (const _ of ['first', 'repeated']) expect((await call('DELETE', `${keys}/${id}`)).status).toBe(200);
+  expect((await ask(app, '/v1/key', { key })).status).toBe(401);
+  expect((await ask(app, '/v1/key', { key: parent.json.key })).status).toBe(200);
+});
