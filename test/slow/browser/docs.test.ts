@@ -51,12 +51,18 @@ const exceptions: Record<string, string> = {
   getBlogFeed: 'needs SITE_URL and PUBLIC_URL',
   getSitemap: 'needs SITE_URL',
   sendFeedback: 'needs a chat to send the vote to',
+  ...Object.fromEntries(
+    ['listChildKeys', 'createChildKey', 'revokeChildKey', 'rotateKey'].map((operation) => [
+      operation,
+      'needs a key that manages keys',
+    ]),
+  ),
 };
 
 /** Sorts operations that stop a server, or end a key, behind the others. */
 function byEnd(...operations: readonly { readonly operationId: string }[]): number {
   const [one, other] = operations.map(({ operationId }) =>
-    ['stop', 'reset', 'kill', 'rotateKey', 'revoke', 'delete'].findIndex((verb) => operationId.startsWith(verb)),
+    ['stop', 'reset', 'kill', 'revoke'].findIndex((verb) => operationId.startsWith(verb)),
   );
   return one! - other!;
 }

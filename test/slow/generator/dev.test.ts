@@ -401,13 +401,13 @@ test('after each change, the preview has the same bytes as a first build', async
     // Only a build with a current release warns about vanished paths.
     rmSync(join(root, 'fresh'), { recursive: true, force: true });
     const fresh = await buildProject(root, { out: join(root, 'fresh'), now, lenient: true });
-    const { release, widget: _, ...summary } = fresh;
+    const { release, widget: _, sources: __, ...summary } = fresh;
     await expect.poll(() => results.at(-1), { message: change }).toMatchObject(summary);
     if (!release) continue;
-    const { 'manifest.json': __, ...expected } = readTree(join(root, 'fresh/current'));
+    const { 'manifest.json': ___, ...expected } = readTree(join(root, 'fresh/current'));
     const plain = Object.entries(expected).filter(([file]) => !/\.(?:gz|br)$/.test(file));
     const read = () => {
-      const { 'manifest.json': ___, ...tree } = readTree(live);
+      const { 'manifest.json': ____, ...tree } = readTree(live);
       return { tree: withNamedArticles(tree), listed: Object.keys(results.at(-1)!.release!.files) };
     };
     await expect
