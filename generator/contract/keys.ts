@@ -103,7 +103,9 @@ export const keyEntries = {
     summary: 'Revoke this key; requires force=true in the query',
     description: 'Revokes the key and its child keys for good. Send force=true in the query.',
     access: 'current_key',
-    query: z.object({ force: z.string().meta({ type: 'boolean', description: 'Must be true to end the key.' }) }),
+    query: z.object({
+      force: z.string().meta({ type: 'boolean', description: 'Must be true to end the key.', example: true }),
+    }),
     confirmation,
     replies: { 200: json('The key is revoked.', RevocationReply) },
     problems: ['confirmation_required'],

@@ -20,7 +20,7 @@ export async function serveSample() {
   const { id, text: key, hash: secretHash } = generateApiKey('AbCdEfGhIj01');
   const createdAt = Date.parse('2026-03-01T12:00:00Z');
   const label = 'Control panel of Example Ltd';
-  await world.issueKey({ id, secretHash, label, createdAt, servers: ['game:demo', 'vps:demo'] });
+  await world.issueKey({ id, secretHash, label, createdAt, servers: ['game:demo', 'vps:demo'], managesKeys: true });
   await addExampleActions(world, key);
   const kuma = await createKumaUpstream();
   kuma.monitors.set('Game servers', 0);
@@ -51,7 +51,7 @@ async function addExampleActions({ addAction }: HostingWorld, key: string): Prom
 }
 
 /** Values of parameters without an example. */
-export const ownValues: Readonly<Record<string, string>> = { request_id: 'restart-4711' };
+export const ownValues: Readonly<Record<string, string>> = { request_id: 'restart-4711', key_id: 'H7teLH8vXivs' };
 
 /** Creates the example request of an operation. */
 export function exampleRequest(path: string, operation: Operation, key: string) {
