@@ -65,12 +65,17 @@ const clients: readonly Client[] = [
   },
 ];
 
+/** Operations that end the key or need the ID of an earlier answer; they are compiled only. */
+const compiledOnly = new Set(['revokeChildKey', 'rotateKey', 'revokeKey']);
+
 /** Renders a program that calls all operations with their examples and exports the statuses. */
 function writeProgram(folder: string, client: Client, { document, url, key }: SampleApp): void {
   const operations = operationsOf(document);
-  const calls = operations.map(
-    (operation) => `  '${operation.operationId}': (await ${client.call(operation)}).response?.status,`,
-  );
+  const calls = operations.map((operation) => {
+    const call = client.call(operation);
+    const { operationId: id } = operation;
+    return compiledOnly.has(id) ? `  ${id}: () => ${call},` : `  ${id}: (await ${call}).response?.status,`;
+  });
   const values = `const baseUrl = ${JSON.stringify(url)};\nconst key = ${JSON.stringify(key)};\n`;
   const program = [values, client.imports(operations), 'export const statuses = {', ...calls, '};', ''];
   writeFileSync(join(folder, 'program.ts'), program.join('\n'));
@@ -95,7 +100,8 @@ describeGenerators(() => {
     await run(join(repository, 'node_modules/.bin/tsc'), ['-p', folder]).catch((error: { stdout: string }) => {
       throw new Error(error.stdout);
     });
-    const { statuses } = (await import(join(folder, 'program.ts'))) as { statuses: Record<string, number> };
-    expect(Object.entries(statuses).filter(([, status]) => status !== 200)).toEqual([]);
+    const { statuses } = (await import(join(folder, 'program.ts'))) as { statuses: Record<string, unknown> };
+    const refused = Object.entries(statuses).filter(([id, status]) => status !== 200 && !compiledOnly.has(id));
+    expect(refused).toEqual([['createChildKey', 201]]);
   });
 });
