@@ -196,7 +196,7 @@ const sourcesOf = (site: string) => ({ CONTENT_DIR: join(site, 'content'), CATAL
 function copySources(origin: string): void {
   const filter = (path: string): boolean => basename(path) !== 'node_modules';
   const files = 'docs/customers.md package.json package-lock.json .gitignore .gitattributes COMMIT';
-  for (const name of ['generator', 'server', 'examples/systemd', ...files.split(' ')]) {
+  for (const name of ['generator', 'server', 'examples/clients/browser', 'examples/systemd', ...files.split(' ')]) {
     cpSync(join(repository, name), join(origin, name), { recursive: true, filter });
   }
 }
