@@ -31,12 +31,17 @@ export function removeComments(markdown: string, parse: (markdown: string) => Ro
       if (text.startsWith('<!--')) comments.push([from + index, from + index + text.length, '<!-- -->']);
   });
   const outline = outlineOf(tree);
-  let text = markdown;
   // From the end, so that offsets stay.
-  for (const [from, to, empty] of comments.toReversed()) {
-    const [before, after] = [text.slice(0, from), text.slice(to)];
-    const without = join(before, after);
-    text = outlineOf(parse(without)) === outline ? without : before + empty + after;
+  const fromEnd = comments.toReversed();
+  let text = fromEnd.reduce((all, [from, to]) => join(all.slice(0, from), all.slice(to)), markdown);
+  // Only if all at once would change a neighbour, each on its own: that parses the text for each comment.
+  if (outlineOf(parse(text)) !== outline) {
+    text = markdown;
+    for (const [from, to, empty] of fromEnd) {
+      const [before, after] = [text.slice(0, from), text.slice(to)];
+      const without = join(before, after);
+      text = outlineOf(parse(without)) === outline ? without : before + empty + after;
+    }
   }
   return text.trimEnd() + (text.endsWith('\n') ? '\n' : '');
 }
