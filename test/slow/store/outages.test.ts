@@ -15,7 +15,9 @@ const isPower = ({ path }: { readonly path: string }): boolean => path.endsWith(
 const vote = (app: TestApp, helpful = true) =>
   ask(app, '/v1/kb/feedback', { method: 'POST', body: JSON.stringify({ helpful }) });
 const isReady = async (app: TestApp) => (await ask(app, '/ready')).status === 200;
-const lines = (app: TestApp) => app.log().filter(({ level }) => level === 'error');
+/** All errors but that of a database slower than 200 ms, which a busy machine causes as well. */
+const lines = (app: TestApp) =>
+  app.log().filter(({ level, msg }) => level === 'error' && !String(msg).startsWith('database too slow'));
 
 describePostgres((server) => {
   /** Starts a server with a database of its own; the functions change that database alone. */
