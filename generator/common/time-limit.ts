@@ -4,7 +4,10 @@ import { Script, createContext } from 'node:vm';
 const timed = createContext({ work: () => {} });
 const callWork = new Script('work()');
 
-/** Runs synchronous work for each item, possibly twice; the result is undefined after `cpuMs` of CPU time. */
+/**
+ * Runs synchronous work for each item, possibly twice. The result is undefined for an item that needs more than `cpuMs`
+ * of CPU time; both attempts together take twice as much at most.
+ */
 export function mapWithTimeLimit<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Result,
@@ -12,14 +15,12 @@ export function mapWithTimeLimit<Item, Result>(
 ): (Result | undefined)[] {
   const results: (Result | undefined)[] = [];
   let wallMs = cpuMs;
-  /** The CPU time of all attempts at the first item. */
-  let spentMs = 0;
+  let tried = -1;
   while (results.length < items.length) {
-    const done = results.length;
     let before = process.threadCpuUsage();
     // One timeout for all items: V8 starts a thread per timeout, which takes 9 ms on a busy machine.
     timed.work = () => {
-      for (const item of items.slice(done)) {
+      for (const item of items.slice(results.length)) {
         before = process.threadCpuUsage();
         results.push(work(item));
       }
@@ -29,17 +30,12 @@ export function mapWithTimeLimit<Item, Result>(
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
       const { user, system } = process.threadCpuUsage(before);
-      const isFirst = results.length === done;
       const tookMs = (user + system) / 1000;
-      spentMs = isFirst ? spentMs + tookMs : 0;
-      // The timeout is wall time, so an item that had little CPU gets another attempt. The timeout grows slowly,
-      // because that attempt may get the whole CPU: all attempts together must not take much more than twice the limit.
-      const isOver = isFirst ? spentMs >= cpuMs * 0.2 : tookMs >= cpuMs * 0.5;
-      if (isOver) {
-        results.push(undefined);
-        spentMs = 0;
-      }
-      wallMs = isFirst && !isOver ? wallMs * 1.2 : cpuMs;
+      // The timeout is wall time, of which a busy machine gives only a part: a second attempt may get further.
+      const isOver = results.length === tried || tookMs > cpuMs * 0.8;
+      tried = isOver ? -1 : results.length;
+      if (isOver) results.push(undefined);
+      wallMs = isOver ? cpuMs : Math.ceil(cpuMs * 2 - tookMs);
     }
   }
   return results;
