@@ -17,34 +17,85 @@ export function findReferences(tree: Root): ReadonlySet<string> {
   return names;
 }
 
-/** Removes comments from Markdown, except in code. An empty comment stays where its neighbours would change. */
-export function removeComments(markdown: string, parse: (markdown: string) => Root): string {
+/** A comment in a text, and the empty one that can take its place. */
+interface Comment {
+  readonly from: number;
+  readonly to: number;
+  readonly empty: string;
+}
+
+/**
+ * Removes comments from Markdown, except in code. An empty comment stays where its neighbours would change. Expects the
+ * tree of the text, as `parse` returns it.
+ */
+export function removeComments(markdown: string, tree: Root, parse: (markdown: string) => Root): string {
   if (!/<!--|\]:[ \t]*(?:#|<>)/.test(markdown)) return markdown;
-  const tree = parse(markdown);
-  const used = findReferences(tree);
-  const comments: (readonly [from: number, to: number, empty: string])[] = [];
-  walk(tree, (node) => {
-    const [from, to] = [node.position?.start.offset ?? 0, node.position?.end.offset ?? 0];
-    if (node.type === 'definition' && isNote(node) && !used.has(node.identifier)) comments.push([from, to, '[//]: #']);
-    if (node.type !== 'html') return;
-    for (const { index, 0: text } of markdown.slice(from, to).matchAll(commentOrTag))
-      if (text.startsWith('<!--')) comments.push([from + index, from + index + text.length, '<!-- -->']);
-  });
-  const outline = outlineOf(tree);
-  // From the end, so that offsets stay.
-  const fromEnd = comments.toReversed();
-  let text = fromEnd.reduce((all, [from, to]) => join(all.slice(0, from), all.slice(to)), markdown);
-  // Only if all at once would change a neighbour, each on its own: that parses the text for each comment.
-  if (outlineOf(parse(text)) !== outline) {
-    text = markdown;
-    for (const [from, to, empty] of fromEnd) {
-      const [before, after] = [text.slice(0, from), text.slice(to)];
-      const without = join(before, after);
-      text = outlineOf(parse(without)) === outline ? without : before + empty + after;
-    }
-  }
+  const comments = findComments(markdown, tree);
+  // Part by part: to parse the whole text for each comment would take too long.
+  const needed = toParts(tree, comments, markdown).flatMap((part) => findNeeded(part, parse));
+  let text = withoutComments(markdown, comments, new Set(needed));
+  if (outlineOf(parse(text)) !== outlineOf(tree)) text = withoutComments(markdown, comments, new Set(comments));
   return text.trimEnd() + (text.endsWith('\n') ? '\n' : '');
 }
+
+function findComments(markdown: string, tree: Root): Comment[] {
+  const used = findReferences(tree);
+  const comments: Comment[] = [];
+  walk(tree, (node) => {
+    const [from, to] = offsetsOf(node);
+    if (node.type === 'definition' && isNote(node) && !used.has(node.identifier))
+      comments.push({ from, to, empty: '[//]: #' });
+    if (node.type !== 'html') return;
+    for (const { index, 0: text } of markdown.slice(from, to).matchAll(commentOrTag))
+      if (text.startsWith('<!--'))
+        comments.push({ from: from + index, to: from + index + text.length, empty: '<!-- -->' });
+  });
+  return comments;
+}
+
+const offsetsOf = ({ position }: Nodes) => [position?.start.offset ?? 0, position?.end.offset ?? 0] as const;
+
+/** A part of a text that can be parsed alone: a block with comments, or two blocks with comments between them. */
+interface Part {
+  readonly text: string;
+  /** The offset of the part in the whole text. */
+  readonly start: number;
+  readonly comments: readonly Comment[];
+}
+
+function toParts({ children }: Root, comments: readonly Comment[], markdown: string): Part[] {
+  const toPart = (start: number, end: number, first = start, last = end): Part => {
+    const inside = comments.filter(({ from, to }) => from >= first && to <= last);
+    return { text: markdown.slice(start, end), start, comments: inside };
+  };
+  const blocks = children.filter((child) => outlineOf(child) !== '').map(offsetsOf);
+  const ends = [[0, 0] as const, ...blocks, [markdown.length, markdown.length] as const];
+  const between = ends.slice(1).map(([start, end], at) => toPart(ends[at]![0], end, ends[at]![1], start));
+  return [...blocks.map(([start, end]) => toPart(start, end)), ...between].filter((part) => part.comments.length > 0);
+}
+
+/** Finds the comments that must stay in a part. */
+function findNeeded({ text, start, comments }: Part, parse: (markdown: string) => Root): Comment[] {
+  const own = comments.map((comment) => ({ ...comment, from: comment.from - start, to: comment.to - start }));
+  const outline = outlineOf(parse(text));
+  const needed = new Set<Comment>();
+  const isSame = (): boolean => outlineOf(parse(withoutComments(text, own, needed))) === outline;
+  if (isSame()) return [];
+  for (const comment of own) needed.add(comment);
+  for (const comment of own.toReversed()) {
+    needed.delete(comment);
+    if (!isSame()) needed.add(comment);
+  }
+  return comments.filter((_, at) => needed.has(own[at]!));
+}
+
+/** Removes comments from a text, but for those in `needed`, which become empty. */
+const withoutComments = (text: string, comments: readonly Comment[], needed: ReadonlySet<Comment>): string =>
+  // From the end, so that offsets stay.
+  comments.reduceRight((all, comment) => {
+    const [before, after] = [all.slice(0, comment.from), all.slice(comment.to)];
+    return needed.has(comment) ? before + comment.empty + after : join(before, after);
+  }, text);
 
 /** Joins the texts around a comment, without the line or the space that it leaves. */
 function join(before: string, after: string): string {
@@ -59,8 +110,10 @@ function join(before: string, after: string): string {
 
 /** Describes the blocks and texts of a tree, without comments and the amount of space. */
 function outlineOf(node: Nodes): string {
-  if (node.type === 'html')
-    return node.value.replace(commentOrTag, (tag) => (tag.startsWith('<!--') ? '' : tag)).replace(/\s+/g, ' ');
+  if (node.type === 'html') {
+    const text = node.value.replace(commentOrTag, (tag) => (tag.startsWith('<!--') ? '' : tag));
+    return text.replace(/\s+/g, ' ').trim();
+  }
   if (node.type === 'text') return node.value.replace(/\s+/g, ' ');
   if (node.type === 'definition' && isNote(node)) return '';
   const { position: _position, ...fields } = node;

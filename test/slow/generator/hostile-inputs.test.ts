@@ -156,6 +156,11 @@ test.each([
   ['100 nested lists', `${'- '.repeat(100)}x\n`],
   ['a code block with a line of marks', `\`\`\`text\n${'>'.repeat(200)}\n\`\`\`\n`],
   ['a table of 100 columns and 100 rows', table(100, 99)],
+  // Each comment holds two lists apart.
+  [
+    'a list after each of 500 comments',
+    `- x\n\n<!-- y -->\n\n${'Text. '.repeat(20)}\n\n- x\n\n<!-- z -->\n\n`.repeat(250),
+  ],
 ])('an article of %s is published', async (_, markdown) => {
   const root = createProject({ 'content/knowledgebase/vps/large.md': guide('Large', markdown) });
   expect((await buildProject(root)).diagnostics).toEqual([]);
