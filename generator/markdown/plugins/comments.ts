@@ -31,10 +31,16 @@ interface Comment {
 export function removeComments(markdown: string, tree: Root, parse: (markdown: string) => Root): string {
   if (!/<!--|\]:[ \t]*(?:#|<>)/.test(markdown)) return markdown;
   const comments = findComments(markdown, tree);
-  // Part by part: to parse the whole text for each comment would take too long.
-  const needed = toParts(tree, comments, markdown).flatMap((part) => findNeeded(part, parse));
-  let text = withoutComments(markdown, comments, new Set(needed));
-  if (outlineOf(parse(text)) !== outlineOf(tree)) text = withoutComments(markdown, comments, new Set(comments));
+  if (comments.length === 0) return markdown;
+  const outline = outlineOf(tree);
+  let text = withoutComments(markdown, comments, new Set());
+  const isSame = (): boolean => outlineOf(parse(text)) === outline;
+  if (!isSame()) {
+    // Part by part: to parse the whole text for each comment would take too long.
+    const needed = toParts(tree, comments, markdown).flatMap((part) => findNeeded(part, parse));
+    text = withoutComments(markdown, comments, new Set(needed));
+    if (!isSame()) text = withoutComments(markdown, comments, new Set(comments));
+  }
   return text.trimEnd() + (text.endsWith('\n') ? '\n' : '');
 }
 
