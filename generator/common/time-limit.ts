@@ -4,10 +4,7 @@ import { Script, createContext } from 'node:vm';
 const timed = createContext({ work: () => {} });
 const callWork = new Script('work()');
 
-/**
- * Runs synchronous work for each item, possibly twice. The result is undefined for an item that needs more than `cpuMs`
- * of CPU time; both attempts together take twice as much at most.
- */
+/** Runs synchronous work for each item, possibly several times; the result is undefined after `cpuMs` of CPU time. */
 export function mapWithTimeLimit<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Result,
@@ -15,12 +12,12 @@ export function mapWithTimeLimit<Item, Result>(
 ): (Result | undefined)[] {
   const results: (Result | undefined)[] = [];
   let wallMs = cpuMs;
-  let tried = -1;
   while (results.length < items.length) {
+    const done = results.length;
     let before = process.threadCpuUsage();
     // One timeout for all items: V8 starts a thread per timeout, which takes 9 ms on a busy machine.
     timed.work = () => {
-      for (const item of items.slice(results.length)) {
+      for (const item of items.slice(done)) {
         before = process.threadCpuUsage();
         results.push(work(item));
       }
@@ -31,11 +28,12 @@ export function mapWithTimeLimit<Item, Result>(
       if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
       const { user, system } = process.threadCpuUsage(before);
       const tookMs = (user + system) / 1000;
-      // The timeout is wall time, of which a busy machine gives only a part: a second attempt may get further.
-      const isOver = results.length === tried || tookMs > cpuMs * 0.8;
-      tried = isOver ? -1 : results.length;
+      const isOver = tookMs > cpuMs * 0.8;
       if (isOver) results.push(undefined);
-      wallMs = isOver ? cpuMs : Math.ceil(cpuMs * 2 - tookMs);
+      // The timeout is wall time, of which a busy machine gives only a part: the next attempt at the item is longer, but
+      // not much, because it may get all of its time.
+      const isNext = results.length === done;
+      wallMs = isNext ? Math.ceil(wallMs * Math.min(2, cpuMs / tookMs)) : cpuMs;
     }
   }
   return results;
