@@ -110,7 +110,7 @@ export function parseArticle<Schema extends z.ZodType>(
   // The YAML starts with the line break after the opening ---, so it has the line numbers of the file.
   const checked = parseYaml(yaml, schema, { dropEmpty: true });
   // Despite other mistakes a draft stays a draft: dead links in a draft are no errors.
-  const draft = !checked.value && /^draft:[ \t]*(?!false\b)/m.test(yaml) && { draft: true };
+  const draft = !checked.value && /^draft:(?![ \t]*false\b)/m.test(yaml) && { draft: true };
   const fields = draft ? ({ ...checked.fields, ...draft } as unknown as typeof checked.fields) : checked.fields;
   return { ...checked, fields, body, bodyLine: lineAt(text.length - body.length) };
 }

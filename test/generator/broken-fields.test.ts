@@ -278,6 +278,11 @@ describe('invalid front matter does not hide other problems:', () => {
       badDate,
       'content/blog/news/broken.md:10:1  warning: there is no article /blog/news/gone (remove the reference until its target exists)',
     ],
+    'and the dead links of an article that is no draft are errors': [
+      soon({ draft: 'false' }, '[x](gone.md)\n'),
+      badDate,
+      'content/blog/news/broken.md:10:1  there is no article /blog/news/gone',
+    ],
   });
 });
 
