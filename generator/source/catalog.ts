@@ -9,6 +9,7 @@ import { displayIn } from './load.ts';
 import type { SourceFolder } from './load.ts';
 import { renameTo, toSlug } from './slug.ts';
 import { hasDefaultSource } from '../common/domain-sources.ts';
+import { toInstant } from '../common/local-time.ts';
 import { suggest } from '../common/suggest.ts';
 import { readYaml } from './yaml.ts';
 import type { SourceYaml } from './yaml.ts';
@@ -105,12 +106,13 @@ function checkDomains({ value: { order_url: url, tlds }, place }: SourceYaml<Dom
 function checkStatus({ value, place }: SourceYaml<StatusCatalog>, { error }: Diagnostics): void {
   checkNames('monitors', value.monitors, place, error);
   const names = value.monitors.map(({ name }) => name);
-  for (const [index, { monitors, start, end }] of value.maintenance.entries()) {
+  for (const [index, { monitors, start, end, timezone }] of value.maintenance.entries()) {
     const path = ['maintenance', index];
     for (const [at, name] of monitors.entries()) {
       if (names.includes(name)) continue;
       error(place([...path, 'monitors', at]), `no monitor is named "${name}"`, suggest(name, names));
     }
-    if (end <= start) error(place([...path, 'end']), 'the maintenance must end after it starts');
+    if (toInstant(end, timezone) > toInstant(start, timezone)) continue;
+    error(place([...path, 'end']), 'the maintenance must end after it starts');
   }
 }

@@ -328,6 +328,9 @@ describe('maintenance is refused', () => {
     'monitors: Website': '5:15  "maintenance[0].monitors" must be a list, not text (write [Website])',
     'end: 2026-12-01T21:59': `7:10  ${order}`,
     'end: 2026-12-01T22:00': `7:10  ${order}`,
+    'end: 2026-12-01T22:00:00': `7:10  ${order}`,
+    // This night, the clock skips the hour from 02:00 to 03:00.
+    'start: 2027-03-28T02:30; end: 2027-03-28T03:10': `7:10  ${order}`,
     'start: 2026-13-01T10:00': `6:12  "maintenance[0].start" ${exist}`,
     'start: 2026-12-01T25:00': `6:12  "maintenance[0].start" ${exist}`,
     'start: 2026-02-30T10:00': `6:12  "maintenance[0].start" ${exist}`,
