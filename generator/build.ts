@@ -8,6 +8,7 @@ import { createRenderer } from './markdown/renderer.ts';
 import { confirmCurrent, readCurrent, withLock } from './release/history.ts';
 import type { EarlierRelease } from './release/history.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
+import type { Diagnostics } from './source/diagnostics.ts';
 import { loadFolder } from './source/load.ts';
 import type { SourceFolder, SourceSet } from './source/load.ts';
 
@@ -21,12 +22,12 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   };
   using memo = openMemo(noCache ? undefined : out, checkOnly);
   await using renderer = createRenderer(options.threads);
-  const inputs = hashInputs(options, sources);
+  const inputs = hashInputs(options, sources, diagnostics);
   const last = checkOnly ? undefined : (memo.read('last build', compression) as LastBuild | undefined);
   const previous = last && openLastRelease(out, last);
   // With --against, all checks run again: the service may have changed.
   const isSame = against === undefined && last?.inputs === inputs && (await readCurrent(out)) === last.id;
-  const unchanged = previous && isSame && !diagnostics.failed() && recallResult(last, previous, options.now);
+  const unchanged = previous && isSame && recallResult(last, previous, options.now);
   if (unchanged) {
     await withLock(out, () => confirmCurrent(out));
     return { ...unchanged, sources };
@@ -74,9 +75,9 @@ interface LastBuild {
 
 const listOf = ({ display, files }: SourceFolder) => [display, files.map(({ path, sha256 }) => [path, sha256])];
 
-/** Hashes the sources and the options that the result depends on, except the day. */
-function hashInputs({ lenient, strict, urls }: BuildOptions, { content, catalog }: SourceSet): string {
-  return hash('sha256', JSON.stringify([lenient, strict, urls, listOf(content), listOf(catalog)]));
+/** Hashes the sources, the problems of listing them, and the options that the result depends on, except the day. */
+function hashInputs({ lenient, strict, urls }: BuildOptions, { content, catalog }: SourceSet, { list }: Diagnostics) {
+  return hash('sha256', JSON.stringify([lenient, strict, urls, listOf(content), listOf(catalog), list()]));
 }
 
 const manifestOf = (out: string, id: string): string => join(out, 'releases', id, 'manifest.json');

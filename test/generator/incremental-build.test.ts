@@ -144,6 +144,7 @@ describe('a build after a change equals a first build to the byte:', () => {
     ['a link to a removed article', { [firstMd]: undefined }, { lenient: true }],
     ['a link to a draft', { [firstMd]: article({ draft: 'true' }, 'x\n') }],
     ['an error', { [secondMd]: article({ date: 'soon' }, 'Text.\n') }],
+    ['a backup of an editor', { [`${secondMd}.bak`]: 'Text.\n' }],
   ];
   const [firstFile, sshFile] = ['blog/article/news/first.json', 'kb/article/vps/ssh.json'];
   /** The files each change writes, below public/v1/ by default and without /docs; all other files are links. */
