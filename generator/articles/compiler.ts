@@ -214,7 +214,9 @@ function fillSizes({ html, pictures }: Rendered, sizes: PictureSizes): string {
     const picture = pictures[index++]!;
     const size = sizes.get(picture.path);
     const scale = (of: 'width' | 'height', by: 'width' | 'height'): string => {
-      const length = picture[of] ?? (size && Math.round(((picture[by] ?? size[by]) * size[of]) / size[by]));
+      // A length of 0 would hide a thin picture.
+      const scaled = size && Math.max(1, Math.round(((picture[by] ?? size[by]) * size[of]) / size[by]));
+      const length = picture[of] ?? scaled;
       return length === undefined ? '' : ` ${of}="${length}"`;
     };
     return scale('width', 'height') + scale('height', 'width');

@@ -230,6 +230,12 @@ test('a text that looks like a size placeholder is unchanged', async () => {
   expect(html.match(/width/g)).toHaveLength(1);
 });
 
+test('a thin picture that is shown smaller keeps a height', async () => {
+  const text = '<img src="/media/line.png" alt="" width="200">\n';
+  const { html } = await publish(text, { 'content/media/line.png': png(2000, 4) });
+  expect(html).toContain(`width="200" height="1" ${lazy}`);
+});
+
 test('a replaced picture rerenders its article only if the size differs', async () => {
   const shown = article({}, '![A](/media/a.png)\n');
   const root = createProject({ 'content/media/a.png': png(640, 360), 'content/blog/news/shown.md': shown });
