@@ -15,8 +15,8 @@ import { readOnline } from './release/online.ts';
 import { createReleaseStage, removeRelease } from './release/publish.ts';
 import { createDiagnostics } from './source/diagnostics.ts';
 import type { Diagnostics, Strictness } from './source/diagnostics.ts';
-import { displayPath, loadFolder, reloadFiles } from './source/load.ts';
-import type { SourceSet } from './source/load.ts';
+import { displayPath, loadFolder } from './source/load.ts';
+import type { SourceFolder, SourceSet } from './source/load.ts';
 import { watchFolders } from './source/watch.ts';
 import type { Changes } from './source/watch.ts';
 
@@ -80,7 +80,7 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
   const memo = openMemo(out);
   const compressor = compressors.fast;
   const renderSearch = createSearchRenderer();
-  let sources: SourceSet | undefined;
+  let sources = noSources;
   let previews: EarlierRelease[] = [];
   let shown: readonly Article[] = [];
 
@@ -101,15 +101,9 @@ export async function watchAndBuild(options: DevOptions): Promise<() => Promise<
   const build = async ({ files, structure }: Changes): Promise<void> => {
     const started = performance.now();
     const diagnostics = createDiagnostics(options);
-    const loaded =
-      structure || !sources
-        ? { content: loadFolder(content, diagnostics), catalog: loadFolder(catalog, diagnostics) }
-        : {
-            content: reloadFiles(sources.content, files, diagnostics),
-            catalog: reloadFiles(sources.catalog, files, diagnostics),
-          };
-    // After errors, the next build lists the folders again; otherwise it would not report unreadable files again.
-    sources = diagnostics.failed() ? undefined : loaded;
+    const load = (root: string, { files: before }: SourceFolder) =>
+      loadFolder(root, diagnostics, structure ? [] : before.filter(({ absolute }) => !files.has(absolute)));
+    const loaded = (sources = { content: load(content, sources.content), catalog: load(catalog, sources.catalog) });
     const { result, articles } = await make(loaded, diagnostics);
     const isMissing = options.isServed && !result.release && previews.length === 0;
     const { release } = isMissing ? (await make(noSources, ignoreErrors)).result : result;

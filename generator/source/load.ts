@@ -56,10 +56,12 @@ const reserved = /(?:^|\/)(?:(?:con|prn|aux|nul|com\d|lpt\d)(?:\.[^/]*)?|[^/]*[.
 
 /**
  * Lists and hashes the regular files below a folder, without dot files and temporary files. Reports symbolic links,
- * special, unreadable and oversized files, and paths that differ only in case or Unicode form.
+ * special, unreadable and oversized files, and paths that differ only in case or Unicode form. Does not read `known` files
+ * again.
  */
-export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder {
+export function loadFolder(root: string, diagnostics: Diagnostics, known: readonly SourceFile[] = []): SourceFolder {
   const folder = { display: displayRoot(root), files: [] as SourceFile[], refused: [] as string[] };
+  const byPath = new Map(known.map((file) => [file.path, file]));
   const byFoldedPath = new Map<string, string>();
   for (const { path, dirent, code } of listEntries(root).toSorted((a, b) => compareText(a.path, b.path))) {
     if (isTemporaryFile(path)) continue;
@@ -84,7 +86,8 @@ export function loadFolder(root: string, diagnostics: Diagnostics): SourceFolder
     const [, message, hint] = faults.find(([applies]) => applies) ?? [];
     if (message === undefined) byFoldedPath.set(folded, display);
     else diagnostics.error({ display }, message, hint);
-    const file = message === undefined && loadFile({ path, absolute: join(root, path), display }, diagnostics);
+    const listed = { path, absolute: join(root, path), display };
+    const file = message === undefined && (byPath.get(path) ?? loadFile(listed, diagnostics));
     if (file) folder.files.push(file);
     else folder.refused.push(path);
   }
@@ -117,17 +120,6 @@ function listEntries(root: string): Listed[] {
   const fs = { readdirSync: readFolder as unknown as typeof readdirSync };
   const found = fastGlob.sync('**', { cwd: '/', fs, onlyFiles: false, followSymbolicLinks: false, objectMode: true });
   return [...found.filter(({ dirent }) => !dirent.isDirectory()), ...odd] as Listed[];
-}
-
-/** Hashes the changed files of a folder again, given by absolute path. */
-export function reloadFiles(
-  folder: SourceFolder,
-  changed: { has(path: string): boolean },
-  diagnostics: Diagnostics,
-): SourceFolder {
-  const loaded = folder.files.map((file) => (changed.has(file.absolute) ? loadFile(file, diagnostics) : file));
-  const refused = folder.files.flatMap(({ path }, at) => (loaded[at] ? [] : path));
-  return { ...folder, files: loaded.filter((file) => file !== undefined), refused };
 }
 
 function loadFile(listed: Omit<SourceFile, 'bytes' | 'sha256'>, diagnostics: Diagnostics): SourceFile | undefined {

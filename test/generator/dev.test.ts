@@ -219,6 +219,9 @@ const changes: [string, Files, found: number][] = [
   ['the same article removed', { 'content/blog/news/gone.md': undefined }, 1],
   ['a link to a missing folder', { [second]: article({}, '[All](/knowledgebase/extra)\n') }, 2],
   ['that folder, without articles', { 'content/knowledgebase/extra/category.yaml': 'name: Extra\n' }, 1],
+  ['a backup of an editor', { [`${second}.bak`]: 'Text.\n' }, 2],
+  ['a text beside the backup', { [second]: article({}, 'Another text.\n') }, 2],
+  ['the backup removed', { [`${second}.bak`]: undefined }, 1],
 ];
 
 test('after each change, dev reports the same problems as a first build', async () => {
