@@ -1,5 +1,5 @@
 import { cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import type { Article } from './articles/article.ts';
 import { openMemo } from './articles/memo.ts';
 import { CommandError } from './common/command-line.ts';
@@ -133,7 +133,8 @@ export async function writePreview(folder: string, options: BuildOptions): Promi
   const { content, catalog, out, against = out } = options;
   createFolder(folder);
   const names = readdirSync(folder);
-  if (names.length > 0 && !names.includes(marker)) {
+  const holdsOthers = [content, catalog, out].some((other) => !relative(folder, other).startsWith('..'));
+  if (holdsOthers || (names.length > 0 && !names.includes(marker))) {
     throw new CommandError('--preview: the folder has other files; name an empty folder or an earlier preview');
   }
   const online = await readOnline(out, options.against);
