@@ -76,7 +76,7 @@ function describeChange(files: PreviewBuild['files']): string {
 function serve(dist: string, preview: Preview): void {
   const main = fileURLToPath(new URL('../../server/main.js', import.meta.url));
   const server = spawn(process.execPath, [main, `--preview=${preview.origin}`], {
-    env: { ...process.env, DIST_DIR: dist },
+    env: { ...process.env, DIST_DIR: dist, DIST_DIR_FILE: '' },
     stdio: 'inherit',
   });
   server.once('exit', (code) => process.exit(code ?? 1));
