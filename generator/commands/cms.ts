@@ -1,4 +1,4 @@
-import { cpSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, relative, sep } from 'node:path';
 import { stringify } from 'yaml';
@@ -11,7 +11,7 @@ import { html, renderDocument } from '../markdown/markup.ts';
 import { createDiagnostics } from '../source/diagnostics.ts';
 import { displayPath, findRepository, loadFolder } from '../source/load.ts';
 import { readAuthors, removedFile } from '../source/yaml.ts';
-import { resolveFolder } from './settings.ts';
+import { createNamed, resolveFolder } from './settings.ts';
 import type { CmsFlags } from './settings.ts';
 
 /** A JSON Schema, reduced to the keywords that the forms use. */
@@ -44,6 +44,10 @@ export function runCms(flags: CmsFlags): void {
   const workflow = repo && name !== 'gitea' && { publish_mode: 'editorial_workflow' };
   const forms = deriveForms(resolveFolder('CONTENT_DIR'), resolveFolder('CATALOG_DIR'));
   const [cms, font] = [find('@sveltia/cms'), find('@fontsource/material-symbols-outlined/package.json')];
+  const names = readdirSync(createNamed(out, '--out'));
+  if (names.length > 0 && !names.includes('sveltia-cms.js')) {
+    throw new CommandError('--out: the folder has other files; name an empty folder or an earlier one of this command');
+  }
   cpSync(join(cms, '../../dist'), out, { recursive: true, filter: (file) => !/\.(?:map|mjs)$/.test(file) });
   for (const file of ['400.css', 'files/material-symbols-outlined-latin-400-normal.woff2'])
     cpSync(join(font, '..', file), join(out, file));
@@ -60,6 +64,8 @@ function find(file: string): string {
     throw new CommandError('the CMS is not installed; run "npm ci" without --omit=dev');
   }
 }
+
+const yesOrNo = Object.entries({ Yes: true, No: false }).map(([label, value]) => ({ label, value }));
 
 /** Derives the forms of all source files, except those with free keys. */
 function deriveForms(content: string, catalog: string) {
@@ -78,6 +84,8 @@ function deriveForms(content: string, catalog: string) {
     const field = { name, label: toTitleCase(name.replaceAll(/_|(?=[A-Z])/g, '-')), required, hint: description };
     if (items?.properties) return { ...field, widget: 'list', fields: toFields(items) };
     if (items) return { ...field, widget: 'list', field: toField('value', items) };
+    // The CMS writes an untouched checkbox as `false`, and leaves out an empty choice.
+    if (type === 'boolean' && !required) return { ...field, widget: 'select', options: yesOrNo };
     if (type === 'boolean') return { ...field, widget: 'boolean' };
     if (type === 'integer') return { ...field, widget: 'number', value_type: 'int' };
     if (type === 'number') return { ...field, widget: 'number', value_type: 'float', step: 0.01 };

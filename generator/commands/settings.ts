@@ -127,14 +127,17 @@ export function resolveFolder(setting: keyof typeof defaultFolders, option?: str
 
 /** Creates the folder of releases if missing, and returns the path. */
 export function createOut(option: string | undefined): string {
-  const out = resolveFolder('DIST_DIR', option);
+  return createNamed(resolveFolder('DIST_DIR', option), option === undefined ? 'DIST_DIR' : '--out');
+}
+
+/** Creates a folder, named by an option or a setting, if missing, and returns the path. */
+export function createNamed(folder: string, name: string): string {
   try {
-    createFolder(out);
+    createFolder(folder);
   } catch (error) {
-    const name = option === undefined ? 'DIST_DIR' : '--out';
     throw new CommandError(`${name}: the folder cannot be created (${(error as NodeJS.ErrnoException).code})`);
   }
-  return out;
+  return folder;
 }
 
 /** Reads the day of a build from `--now`; default: today (UTC). */

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { sources } from '../../generator/contract/endpoints.ts';
-import { createProject, runGenerator } from '../helpers/project.ts';
+import { createProject, runGenerator, writeFiles } from '../helpers/project.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 const readJson = (file: string) => JSON.parse(readFileSync(join(repository, file), 'utf8')) as object;
@@ -132,6 +132,28 @@ test.each([
   expect(page.match(/https?:[^;'" ]*/g) ?? []).toEqual(host === undefined ? [] : [host]);
   for (const [, file] of page.matchAll(/(?:href|src)="([\w.-]+)"/g))
     expect(existsSync(join(root, 'cms', file!)), file).toBe(true);
+});
+
+test('an untouched field that is optional is left out of the file', async () => {
+  const { config } = await writeCms();
+  const widgetOf = (form: Form, field: string) => form.fields.find(({ name }) => name === field)?.widget;
+  const forms = config.collections.filter(({ fields }) => fields);
+  expect(forms.map((form) => widgetOf(form, 'draft') ?? widgetOf(form, 'soldOut'))).toEqual(
+    'select select select boolean boolean'.split(' '),
+  );
+});
+
+test('the command replaces its own folder, but not one with other files', async () => {
+  const { root } = await writeCms();
+  writeFiles(root, { 'cms/.htaccess': 'Header set X-Frame-Options DENY\n' });
+  const stderr = '--out: the folder has other files; name an empty folder or an earlier one of this command\n';
+  expect(await runGenerator(['cms', '--out', 'cms'], { cwd: root })).toMatchObject({ status: 0 });
+  expect(readFileSync(join(root, 'cms/.htaccess'), 'utf8')).toContain('DENY');
+  expect(await runGenerator(['cms', '--out', 'content'], { cwd: root })).toMatchObject({ status: 1, stderr });
+  expect(existsSync(join(root, 'content/config.yml'))).toBe(false);
+  const taken = '--out: the folder cannot be created (EEXIST)\n';
+  const file = 'catalog/status.yaml';
+  expect(await runGenerator(['cms', '--out', file], { cwd: root })).toMatchObject({ status: 1, stderr: taken });
 });
 
 test('a repository without an owner is refused', async () => {
