@@ -26,7 +26,7 @@ import { compareNames, compareText } from './source/diagnostics.ts';
 import type { PictureSizes } from './source/media.ts';
 
 /** The data that static files are made from. */
-export interface Project extends Catalog {
+interface Project extends Catalog {
   /** The included articles of each kind, in the order of its list. */
   readonly blog: readonly Article[];
   readonly knowledgeBase: readonly Article[];
@@ -180,7 +180,7 @@ const rows: Record<
       Object.entries(sources).map(([source, schema]) => [source, z.toJSONSchema(schema, { io: 'input' })]),
     ),
   ),
-  getArticleStyle: constant([], readArticleStyle),
+  getArticleStyle: constant([], () => readFileSync(join(import.meta.dirname, 'markdown/article.css'), 'utf8')),
   getStatusWidget: widgetOf(({ script }) => script),
   getStatusWidgetVersion: widgetOf(({ version, script }) => ({ [version]: script })),
   statusWidgetIntegrity: widgetOf(({ embed }) => embed),
@@ -267,10 +267,6 @@ async function compileWidget(service: string) {
   const path = fillTemplate(staticFiles.getStatusWidgetVersion.path, { version });
   const embed: StatusWidget = { path, integrity: `sha384-${hash('sha384', script, 'base64')}` };
   return { script, version, embed };
-}
-
-function readArticleStyle(): string {
-  return readFileSync(join(import.meta.dirname, 'markdown/article.css'), 'utf8');
 }
 
 /** Writes all static files into a stage, or links those whose data is unchanged. */

@@ -45,7 +45,7 @@ export function checkSite(
   );
   /** The articles with a source file, including broken ones. */
   const sources = new Set(content.categories.flatMap(({ articles: files }) => files.map(sitePathOf)));
-  const suggestPath = createSuggester(() => [...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
+  const suggestPath = createSuggester([...content.media.keys(), ...byPath.keys(), ...Object.keys(aliases)]);
 
   const checkReference = (from: Article, { path, use, id, url }: Reference, dead: ReportDead): void => {
     if (url === '' && use === 'picture') return dead('the picture has no address', 'write it between the parentheses');
@@ -168,20 +168,16 @@ function whyUnpublished({ state, metadata }: Article): string {
   return state === 'draft' ? 'is a draft' : `is not published before ${metadata.due}`;
 }
 
-const createPathIndex = (paths: readonly string[]) => {
-  return { byName: Map.groupBy(paths, (path) => basename(path)), byFolder: Map.groupBy(paths, dirname) };
-};
-
 /** Suggests a path with the same name, or with a similar name in the same folder. */
-function createSuggester(list: () => readonly string[]): (path: string) => string | undefined {
-  let index: ReturnType<typeof createPathIndex> | undefined;
+function createSuggester(paths: readonly string[]): (path: string) => string | undefined {
+  const byName = Map.groupBy(paths, (path) => basename(path));
+  const byFolder = Map.groupBy(paths, dirname);
   const hints = new Map<string, string | undefined>();
   const find = (path: string): string | undefined => {
-    index ??= createPathIndex(list());
-    const moved = index.byName.get(basename(path));
+    const moved = byName.get(basename(path));
     if (moved?.length === 1) return `did you mean "${moved[0]}"?`;
     const folder = dirname(path);
-    const names = (index.byFolder.get(folder) ?? []).map((other) => basename(other));
+    const names = (byFolder.get(folder) ?? []).map((other) => basename(other));
     return suggest(basename(path), names)?.replace('"', `"${folder}/`);
   };
   return (path) => {

@@ -18,7 +18,7 @@ export const ManifestHead = z.strictObject({
     monitors: z.int(),
     media: z.int(),
   }),
-  /** The day from which a build publishes the next scheduled article, YYYY-MM-DD. */
+  /** The next day from which a build of the same content has another result, YYYY-MM-DD. */
   nextChangeAt: z.iso.date().nullable(),
 });
 export type ManifestHead = z.infer<typeof ManifestHead>;
