@@ -8,7 +8,7 @@ import { endpoints } from '#contract/endpoints.ts';
 import { renderOpenApi } from '#contract/openapi.ts';
 import type { OpenApi } from '#contract/openapi.ts';
 import { operatorEndpoints } from '#contract/operators.ts';
-import { html, renderDocument, trusted } from '../markdown/markup.ts';
+import { escapeXml, html, renderDocument, trusted } from '../markdown/markup.ts';
 import type { Markup } from '../markdown/markup.ts';
 import { renderGuide, titles } from './guide.ts';
 import type { PagePath } from './guide.ts';
@@ -157,7 +157,8 @@ const renderList = (links: readonly Markup[]): Markup =>
 function renderPage(page: Page, { info, groups, pages, attributes }: Site): string {
   const { path, title, main, operations } = page;
   const isGuide = operations.length === 0;
-  const icon = `data:image/svg+xml,${encodeURIComponent(read('mark.svg').replace('>A<', `>${info.title[0]!}<`))}`;
+  const [initial = ''] = info.title;
+  const icon = `data:image/svg+xml,${encodeURIComponent(read('mark.svg').replace('>A<', `>${escapeXml(initial)}<`))}`;
   const at = pages.indexOf(page);
   const renderNeighbour = (to: Page | undefined, label: string): Markup | undefined =>
     to && html`<a class="${label}" href="${to.path}"><span>${label}</span> ${to.title}</a>`;

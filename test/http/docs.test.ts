@@ -218,6 +218,14 @@ describe('the examples', () => {
       expect(readPublic(page)).not.toMatch(/Hosting API|clients\.example\.com/);
     }
     expect(readPublic('v1/blog/feed.xml')).toContain('<title>Nord &amp; Co</title>');
+    for (const [name, initial] of [
+      ['🚀 Nord', '🚀'],
+      ['& Co', '&amp;'],
+    ] as const) {
+      await buildProject(root, { urls: { ...siteUrls, name } });
+      const [, icon = ''] = /<img src="data:image\/svg\+xml,([^"]*)"/.exec(readPublic('docs/index.html')) ?? [];
+      expect(decodeURIComponent(icon)).toContain(`>${initial}</text>`);
+    }
   });
 
   test('are in curl, TypeScript, Python and PowerShell, without names of samples', async () => {
