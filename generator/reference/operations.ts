@@ -1,4 +1,4 @@
-import { isLimited, rateLimits } from '#contract/endpoint.ts';
+import { isLimited, keyAccess, rateLimits } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import type { OpenApi, Operation } from '#contract/openapi.ts';
 import { html } from '../markdown/markup.ts';
@@ -81,13 +81,15 @@ const renderList = (title: string, fields: readonly Markup[]): Markup | false =>
 
 /** Renders the needed key and the rate limit. */
 function renderFacts({ access, right, method, limit, stored, path }: Endpoint): Markup {
-  const scope = right ?? (typeof access === 'object' ? access.scope : access && 'any');
+  const scope = right ?? (typeof access === 'object' ? access.scope : access === 'any_key' ? 'any' : undefined);
   const ofKey = access && (method === 'GET' ? 'reads' : 'actions');
   const rate = rateLimits[ofKey ?? limit ?? (stored ? 'content' : 'client')];
   const needed = `Needs a ${right ? 'token' : 'key'}${scope === 'any' ? '' : ' with '}`;
   const code = scope !== 'any' && html`<code>${scope}</code>`;
+  // The page cannot see whether a key is of one of the other kinds.
+  const other = typeof access === 'string' && html`<span>Needs ${keyAccess[access]}</span>`;
   return html`<p class="facts">
-    ${scope !== undefined && html`<span class="need" data-scope="${scope}"><span>${needed}</span>${code}</span>`}
+    ${scope ? html`<span class="need" data-scope="${scope}"><span>${needed}</span>${code}</span>` : other}
     ${!right && isLimited(path) && html`<a href="/docs/limits.html">Limit: ${rate.burst}, then ${toRate(rate)}</a>`}
   </p>`;
 }
@@ -158,11 +160,13 @@ export function createReference(document: OpenApi, endpoints: Readonly<Record<st
       const rows = value.split('\n').length;
       const area = html`<textarea ${given} rows="${rows}">${isFilled && value}</textarea>`;
       const own = html`${isFilled && html`value="${value}"`} ${isOwn && html`data-own="${kind}" list="${kind}-ids"`}`;
-      const input = place === 'body' ? area : html`<input ${given} ${own} autocomplete="off" />`;
+      const input = place === 'body' ? area : html`<input ${given} ${own} />`;
       return html`<label><span>${name}</span> ${input}</label>`;
     };
     const force = html`<code>force=true</code>`;
-    return html`<form class="card call" data-method="${method}" data-path="${path}" ${isKeyed && html`data-keyed`}>
+    // A reload must not restore edited fields below the example, nor a confirmation.
+    const target = html`data-method="${method}" data-path="${path}" ${isKeyed && html`data-keyed`}`;
+    return html`<form class="card call" autocomplete="off" ${target}>
       ${renderBar(Object.keys(languages))}
       ${Object.entries(languages).map(([title, write]) => html`<pre data-title="${title}">${renderCode(write(call))}</pre>`)}
       <div class="fields">

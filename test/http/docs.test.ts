@@ -262,6 +262,18 @@ describe('the reference', () => {
     }
   });
 
+  test('has the kind of key that an operation needs', async () => {
+    const words = await read('/docs/api/keys.html');
+    for (const [title, needs] of [
+      ['Retrieve the key: its permissions, servers and limits', 'Needs a key'],
+      ['List the child keys of this key', 'Needs the current secret of a key that manages keys'],
+      ['Revoke this key', 'Needs the current secret of a key'],
+    ] as const) {
+      const section = words.split(new RegExp(`${title} (?:GET|POST) `)).at(-1)!;
+      expect(section.split(' Limit:')[0]!.trim().endsWith(needs), title).toBe(true);
+    }
+  });
+
   test('has titles in the imperative', () => {
     const verbs = new Set(operations.map(({ summary }) => summary.split(' ')[0]));
     const known =
