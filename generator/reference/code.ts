@@ -18,7 +18,7 @@ export interface Field {
 /** The parts of an operation that no field changes. */
 export type Target = Pick<Call, 'method' | 'isKeyed'> & { readonly path: string };
 
-const encode = (value: string): string => encodeURIComponent(value).replaceAll('%2F', '/');
+const encode = (value: string): string => encodeURIComponent(value.toWellFormed()).replaceAll('%2F', '/');
 
 /** Creates the request of an operation with the values of its fields. */
 export function toCall({ method, path, isKeyed }: Target, origin: string, fields: readonly Field[]): Call {

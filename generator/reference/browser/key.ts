@@ -1,4 +1,4 @@
-import { all, create, find } from './page.ts';
+import { all, create, find, tryStorage } from './page.ts';
 
 type Rate = Readonly<Record<'requests_per_second' | 'burst', number>>;
 
@@ -14,6 +14,9 @@ interface Rights {
 const [noun, prefix, address] =
   document.body.dataset['key'] === 'ho' ? ['token', 'ho', '/v1/operator'] : ['key', 'hk', '/v1/key'];
 let used: string | undefined;
+
+/** The entry of the storage of a tab with the key to keep. */
+const kept = 'api-key';
 
 /** Returns the used key. */
 export const getKey = (): string | undefined => used;
@@ -33,12 +36,15 @@ export function openKeyDialog(): void {
   dialog.showModal();
 }
 
+/** The key is not valid. */
+class Refusal extends Error {}
+
 /** Asks the service for the rights of a key, and uses it; throws the message of a refusal. */
 async function tryKey(key: string): Promise<void> {
-  if (key.length !== 65) throw new Error(`Malformed ${noun}: it begins with ${prefix}_ and has 65 characters`);
+  if (key.length !== 65) throw new Refusal(`Malformed ${noun}: it begins with ${prefix}_ and has 65 characters`);
   const response = await window.fetch(address, { headers: { Authorization: `Bearer ${key}` } });
   const answer = (await response.json()) as Rights & { readonly message: string };
-  if (!response.ok) throw new Error(answer.message);
+  if (!response.ok) throw new (response.status === 401 ? Refusal : Error)(answer.message);
   use(key, answer);
 }
 
@@ -90,7 +96,7 @@ async function submit(): Promise<void> {
   const [key = field.value.trim()] = new RegExp(`${prefix}_\\w+`).exec(field.value) ?? [];
   try {
     await tryKey(key);
-    if (keep.checked) sessionStorage.setItem('api-key', key);
+    tryStorage(() => (keep.checked ? sessionStorage.setItem(kept, key) : sessionStorage.removeItem(kept)));
     form.reset();
     dialog.close();
     button.focus();
@@ -101,7 +107,7 @@ async function submit(): Promise<void> {
 }
 
 function forget(): void {
-  sessionStorage.removeItem('api-key');
+  tryStorage(() => sessionStorage.removeItem(kept));
   use();
 }
 
@@ -118,6 +124,7 @@ export function openKey(): void {
     if (value === 'forget' || value === 'close') dialog.close();
   });
   use();
-  const kept = sessionStorage.getItem('api-key');
-  if (kept !== null) tryKey(kept).catch(forget);
+  const key = tryStorage(() => sessionStorage.getItem(kept));
+  // The key stays while the service is unreachable or busy.
+  if (key) tryKey(key).catch((error: Error) => error instanceof Refusal && forget());
 }

@@ -1,15 +1,12 @@
 import { openKey } from './key.ts';
-import { all, find } from './page.ts';
+import { all, find, tryStorage } from './page.ts';
 import { prepareForms } from './send.ts';
 
 const { dataset } = document.body;
 
 // A link into the former reference.
-const [, tag, operationId = ''] = /^#\/([^/]+)\/?(\w*)$/.exec(location.hash) ?? [];
-if (tag !== undefined) {
-  const name = decodeURIComponent(tag).toLowerCase().replaceAll(' ', '-');
-  if (/^[a-z-]+$/.test(name)) location.replace(`/docs/api/${name}.html#${operationId}`);
-}
+const [, tag, operationId = ''] = /^#\/([a-z]+(?:%20[a-z]+)*)\/?(\w*)$/i.exec(location.hash) ?? [];
+if (tag !== undefined) location.replace(`/docs/api/${tag.toLowerCase().replaceAll('%20', '-')}.html#${operationId}`);
 
 /** Shows the examples in a language. */
 function chooseClient(name: string): void {
@@ -18,9 +15,12 @@ function chooseClient(name: string): void {
     button.setAttribute('aria-pressed', String(button.textContent === name));
   }
 }
-chooseClient(localStorage.getItem('client') ?? 'curl');
+chooseClient(tryStorage(() => localStorage.getItem('client')) ?? 'curl');
 
-/** Copies the example in the chosen language; browsers offer a clipboard only on secure origins. */
+// Browsers offer a clipboard only on secure origins.
+for (const button of all('.copy')) button.hidden = !window.isSecureContext;
+
+/** Copies the example in the chosen language. */
 async function copy(button: HTMLElement): Promise<void> {
   const shown = all('pre', button.closest('.card')!).find((example) => example.checkVisibility())!;
   await navigator.clipboard.writeText(shown.innerText.trimEnd());
@@ -32,7 +32,7 @@ document.addEventListener('click', ({ target }) => {
   const button = (target as Element).closest<HTMLElement>('.bar button');
   if (button?.className === 'copy') void copy(button);
   else if (button) {
-    localStorage.setItem('client', button.textContent);
+    tryStorage(() => localStorage.setItem('client', button.textContent));
     chooseClient(button.textContent);
   } else if ((target as Element).closest('#menu a')) find('#menu').hidePopover();
 });

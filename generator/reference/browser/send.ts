@@ -28,12 +28,15 @@ function showExamples(form: HTMLFormElement): void {
 const headers =
   'x-request-id ratelimit retry-after etag idempotent-replayed action-outcome www-authenticate allow'.split(' ');
 const maxLength = 50_000;
+const sending = 'Sending …';
 
 /** Formats an answer: JSON with the line breaks of a log; nothing of a picture. */
 function format(text: string, type: string): string {
   if (!/^text|json|xml|script/.test(type)) return '';
   const whole = type.includes('json')
-    ? JSON.stringify(JSON.parse(text), undefined, 2).replaceAll(String.raw`\n`, '\n')
+    ? JSON.stringify(JSON.parse(text), undefined, 2).replaceAll(/\\(.)/g, (escape, sign) =>
+        sign === 'n' ? '\n' : escape,
+      )
     : text;
   return whole.length > maxLength ? `${whole.slice(0, maxLength)}\n…` : whole;
 }
@@ -42,9 +45,11 @@ async function send(form: HTMLFormElement): Promise<void> {
   const { method, url, headers: given, body = null, isKeyed } = readCall(form, location.origin, false);
   const key = getKey();
   if (isKeyed && key === undefined) return openKeyDialog();
-  for (const earlier of all('.answer', form)) earlier.remove();
   const status = find('[role=status]', form);
-  status.textContent = 'Sending …';
+  // The second click of a double click.
+  if (status.textContent === sending) return;
+  for (const earlier of all('.answer', form)) earlier.remove();
+  status.textContent = sending;
   const start = performance.now();
   try {
     const own = isKeyed && { Authorization: `Bearer ${key}` };

@@ -189,6 +189,61 @@ describeChromium((browser) => {
       await expect.poll(() => page.evaluate(() => sessionStorage.length)).toBe(0);
     });
 
+    test('keeps a kept key while the service does not answer', async () => {
+      const { url, key } = await startLocalDemo();
+      const page = await openPage(browser(), url, { expected: /ERR_FAILED/ });
+      await useKey(page, key, true);
+      await page.route('**/v1/key', (route) => route.abort());
+      const [failed] = await Promise.all([page.waitForEvent('requestfailed'), page.reload()]);
+      expect(failed.url()).toBe(`${url}/v1/key`);
+      expect(await page.locator('#key').innerText()).toBe('Use your key');
+      await page.unroute('**/v1/key');
+      await page.reload();
+      await expect.poll(() => page.locator('#key').innerText()).toContain('2 servers');
+    });
+
+    test('works without storage, which a browser may block', async () => {
+      const { url, key } = await startLocalDemo();
+      const page = await newPage(browser());
+      const faults: string[] = [];
+      page.on('pageerror', ({ message }) => faults.push(message));
+      await page.addInitScript(() => {
+        for (const name of ['localStorage', 'sessionStorage']) {
+          const get = (): never => {
+            throw new DOMException('Access is denied', 'SecurityError');
+          };
+          Object.defineProperty(window, name, { get });
+        }
+      });
+      await page.goto(url + games);
+      await useKey(page, key, true);
+      await page.getByRole('button', { name: 'Python', exact: true }).first().click();
+      const log = findOperation(page, 'getLatestGameLog');
+      expect(await log.locator('.call pre:visible').innerText()).toContain('urllib');
+      expect((await send(log)).status).toMatch(/^200 /);
+      expect(faults).toEqual([]);
+    });
+
+    test('sends one request for a double click, and shows line breaks of texts, but not of backslashes', async () => {
+      const { url } = await startLocalDemo();
+      const page = await open(url + toPage('Plans'));
+      const { promise: isClicked, resolve } = Promise.withResolvers<void>();
+      const json = { path: String.raw`C:\new`, log: 'one\ntwo' };
+      let requests = 0;
+      await page.route('**/v1/plans', async (route) => {
+        requests += 1;
+        await isClicked;
+        await route.fulfill({ json });
+      });
+      const operation = findOperation(page, 'getPlans');
+      await operation.getByRole('button', { name: 'Send' }).dblclick();
+      resolve();
+      const answer = operation.locator('.answer:not(.headers)');
+      await expect.poll(() => answer.innerText()).toContain(String.raw`"C:\\new"`);
+      expect(await answer.innerText()).toContain('"one\ntwo"');
+      expect(requests).toBe(1);
+    });
+
     test('sends every operation as it is filled in, and each answer is below 400', async () => {
       const { url, key } = await startLocalDemo();
       const document = await readDocument(url);
