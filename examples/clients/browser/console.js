@@ -61,14 +61,19 @@ function renderLine(text) {
   const line = create('span', { class: 'line' });
   /** @type {ReadonlySet<string>} */
   let classes = new Set();
-  let from = 0;
+  let [from, isReturned] = [0, false];
   const add = (/** @type {string} */ part) => {
-    if (part !== '') line.append(classes.size > 0 ? create('span', { class: [...classes].join(' ') }, part) : part);
+    if (part === '') return;
+    // A terminal writes over the text before a carriage return, as of a progress bar.
+    if (isReturned) line.replaceChildren();
+    isReturned = false;
+    line.append(classes.size > 0 ? create('span', { class: [...classes].join(' ') }, part) : part);
   };
   for (const { 0: sequence, 1: parameters, index } of text.matchAll(controls)) {
     add(text.slice(from, index));
     from = index + sequence.length;
     if (parameters !== undefined) classes = applyColours(classes, parameters);
+    isReturned ||= sequence === '\r';
   }
   add(text.slice(from));
   return line;
@@ -226,6 +231,7 @@ export function showConsole(root, { key, servers, origin }) {
 
   connection.addEventListener('click', () => (session ? disconnect() : connect()));
   choice.addEventListener('change', () => {
+    pending = [];
     log.replaceChildren();
     if (session) connect();
   });

@@ -136,9 +136,9 @@ export function followConsole(target, { onLine, onNote, onState, onStats, onOpen
   function onClose({ code, reason }) {
     isOpen = false;
     clearInterval(asking);
-    onNote(`closed: ${code} ${reason}`);
     for (const reference of waiting.keys()) settle(reference, 'lost');
     if (isStopped) return;
+    onNote(`closed: ${code} ${reason}`);
     if (finalCodes.includes(code)) return end(`The connection was closed: ${code} ${reason}`);
     // Too many streams: wait longer.
     if (code === 1013) failures = 5;

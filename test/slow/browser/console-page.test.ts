@@ -136,6 +136,7 @@ describeChromium((browser) => {
         if (event === 'auth') emit('auth success');
         if (event === 'send stats') emit('stats', JSON.stringify(answer));
         if (event === 'send logs') emit('console output', lines[0]!);
+        if (event === 'send logs') emit('console output', '\u001B[32m>10 %\r20 %\r\u001B[K');
         if (event === 'send command') for (const line of lines.slice(1)) emit('console output', line);
       });
     });
@@ -149,6 +150,8 @@ describeChromium((browser) => {
     expect(await line.evaluate((element) => element.innerHTML)).toBe(
       '<span class="c1 bold">red</span> plain <span class="c12">blue</span> mixed',
     );
+    const progress = page.locator('.line', { hasText: '20 %' });
+    expect(await progress.evaluate((element) => element.innerHTML)).toBe('<span class="c2">20 %</span>');
     const figures = page.locator('.figures');
     await expect.poll(() => figures.innerText()).toMatch(/CPU 250 %\s+Memory 3 MiB/);
     await expect.poll(() => page.locator('polyline').first().getAttribute('points')).toBe('30,1');
