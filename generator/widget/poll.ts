@@ -1,4 +1,4 @@
-import { toKey, toStatus } from './status.ts';
+import { toAbsolute, toKey, toStatus } from './status.ts';
 import type { WidgetStatus } from './status.ts';
 
 const timeoutMs = 8000;
@@ -13,6 +13,7 @@ const maxWaitMs = 86_400_000;
 export function startPolling(data: DOMStringMap, api: string, onStatus: (status: WidgetStatus) => void): void {
   const intervalMs = Math.max(5, Number(data.interval) || 10) * 1000;
   const only = (data.only ?? '').split(',').map(toKey).filter(Boolean);
+  const [address, fallback] = [toAbsolute(api), data.fallback && toAbsolute(data.fallback)];
   let round = 0;
   let failures = 0;
   let notBefore = 0;
@@ -40,11 +41,11 @@ export function startPolling(data: DOMStringMap, api: string, onStatus: (status:
 
   const poll = async (): Promise<void> => {
     const ownRound = ++round;
-    let status = await fetchStatus(api);
+    let status = await fetchStatus(address);
     if (ownRound !== round) return;
     failures = status ? 0 : failures + 1;
     // If the service reports an unknown state (null), an older fallback file must not contradict it.
-    if (status === undefined && data.fallback) status = await fetchStatus(data.fallback);
+    if (status === undefined && fallback) status = await fetchStatus(fallback);
     if (ownRound !== round) return;
     if (status) onStatus(status);
     const backoff = Math.max(intervalMs, Math.min(maxBackoffMs, intervalMs * 2 ** failures));

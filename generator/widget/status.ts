@@ -25,6 +25,11 @@ export function toStatus(json: unknown, only: readonly string[]): WidgetStatus |
   return { status: disrupted[0] ? 'disrupted' : maintenance[0] ? 'maintenance' : 'up', maintenance, disrupted };
 }
 
+/** Makes a URL absolute: a navigation without a reload may change the address of the page. */
+export function toAbsolute(url: string): string {
+  return Object.assign(document.createElement('a'), { href: url }).href;
+}
+
 /** Normalises a component name for comparison. */
 export function toKey(name: string): string {
   return name.trim().toLowerCase();

@@ -1,3 +1,4 @@
+import { toAbsolute } from './status.ts';
 import type { WidgetStatus } from './status.ts';
 
 /** The texts by language: label, disrupted, maintenance, button and link. */
@@ -65,7 +66,7 @@ export function createToast(script: HTMLScriptElement, onDismiss: () => void) {
   region.setAttribute('role', 'status');
   region.setAttribute('aria-atomic', 'true');
   region.setAttribute('aria-label', texts.label);
-  if (data.href) append(text, 'a', texts.details).href = data.href;
+  if (data.href) append(text, 'a', texts.details).href = toAbsolute(data.href);
   button.type = 'button';
   button.textContent = '×';
   button.setAttribute('aria-label', texts.dismiss);

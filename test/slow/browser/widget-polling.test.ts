@@ -103,6 +103,16 @@ describeChromium((browser) => {
     await expectToast(stage, '');
   });
 
+  test('a relative fallback stays the same after a navigation without a reload', async () => {
+    const options = { fallback: { status: 'up' } };
+    const stage = await openStage(browser(), embed('data-fallback="status.json"'), 'drop', options);
+    await expectToast(stage, '');
+    await stage.page.evaluate(() => history.pushState(null, '', '/blog/deeper'));
+    stage.answerFallback(web);
+    await stage.advance(20_000, 1);
+    await expectToast(stage, shown);
+  });
+
   test('data-api sets another API', async () => {
     const options = { fallback: web, times: 0 };
     const stage = await openStage(browser(), embed('data-api="/status.json"'), 'drop', options);
