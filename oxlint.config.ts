@@ -57,7 +57,7 @@ const imports = {
   'server/feedback': feature,
   'server/feedback/chat.ts': adapter,
   'server/keys': feature,
-  'server/operators': `${feature} server/http/request.ts server/hosting/{audit,providers}.ts server/keys/*
+  'server/operators': `${feature} server/http/request.ts server/hosting/providers.ts server/keys/*
     server/store/database.ts`,
   'server/hosting': `${feature} yaml server/keys/* server/hosting/{console,providers}/*
     server/hosting/providers/*/*`,

@@ -77,7 +77,7 @@ try {
 }
 
 /** Lists the addresses and commands of the demo in a terminal, and its key if the text was shown before. */
-function describeDemo({ id, createdAt, text }: ApiKeyRecord & { text?: string }, base: string): string {
+function describeDemo({ id, createdAt, text }: ApiKeyRecord & { text: string | undefined }, base: string): string {
   const paint = createPaint(1);
   const date = new Date(createdAt).toISOString().slice(0, 10);
   const rows = [

@@ -8,6 +8,7 @@ import { createLifecycle } from './lifecycle.ts';
 import { openLimits } from './limits.ts';
 import type { Logger } from './log.ts';
 import { openMetrics } from './metrics/index.ts';
+import { addDemo } from './operators/changes.ts';
 import { openReleases } from './releases/service.ts';
 import { createRoutes } from './routes.ts';
 import type { Environment } from '#common/environment.ts';
@@ -59,7 +60,7 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   // A monitor that is only a path is below the URL of this server.
   status.start();
   opened.defer(watchInstallation({ ...base, providers, isPreview: preview !== undefined }));
-  const demoKey = demo ? await hosting.addDemo() : undefined;
+  const demoKey = demo ? await addDemo(store) : undefined;
 
   const running = opened.move();
   return {

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { Environment } from '#common/environment.ts';
 import { createCheckAccess } from '../keys/authorize.ts';
@@ -11,9 +12,10 @@ import { createPoller } from '../upstream/poller.ts';
 import { createActions } from './actions.ts';
 import { createRelay } from './console/relay.ts';
 import { createStreamTokens } from './console/stream.ts';
-import { demoProviders, ensureDemo } from './demo.ts';
 import { createRunOnce } from './idempotency.ts';
 import { createProviders, loadProviders } from './providers.ts';
+import type { ProviderSettings } from './providers.ts';
+import { localSettings } from './providers/local/process.ts';
 import { createServers } from './servers.ts';
 
 /** The settings of hosting controls. */
@@ -58,7 +60,7 @@ export function openHosting(base: HostingBase) {
   const { PROVIDERS_FILE: file, DATA_DIR: dataDir } = env;
   const config = {
     ...(file !== undefined && loadProviders(file, environment)),
-    ...(demo && demoProviders(environment)),
+    ...(demo && { demo: demoProvider(environment) }),
   };
   if (Object.values(config).some(({ type }) => type === 'local')) prepareFolder('DATA_DIR', dataDir, 0o700);
   const providers = createProviders(config, { dataDir, log, timeoutMs, createBucket });
@@ -110,7 +112,14 @@ export function openHosting(base: HostingBase) {
     },
     /** Starts the hourly removal of old records from the store. */
     start: () => void retention.start(),
-    /** Adds the demo servers and their key; returns the key. */
-    addDemo: () => ensureDemo(store),
   };
+}
+
+/** Returns the settings of the provider of the demo servers. */
+export function demoProvider(environment: Environment): ProviderSettings {
+  const command = [process.execPath, fileURLToPath(new URL('demo/server.ts', import.meta.url))];
+  const settings = localSettings(import.meta.dirname, environment).parse({
+    servers: { 'game-demo': { kind: 'game', command }, 'vps-demo': { kind: 'vps', command } },
+  });
+  return { type: 'local', ...settings };
 }

@@ -1,7 +1,6 @@
-import { allows } from '#contract/api-keys.ts';
+import { allows, scopes as allScopes } from '#contract/api-keys.ts';
 import type { ServerName } from '#contract/api-keys.ts';
-import { createAuditedChange } from '../hosting/audit.ts';
-import type { ChangeAuthor } from '../hosting/audit.ts';
+import { createEvent } from '../events.ts';
 import { findRecordProblem, findTwin, normalizeRef } from '../hosting/providers.ts';
 import type { WrittenProviders } from '../hosting/providers.ts';
 import { createApiKey, generateApiKey, isActive, nameKind } from '../keys/authorize.ts';
@@ -10,6 +9,7 @@ import { Problem } from '../problem.ts';
 import { StoreError, isUnreachable } from '../store/database.ts';
 import type {
   ApiKeyRecord,
+  AuditEntry,
   ChildKey,
   NewServer,
   OperatorToken,
@@ -18,12 +18,20 @@ import type {
   Store,
 } from '../store/types.ts';
 
-/** The author of changes: the command line, or an operator token. */
-export interface Author extends ChangeAuthor {
-  readonly token?: Pick<OperatorToken, 'id' | 'label'>;
+/** Publishes each change of an API key by its author. */
+export const changedKeys = createEvent<{ readonly actor: string }>('key-changed');
+
+/** The author of changes, such as an operator token, and its request. */
+export interface Author extends Partial<Pick<AuditEntry, 'requestId' | 'ip'>> {
+  readonly actor: string;
+  readonly token?: Pick<OperatorToken, 'id' | 'label' | 'rights'>;
 }
 
 export const commandLine: Author = { actor: 'command line' };
+
+/** A change such as `keys rotate`; values are without secrets, null is not logged. */
+type Change = Pick<AuditEntry, 'action'> &
+  Partial<Pick<AuditEntry, 'keyId' | 'server'>> & { readonly values?: Readonly<Record<string, string | null>> };
 
 /** The permissions of a key. */
 export type Grant = Pick<ApiKeyRecord, 'servers' | 'scopes' | 'expiresAt' | 'managesKeys'>;
@@ -40,10 +48,30 @@ const later = (time: number | null): number => time ?? Infinity;
 /** Creates the changes of customers' servers, API keys and operator tokens. They throw Problems. */
 export function createChanges(store: Store, author: Author) {
   const { apiKeys, childKeys, operators, servers } = store;
-  const { token } = author;
+  const { actor, token, requestId = null, ip = null } = author;
   /** Writes an option as the author passes it. */
   const toOption = (name: string): string => (token ? `"${name}": true` : `--${name}`);
-  const change = createAuditedChange(store.audit, author);
+  /** Applies a change and audits it; resolves to true if something changed. */
+  const change = async (
+    { action, keyId = null, server = null, values = {} }: Change,
+    /** Resolves to false if the record is not found, to `exists` or `conflict` if another record or change was first. */
+    apply: () => Promise<boolean | void | 'exists' | 'conflict'>,
+  ): Promise<boolean> => {
+    const pairs = Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]));
+    const entry = { actor, action, keyId, server, detail: pairs.join(' ') || null, requestId, ip };
+    const finish = await store.audit.begin(entry);
+    try {
+      const result = await apply();
+      const hasChanged = result !== false && typeof result !== 'string';
+      await finish(typeof result === 'string' ? result : hasChanged ? 'ok' : 'not_found');
+      if (hasChanged && action.startsWith('keys ')) changedKeys.publish({ actor });
+      return hasChanged;
+    } catch (error) {
+      // The store may have made the change before the connection was lost.
+      await finish('unknown');
+      throw error;
+    }
+  };
 
   /** Gives a key or a token a new secret, unless it has changed since it was read. */
   const rotate = async <Key extends ApiKeyRecord | ChildKey | OperatorToken>(
@@ -236,6 +264,17 @@ export function createChanges(store: Store, author: Author) {
         throw missingServer(server);
     },
   };
+}
+
+/** Adds the servers of `npm start`, and a key for them; returns the key, with its text if this call created it. */
+export async function addDemo(store: Store) {
+  const changes = createChanges(store, { actor: 'npm start' });
+  const servers: readonly ServerName[] = ['game:demo', 'vps:demo'];
+  for (const server of servers)
+    await changes.putServer({ server, provider: 'demo', ref: server.replace(':', '-'), logFile: null }, true);
+  const grant = { servers, scopes: allScopes, expiresAt: null, managesKeys: false };
+  const { record, text } = await changes.createKey({ label: 'demo key of npm start', ...grant }, true);
+  return { ...record, text };
 }
 
 const commands = { hk: 'keys', ho: 'operators' } as const;

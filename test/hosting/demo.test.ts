@@ -23,4 +23,7 @@ test('the demo adds a game server, a VPS and one key for both, only once', async
     'npm start: servers add: ok',
     'npm start: keys create: ok',
   ]);
+  await second.stop();
+  await store.apiKeys.revoke(first.key.split('_')[1]!, Date.now());
+  expect((await startDemo(settings)).demoKey).toMatch(/^hk_/);
 });

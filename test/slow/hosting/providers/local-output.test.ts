@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { demoProviders } from '../../../../server/hosting/demo.ts';
+import { demoProvider } from '../../../../server/hosting/service.ts';
 import { until } from '../../../helpers/upstream.ts';
 import { followConsole } from '../../../hosting/providers/console-recorder.ts';
 import { failureOf } from '../../../helpers/fault-suite.ts';
@@ -135,5 +135,5 @@ test('a check of the provider reports the number of servers', async () => {
 });
 
 test('the demo servers get no settings of the service', () => {
-  expect(JSON.stringify(demoProviders({ PATH: process.env.PATH, PANEL_TOKEN: 'secret' }))).not.toContain('secret');
+  expect(JSON.stringify(demoProvider({ PATH: process.env.PATH, PANEL_TOKEN: 'secret' }))).not.toContain('secret');
 });
