@@ -31,13 +31,6 @@ export function createSecret<Fields extends object>(prefix: KeyPrefix, fields: F
   return { record: { id, secretHash, ...fields, createdAt: Date.now(), ...past }, text };
 }
 
-/** Creates an API key and its record; an operator token that creates the key is in `widenedBy`. */
-export function createApiKey(
-  fields: Pick<ApiKeyRecord, 'label' | 'servers' | 'scopes' | 'expiresAt'> & Partial<ApiKeyRecord>,
-): { record: ApiKeyRecord; text: string } {
-  return createSecret('hk', { widenedBy: [], managesKeys: false, ...fields });
-}
-
 /** Parses the text of a key; undefined if the format or the checksum is wrong. */
 export function parseApiKey(text: string, prefix: KeyPrefix = 'hk'): { id: string; secretHash: string } | undefined {
   const [, kind, id, secret, check] = apiKeyPattern.exec(text) ?? [];

@@ -3,7 +3,7 @@ import type { ServerName } from '#contract/api-keys.ts';
 import { createEvent } from '../events.ts';
 import { findRecordProblem, findTwin, normalizeRef } from '../hosting/providers.ts';
 import type { WrittenProviders } from '../hosting/providers.ts';
-import { createApiKey, generateApiKey, isActive, nameKind } from '../keys/authorize.ts';
+import { createSecret, generateApiKey, isActive, nameKind } from '../keys/authorize.ts';
 import type { KeyPrefix } from '../keys/authorize.ts';
 import { Problem } from '../problem.ts';
 import { StoreError, isUnreachable } from '../store/database.ts';
@@ -138,7 +138,7 @@ export function createChanges(store: Store, author: Author) {
   };
   /** Creates a key, or with `ifAbsent` returns the active key with its label, whose text is unknown. */
   const createKey = async (fields: Grant & Pick<ApiKeyRecord, 'label'>, ifAbsent = false) => {
-    const { record, text } = createApiKey({ ...fields, widenedBy: widenedBy([]) });
+    const { record, text } = createSecret('hk', { ...fields, widenedBy: widenedBy([]) });
     let existing = ifAbsent ? await apiKeys.findActive(record.label, record.createdAt) : undefined;
     const apply = async () => {
       if (!ifAbsent) return await apiKeys.create(record);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { onTestFinished } from 'vitest';
 import { scopes } from '#contract/api-keys.ts';
-import { createApiKey } from '../../server/keys/authorize.ts';
+import { createSecret } from '../../server/keys/authorize.ts';
 import { openStore } from '../../server/store/index.ts';
 import type { ApiKeyRecord, AuditEntry } from '../../server/store/types.ts';
 import { createHetznerUpstream, hetznerToken } from './upstream-hetzner.ts';
@@ -75,8 +75,8 @@ export async function createHostingWorld(
     } as Record<string, string>,
     /** Creates an API key, by default for all servers of the first customer, with all scopes. */
     issueKey: async (fields?: Partial<ApiKeyRecord>) => {
-      const usual = { label: 'A customer', servers: ownServers, scopes, expiresAt: null };
-      const { record, text } = createApiKey(usual);
+      const rights = { servers: ownServers, scopes, widenedBy: [], managesKeys: false };
+      const { record, text } = createSecret('hk', { label: 'A customer', ...rights, expiresAt: null });
       await store.apiKeys.create({ ...record, ...fields });
       return text;
     },

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { createApiKey } from '../../server/keys/authorize.ts';
+import { createSecret } from '../../server/keys/authorize.ts';
 import { offline, unlimited } from '../helpers/app.ts';
 import { openClient } from '../helpers/console-client.ts';
 import { findFreePort } from '../helpers/free-port.ts';
@@ -303,7 +303,8 @@ async function rotateUnderStream({ store, url, issueKey }: Deployment): Promise<
   const { websocket } = JSON.parse(bootstrap.text) as { websocket: { socket_url: string; token: string } };
   const client = await openClient(new URL(new URL(websocket.socket_url).pathname, url.replace('http', 'ws')).href);
   expect(await client.auth(websocket.token)).toEqual(['auth success']);
-  const { record } = createApiKey({ label: '', servers: ownServers, scopes: [], expiresAt: null });
+  const usual = { widenedBy: [], managesKeys: false };
+  const { record } = createSecret('hk', { label: '', servers: ownServers, scopes: [], expiresAt: null, ...usual });
   await rotateKey(store.apiKeys, key.split('_')[1]!, record.secretHash, Date.now());
   const rotated = performance.now();
   const ended = await Promise.race([client.ended, sleep(3 * streamEndMs)]);
