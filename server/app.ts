@@ -367,10 +367,11 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
   const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs, idleMs });
   const upgrades = createUpgradeHandler({ relay, requests, log });
   upgrades.attach(server.http);
-  opened.defer(async () => {
+  const drain = async (): Promise<void> => {
     await Promise.all([upgrades.close(), server.drain(env.SHUTDOWN_GRACE_SECONDS)]);
-  });
-  return { url: server.url, announce: server.announce };
+  };
+  opened.defer(drain);
+  return { url: server.url, announce: server.announce, drain };
 }
 
 /** Listens for operators at OPERATOR_PORT, with separate routes and limit, and without CORS. */

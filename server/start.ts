@@ -14,6 +14,7 @@ import { createRoutes } from './routes.ts';
 import type { Environment } from '#common/environment.ts';
 import { openStatus } from './status/service.ts';
 import { openWatchedStore, reportTo } from './store/health.ts';
+import { withTimeout } from './timeout.ts';
 
 interface StartOptions {
   readonly environment?: Environment;
@@ -75,9 +76,14 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
       listeners.announce();
       operators?.announce();
     },
-    /** Completes running requests, and aborts them after the grace period. */
+    /** Completes running requests and actions, and aborts them after the grace period. */
     async stop(): Promise<void> {
       lifecycle.drain();
+      const { SHUTDOWN_GRACE_SECONDS: seconds } = env;
+      const end = performance.now() + seconds * 1000;
+      await Promise.all([listeners.drain(), operators?.drain(seconds)]);
+      // The clients of these actions have left.
+      await withTimeout(lifecycle.idle(), Math.max(0, end - performance.now()), () => undefined);
       await running.disposeAsync();
     },
   };

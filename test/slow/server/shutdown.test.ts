@@ -4,10 +4,11 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { renderProblem } from '#contract/problem.ts';
-import { createTestApp } from '../../helpers/app.ts';
+import { createTestApp, openRaw } from '../../helpers/app.ts';
 import { createHostingWorld } from '../../helpers/hosting.ts';
 import { temporaryFolder } from '../../helpers/project.ts';
 import type { Seen } from '../../helpers/upstream.ts';
+import { createToken } from '../../operators/operators.ts';
 import { ask, askEndpoint, askJson } from '../../server/ask.ts';
 import { createServable, startProcess } from '../../server/process.ts';
 import { eventually, serveHosting, sharedProject } from '../../server/shared.ts';
@@ -112,4 +113,42 @@ test('SIGTERM during an action ends the server within the grace, and the outcome
   const replayed = await askEndpoint(again, 'startGameServer', { headers });
   expect(replayed).toMatchObject({ status: 502, headers: { 'idempotent-replayed': 'true' } });
   expect(world.panel.seen.filter(isPower)).toHaveLength(1);
+});
+
+/** Stops a server until its port is closed. */
+async function closePort(app: SharedApp & { readonly stop: () => Promise<void> }) {
+  const stopped = app.stop();
+  const askHealth = () => ask(app, '/health').then(String, (error: NodeJS.ErrnoException) => error.code);
+  await expect.poll(askHealth, eventually).toBe('ECONNREFUSED');
+  return { stopped };
+}
+
+test('an action whose client has left completes within the grace period of a stop', async () => {
+  const { app, world } = await serveHosting({ SHUTDOWN_GRACE_SECONDS: '60' });
+  const arrived = world.panel.hold(isPower);
+  const { socket } = await openRaw(app.port);
+  const head = `POST /v1/hosting/game/power/mine/start HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}`;
+  socket.write(`${head}\r\nContent-Length: 0\r\n\r\n`);
+  const release = await arrived;
+  socket.resetAndDestroy();
+  await expect.poll(() => app.log().some(({ status }) => status === 499), eventually).toBe(true);
+  const { stopped } = await closePort(app);
+  release();
+  await stopped;
+  const outcomes = (await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome);
+  expect(outcomes).toEqual([null, 'ok']);
+});
+
+test("a running request at the operators' port does not keep the public port open", async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const { app } = await serveHosting({ SHUTDOWN_GRACE_SECONDS: '60', OPERATOR_PORT: '0' }, { world });
+  const { id, token } = await createToken(world, 'billing', '--right', 'servers');
+  const { socket } = await openRaw(app.operatorPort!);
+  const head = `PUT /v1/operator/servers/game:1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}`;
+  socket.write(`${head}\r\nContent-Length: 99\r\n\r\n{`);
+  await expect.poll(async () => (await world.store.operators.find(id))!.lastUsedAt, eventually).not.toBeNull();
+  const { stopped } = await closePort(app);
+  expect(socket.closed).toBe(false);
+  socket.destroy();
+  await stopped;
 });
