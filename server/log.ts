@@ -13,6 +13,9 @@ export type { Logger } from 'pino';
 /** The User-Agent of our requests to ourselves, logged as debug; random, as others must not hide from the log. */
 export const ownAgent = `hosting-api ${randomUUID()}`;
 
+/** Redacts the secrets of API keys and operator tokens, which people put into paths, options and labels. */
+export const redactKeys = (text: string): string => text.replaceAll(/(h[ko]_[A-Za-z0-9]{12})_[A-Za-z0-9]+/g, '$1_***');
+
 /** The settings of the log. */
 export const LogSettings = z.object({
   LOG_LEVEL: oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent')

@@ -8,6 +8,7 @@ import { CommandError } from '#common/command-line.ts';
 import type { Environment } from '#common/environment.ts';
 import { didYouMean } from '#common/suggest.ts';
 import { escapeControls, escapeLines } from '#common/terminal.ts';
+import { redactKeys } from '../log.ts';
 import { OperatorError } from '../problem.ts';
 import { EnvError, installedSettings, nameCommands, readSettings } from '../settings.ts';
 import { StoreSettings } from '../store/database.ts';
@@ -104,9 +105,6 @@ function isAbsent(file: string): boolean {
     return false;
   }
 }
-
-/** Redacts the secrets of API keys and operator tokens: a mistyped command must not leave a secret in a log or on a screen. */
-export const redactKeys = (text: string): string => text.replaceAll(/(h[ko]_[A-Za-z0-9]{12})_[A-Za-z0-9]+/g, '$1_***');
 
 /** Escapes and redacts text from outside for printing. */
 export const toPrintable = (text: string): string => escapeControls(redactKeys(text));

@@ -1,7 +1,8 @@
 import { createProgram, runProgram } from '#common/command-line.ts';
+import { redactKeys } from '../log.ts';
 import { OperatorError, Problem } from '../problem.ts';
 import { ProviderError } from '../upstream/client.ts';
-import { OutputError, createContext, redactKeys, toPrintable } from './context.ts';
+import { OutputError, createContext, toPrintable } from './context.ts';
 import type { ProcessContext } from './context.ts';
 import { addDoctorCommands } from './doctor.ts';
 import { addKeysCommands } from './keys.ts';

@@ -7,7 +7,7 @@ import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { createEvent } from '../events.ts';
-import { ownAgent } from '../log.ts';
+import { ownAgent, redactKeys } from '../log.ts';
 import type { Logger } from '../log.ts';
 import { Problem } from '../problem.ts';
 import type { HeaderFields } from '../problem.ts';
@@ -163,7 +163,7 @@ export function createRequests(options: RequestsOptions) {
       trace_id: trace?.id,
       ip: client.address,
       method,
-      url: (logsQuery.test(target) ? target : target.split('?', 1)[0]!).slice(0, maxText),
+      url: toLogged(target),
       tool: context.tool,
       status,
       ms: Math.round(ms * 100) / 100,
@@ -349,6 +349,10 @@ const maxText = 256;
 
 /** Logs the query of these paths only: others may hold a wanted domain, or a misplaced key or token. */
 const logsQuery = /^\/v1\/(?:blog|kb|info|plans)(?:\/[a-z]+)?\?/;
+
+/** Converts a target for the log. */
+export const toLogged = (target: string): string =>
+  redactKeys(logsQuery.test(target) ? target : target.split('?', 1)[0]!).slice(0, maxText);
 
 /** The target of a request that must reach no route. */
 export const unreadable = '*';

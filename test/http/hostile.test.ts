@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openRaw } from '../helpers/app.ts';
 import type { TestApp } from '../helpers/app.ts';
+import { openClient } from '../helpers/console-client.ts';
 import { ask } from '../server/ask.ts';
 import { eventually, serveShared, sharedApp } from '../server/shared.ts';
 import { endpointNames, requestOf } from '../server/targets.ts';
@@ -177,6 +178,19 @@ describe('the log', () => {
     await expect.poll(() => app.log().filter(({ msg }) => msg === 'request'), eventually).toHaveLength(6);
     expect(JSON.stringify(app.log())).not.toMatch(/eyJ|hk_|secret-idea/);
     expect(JSON.stringify(app.log())).toContain('?path=/knowledgebase/vps/ssh');
+  });
+
+  test('redacts the secret of a key in a path', async () => {
+    const app = await serveShared();
+    const [, id, secret] = app.key.split('_') as [string, string, string];
+    const stream = `/v1/hosting/game/console/${app.key}/stream`;
+    await app.raw(get(`/v1/keys/${app.key}`));
+    await app.raw(get(stream, 'Upgrade: websocket', 'Connection: Upgrade'));
+    (await openClient(`ws://127.0.0.1:${app.port}${stream}`)).socket.close();
+    await expect.poll(() => app.log().filter(({ ip }) => ip !== undefined), eventually).toHaveLength(3);
+    const text = JSON.stringify(app.log());
+    expect(text.match(new RegExp(`hk_${id}_\\*\\*\\*`, 'g'))).toHaveLength(3);
+    expect(text).not.toContain(secret);
   });
 
   test('cuts long client input', async () => {

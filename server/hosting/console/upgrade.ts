@@ -7,8 +7,9 @@ import { streamLimits } from '#contract/console-stream.ts';
 import type { Relay } from './relay.ts';
 import { pingData } from './stream.ts';
 import type { Route } from '../../http/handle.ts';
+import { redactKeys } from '../../log.ts';
 import type { Logger } from '../../log.ts';
-import { answeredRequests, assertAllowed, linger } from '../../http/request.ts';
+import { answeredRequests, assertAllowed, linger, toLogged } from '../../http/request.ts';
 import type { RequestContext, Requests } from '../../http/request.ts';
 import { Problem, renderRawError } from '../../problem.ts';
 
@@ -87,7 +88,8 @@ export function createUpgradeHandler(options: {
     websocket.on('close', (code) => {
       clearInterval(pings);
       const seconds = Math.round((performance.now() - openedAt) / 100) / 10;
-      const line = { id, trace_id: trace?.id, ip: client.address, server, key: stream.grant()?.keyId, code, seconds };
+      const [ip, key] = [client.address, stream.grant()?.keyId];
+      const line = { id, trace_id: trace?.id, ip, server: redactKeys(server), key, code, seconds };
       log.info(line, 'console stream closed');
     });
   };
@@ -113,9 +115,7 @@ export function createUpgradeHandler(options: {
       socket.write(text);
       linger(socket);
     }
-    // The query may hold a misplaced token.
-    const url = target.split('?', 1)[0]!.slice(0, 256);
-    const line = { id, trace_id: trace?.id, ip: client.address, method, url, status };
+    const line = { id, trace_id: trace?.id, ip: client.address, method, url: toLogged(target), status };
     const route = streamTarget.test(target) ? streamRoute.endpoint.path : undefined;
     answeredRequests.publish({ route, method, status });
     if (error instanceof Problem) log.info(line, 'upgrade refused');
