@@ -72,8 +72,7 @@ export function openHosting(base: HostingBase) {
   const relay = createRelay({
     tokens,
     openSource: servers.openConsole,
-    async sendCommand({ command, ...caller }) {
-      const parentId = (await store.keyring.find(caller.keyId))?.parentId;
+    async sendCommand({ command, parentId, ...caller }) {
       if (!(await limits.actions.consume(parentId ?? caller.keyId)).allowed) throw new Problem('rate_limited');
       await lifecycle.finish(() => actions.command(caller, command));
     },

@@ -181,7 +181,9 @@ const StreamToken = z.object({
 export type StreamTokenRecord = Readonly<z.output<typeof StreamToken>>;
 
 function createStreamTokenRecords(query: Query) {
-  const tokens = openTable(query, 'hosting_stream_tokens', ['id'], StreamToken);
+  /** The parent of a child key, if the query asks for it. */
+  const parentId = z.string().nullable().default(null);
+  const tokens = openTable(query, 'hosting_stream_tokens', ['id'], StreamToken.extend({ parentId }));
   return {
     /** Adds a token, and removes the oldest valid tokens of the key beyond 200. */
     async add(token: StreamTokenRecord): Promise<void> {
@@ -193,8 +195,13 @@ function createStreamTokenRecords(query: Query) {
         [token.keyId, token.issuedAt],
       );
     },
-    /** Finds a token by its hash, even if expired and not yet purged. */
-    find: (tokenHash: string) => tokens.find('WHERE token_hash = $1', [tokenHash]),
+    /** Finds a token by its hash, with the parent of its key, even if expired and not yet purged. */
+    find: (tokenHash: string) =>
+      tokens.find(
+        `LEFT JOIN (SELECT id AS child_id, parent_id FROM hosting_child_keys) AS child ON child_id = key_id
+          WHERE token_hash = $1`,
+        [tokenHash],
+      ),
     async purge(before: number): Promise<void> {
       await query('DELETE FROM hosting_stream_tokens WHERE expires_at < $1', [before]);
     },

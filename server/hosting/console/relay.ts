@@ -6,7 +6,7 @@ import type { ConsoleEvents, ConsoleSource } from '../providers/types.ts';
 import { createChannel } from './channel.ts';
 import type { Channel } from './channel.ts';
 import { createStream, toClientText } from './stream.ts';
-import type { ConsoleStream, StreamRequest, StreamServices } from './stream.ts';
+import type { ConsoleStream, StreamGrant, StreamRequest, StreamServices } from './stream.ts';
 
 /** Dependencies of the relay. */
 export interface RelayDependencies extends StreamServices {
@@ -26,6 +26,9 @@ const defaultLimits = { connections: 5000, unauthenticated: 2000, viewersPerKey:
 const checkMs = 2000;
 /** Streams stay open this long while the store is unreachable: enough for its restart. */
 const graceMs = 30_000;
+
+/** The key whose limits count a stream. */
+const payerOf = (grant: StreamGrant | undefined): string | undefined => grant?.parentId ?? grant?.keyId;
 
 /** Relays the consoles of game servers to clients. */
 export type Relay = ReturnType<typeof createRelay>;
@@ -103,7 +106,7 @@ export function createRelay(dependencies: RelayDependencies) {
         socket,
         server,
         request,
-        hasRoom: (keyId) => count(({ grant }) => grant()?.keyId === keyId) < limits.viewersPerKey,
+        hasRoom: (next) => count(({ grant }) => payerOf(grant()) === payerOf(next)) < limits.viewersPerKey,
         join: (sink) => (channels.get(server) ?? openChannel(server)).join(sink),
         ended() {
           streams.delete(stream);

@@ -18,7 +18,11 @@ import type { Channel } from './channel.ts';
 import { toFrame } from './output.ts';
 
 /** A verified claim and its validity, in milliseconds since 1970. */
-export type StreamGrant = ConsoleClaim & Pick<StreamTokenRecord, 'issuedAt' | 'expiresAt'>;
+export type StreamGrant = ConsoleClaim &
+  Pick<StreamTokenRecord, 'issuedAt' | 'expiresAt'> & {
+    /** The parent of a child key, whose limits they share. */
+    readonly parentId: string | null;
+  };
 
 /** 256 bits in base64url. */
 export const tokenLength = 43;
@@ -52,7 +56,8 @@ export interface StreamRequest {
 }
 
 /** A console command, with the id of the request that opened its stream. */
-export interface StreamCommand extends Pick<Caller, 'server' | 'keyId' | 'secretHash' | 'requestId' | 'ip'> {
+export interface StreamCommand
+  extends Pick<Caller, 'server' | 'keyId' | 'secretHash' | 'requestId' | 'ip'>, Pick<StreamGrant, 'parentId'> {
   readonly command: string;
 }
 
@@ -71,7 +76,7 @@ interface StreamOptions extends StreamServices {
   readonly socket: Duplex;
   readonly server: ServerName;
   readonly request: StreamRequest;
-  readonly hasRoom: (keyId: string) => boolean;
+  readonly hasRoom: (next: StreamGrant) => boolean;
   readonly join: Channel['join'];
   readonly ended: () => void;
 }
@@ -168,7 +173,7 @@ export function createStream(options: StreamOptions) {
     const found = await checkAccess(next);
     if (isEnded()) return;
     if (found instanceof Problem) revoke(found);
-    else if (viewing || options.hasRoom(next.keyId)) accept(next, found);
+    else if (viewing || options.hasRoom(next)) accept(next, found);
     else {
       reply('daemon error', 'This API key has too many open console streams');
       end('overload', 'too many streams');
@@ -234,8 +239,8 @@ export function createStream(options: StreamOptions) {
       if (found instanceof Problem) revoke(found);
       else if (found === 'read_only' || !mayWrite()) denyCommand(reference);
       else {
-        const { keyId, secretHash } = grant!;
-        const sender = { keyId, secretHash, requestId: request.id, ip: request.client.address };
+        const { keyId, parentId, secretHash } = grant!;
+        const sender = { keyId, parentId, secretHash, requestId: request.id, ip: request.client.address };
         await options.sendCommand({ server, command, ...sender });
         if (reference !== undefined) reply('command accepted', reference);
       }

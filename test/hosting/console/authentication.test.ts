@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { tokenLength } from '../../../server/hosting/console/stream.ts';
-import { createTestRelay } from './harness.ts';
+import { createSecret } from '../../../server/keys/authorize.ts';
+import { createTestRelay, secretHash } from './harness.ts';
 
 const malformed = 'Malformed token';
 
@@ -80,6 +81,12 @@ test('each key has a limit of streams', async () => {
     'This API key has too many open console streams',
   ]);
   expect(await third.ended).toEqual({ code: 1013, reason: 'too many streams' });
+  // A child key shares the limit of its parent.
+  const rights = { label: '', servers: [], scopes: [], networks: [], expiresAt: null };
+  const { record } = createSecret('hk', { ...rights, parentId: 'key', parentHash: secretHash, slot: null });
+  await relay.store.childKeys.create(record);
+  const child = await relay.connect();
+  expect((await child.auth(await relay.token({ keyId: record.id })))[0]).toBe('daemon error');
   await relay.open({ keyId: 'another' });
   expect(await first.auth(await relay.token())).toEqual(['auth success']);
   first.socket.close();

@@ -127,6 +127,7 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
     failures,
     behaviour,
     url,
+    store,
     tokens,
     token,
     connect,

@@ -56,7 +56,7 @@ test('a command of 1,024 characters, more in bytes, is sent once, with its sende
   const command = `say "Grüße" ${'🎮'.repeat(1012)}`;
   client.send('send command', command);
   await client.roundTrip();
-  const sender = { keyId: 'key', secretHash, requestId: 'request-of-the-test', ip: '127.0.0.1' };
+  const sender = { keyId: 'key', parentId: null, secretHash, requestId: 'request-of-the-test', ip: '127.0.0.1' };
   expect(relay.commands).toEqual([{ server: 'game:mc', command, ...sender }]);
   expect(client.messages).toEqual([['auth success']]);
 });
