@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList } from 'node:net';
 import { allows } from '#contract/api-keys.ts';
+import { keyAccess } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import { endpoints } from '#contract/endpoints.ts';
 import { createApp } from './app.ts';
@@ -33,7 +34,8 @@ export async function explain(
     endpoint,
     async answer({ caller }) {
       const { access, replies } = endpoint;
-      allowed = caller ? 'any valid API key may send this request' : 'this endpoint needs no API key';
+      allowed =
+        typeof access === 'string' ? `${keyAccess[access]} may send this request` : 'this endpoint needs no API key';
       if (typeof access === 'object') {
         const { server, scopes, keyId } = caller as Caller;
         await findRecord(store.servers, server);
@@ -53,7 +55,11 @@ export async function explain(
     routes: [...Object.values<Endpoint>(endpoints).map(toRoute), streamRoute],
     requests,
     limits: { actions: unlimited, reads: unlimited, domains: unlimited, feedback: unlimited },
-    authenticate: async () => ({ key: await findActiveKey(store.keyring, id, secretHash, Date.now()), secretHash }),
+    async authenticate() {
+      const key = await findActiveKey(store.keyring, id, secretHash, Date.now());
+      // No client: a network cannot be checked.
+      return { key: { ...key, networks: [] }, secretHash };
+    },
     onThrown: (error) => (thrown = error),
     maxBodyBytes: {},
   });

@@ -79,7 +79,7 @@ describe('the reason', () => {
   const power = '/v1/hosting/game/power';
   test.each<[string, string, string]>([
     ['GET', '/v1/blog/list', '200 allowed: this endpoint needs no API key'],
-    ['GET', '/v1/hosting/activity?limit=5', '200 allowed: any valid API key may send this request'],
+    ['GET', '/v1/hosting/activity?limit=5', '200 allowed: any valid key may send this request'],
     ['POST', `${power}/a/start`, '200 allowed: API key ID grants game-power:read_write on game:a'],
     ['post', `${power}/a/kill?force=true`, '200 allowed: API key ID grants game-power:read_write on game:a'],
     [
@@ -115,7 +115,7 @@ describe('the reason', () => {
     const line = await createCommandLine();
     const { id, key } = await createKey(line);
     const explained = async () => (await line.run('keys', 'explain', key, 'GET', '/v1/hosting/activity')).stdout;
-    expect(await explained()).toBe('200 allowed: any valid API key may send this request\n');
+    expect(await explained()).toBe('200 allowed: any valid key may send this request\n');
     const unchanged = { label: undefined, servers: undefined, scopes: undefined };
     await line.store.apiKeys.update(id, { ...unchanged, expiresAt: 1000 });
     expect(await explained()).toBe(`401 unauthorized: API key ${id} expired at 1970-01-01T00:00:01.000Z\n`);

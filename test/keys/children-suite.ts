@@ -247,7 +247,11 @@ export function childrenSuite(create: () => Promise<Instances>): void {
     expect((await command('keys', 'explain', id, 'GET', '/v1/keys')).stdout).toContain(
       `403 forbidden: API key ${id} is not the current secret of a key that manages keys`,
     );
-    expect((await command('keys', 'explain', keyId, 'GET', '/v1/keys')).status).toBe(0);
+    expect((await command('keys', 'explain', keyId, 'GET', '/v1/keys')).stdout).toBe(
+      '200 allowed: the current secret of a key that manages keys may send this request\n',
+    );
+    const bound = idOf(await make({ networks: ['192.0.2.0/24'] }));
+    expect((await command('keys', 'explain', bound, 'POST', path)).stdout).toContain('200 allowed');
     const args = [
       '--server',
       'game:mine',
