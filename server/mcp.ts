@@ -39,7 +39,9 @@ const publicTools = {
     },
     { query: z.string() },
     async ({ query }, ask) => {
-      const index = await loadIndex(await ask('GET', endpoints.getKnowledgeBaseSearch.path));
+      const response = await ask('GET', endpoints.getKnowledgeBaseSearch.path);
+      if (!response.ok) return response;
+      const index = await loadIndex(response);
       const words = query.slice(0, 100).split(/\s+/).slice(0, 8);
       // With short prefixes, which match nearly all of 10,000 articles, a search would take 140 ms.
       const results = index.search(words.join(' '), { prefix: ({ length }) => length > 2 }).slice(0, 8);

@@ -1,9 +1,12 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { expect, onTestFinished, test } from 'vitest';
+import { createTestApp } from '../helpers/app.ts';
 import { stopClock } from '../helpers/clock.ts';
 import { askJson, send } from './ask.ts';
 import type { Answer, Question } from './ask.ts';
-import { serveHosting, serveShared, sharedApp } from './shared.ts';
+import { copyProject, serveHosting, serveShared, sharedApp } from './shared.ts';
 
 const eras = ['2025-11-25', '2026-07-28'] as const;
 
@@ -158,4 +161,12 @@ test('a subscription is refused, as no stream stays open', async () => {
   const headers = { 'Mcp-Method': 'subscriptions/listen', 'Mcp-Protocol-Version': eras[1] };
   const { text } = await sendMessage({ body, headers });
   expect(text).toContain('"error"');
+});
+
+test('an agent gets the error of a search index that cannot be read', async () => {
+  const root = await copyProject();
+  const app = await createTestApp({ root, settings: { RELEASE_CACHE_BYTES: '0' } });
+  const { call } = await connect(app);
+  writeFileSync(join(root, 'dist/current/public/v1/kb/search.json'), '{}');
+  expect(await call('search_help', { query: 'ssh' })).toEqual({ text: 'content could not be loaded', isError: true });
 });
