@@ -170,7 +170,7 @@ export function createChannel(options: {
         async stats(): Promise<ConsoleStats> {
           await opening;
           if (!source) return unknownStats;
-          const now = Date.now();
+          const now = performance.now();
           if (!lastStats || now - lastStats.at >= streamLimits.statsSeconds * 1000) {
             lastStats = { at: now, stats: source.stats() };
           }

@@ -84,9 +84,9 @@ export function createRelay(dependencies: RelayDependencies) {
     isReported = false;
     const due: ConsoleStream[] = [];
     for (const stream of [...streams].filter(({ grant }) => grant())) {
-      const since = uncheckedSince.get(stream) ?? Date.now();
+      const since = uncheckedSince.get(stream) ?? performance.now();
       uncheckedSince.set(stream, since);
-      if (Date.now() - since >= graceMs) stream.onAccess('unknown');
+      if (performance.now() - since >= graceMs) stream.onAccess('unknown');
       else if (!checking.has(stream)) due.push(stream);
     }
     const groups = Map.groupBy(due, ({ grant }) => {

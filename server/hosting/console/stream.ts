@@ -217,7 +217,7 @@ export function createStream(options: StreamOptions) {
     const stats = await viewing!.stats();
     isStatsWanted = false;
     if (!hasOutput()) return;
-    statsAt = Date.now();
+    statsAt = performance.now();
     reply('stats', JSON.stringify(stats));
   };
 
@@ -277,7 +277,7 @@ export function createStream(options: StreamOptions) {
   const drop = (message: ClientMessage | undefined, words?: string): void => {
     refuseCommand(message?.type === 'send command' ? message.reference : undefined, 'rate_limited', words);
   };
-  const bucket = createTokenBucket(messageRate, () => Date.now());
+  const bucket = createTokenBucket(messageRate);
   /** Frames dropped since the bucket was last full. */
   let refused = 0;
   const isWithinRate = (message?: ClientMessage): boolean => {
@@ -294,7 +294,7 @@ export function createStream(options: StreamOptions) {
     return false;
   };
   websocket.on('message', (data, isBinary) => {
-    const message = isBinary ? undefined : parseMessage((data as Buffer).toString(), Date.now());
+    const message = isBinary ? undefined : parseMessage((data as Buffer).toString(), performance.now());
     if (!isWithinRate(message) || isEnded()) return;
     if (!message) reply('daemon error', malformed);
     else if (countWaiting() < maxWaiting) void messages(() => handle(message)).catch(onError);

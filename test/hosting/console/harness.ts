@@ -188,7 +188,11 @@ function stopTime() {
   };
   globalThis.setTimeout = Object.assign(startStopped, start);
   globalThis.clearTimeout = (timer) => (cancels.get(timer) ?? (() => stop(timer)))();
-  const mocks = [vi.spyOn(Date, 'now').mockImplementation(clock.now), vi.spyOn(Math, 'random').mockReturnValue(1)];
+  const clocks = [vi.spyOn(Date, 'now'), vi.spyOn(performance, 'now')];
+  const mocks = [
+    ...clocks.map((one) => one.mockImplementation(clock.now)),
+    vi.spyOn(Math, 'random').mockReturnValue(1),
+  ];
   onTestFinished(() => {
     Object.assign(globalThis, { setTimeout: start, clearTimeout: stop });
     for (const mock of mocks) mock.mockRestore();

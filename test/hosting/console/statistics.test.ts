@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { unknownStats } from '#contract/console-stream.ts';
 import type { ConsoleStats } from '#contract/console-stream.ts';
 import { ProviderError } from '../../../server/upstream/client.ts';
@@ -45,6 +45,7 @@ test('viewers share a read of statistics for 2 s', async () => {
   const other = await counted.relay.open({ server: 'other' });
   expect(await Promise.all(viewers.map(askFor))).toEqual(viewers.map(() => ({ ...unknownStats, cpu: 1 })));
   expect(await askFor(other)).toMatchObject({ cpu: 2 });
+  vi.mocked(Date.now).mockReturnValue(counted.clock.now() - 3_600_000);
   await counted.clock.advance(2);
   expect(await Promise.all(viewers.map(askFor))).toEqual(viewers.map(() => ({ ...unknownStats, cpu: 3 })));
 });
