@@ -48,12 +48,10 @@ function assertRight(rights: readonly string[], right: string): void {
 
 const pageSize = 1000;
 
-const toTime = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
-
-/** Renders the description at its first use, since it is not needed to start. */
-async function describe() {
+/** Renders the description, which takes milliseconds. */
+async function describe(): Promise<StoredFile> {
   const { renderOpenApi } = await import('#contract/openapi.ts');
-  return renderOpenApi({ parameters: {}, bodies: {} }, { name: "Operators' port" }, false);
+  return toStoredJson(renderOpenApi({ parameters: {}, bodies: {} }, { name: "Operators' port" }, false), 'no-store');
 }
 
 /** Cuts a list that has one more entry than a page. */
@@ -103,6 +101,7 @@ export function createOperatorRoutes(
 ): Route[] {
   const { apiKeys, childKeys, servers } = store;
   const change = createBind(store, lifecycle);
+  let description: Promise<StoredFile> | undefined;
   const showServer = async (name: string, status = 200, warnings: readonly string[] = []) => {
     const record = await servers.find(name as ServerName);
     if (!record) throw new Problem('not_found', `There is no server ${name}`);
@@ -183,7 +182,7 @@ export function createOperatorRoutes(
       const { key, text, oldUntil: old_valid_until } = await rotateKey(await findKey(rest), overlapMs);
       return { status: 200, body: { success: true, id: key.id, key: text, old_valid_until } };
     }),
-    { endpoint: endpoints.getOpenApi, answer: async () => toStoredJson(await describe(), 'no-store') },
+    { endpoint: endpoints.getOpenApi, answer: () => (description ??= describe()) },
     { endpoint: endpoints.getDocs, answer: async () => findFile(fileOf('operatorDocs')) },
     handle('getDocsFile', ({ rest }) => findFile(/\.(?:css|js)$/.test(rest) ? `/docs/${rest}` : '')),
   ];
