@@ -105,6 +105,20 @@ test('pauses double up to 5 minutes until a read is answered', async () => {
   expect((await failureOf(game.latestLog(two, null))).headers).toEqual({ 'Retry-After': '30' });
 });
 
+test('a read that is found slow while it is under way starts one pause', async () => {
+  const { upstream, game, state, clock } = await prepare();
+  const arrived = upstream.hold(isHung);
+  const reading = failureOf(game.state(one, always));
+  const release = await arrived;
+  clock.pass(4000);
+  expect(await state(healthy)).toBe('running');
+  clock.pass(11_000);
+  upstream.fail(noAnswer, isHung);
+  release();
+  await reading;
+  expect((await failureOf(game.latestLog(one, null))).headers).toEqual({ 'Retry-After': '19' });
+});
+
 test.each([
   [3999, 'running'],
   [4000, 'unknown'],

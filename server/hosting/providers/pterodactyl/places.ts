@@ -53,8 +53,11 @@ export function createPlaces(list: () => ReturnType<typeof listServers>, now: ()
     const [{ status }] = await Promise.allSettled([value]);
     const isAnswered = status === 'fulfilled';
     const ms = now() - startedAt;
-    if (!running.delete(id) || ms >= slowMs) pause(ref);
-    else if (isAnswered) resume(ref);
+    // A read that was found slow while it was under way has its pause.
+    if (running.delete(id)) {
+      if (ms >= slowMs) pause(ref);
+      else if (isAnswered) resume(ref);
+    }
     if (!isAnswered && ms >= slowMs && ms < panelMs) await sleep(panelMs - ms, undefined, { ref: false });
   };
   return {
