@@ -218,8 +218,8 @@ function createChildKeyRecords(query: Query) {
 /** Limits a child key to what its parent may do now. */
 function limitChild({ parentHash, slot: _slot, ...child }: ChildKey, parent: ApiKeyRecord): UsableKey {
   // Only the end of the previous secret is stored.
-  const overlapUntil = parentHash === parent.previousHash ? parent.previousUntil : child.createdAt;
-  const secretUntil = parentHash === parent.secretHash ? null : overlapUntil;
+  const overlapUntil = parentHash === parent.previousHash ? parent.previousUntil : null;
+  const secretUntil = parentHash === parent.secretHash ? null : (overlapUntil ?? child.createdAt);
   const ends = [child.expiresAt, parent.expiresAt, secretUntil].filter((end) => end !== null);
   const scopes = child.scopes.filter((scope) => allows(parent.scopes, scope));
   const reduced = parent.scopes.filter((scope) => allows(child.scopes, scope) && !allows(scopes, scope));

@@ -121,6 +121,14 @@ export function childrenSuite(create: () => Promise<Instances>): void {
       ['with a revoked parent', 0, ({ command, keyId }) => command('keys', 'revoke', keyId)],
       ['with a parent that revokes itself', 0, ({ call, key }) => call(key, 'POST', '/v1/key/revoke?force=true')],
       ['with an expired parent', 0, ({ world, keyId }) => world.store.apiKeys.update(keyId, { expiresAt: Date.now() })],
+      [
+        'with an old secret of its parent whose end is missing',
+        0,
+        async ({ call, key, world, keyId }) => {
+          await call(key, 'POST', '/v1/key/rotate', { overlap_seconds: 60 });
+          await world.store.apiKeys.update(keyId, { previousUntil: null });
+        },
+      ],
       ['with the old secret of its parent', 0, ({ call, key }) => call(key, 'POST', '/v1/key/rotate', {})],
       [
         'with the overlap of the old secret',
