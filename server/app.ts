@@ -256,18 +256,18 @@ function findEndpoint({ url, context }: H3Event): Endpoint | undefined {
 }
 
 /** Splits a path or a template, with its id masked. */
-const toWords = (path: string): string[] => path.replace(/\{\w+\}/, '*').match(/[^/]+/g) ?? [];
+const toSegments = (path: string): string[] => path.replace(/\{\w+\}/, '*').match(/[^/]+/g) ?? [];
 
 /** Returns a function that names the endpoint nearest to a mistyped path below /v1, by its template. */
 function createFindNearest(all: readonly Endpoint[]) {
   const below = all.filter(({ path }) => path.startsWith('/v1/'));
-  const templates = below.map((endpoint) => ({ endpoint, words: toWords(endpoint.path) }));
+  const templates = below.map((endpoint) => ({ endpoint, words: toSegments(endpoint.path) }));
   const vocabulary = [...new Set(templates.flatMap(({ words }) => words))];
   return ({ req, url: { pathname } }: H3Event): string | undefined => {
     // A longer path is no typo, and would cost time.
     if (!/^\/v1\/./i.test(pathname) || pathname.length > 128) return undefined;
     const method = req.method === 'HEAD' ? 'GET' : req.method;
-    const segments = toWords(pathname.toLowerCase());
+    const segments = toSegments(pathname.toLowerCase());
     const given = segments.map((segment) => {
       const word = vocabulary.includes(segment) ? segment : closest(segment, vocabulary);
       return distance(segment, word) <= 1 + word.length / 3 ? word : '*';
@@ -308,20 +308,14 @@ function append(event: H3Event, ...headers: readonly HeaderFields[]): void {
 
 type Settings = SharedSettings & ListenSettings & RequestSettings & Pick<LimitSettings, 'MAX_FEEDBACK_BODY_BYTES'>;
 
-interface ListenersBase extends Base<Settings> {
-  readonly releases: Releases;
-  readonly store: Store;
-  readonly limits: Limits;
-  readonly relay: Relay;
-  /** In development: the origin that renders /preview. Requests are not logged. */
-  readonly preview: string | undefined;
-}
-
-interface OperatorBase extends Base<Settings & OperatorSettings & { PROVIDERS_FILE?: string | undefined }> {
+interface PortsBase extends Base<Settings & OperatorSettings & { PROVIDERS_FILE?: string | undefined }> {
   readonly releases: Releases;
   readonly store: Store;
   readonly lifecycle: Lifecycle;
   readonly limits: Limits;
+  readonly relay: Relay;
+  /** In development: the origin that renders /preview. Requests are not logged. */
+  readonly preview: string | undefined;
 }
 
 /** Time for a client to read its response, beyond the wait for an upstream. */
@@ -331,7 +325,7 @@ const untrustedMessage =
   'ignored X-Forwarded-For of an untrusted address; if this is your proxy, add it to TRUSTED_PROXIES: its visitors share one limit';
 
 /** Listens for requests and upgrades: first the fast path, then the app. */
-export async function openListeners(base: ListenersBase, routes: readonly Route[]) {
+export async function openListeners(base: PortsBase, routes: readonly Route[]) {
   const { env, log, opened, releases, store, limits, relay, preview, report } = base;
   const requests = createRequests({
     trustedProxies: env.TRUSTED_PROXIES,
@@ -375,7 +369,7 @@ export async function openListeners(base: ListenersBase, routes: readonly Route[
 }
 
 /** Listens for operators at OPERATOR_PORT, with separate routes and limit, and without CORS. */
-export async function openOperatorPort(base: OperatorBase, others: readonly Route[]) {
+export async function openOperatorPort(base: PortsBase, others: readonly Route[]) {
   const { env, log, opened, releases, store, lifecycle, limits, report } = base;
   const { OPERATOR_PORT: port, OPERATOR_HOST: host, PROVIDERS_FILE: providersFile } = env;
   if (port === undefined) return undefined;

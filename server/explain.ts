@@ -13,12 +13,6 @@ import { findActiveKey } from './keys/authorize.ts';
 import { Problem } from './problem.ts';
 import type { SecretRecord, Store } from './store/types.ts';
 
-interface Decision {
-  readonly status: number;
-  readonly code: string;
-  readonly reason: string;
-}
-
 /** Never empty: real limits depend on other requests. */
 const unlimited = { consume: () => ({ allowed: true, left: 1, waitMs: 0, retryAfter: 1, headers: {} }) };
 
@@ -27,7 +21,7 @@ export async function explain(
   store: Pick<Store, 'keyring' | 'servers'>,
   { id, secretHash }: SecretRecord,
   { method, path }: { readonly method: string; readonly path: string },
-): Promise<Decision> {
+) {
   let thrown: unknown;
   let allowed = '';
   const toRoute = (endpoint: Endpoint): Route => ({

@@ -8,6 +8,7 @@ import { handle } from './http/handle.ts';
 import type { Route } from './http/handle.ts';
 import { toStoredJson } from './http/stored.ts';
 import type { StoredFile } from './http/stored.ts';
+import { toIso } from './operators/changes.ts';
 import { keyRoutes } from './operators/routes.ts';
 import type { openLimits } from './limits.ts';
 import { createMcpRoute } from './mcp.ts';
@@ -65,7 +66,7 @@ export function createRoutes(features: Features): Record<EndpointName, Route> {
       // Removed since the authentication of the request.
       if (!key) throw new Problem('unauthorized', keyProblems.unknown);
       const { id, label, scopes, servers, createdAt, expiresAt } = key;
-      const times = { created_at: toTime(createdAt), expires_at: expiresAt === null ? null : toTime(expiresAt) };
+      const times = { created_at: toIso(createdAt), expires_at: toIso(expiresAt) };
       return { status: 200, body: { id, label, scopes, servers, ...times, limits: keyLimits } };
     }),
     callMcp: createMcpRoute(version),
@@ -74,8 +75,6 @@ export function createRoutes(features: Features): Record<EndpointName, Route> {
     ...keyRoutes(store, lifecycle),
   };
 }
-
-const toTime = (at: number): string => new Date(at).toISOString();
 
 /** Short, without stale-if-error: a CDN must not serve "up" for minutes while the status is unknown. */
 const statusCacheControl = 'public, max-age=5, stale-while-revalidate=30';

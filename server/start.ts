@@ -49,8 +49,9 @@ export async function startServer(env: Env, log: Logger, options: StartOptions =
   metrics?.observe({ releases, relay, storeAnswers: answers, droppedLines, folders: { DATA_DIR, DIST_DIR } });
   const routes = createRoutes({ version, releases, domains, feedback, status, store, keyLimits, ...hosting.routes });
 
-  const listeners = await openListeners({ ...base, relay }, Object.values(routes));
-  const operators = await openOperatorPort(base, [routes.getHealth, routes.getReady]);
+  const ports = { ...base, relay };
+  const listeners = await openListeners(ports, Object.values(routes));
+  const operators = await openOperatorPort(ports, [routes.getHealth, routes.getReady]);
   url = listeners.url;
   log.info({ url, release: releases.current().id, version }, 'listening');
 

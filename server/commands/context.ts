@@ -135,9 +135,6 @@ export function formatTable(heading: readonly string[], cells: readonly (readonl
   return lines.map((line) => line.trimEnd()).join('\n');
 }
 
-/** Formats a time in ISO format; null stays null. */
-export const toIso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
-
 /** Describes each missing server, with the nearest name. */
 export async function describeUnknownServers(store: Store, servers: readonly ServerName[]): Promise<string[]> {
   const missing: ServerName[] = [];

@@ -4,7 +4,7 @@ import { CommandError, requireOptions } from '#common/command-line.ts';
 import { didYouMean } from '#common/suggest.ts';
 import { explain } from '../explain.ts';
 import { isActive } from '../keys/authorize.ts';
-import { commandLine, createChanges } from '../operators/changes.ts';
+import { commandLine, createChanges, toIso } from '../operators/changes.ts';
 import type { Grant } from '../operators/changes.ts';
 import { Problem } from '../problem.ts';
 import type { ApiKeyRecord, ChildKey, OperatorToken, SecretRecord, Store, UsableKey } from '../store/types.ts';
@@ -20,7 +20,6 @@ import {
   parser,
   repeatable,
   textOption,
-  toIso,
   toPrintable,
 } from './context.ts';
 import type { Context } from './context.ts';

@@ -1,4 +1,5 @@
 import type { Command } from '@commander-js/extra-typings';
+import { toIso } from '../operators/changes.ts';
 import type { ArticleVotes, AuditEntry } from '../store/types.ts';
 import {
   cutTo,
@@ -8,7 +9,6 @@ import {
   parsePastTime,
   parseServer,
   parser,
-  toIso,
   toPrintable,
 } from './context.ts';
 import type { Context } from './context.ts';

@@ -5,10 +5,10 @@ import { CommandError, requireOptions } from '#common/command-line.ts';
 import type { Environment } from '#common/environment.ts';
 import { readProviders } from '../hosting/providers.ts';
 import type { WrittenProviders } from '../hosting/providers.ts';
-import { checkRecord, commandLine, createChanges, describeRecord } from '../operators/changes.ts';
+import { checkRecord, commandLine, createChanges, describeRecord, toIso } from '../operators/changes.ts';
 import { Problem } from '../problem.ts';
 import { EnvError, readSettings } from '../settings.ts';
-import { describeUnknownServers, formatTable, parseServer, textOption, toIso, toPrintable } from './context.ts';
+import { describeUnknownServers, formatTable, parseServer, textOption, toPrintable } from './context.ts';
 import type { Context } from './context.ts';
 import { addImportCommand } from './import.ts';
 

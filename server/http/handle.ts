@@ -160,7 +160,7 @@ function toMissing({ missing }: Endpoint, message: string): Problem {
   return missing ? new Problem(missing.code, missing.message) : new Problem('validation_error', message);
 }
 
-/** Our own limit: Node.js looks for slow requests every 30 s only, and would allow 60 s. */
+/** Less than the limit of Node.js, whose 408 is not in the style of the endpoint. */
 const bodyTimeoutMs = 30_000;
 
 /**

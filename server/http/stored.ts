@@ -129,14 +129,10 @@ function prepare(file: StoredFile, encoding: Encoding, isPreview: boolean) {
 }
 
 /** Renders JSON and its gzip variant into memory, to serve many times. */
-export const toStoredJson = (json: unknown, cacheControl?: string) =>
-  toStored(`${JSON.stringify(json)}\n`, 'application/json', cacheControl);
-
-/** Keeps a text and its gzip variant in memory, to serve many times. */
-export function toStored(text: string, mediaType: string, cacheControl?: string) {
-  const content = Buffer.from(text);
+export function toStoredJson(json: unknown, cacheControl?: string) {
+  const content = Buffer.from(`${JSON.stringify(json)}\n`);
   return {
-    mediaType,
+    mediaType: 'application/json',
     variants: { identity: toVariant(content), gzip: toVariant(gzipSync(content)) },
     ...(cacheControl !== undefined && { cacheControl }),
     inMemory: (variant) => variant.content,

@@ -6,7 +6,8 @@ import type { Relay } from '../hosting/console/relay.ts';
 import { answeredRequests } from '../http/request.ts';
 import { changedKeys } from '../operators/changes.ts';
 import type { Releases } from '../releases/service.ts';
-import { endedQueries, wentBack } from '../store/index.ts';
+import { endedQueries } from '../store/index.ts';
+import { wentBack } from '../store/instance.ts';
 import { limitRefusals } from '../token-bucket.ts';
 import { endedCalls, openedUpstreams } from '../upstream/client.ts';
 

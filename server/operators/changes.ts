@@ -279,7 +279,8 @@ export async function addDemo(store: Store) {
 
 const commands = { hk: 'keys', ho: 'operators' } as const;
 
-const toIso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
+/** Formats a time in ISO format; null stays null. */
+export const toIso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 
 /** Describes changes of a key for the audit log. */
 export function toValues({ servers, scopes, expiresAt, label, managesKeys }: Partial<ApiKeyRecord>) {

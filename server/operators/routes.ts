@@ -16,7 +16,7 @@ import type { Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
 import { SharedSettings, integer } from '../settings.ts';
 import type { ApiKeyRecord, ChildKey, ServerRecord, Store, UsableKey } from '../store/types.ts';
-import { checkRecord, createChanges, toValues } from './changes.ts';
+import { checkRecord, createChanges, toIso, toValues } from './changes.ts';
 
 /** The settings of the operators' port. */
 export const OperatorSettings = z.object({
@@ -81,23 +81,21 @@ const createBind =
 
 /** Renders a key without its hashes. */
 function renderKey({ id, label, servers, scopes, ...key }: Omit<ApiKeyRecord, 'managesKeys' | 'widenedBy'>) {
-  const [created_at, expires_at] = [toTime(key.createdAt), toTime(key.expiresAt)];
-  const [revoked_at, last_used_at] = [toTime(key.revokedAt), toTime(key.lastUsedAt)];
+  const [created_at, expires_at] = [toIso(key.createdAt), toIso(key.expiresAt)];
+  const [revoked_at, last_used_at] = [toIso(key.revokedAt), toIso(key.lastUsedAt)];
   return { id, label, servers, scopes, created_at, expires_at, revoked_at, last_used_at };
 }
 const renderChild = ({ networks, ...key }: Omit<UsableKey, 'managesKeys' | 'widenedBy'>) => {
   return { ...renderKey(key), networks };
 };
 
-/** Finds a file of the current release; throws a Problem for a missing one. */
-type FindFile = (target: string) => StoredFile;
-
 /** Creates the routes of the operators' port, with its OpenAPI document, and its page with script and style. */
 export function createOperatorRoutes(
   store: Store,
   lifecycle: Lifecycle,
   providersFile: string | undefined,
-  findFile: FindFile,
+  /** Finds a file of the current release; throws a Problem for a missing one. */
+  findFile: (target: string) => StoredFile,
 ): Route[] {
   const { apiKeys, childKeys, servers } = store;
   const change = createBind(store, lifecycle);
@@ -190,7 +188,7 @@ export function createOperatorRoutes(
 
 const toServer = ({ server, provider, ref, ...record }: ServerRecord, counts: ReadonlyMap<string, number>) => {
   const { logFile: log_file, shared, suspendedAt, madeBy: made_by } = record;
-  const state = { suspended_at: toTime(suspendedAt), keys: counts.get(server) ?? 0, made_by };
+  const state = { suspended_at: toIso(suspendedAt), keys: counts.get(server) ?? 0, made_by };
   return { server, provider, ref, log_file, shared: shared !== 'no', ...state };
 };
 

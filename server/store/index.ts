@@ -12,8 +12,6 @@ import { openSqlite } from './sqlite.ts';
 import { createWrites } from './writes.ts';
 import type { LossReport, Votes, Writes } from './writes.ts';
 
-export { wentBack } from './instance.ts';
-
 /** The state shared by instances; each operation is atomic and visible to the next call. */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 

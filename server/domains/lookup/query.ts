@@ -34,7 +34,6 @@ export type Deadline = ReturnType<typeof createDeadline>;
 
 /** Creates the deadline of queries. Its owner aborts it at the end. */
 export function createDeadline(ms: number) {
-  // AbortSignal.any would leak memory at a signal that lives as long as the process.
   const controller = new AbortController();
   const end = performance.now() + ms;
   return {

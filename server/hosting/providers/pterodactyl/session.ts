@@ -217,7 +217,7 @@ export function openPanelSession(options: {
     // A warning: the owner of a server can change the permissions of its users.
     else if (typeof token === 'string') refuse(notAvailable, `${detail}, with ${token}`, 'warn');
     ended.throwIfAborted();
-    if (typeof token !== 'object') return { detail, retryAfterMs: reply.status === 429 ? toRetryAfter(reply) : 0 };
+    if (typeof token !== 'object') return { detail, retryAfterMs: reply.status === 429 ? readRetryAfterMs(reply) : 0 };
     sockets.remember(ref, token.url, token.issuer);
     return token;
   };
@@ -391,7 +391,7 @@ export function toRenewal(lifeMs: number): number {
   return Math.max(lifeMs > 240_000 ? lifeMs - 120_000 : lifeMs / 2, 250);
 }
 
-function toRetryAfter({ headers }: Reply): number {
+function readRetryAfterMs({ headers }: Reply): number {
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
   return Math.min(Number.isInteger(seconds) && seconds >= 0 ? seconds : 60, 600) * 1000;
 }
