@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { TestApp } from '../helpers/app.ts';
+import { stopClock } from '../helpers/clock.ts';
 import { createHostingWorld } from '../helpers/hosting.ts';
 import type { HostingWorld } from '../helpers/hosting.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -53,6 +54,7 @@ test("45 log reads by one key leave another's kill and stop their part of the pa
 
 test('a key has one limit for its reads, and another for its actions', async () => {
   const { app, issueKey } = await serve({ READ_RATELIMIT_RPS: '1', READ_RATELIMIT_BURST: '3' });
+  stopClock();
   const [key, other] = [await issueKey(), await issueKey()];
   const first = await askWith(app, key, log('mine'));
   expect(first.headers['ratelimit-policy']).toContain('"reads";q=3;w=3');
@@ -67,6 +69,7 @@ test('a key has one limit for its reads, and another for its actions', async () 
 
 test('the limit of reads comes before the checks of server and scope', async () => {
   const { app, issueKey } = await serve({ READ_RATELIMIT_RPS: '1', READ_RATELIMIT_BURST: '1' });
+  stopClock();
   const key = await issueKey({ scopes: [] });
   expect((await askWith(app, key, log('theirs'))).status).toBe(403);
   expect((await askWith(app, key, log('theirs'))).status).toBe(429);

@@ -6,7 +6,7 @@ import { createProviders } from '../../server/hosting/providers.ts';
 import { countEvents } from '../../server/metrics/series.ts';
 import { openClient } from '../helpers/console-client.ts';
 import { createTestApp } from '../helpers/app.ts';
-import { stopTimeouts } from '../helpers/clock.ts';
+import { stopClock, stopTimeouts } from '../helpers/clock.ts';
 import { changesOf, parseSeries } from '../helpers/metrics.ts';
 import { article, buildProject, createProject, writeFiles } from '../helpers/project.ts';
 import { failure, panelKeys } from '../helpers/upstream-panel.ts';
@@ -142,12 +142,13 @@ test('calls of the status source, the chat and registries have own names', async
 
 test('a refusal of a limit counts once, by its name in RateLimit', async () => {
   const { app } = await serveWorld({ RATELIMIT_RPS: '1', RATELIMIT_BURST: '2', POWER_RATELIMIT_BURST: '1' });
+  const { app: other } = await serveWorld({ POWER_RATELIMIT_RPS: '1', POWER_RATELIMIT_BURST: '1' });
+  stopClock();
   const refusals = 'hosting_api_limit_refusals_total';
   const files = await changedBy(app, refusals, async () => {
     for (const status of [404, 404, 429]) expect((await ask(app, '/v1/unknown')).status).toBe(status);
   });
   expect(files).toEqual({ [`${refusals}{limit="default"}`]: 1 });
-  const { app: other } = await serveWorld({ POWER_RATELIMIT_RPS: '1', POWER_RATELIMIT_BURST: '1' });
   const actions = await changedBy(other, refusals, async () => {
     for (const status of [200, 429]) expect((await askEndpoint(other, 'startGameServer')).status).toBe(status);
   });

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import type { EndpointName } from '#contract/endpoints.ts';
 import { endpoints } from '#contract/endpoints.ts';
+import { stopClock } from '../helpers/clock.ts';
 import { changesOf, metricNames, parseSeries, promtool, prometheusProgram } from '../helpers/metrics.ts';
 import { describeInstalled } from '../helpers/installed.ts';
 import { ask, askEndpoint } from '../server/ask.ts';
@@ -95,6 +96,7 @@ test('each endpoint is counted under the path of the OpenAPI document', async ()
 
 test('a file counts the same through the fast path and h3', async () => {
   const app = await serve({ CONTENT_RATELIMIT_BURST: '4', CONTENT_RATELIMIT_RPS: '1' });
+  stopClock();
   const target = '/v1/blog/article?path=/blog/news/first';
   const ask304 = async () => {
     const { etag } = (await ask(app, target)).headers;

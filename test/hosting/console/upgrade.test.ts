@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openRaw } from '../../helpers/app.ts';
+import { stopClock } from '../../helpers/clock.ts';
 import { openClient } from '../../helpers/console-client.ts';
 import { createTestRelay } from './harness.ts';
 import type { TestRelay } from './harness.ts';
@@ -132,6 +133,7 @@ test('compression is never negotiated', async () => {
 
 test('upgrades count against the rate limit of the client', async () => {
   const relay = await createTestRelay({ upgrades: 2 });
+  stopClock();
   await relay.connect();
   await relay.connect();
   const answer = await ask(relay, `GET ${stream}`);
