@@ -5,8 +5,6 @@ import { article, createProject, temporaryFolder } from '../helpers/project.ts';
 import type { CommandResult, Files } from '../helpers/project.ts';
 import { readTree, runIn } from './releases.ts';
 
-const today = new Date().toISOString().slice(0, 10);
-
 /** Creates a project with two dated articles, each with a picture. */
 function createSite(changes: Files = {}): string {
   return createProject({
@@ -28,6 +26,8 @@ function runNew(root: string, args: readonly string[], name = 'Aino Lehtinen'): 
 const check = (root: string, ...args: string[]): Promise<CommandResult> => runIn(root, 'check', '--strict', ...args);
 
 test('a blog article gets address, date, author and cover, and passes the check as a draft', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-26T08:00:00Z') });
+  onTestFinished(() => void vi.useRealTimers());
   const root = createSite();
   const { status, stdout, stderr } = await runNew(root, [
     'blog',
@@ -43,7 +43,7 @@ test('a blog article gets address, date, author and cover, and passes the check 
     '---',
     `title: 'Größere Server: "Übersicht" #2'`,
     'description: One or two sentences for lists and search engines. Replace them.',
-    `date: ${today}`,
+    'date: 2026-11-26',
     'author: Aino Lehtinen',
     'cover: /media/covers/cover.svg',
     'draft: true',
