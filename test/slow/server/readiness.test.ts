@@ -64,14 +64,14 @@ describePostgres((server) => {
   test('the end of an action is in the store, although PostgreSQL restarted while it ran', async () => {
     const databaseUrl = await server().createDatabase();
     const { app, world } = await serveHosting({}, { databaseUrl });
-    world.panel.fail({ status: 204, ms: 1000 }, ({ path }) => path.endsWith('/power'));
+    const arrived = world.panel.hold(({ path }) => path.endsWith('/power'));
     const answer = askEndpoint(app, 'startGameServer');
-    await expect.poll(() => world.panel.seen.some(({ path }) => path.endsWith('/power')), eventually).toBe(true);
+    const free = await arrived;
     await server().end('SIGINT');
-    await sleep(1500);
-    await server().start();
+    free();
     const { status, headers } = await answer;
     expect(status).toBe(200);
+    await server().start();
     await expect.poll(() => askReady(app), eventually).toEqual(ready);
     // The end waits for the store, which takes it up to a second after it is ready.
     const readEntries = async () => {
@@ -144,7 +144,7 @@ test('after the database file is deleted the server is unready and serves no req
 test('after SIGTERM the port and streams stay open for SHUTDOWN_DELAY_SECONDS', async () => {
   const world = await createHostingWorld(temporaryFolder());
   const key = await world.issueKey();
-  const server = await serveProcess({ ...world.settings, SHUTDOWN_DELAY_SECONDS: '2' });
+  const server = await serveProcess({ ...world.settings, SHUTDOWN_DELAY_SECONDS: '5' });
   const app = { port: server.port, key } as SharedApp;
   expect(await askReady(app)).toEqual(ready);
   const stream = await openStream(app);
@@ -163,14 +163,15 @@ test('after SIGTERM the port and streams stay open for SHUTDOWN_DELAY_SECONDS', 
   expect((await askEndpoint(app, 'startGameServer')).status).toBe(200);
   expect(await server.ended()).toBe(0);
   expect(await closed).toMatchObject({ code: 1012 });
-  expect(streamEnded - began).toBeGreaterThan(1900);
+  expect(streamEnded - began).toBeGreaterThan(4900);
 });
 
 test('a signal more than a second later skips SHUTDOWN_DELAY_SECONDS', async () => {
   const server = await serveProcess({ SHUTDOWN_DELAY_SECONDS: '600' });
+  // At once: a busy machine may take a second until it logs the first.
   server.child.kill('SIGTERM');
+  server.child.kill('SIGINT');
   await server.logged('draining');
-  server.child.kill('SIGTERM');
   await sleep(1100);
   expect(await askReady(server)).toEqual(draining);
   server.child.kill('SIGTERM');

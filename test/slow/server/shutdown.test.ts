@@ -36,15 +36,16 @@ test.each([
 });
 
 test('actions on a server run one after the other, and a long wait is refused', async () => {
-  const { app, world } = await serveHosting({ UPSTREAM_TIMEOUT_SECONDS: '2' });
+  // The second action waits for half of this time, which is over long before the first one ends.
+  const { app, world } = await serveHosting({ UPSTREAM_TIMEOUT_SECONDS: '6' });
   world.panel.fail('hang', isPower);
   const first = askEndpoint(app, 'startGameServer');
   await expect.poll(() => world.panel.seen.filter(isPower).length, eventually).toBe(1);
+  const second = askEndpoint(app, 'stopGameServer');
   // Other servers are not blocked.
   expect((await askEndpoint(app, 'startVps')).status).toBe(200);
-  const second = await askEndpoint(app, 'stopGameServer');
   const message = 'Another action on this server is still running';
-  expect(second).toMatchObject({ status: 502, text: renderProblem('json', 'provider_error', message) });
+  expect(await second).toMatchObject({ status: 502, text: renderProblem('json', 'provider_error', message) });
   expect((await first).status).toBe(502);
   expect(world.panel.seen.filter(isPower)).toHaveLength(1);
 
