@@ -19,12 +19,16 @@ const flags = [
   '--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup',
 ];
 
+/** The longest wait for a page; Playwright's 30 s are too short for a busy machine. */
+const patienceMs = 120_000;
+
 let launched: Promise<Browser> | undefined;
 
 /** Launches this process's browser, which ends with the process. Playwright closes the browser at SIGTERM. */
 async function launch(folder: string): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: join(folder, 'chromium'),
+    timeout: patienceMs,
     args: flags,
     // The widget tests need the back/forward cache, which Playwright disables by default.
     ignoreDefaultArgs: ['--disable-back-forward-cache'],
@@ -50,6 +54,7 @@ export const screens: [string, BrowserContextOptions][] = [
 /** Opens an empty page until the test ends. */
 export async function newPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
   const context = await browser.newContext(options);
+  context.setDefaultTimeout(patienceMs);
   onTestFinished(() => context.close());
   return context.newPage();
 }
@@ -75,7 +80,6 @@ export async function openPage(
   { origins = [], expected, ...options }: OpenOptions = {},
 ): Promise<Page> {
   const page = await newPage(browser, options);
-  page.setDefaultTimeout(120_000);
   const faults: string[] = [];
   const allowed = [new URL(address).origin, ...origins];
   page.on('console', (message) => expected?.test(message.text()) || faults.push(message.text()));

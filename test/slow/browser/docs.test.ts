@@ -262,10 +262,7 @@ describeChromium((browser) => {
             await box.check();
           }
           await expect
-            .poll(async () => ({ operationId, status: (await send(operation)).status }), {
-              timeout: 30_000,
-              interval: 1000,
-            })
+            .poll(async () => ({ operationId, status: (await send(operation)).status }), { interval: 1000 })
             .toMatchObject({ operationId, status: expect.stringMatching(/^[23]/) as string });
         }
         await page.context().close();

@@ -104,7 +104,8 @@ describeChromium((browser) => {
     const end = videoSeconds - 3;
     expect(await playAndSeek(page, end)).toEqual({
       hasPlayed: true,
-      reached: expect.closeTo(end, 1),
+      // On a busy machine, the page reads the time later.
+      reached: expect.closeTo(end, 0),
       playsOn: true,
       duration: expect.closeTo(videoSeconds, 0),
       videoWidth: 640,

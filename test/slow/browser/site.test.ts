@@ -319,7 +319,10 @@ describeChromium((browser) => {
 
     test('of the knowledge base sends a vote to the editors once, and explains the limit', async () => {
       const chat = await createUpstream(() => ({ status: 204 }));
-      const site = await startExampleSite({ CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/hook` });
+      const site = await startExampleSite({
+        CHAT_FEEDBACK_WEBHOOK_URL: `${chat.url}/hook`,
+        FEEDBACK_RATELIMIT_WINDOW_SECONDS: '600',
+      });
       const page = await open(site, guide);
       await page.getByRole('button', { name: 'Yes' }).click();
       await page.getByText('Thank you. Our editors read every vote.').waitFor();
@@ -332,7 +335,7 @@ describeChromium((browser) => {
       const other = await open(site, '/knowledgebase/vps/first-steps', { failures: [429] });
       await other.getByRole('button', { name: 'No' }).click();
       await other
-        .getByText('Your vote was not sent. Too many requests from your network. Please wait 30 seconds.')
+        .getByText('Your vote was not sent. Too many requests from your network. Please wait 600 seconds.')
         .waitFor();
       expect(await other.getByRole('button', { name: 'No' }).isEnabled()).toBe(true);
       expect(chat.seen).toHaveLength(1);

@@ -137,11 +137,15 @@ describeChromium((browser) => {
     await expect.poll(stage.requestCount).toBeGreaterThan(3);
     const other = await session.send('Target.createTarget', { url: 'about:blank' });
     await expect.poll(visited).toContain('/hidden');
+    const newRequests = async (ms: number): Promise<number> => {
+      const before = stage.requestCount();
+      await delay(ms);
+      return stage.requestCount() - before;
+    };
     // A running request completes.
-    await delay(1000);
+    await expect.poll(() => newRequests(500)).toBe(0);
+    expect(await newRequests(3000)).toBe(0);
     const requests = stage.requestCount();
-    await delay(3000);
-    expect(stage.requestCount()).toBe(requests);
     await session.send('Target.activateTarget', { targetId });
     await expect.poll(stage.requestCount).toBeGreaterThan(requests + 3);
     expect(visited()).toContain('/visible');
