@@ -40,6 +40,12 @@ import { eventually } from '../../server/shared.ts';
 
 const firstJson = 'public/v1/blog/article/news/first.json';
 
+/** Replaces a file in one step, which starts one build even on a busy machine. */
+function replaceFile(root: string, path: string, text: string): void {
+  writeFileSync(join(root, 'saved'), text);
+  renameSync(join(root, 'saved'), join(root, path));
+}
+
 test('added, moved and removed articles, folders and media change the preview', async () => {
   const dev = await startDev();
   writeFiles(dev.root, {
@@ -50,8 +56,9 @@ test('added, moved and removed articles, folders and media change the preview', 
   await expect.poll(() => dev.read('public/media/new.svg'), eventually).toContain('<svg');
   renameSync(join(dev.root, 'content/knowledgebase/new'), join(dev.root, 'content/knowledgebase/moved'));
   await expect.poll(() => dev.read('public/v1/kb/list/moved.json'), eventually).toContain('/knowledgebase/moved/page');
+  // The removal may be seen later.
+  await expect.poll(() => dev.read('public/v1/kb/list/new.json'), eventually).toBe('');
   expect(existsSync(join(dev.root, 'dist/.dev/current/public/v1/kb/article/new'))).toBe(false);
-  expect(dev.read('public/v1/kb/list/new.json')).toBe('');
   rmSync(join(dev.root, 'content/knowledgebase/moved'), { recursive: true });
   await expect.poll(() => dev.read('public/v1/kb/list/moved.json'), eventually).toBe('');
   expect(JSON.parse(dev.read('public/v1/kb/list.json'))).toHaveLength(2);
@@ -217,7 +224,7 @@ test('temporary files of editors are ignored, and each save prints one line', as
   execFileSync('sed', ['-i', 's/Hello/Good morning/', join(dev.root, 'content/blog/news/first.md')]);
   await expect.poll(() => dev.read(firstJson), eventually).toContain('Good morning');
   rmSync(join(dev.root, 'content/blog/news/4913'));
-  writeFiles(dev.root, { 'content/blog/news/first.md': article({}, '## Details\n\nLast.\n') });
+  replaceFile(dev.root, 'content/blog/news/first.md', article({}, '## Details\n\nLast.\n'));
   await expect.poll(() => dev.read(firstJson), eventually).toContain('Last.');
   await expect
     .poll(lines, eventually)
@@ -287,11 +294,15 @@ test('after a failed write, the next change writes the preview', async () => {
   writeFileSync(folder, 'in the way');
   const names = ['first', 'second'];
   for (const [failed, name] of names.entries()) {
-    writeFiles(root, { [`content/blog/news/${name}.md`]: article({}, '## Details\n\nOnce.\n') });
+    replaceFile(
+      root,
+      `content/blog/news/${name}.md`,
+      article({ title: `A title of ${name}` }, '## Details\n\nOnce.\n'),
+    );
     await expect.poll(() => failures.length, eventually).toBe(failed + 1);
   }
   rmSync(folder);
-  writeFiles(root, { 'content/knowledgebase/vps/ssh.md': guide('Keys', 'Twice.\n') });
+  replaceFile(root, 'content/knowledgebase/vps/ssh.md', guide('Keys', 'Twice.\n'));
   await expect.poll(() => results.length, eventually).toBe(2);
   expect(results[1]!.release!.id).toBe(JSON.parse(read('../../manifest.json')).id);
   expect(read('kb/article/vps/ssh.json')).toContain('Twice');
