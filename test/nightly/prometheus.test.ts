@@ -18,7 +18,7 @@ import { copyProject } from '../server/shared.ts';
 import { startProcess } from '../server/process.ts';
 import { readManifest } from '../server/targets.ts';
 
-const patient = { timeout: 60_000, interval: 200 };
+const patient = { timeout: 120_000, interval: 200 };
 
 /** Folder of examples/prometheus. */
 const example = resolve(import.meta.dirname, '../../examples/prometheus');

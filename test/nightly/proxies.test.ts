@@ -263,7 +263,7 @@ for (const [name, proxy] of Object.entries(proxies)) {
       for (const app of apps) {
         // As with SHUTDOWN_DELAY_SECONDS: the proxy sees `draining` at /ready.
         app.drain();
-        await sleep(2500);
+        await sleep(4000);
         await app.stop();
         const { log } = await serveShared({ ...settings, PORT: String(app.port) });
         const served = () => log().filter(({ url }) => url === '/v1/info').length;
