@@ -194,13 +194,13 @@ test('the backlog is complete some time after its request', async () => {
 });
 
 test('an accepted token is neither resent nor replaced', async () => {
-  const { wings, open } = await preparePanel({ authMs: 300, throttleMs: 50 });
+  const { wings, open } = await preparePanel({ authMs: 2000, throttleMs: 50 });
   wings.throttleAuth(0);
   const record = open();
   await until('the token was dropped', () => wings.authsDropped() > 0);
   wings.throttleAuth(5);
   await record.ready();
-  await sleep(500);
+  await sleep(2200);
   expect(wings.auths).toHaveLength(1);
   expect(record.gaps).toEqual([]);
 });

@@ -56,10 +56,10 @@ function testClient(language: () => Client): void {
   });
 
   test('renews its token, and shows why a command is refused', async () => {
-    const { port, key, power } = await startRunning({ CONSOLE_TOKEN_TTL_SECONDS: '5' });
+    const { port, key, power } = await startRunning({ CONSOLE_TOKEN_TTL_SECONDS: '8' });
     const client = startClient(port, key);
     await client.shows('Done! For help');
-    const until = Date.now() + 12_000;
+    const until = Date.now() + 14_000;
     for (let count = 0; Date.now() < until; count += 1) {
       client.type(`say ${count}`);
       await client.shows(`[Server] ${count}\n`);

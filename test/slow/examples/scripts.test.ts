@@ -165,7 +165,7 @@ describe('restart.sh', () => {
   });
 
   test('fails at the deadline, and at once with a wrong key', async () => {
-    const late = await run({ [state]: [json({ state: 'starting' })] }, '4');
+    const late = await run({ [state]: [json({ state: 'starting' })] }, '10');
     expect(late).toMatchObject({ status: 1, activity: ['restart accepted'] });
     expect(late.stderr).toMatch(
       /^demo does not run after \d+ seconds\. The last answer: 200 \{"state":"starting"\}\n$/,

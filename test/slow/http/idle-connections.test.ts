@@ -44,7 +44,7 @@ describe.concurrent('a connection', () => {
     const answered = performance.now();
     await once(client, 'close');
     expect(performance.now() - answered).toBeGreaterThan(idleMs - 100);
-    expect(performance.now() - answered).toBeLessThan(soonMs + 1_000);
+    expect(performance.now() - answered).toBeLessThan(5 * idleMs);
   });
 
   test('without any request is closed, too', async (context) => {
@@ -65,7 +65,7 @@ describe.concurrent('a connection', () => {
   test('waiting for a slow answer stays open, then idle for the full timeout', async (context) => {
     const client = await open(context);
     expect(await ask(client, '/slow')).toContain('done');
-    await sleep(idleMs - 1_500);
+    await sleep(idleMs / 2);
     expect(await ask(client, '/')).toContain('done');
   });
 

@@ -69,7 +69,7 @@ test('commands to a server that does not read stdin are refused and do not accum
 });
 
 test('commands to a server that is stopping are refused with the reason', async () => {
-  const { game, program } = await prepareRunning({ grace_seconds: 0.3 }, 'ignore-sigterm');
+  const { game, program } = await prepareRunning({ grace_seconds: 1 }, 'ignore-sigterm');
   await game.power('demo', 'stop');
   expect(await failureOf(game.command('demo', 'list'))).toMatchObject({
     message: 'The server must be online to receive commands',
