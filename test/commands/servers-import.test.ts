@@ -46,7 +46,7 @@ test('1,203 servers are added once with --yes, one audited entry each, and a sec
   expect(await line.store.servers.find('game:10000000')).toMatchObject({ provider: 'panel', ref: '10000000' });
   expect(Object.keys(await count('--yes'))).toEqual(['known']);
   expect(await readAudit(line, '--changes')).toHaveLength(2 * 1203);
-}, 120_000);
+});
 
 test('names become IDs, twins and names without letters are left out, and removed servers are named', async () => {
   const line = await createWithPanel([

@@ -269,7 +269,7 @@ test('the refresh timer does not keep a process alive', async () => {
     const source = { read: async () => new Map(), close: async () => {} };
     createLivePrices(source, process.argv[1], { error() {} }).start();`;
   const file = join(temporaryFolder(), 'prices.json');
-  const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program, file], { timeout: 30_000 });
+  const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program, file], { timeout: 200_000 });
   await expect(run).resolves.toMatchObject({ stdout: '' });
   expect(existsSync(file)).toBe(true);
 });

@@ -123,7 +123,7 @@ test('with an open console, the state needs no read and follows actions immediat
   // A server that is offline has no new state; Wings sends statistics on request.
   panel.onPower = () => undefined;
   expect((await askEndpoint(app, 'stopGameServer')).status).toBe(200);
-  await expect.poll(() => follow('offline'), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => follow('offline')).toBe(true);
   expect(states.filter((state) => state !== 'unknown')).toEqual(['running', 'stopping', 'offline', 'offline']);
   expect(reads()).toBe(0);
 });

@@ -48,6 +48,8 @@ describe('a client that writes its whole request before it reads gets the respon
       `GET /v1/nothing HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n${filler}`,
     ],
   ])('%s', async (_, status, sent) => {
+    // The server drops what arrives for 5 s, which may be too short for a busy machine.
+    stopTimers(5000);
     const { port } = await sharedApp();
     const received = await Promise.all(Array.from({ length: 20 }, () => writeThenRead(port, sent)));
     for (const one of received) expect(one.match(/HTTP\/1\.1 \d+/g)?.at(-1)).toBe(`HTTP/1.1 ${status}`);
@@ -79,4 +81,4 @@ test('after a refused body, a connection that stays open and silent is closed', 
   const closed = new Promise((resolve) => socket.on('error', resolve));
   const writing = setInterval(() => socket.write('x'), 100);
   await closed.finally(() => clearInterval(writing));
-}, 30_000);
+});

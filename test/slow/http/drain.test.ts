@@ -13,8 +13,8 @@ import { createServable, serveProcess } from '../../server/process.ts';
 import { eventually } from '../../server/shared.ts';
 
 /** The maximum wait of a server, and a much shorter time that means "at once" on a busy machine. */
-const graceSeconds = 10;
-const soonMs = 3_000;
+const graceSeconds = 120;
+const soonMs = 40_000;
 const largeBytes = 24 * 1024 * 1024;
 
 const start = (settings: Readonly<Record<string, string>> = {}) =>

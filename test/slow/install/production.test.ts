@@ -203,7 +203,12 @@ describe('with the units of examples/systemd', () => {
       expect(await ask({ port }, '/v1/blog/list')).toMatchObject({ status: 200 });
       await server.stop();
 
-      expect(server.output()).not.toContain('"level":"error"');
+      // On a busy machine, slow rate limits may be logged, too.
+      const errors = server
+        .output()
+        .split('\n')
+        .filter((line) => line.includes('"level":"error"'));
+      expect(errors.filter((line) => !line.includes('database too slow for rate limits'))).toEqual([]);
       expect(globSync('*/*', { cwd: machine.place('/var/cache/hosting-api-server') })).not.toEqual([]);
       expect(listFiles(checkout)).toEqual(before);
     });

@@ -30,7 +30,7 @@ import { eventually } from '../../server/shared.ts';
 /** The CPU time of the server until any response, while reading a release too. */
 const promptMs = 1_000;
 /** The longest time until a release is refused, or until a response on a busy machine. */
-const refusalMs = 15_000;
+const refusalMs = 60_000;
 /** Far more than any file of the valid project, far less than an endless device. */
 const growthMegabytes = 100;
 

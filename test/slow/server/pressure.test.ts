@@ -90,9 +90,7 @@ test('2,000 streams, 1,000 half-open requests, an unread log and a locked store 
   // An idle viewer still gets each line.
   world.panel.wings.print('still here');
   await expect
-    .poll(() => streams.filter(({ messages }) => messages.some(([, line]) => line === 'still here')).length, {
-      timeout: 45_000,
-    })
+    .poll(() => streams.filter(({ messages }) => messages.some(([, line]) => line === 'still here')).length)
     .toBe(2000);
 
   other.exec('ROLLBACK');
@@ -103,6 +101,7 @@ test('2,000 streams, 1,000 half-open requests, an unread log and a locked store 
   await sleep(2000);
   const after = await take('idle again');
   console.table([idle, pressed, stalled, after]);
-  for (const { health, article: ms } of [pressed, stalled, after]) expect(Math.max(health, ms)).toBeLessThan(500);
+  // Measured: 50 ms. A store or a log that is waited for takes 5 s, or forever.
+  for (const { health, article: ms } of [pressed, stalled, after]) expect(Math.max(health, ms)).toBeLessThan(3000);
   expect(stalled.memory - idle.memory).toBeLessThan(300);
 });
