@@ -122,13 +122,14 @@ async function expectRefused(settings: Readonly<Record<string, string>>, damage:
   const before = readMemory(server.child.pid!, 'VmRSS');
   for (const round of endings.keys()) {
     const file = await publishDamaged(server.root, round, damage);
-    for (const end = performance.now() + refusalMs; errors(server).length <= round;) {
+    // On a busy machine, the refusal of the first release is logged again.
+    const isRefused = () => errors(server).some((error) => JSON.stringify(error).includes(file));
+    for (const end = performance.now() + refusalMs; !isRefused();) {
       if (performance.now() > end) throw new Error(`a release with a damaged ${file} was not refused`);
       expect((await askPromptly(server, '/health')).status).toBe(200);
       expect((await askPromptly(server, '/v1/blog/list')).text).toBe(old);
       await sleep(20);
     }
-    expect(JSON.stringify(errors(server)[round])).toContain(file);
   }
   expect((await askPromptly(server, '/v1/blog/list')).text).toBe(old);
   expect((await askPromptly(server, '/ready')).status).toBe(200);
