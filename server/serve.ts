@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
-import { createPaint, escapeLines } from '#common/terminal.ts';
+import { createPaint, escapeLines, wrapFor } from '#common/terminal.ts';
 import { loadEnvFile, readEnv } from './env.ts';
 import { createLog, createPrettyFormat, openOutput } from './log.ts';
 import { OperatorError } from './problem.ts';
@@ -95,11 +95,11 @@ function describeDemo({ id, createdAt, text }: ApiKeyRecord & { text: string | u
 /** Explains a new demo key. It goes into a file: other users can read arguments. */
 function welcome(key: string, url: string): string {
   return `
-This is the demo key for game:demo and vps:demo. It is shown only once; keep it in a file:
+${wrapFor(1, 'This is the demo key for game:demo and vps:demo. It is shown only once; keep it in a file:')}
 
   echo 'Authorization: Bearer ${key}' > .key
 
-Open ${url}/docs in a browser to try the key, in a terminal or in the page itself.
+${wrapFor(1, `Open ${url}/docs in a browser to try the key, in a terminal or in the page itself.`)}
 
 `;
 }

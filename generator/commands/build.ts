@@ -1,6 +1,6 @@
 import { build } from '../build.ts';
 import { CommandError } from '../common/command-line.ts';
-import { createPaint, escapeControls, escapeLines } from '../common/terminal.ts';
+import { createPaint, escapeControls, escapeLines, printLine, wrapFor } from '../common/terminal.ts';
 import type { BuildOptions, BuildResult } from '../compile.ts';
 import { readSwitches } from '../release/history.ts';
 import { formatDiagnostic, plural } from '../source/diagnostics.ts';
@@ -22,7 +22,7 @@ export async function runBuild(flags: BuildFlags, checkOnly = false): Promise<vo
   const last = readSwitches(out).at(-1)?.at.toISOString() ?? '';
   if (flags.now === undefined && last.slice(0, 10) > now) {
     const seen = `the clock says ${now}, but the release in ${displayPath(out)} became current at ${last}`;
-    process.stderr.write(`warning: ${seen}: set the clock, because articles dated after ${now} go offline\n`);
+    printLine(`warning: ${seen}: set the clock, because articles dated after ${now} go offline`);
   }
   const content = resolveFolder('CONTENT_DIR', flags.content);
   const catalog = resolveFolder('CATALOG_DIR', flags.catalog);
@@ -94,10 +94,8 @@ function report(result: BuildResult, format: BuildFlags['format'], seconds: numb
   const outcome = release ? `release ${release.id} in ${displayPath(out)}` : ok ? 'ok' : 'failed';
   const isWarned = outcome === 'ok' && diagnostics.length > 0;
   const later = isWarned ? `; ${plural(diagnostics.length, 'warning')} would fail a pull request (--strict)` : '';
-  process.stderr.write(
-    `${createPaint(2)(ok ? 'green' : 'red', outcome)}: ${parts.join(', ')}, ${seconds.toFixed(1)} s${later}\n`,
-  );
-  if (widget) process.stderr.write(`status widget: ${widget.path} ${widget.integrity}\n`);
+  printLine(`${createPaint(2)(ok ? 'green' : 'red', outcome)}: ${parts.join(', ')}, ${seconds.toFixed(1)} s${later}`);
+  if (widget) printLine(`status widget: ${widget.path} ${widget.integrity}`);
 }
 
 /** The text to underline: a link, a heading, a quoted text or a word. */
@@ -136,7 +134,7 @@ export function formatProblems(found: readonly Diagnostic[], sources?: SourceSet
     });
     return `${[paint('bold', escapeControls(file)), ...parts].join('\n')}\n\n`;
   });
-  return groups.join('');
+  return wrapFor(2, groups.join(''));
 }
 
 /** Describes the counts of a build: articles, drafts, scheduled articles, warnings and errors. */

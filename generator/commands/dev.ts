@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CommandError } from '../common/command-line.ts';
 import { listNames } from '../common/suggest.ts';
-import { createPaint, escapeControls } from '../common/terminal.ts';
+import { createPaint, escapeControls, printLine } from '../common/terminal.ts';
 import { previewFolderOf, watchAndBuild } from '../dev.ts';
 import type { PreviewBuild } from '../dev.ts';
 import { openPreview } from '../preview/server.ts';
@@ -35,8 +35,8 @@ export async function runDev(flags: DevFlags): Promise<void> {
   };
   const preferences = { now, withUnpublished: flags.drafts, isServed: preview !== undefined };
   await watchAndBuild({ ...flags, ...preferences, content, catalog, out, urls: readUrls(), report, fail });
-  process.stderr.write(`watching ${displayPath(content)} and ${displayPath(catalog)}; press Ctrl-C to stop\n`);
-  if (!preview && directory === undefined) process.stderr.write('the preview starts when the problems are fixed\n');
+  printLine(`watching ${displayPath(content)} and ${displayPath(catalog)}; press Ctrl-C to stop`);
+  if (!preview && directory === undefined) printLine('the preview starts when the problems are fixed');
 }
 
 function fail(error: unknown): void {
@@ -44,7 +44,7 @@ function fail(error: unknown): void {
   // Without any watch, nothing keeps the process running.
   if (isUnwatched) process.exitCode = 1;
   const failed = isUnwatched ? '' : 'the build failed and will be retried after the next change: ';
-  process.stderr.write(`${failed}${escapeControls((error as Error).message)}\n`);
+  printLine(`${failed}${escapeControls((error as Error).message)}`);
 }
 
 const keyOf = ({ file, line, column, message }: Diagnostic): string => `${file}:${line}:${column} ${message}`;
@@ -62,7 +62,7 @@ function createPrinter(): (build: PreviewBuild) => void {
     const first = diagnostics.find(({ severity }) => severity === 'error');
     const still = first && !added.includes(first) ? `, still ${formatDiagnostic(first, 'text')}` : '';
     const outcome = release ? paint('green', 'built') : `${paint('red', 'not built')}${still}`;
-    process.stderr.write(`${describeChange(files)}${outcome}: ${summarize(result).join(', ')}, ${ms.toFixed(0)} ms\n`);
+    printLine(`${describeChange(files)}${outcome}: ${summarize(result).join(', ')}, ${ms.toFixed(0)} ms`);
   };
 }
 

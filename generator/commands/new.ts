@@ -9,6 +9,7 @@ import { blog, collections, knowledgeBase, toTitleCase } from '../articles/conte
 import { CommandError } from '../common/command-line.ts';
 import { createFolder } from '../common/files.ts';
 import { didYouMean } from '../common/suggest.ts';
+import { printLine } from '../common/terminal.ts';
 import { parseYaml } from '../common/yaml.ts';
 import { displayPath } from '../source/load.ts';
 import { toSlug } from '../source/slug.ts';
@@ -45,17 +46,13 @@ export function runNew(kind: string, words: readonly string[], flags: NewFlags):
   if (isNew) {
     const settings = join(category, 'category.yaml');
     writeFileSync(settings, stringify({ name: toTitleCase(name) }), { flag: 'wx' });
-    hint(`${displayPath(settings)} has the display name of the new category`);
+    printLine(`${displayPath(settings)} has the display name of the new category`);
   }
   // Fails if another process created the file in the meantime.
   writeFileSync(file, text, { flag: 'wx' });
-  hint('the article is a draft; see it at http://localhost:3000/preview with "npm run dev"');
-  hint('to publish the article, write the description and the text, and remove the line "draft: true"');
+  printLine('the article is a draft; see it at http://localhost:3000/preview with "npm run dev"');
+  printLine('to publish the article, write the description and the text, and remove the line "draft: true"');
   process.stdout.write(`${displayPath(file)}\n`);
-}
-
-function hint(text: string): void {
-  process.stderr.write(`${text}\n`);
 }
 
 /** Reads the category; `isNew` if the category must be created. */
@@ -96,13 +93,14 @@ function toBlogFields(content: string, author = readGitName(content)): Record<st
   const { value: authors } = isFile(list) ? parseYaml(readFileSync(list, 'utf8'), sources.authors) : {};
   if (authors && !Object.hasOwn(authors, author)) {
     const advice = adviseAuthor(author, authors) ?? 'write another name';
-    hint(`the author ${author} is not in ${displayPath(list)}, so a pull request would fail; ${advice}`);
+    printLine(`the author ${author} is not in ${displayPath(list)}, so a pull request would fail; ${advice}`);
   }
   const cover = findCover(content);
-  hint(`the cover is ${cover} for now; save your own picture in content/media/covers and set it in the article`);
+  printLine(`the cover is ${cover} for now; save your own picture in content/media/covers and set it in the article`);
   const now = new Date();
   const date = now.toISOString().slice(0, 10);
-  if (now.getDate() !== now.getUTCDate()) hint(`the date is ${date}, which is today in UTC: builds go by that day`);
+  if (now.getDate() !== now.getUTCDate())
+    printLine(`the date is ${date}, which is today in UTC: builds go by that day`);
   return { date, author, cover };
 }
 

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from '@commander-js/extra-typings';
 import type { CommandUnknownOpts, OutputConfiguration } from '@commander-js/extra-typings';
-import { createPaint, escapeControls } from './terminal.ts';
+import { createPaint, escapeControls, wrapFor } from './terminal.ts';
 
 /** An error that the user can fix. Only the message is printed; it may be empty if the reason is printed already. */
 export class CommandError extends Error {
@@ -46,11 +46,11 @@ export async function runProgram(program: CommandUnknownOpts, args: readonly str
     if (error instanceof CommanderError && error.code.startsWith('commander.help')) return error.exitCode;
     const message = error.message.replace(/^error: /, '').replace('\n(Did you mean', ' (Did you mean');
     const output = program.configureOutput();
-    if (message !== '') output.writeErr?.(`${escapeControls(message)}\n`);
+    if (message !== '') output.writeErr?.(wrapFor(2, `${escapeControls(message)}\n`));
     let command = program;
     for (const arg of args) command = command.commands.find((one) => one.name() === arg) ?? command;
     const usage = `usage: ${usageOf(command)}  (--help lists the options)\n`;
-    if (error instanceof CommanderError && process.stderr.isTTY) output.writeErr?.(usage);
+    if (error instanceof CommanderError && process.stderr.isTTY) output.writeErr?.(wrapFor(2, usage));
     return 1;
   }
 }

@@ -7,7 +7,7 @@ import { Scope, ServerName, scopes } from '#contract/api-keys.ts';
 import { CommandError } from '#common/command-line.ts';
 import type { Environment } from '#common/environment.ts';
 import { didYouMean } from '#common/suggest.ts';
-import { escapeControls, escapeLines } from '#common/terminal.ts';
+import { escapeControls, escapeLines, wrap } from '#common/terminal.ts';
 import { redactKeys } from '../log.ts';
 import { OperatorError } from '../problem.ts';
 import { EnvError, installedSettings, nameCommands, readSettings } from '../settings.ts';
@@ -35,6 +35,7 @@ export class OutputError extends OperatorError {}
 /** Creates the context of a command. */
 export function createContext(command: string, processContext: ProcessContext) {
   const { out, err, path, installed = installedSettings } = processContext;
+  const [columns, errColumns] = [out, err].map((stream) => (stream as Partial<WriteStream>).columns);
   const isInstalled = existsSync(installed);
   /** Throws if this process lacks the settings of the installation: the command would create a second store. */
   const settings = (): Environment => {
@@ -48,11 +49,11 @@ export function createContext(command: string, processContext: ProcessContext) {
   };
   const name = (text: string): string => nameCommands(text, path, installed);
   const toText = (text: string): string => escapeLines(name(text));
-  const printNote = (line: string): void => void err.write(`${toText(line)}\n`);
-  const print = (text: string): Promise<void> =>
+  const printNote = (line: string): void => void err.write(`${wrap(toText(line), errColumns)}\n`);
+  const print = (text: string, room?: number): Promise<void> =>
     new Promise((done, fail) => {
       // Names and labels may come from outside; JSON may contain control characters of terminals.
-      out.write(`${toText(text)}\n`, (cause: NodeJS.ErrnoException | null | undefined) => {
+      out.write(`${wrap(toText(text), room)}\n`, (cause: NodeJS.ErrnoException | null | undefined) => {
         if (!cause) return done();
         fail(new OutputError(`the output cannot be written: ${cause.code ?? cause.message}`, { cause }));
       });
@@ -65,13 +66,14 @@ export function createContext(command: string, processContext: ProcessContext) {
     /** Names the commands of npm in a text as they run here. */
     name,
     /** The width of the terminal; undefined for other outputs. */
-    columns: (out as Partial<WriteStream>).columns,
+    columns,
     /** Writes a line to stderr, apart from the result. */
     printNote,
-    /** Writes lines of the result to stdout and waits for the write; throws an {@link OutputError}. */
+    /** Writes lines of the result to stdout, within `room`, and waits for the write; throws an {@link OutputError}. */
     print,
-    /** Prints a result as JSON or as text. */
-    show: (json: boolean | undefined, result: unknown, text: string) => print(json ? JSON.stringify(result) : text),
+    /** Prints a result as JSON or as text, which fits a terminal. */
+    show: (json: boolean | undefined, result: unknown, text: string) =>
+      json ? print(JSON.stringify(result)) : print(text, columns),
     /** Runs work on the configured store; `mayCreate` allows creating a store. */
     withStore: async <Result>(work: (store: Store) => Promise<Result>, mayCreate = false): Promise<Result> => {
       const where = readSettings(StoreSettings, settings());

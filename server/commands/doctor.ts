@@ -20,7 +20,7 @@ search answers 502. Check the \`lookup\` of the TLD in catalog/domains.yaml; wit
 IANA's list or the built-in table. If dns has name servers for a name that must not exist, correct DNS_SERVERS.`;
 
 /** Adds `domains doctor` and `doctor`. */
-export function addDoctorCommands(program: Command, { settings, installed, show }: Context): void {
+export function addDoctorCommands(program: Command, { settings, installed, show, columns }: Context): void {
   program
     .command('domains')
     .description('Checks the sources of the domain search.')
@@ -31,16 +31,20 @@ export function addDoctorCommands(program: Command, { settings, installed, show 
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
       const found = await diagnose(readEnv(settings()));
+      // In a terminal, the outcome comes before the name, which may be cut.
+      const toCell = ({ name, availability }: Record<'name' | 'availability', string>) =>
+        columns ? `${availability} ${name}` : `${name} ${availability}`;
       const rows = found.flatMap(({ tld, works, sources }) =>
         (sources.length > 0 ? sources : [undefined]).map((one) => {
           const first = [`.${tld}`, works ? 'yes' : 'NO', one?.source ?? 'none', one?.proves.join(', ') || 'nothing'];
-          const tried = one && [one.existing, one.missing].map(({ name, availability }) => `${name} ${availability}`);
-          return [...first, ...(tried ?? ['', '']), one ? String(Math.round(one.ms)) : ''];
+          const tried = one ? [one.existing, one.missing].map(toCell) : ['', ''];
+          return [...first, ...tried, one ? String(Math.round(one.ms)) : ''];
         }),
       );
-      const table = formatTable(['TLD', 'WORKS', 'SOURCE', 'PROVES', 'MUST EXIST', 'MUST NOT', 'MS'], rows);
+      const table = formatTable(['TLD', 'WORKS', 'SOURCE', 'PROVES', 'MUST EXIST', 'MUST NOT', 'MS'], rows, columns);
       const broken = found.filter(({ works }) => !works).length;
-      await show(json, found, broken === 0 ? table : `${table}\n\n${explanation}`);
+      const advice = columns ? explanation.replaceAll('\n', ' ') : explanation;
+      await show(json, found, broken === 0 ? table : `${table}\n\n${advice}`);
       if (broken > 0) throw new CommandError(`searches fail or are wrong for ${broken} of ${found.length} TLDs`);
     });
   program
@@ -104,8 +108,7 @@ async function readKeyFile(path: string): Promise<string> {
 
 function formatResults(results: readonly NamedResult[]): string {
   const rows = results.map(({ check, state, seen, advice }) => {
-    if (state === 'fault') return [check, 'FAULT', seen];
-    return [check, state === 'ok' && advice !== undefined ? 'hint' : state, seen];
+    return [check, state === 'fault' ? 'FAULT' : state === 'ok' && advice ? 'hint' : state, seen];
   });
   const remedies = results.flatMap(({ check, advice }) => (advice === undefined ? [] : [`${check}: ${advice}`]));
   return [formatTable(['CHECK', 'RESULT', 'SEEN'], rows), ...remedies].join('\n\n');

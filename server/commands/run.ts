@@ -17,7 +17,7 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
   // Without a listener, a failed write would end the process before the command reports its outcome.
   for (const stream of [out, err]) stream.on('error', () => undefined);
   const context = createContext(args[0] ?? '', processContext);
-  const { name } = context;
+  const { name, printNote } = context;
   const program = createProgram(
     'Manages API keys, servers and the store; shows the audit log and votes; checks the domain search and the installation.',
     { writeOut: (text) => void out.write(name(text)), writeErr: (text) => void err.write(redactKeys(name(text))) },
@@ -29,8 +29,8 @@ export async function runCommandLine(args: readonly string[], processContext: Pr
   } catch (error) {
     // A closed pipe is not a failure: its reader may have read enough.
     if (error instanceof OutputError && (error.cause as NodeJS.ErrnoException).code === 'EPIPE') return 0;
-    if (error instanceof Problem) err.write(`${toPrintable(error.message)}\n`);
-    else if (error instanceof OperatorError || error instanceof ProviderError) context.printNote(error.message);
+    if (error instanceof Problem) printNote(toPrintable(error.message));
+    else if (error instanceof OperatorError || error instanceof ProviderError) printNote(error.message);
     else throw error;
     return 1;
   }

@@ -31,6 +31,8 @@ test('if all TLDs work, doctor prints a table and exits with status 0', async ()
     /^\.com +yes +rdap http:\/\/127\.0\.0\.1:\d+\/rdap\/ +taken, free +nic\.com taken +x[0-9a-f]{24}\.com free +\d+$/,
   );
   expect(more).toEqual([]);
+  const shown = await runHere(['domains', 'doctor'], settings, { columns: 80 });
+  expect(shown.stdout.split('\n').map((line) => line.length <= 80)).not.toContain(false);
   expect(rdap.queried().find((name) => name !== 'nic.com')).toMatch(/^x[0-9a-f]{24}\.com$/);
 });
 

@@ -66,20 +66,22 @@ export async function onlyKey({ store }: CommandLine): Promise<ApiKeyRecord> {
   return key!;
 }
 
-/** Runs an operator command in this process, with only these settings. */
+/** Runs an operator command in this process, with only these settings; `columns` makes its outputs a terminal. */
 export async function runHere(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
-  { out, installed }: { out?: Writable; installed?: string } = {},
+  { out, installed, columns }: { out?: Writable; installed?: string; columns?: number } = {},
 ): Promise<CommandResult> {
   const written = { stdout: '', stderr: '' };
-  const collect = (name: keyof typeof written) =>
-    new Writable({
+  const collect = (name: keyof typeof written) => {
+    const stream = new Writable({
       write(chunk: Buffer, _encoding, done) {
         written[name] += chunk.toString();
         done();
       },
     });
+    return Object.assign(stream, { columns });
+  };
   const status = await runCommandLine(args, {
     out: out ?? collect('stdout'),
     err: collect('stderr'),

@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { examine } from '../../server/doctor/visit.ts';
 import { runHere } from '../commands/run-command.ts';
+import { offline } from '../helpers/app.ts';
 import { hastenPings, stopTimeouts } from '../helpers/clock.ts';
 import { findOwnAddress } from '../helpers/loopback.ts';
 import { temporaryFolder } from '../helpers/project.ts';
@@ -45,6 +46,32 @@ test('an unreachable service is a single fault, with exit status 1', async () =>
       advice: 'check that the proxy listens at this address and keeps the connection open; see its error log',
     },
   ]);
+});
+
+test('in a terminal, the table and the remedies fit the width, and keep all words and whole commands', async () => {
+  const root = temporaryFolder();
+  writeFileSync(join(root, 'hosting.sqlite'), 'This is no database. '.repeat(100));
+  const settings = {
+    ...offline,
+    DATA_DIR: root,
+    DIST_DIR: join(root, 'dist'),
+    PORT: '2',
+    PUBLIC_URL: 'http://api.example.com',
+    TRUSTED_PROXIES: '0.0.0.0/0',
+  };
+  const [{ stdout: whole }, { stdout }] = await Promise.all([
+    runHere(['doctor'], settings),
+    runHere(['doctor'], settings, { columns: 80 }),
+  ]);
+  const toWords = (text: string): string[] => text.replaceAll(/\d+/g, '0').split(/\s+/);
+  expect(toWords(stdout)).toEqual(toWords(whole));
+  const lines = stdout.split('\n');
+  expect(lines.filter((line) => line.length > 80)).toEqual([]);
+  expect(whole.split('\n').filter((line) => line.length > 80)).not.toEqual([]);
+  // A long finding goes on in its column, a remedy below itself.
+  const at = lines.findIndex((line) => line.includes('TRUSTED_PROXIES trusts every address'));
+  expect(lines[at + 1]).toMatch(new RegExp(`^ {${lines[0]!.indexOf('SEEN')}}\\S`));
+  expect(lines).toContain('  `npm run store -- restore FILE`');
 });
 
 test('a service whose store does not answer is a fault', async () => {
