@@ -39,8 +39,8 @@ test('the task "check" finds the position and the message of each problem', () =
   };
   const pattern = new RegExp(tasks.find(({ label }) => label === 'check')!.problemMatcher.pattern.regexp);
   const place = { file: 'content/blog/news/a.md', line: 3, column: 14 };
-  const warning = formatDiagnostic({ severity: 'warning', ...place, message: 'unused', hint: 'remove it' }, 'text');
-  expect(pattern.exec(warning)!.slice(1)).toEqual([place.file, '3', '14', 'warning', 'unused (remove it)']);
-  const error = formatDiagnostic({ severity: 'error', ...place, message: 'it says: no' }, 'text');
-  expect(pattern.exec(error)!.slice(1)).toEqual([place.file, '3', '14', undefined, 'it says: no']);
+  const warning = formatDiagnostic({ severity: 'warning', ...place, message: 'unused', hint: 'remove it' }, 'github');
+  expect(pattern.exec(warning)!.slice(1)).toEqual(['warning', place.file, '3', '14', 'unused (remove it)']);
+  const error = formatDiagnostic({ severity: 'error', ...place, message: 'it says: no' }, 'github');
+  expect(pattern.exec(error)!.slice(1)).toEqual(['error', place.file, '3', '14', 'it says: no']);
 });
