@@ -21,7 +21,7 @@ export async function runDev(flags: DevFlags): Promise<void> {
   const out = createOut(flags.out);
   const [content, catalog] = [resolveFolder('CONTENT_DIR', flags.content), resolveFolder('CATALOG_DIR', flags.catalog)];
   const folder = previewFolderOf(out);
-  const preview = flags.serve ? await openPreview() : undefined;
+  const preview = flags.serve ? await openPreview(process.env) : undefined;
   const print = createPrinter();
   let directory: string | undefined;
   let isServed = false;

@@ -8,6 +8,7 @@ import { mediaTypes } from '#contract/articles.ts';
 import { MediaPath } from '#contract/primitives.ts';
 import { build } from 'esbuild';
 import { CommandError } from '../common/command-line.ts';
+import type { Environment } from '../common/environment.ts';
 import { renderPreview } from './pages.ts';
 import type { PreviewState } from './pages.ts';
 
@@ -22,10 +23,23 @@ const headers = {
   'X-Content-Type-Options': 'nosniff',
 };
 
+/** The names of editors by the scheme of their links; their commands lack the `vs`. */
+const editors = { vscode: 'VS Code', vscodium: 'VSCodium', cursor: 'Cursor', windsurf: 'Windsurf', zed: 'Zed' };
+
+/** Finds the editor in VISUAL or EDITOR; by default VS Code, for which the project has tasks and schemas. */
+function findEditor({ VISUAL, EDITOR, WSL_DISTRO_NAME: linux }: Environment): PreviewState['editor'] {
+  const words = (VISUAL || EDITOR || '').split(/\W+/);
+  const own = Object.entries(editors).find(([scheme]) => words.includes(scheme.replace(/^vs/, '')));
+  const [scheme, name] = own ?? ['vscode', 'VS Code'];
+  // The browser may run in Windows, beside a Linux with the files.
+  return { name, url: `${scheme}://${linux ? `vscode-remote/wsl+${linux}` : 'file'}` };
+}
+
 /** Serves the preview on a free loopback port, with an event to open pages after each build. */
-export async function openPreview() {
+export async function openPreview(environment: Environment) {
   // Unlike the build numbers of an earlier process, whose pages may still be open.
   let state: PreviewState = { build: Date.now(), articles: [], diagnostics: [], directory: undefined };
+  const editor = findEditor(environment);
   const toEvent = (): string => `event: build\ndata: ${state.build}\n\n`;
   const listeners = new Set<ServerResponse>();
   const server = createServer((request, response) => {
@@ -61,8 +75,8 @@ export async function openPreview() {
     /** The loopback address; the server forwards /preview to it. */
     origin: `http://127.0.0.1:${port}`,
     /** Updates all open pages. */
-    show(next: Omit<PreviewState, 'build'>): void {
-      state = { ...next, build: state.build + 1 };
+    show(next: Omit<PreviewState, 'build' | 'editor'>): void {
+      state = { ...next, editor, build: state.build + 1 };
       for (const listener of listeners) listener.write(toEvent());
     },
     close(): void {

@@ -198,10 +198,15 @@ function firstBadLine(bytes: Buffer): number {
   return lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1'))) + 1;
 }
 
+/** Finds a source file by its display path. */
+export const findSource = (display: string, sources?: SourceSet): SourceFile | undefined =>
+  Object.values(sources ?? {})
+    .flatMap(({ files }) => files)
+    .find((file) => file.display === display);
+
 /** Reads the lines of a source file, given by its display path; none if it is unreadable or not a text. */
 export function readLines(display: string, sources?: SourceSet): string[] {
-  const files = sources && [...sources.content.files, ...sources.catalog.files];
-  const file = files?.find((other) => other.display === display);
+  const file = findSource(display, sources);
   // Problems of other files concern only their names.
   const text = file && /\.(?:md|yaml)$/.test(display) ? readIfFile(file.absolute) : undefined;
   return text?.replace(/^\uFEFF/, '').split(/\r\n?|\n/) ?? [];

@@ -10,9 +10,9 @@ import { watchProject } from '../helpers/dev.ts';
 import { ask } from '../server/ask.ts';
 
 /** Builds a project as `dev` does, and opens the preview. */
-async function preview(files: Files) {
+async function preview(files: Files, environment = {}) {
   const root = createProject(files);
-  const server = await openPreview();
+  const server = await openPreview(environment);
   onTestFinished(() => server.close());
   const out = join(root, 'dist');
   const stop = await watchAndBuild({
@@ -56,7 +56,7 @@ test('an article with errors shows them with the source line, and binary files a
     'content/media/kb/unused.png': mediaSamples['png'],
   });
   const { text } = await get('/preview/blog/news/first');
-  expect(text).toMatch(/first\.md:4:7<\/code> &quot;date&quot; /);
+  expect(text).toMatch(/first\.md:4:7<\/code><\/a> &quot;date&quot; /);
   expect(text).toContain('date: soon');
   expect(text).toContain('The text appears when the problems are solved.');
   const list = await get('/preview');
@@ -80,6 +80,40 @@ test('a problem shows the line of the project, not of a file with this name in t
     [expect.stringMatching(/catalog\/status\.yaml:1:1$/), 'monitor: []'],
     [expect.stringMatching(/rotterdam-location\.md:4:7$/), 'date: soon'],
   ]);
+});
+
+test.each([
+  ['VS Code', 'vscode://file', {}],
+  ['VS Code', 'vscode://file', { EDITOR: 'vim' }],
+  ['Cursor', 'cursor://file', { VISUAL: '/usr/bin/cursor --wait', EDITOR: 'codium' }],
+  ['VSCodium', 'vscodium://file', { EDITOR: 'codium' }],
+  ['VS Code', 'vscode://vscode-remote/wsl+Debian', { WSL_DISTRO_NAME: 'Debian' }],
+])('pages link to files and problems in %s as %s', async (name, base, environment) => {
+  const { get, root } = await preview(
+    { 'content/blog/news/first.md': article({ date: 'soon' }, 'Text.\n') },
+    environment,
+  );
+  const { text } = await get('/preview/blog/news/first');
+  const file = `${base}${root}/content/blog/news/first.md`;
+  expect(text).toContain(`<a href="${file}:1:1">Open in ${name}</a>`);
+  expect(text.split(`<a href="${file}:4:7"><code class="place">`)).toHaveLength(3);
+});
+
+test('the list shows the covers that exist', async () => {
+  const { get } = await preview({
+    'content/blog/news/second.md': article({ cover: '/media/covers/none.svg' }, 'Text.\n'),
+  });
+  // The first build fails.
+  expect((await get('/preview')).text).not.toContain('<img');
+  const { get: getLater } = await preview({});
+  const { text } = await getLater('/preview');
+  expect(text.match(/<img [^>]+>/g)).toEqual(
+    Array(2).fill(
+      expect.stringMatching(
+        /^<img src="\/preview\/media\/covers\/cover\.svg\?[\d.]+" alt="" width="120" height="63" loading="lazy" \/>$/,
+      ),
+    ),
+  );
 });
 
 test('an article keeps its page while its file is half written, but not after removal', async () => {

@@ -6,11 +6,15 @@ import { article, createProject, guide, runGenerator, temporaryFolder, writeFile
 import type { Files } from '../helpers/project.ts';
 
 const args = (...more: string[]) => ['build', '--now', '2026-11-20', '--preview', 'preview', ...more];
-const texts = (html: string): string => html.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
+const texts = (html: string): string =>
+  html
+    .replace(/<small>.*?<\/small>/gs, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
 const read = (root: string, file: string): string => readFileSync(join(root, 'preview', file), 'utf8');
 /** Lists the changes on the first page. */
 const changesOf = (root: string): string[] =>
-  [...read(root, 'index.html').matchAll(/<li>\s*<span class="mark">(.*?)<\/li>/gs)].map(([, item]) =>
+  [...read(root, 'index.html').matchAll(/<li>\s*(?:<img [^>]*>)?\s*<span class="mark">(.*?)<\/li>/gs)].map(([, item]) =>
     texts(item!).trim(),
   );
 
@@ -42,7 +46,9 @@ test('a preview has all articles as pages with relative links, and first what ch
     'moved Connect from /knowledgebase/vps/ssh',
     'gone DNS records /knowledgebase/dns/records',
   ]);
+  expect(read(root, 'index.html')).toContain('<img src="media/covers/cover.svg" alt="" ');
   const page = read(root, 'blog/news/draft.html');
+  expect(page).not.toContain('Open in');
   expect(page).toContain('<meta name="robots" content="noindex" />');
   for (const address of ['../../blog/news/first.html#details', '/pricing', '../../index.html'])
     expect(page).toContain(`href="${address}"`);

@@ -41,12 +41,8 @@ const connection = document.querySelector('#connection')!;
 events.addEventListener('build', ({ data }) => {
   if (data !== document.body.dataset['build']) void refresh().catch(ignore);
 });
-events.addEventListener('open', () => {
-  connection.textContent = '';
-});
-events.addEventListener('error', () => {
-  connection.textContent = 'Not connected; check that npm run dev is running';
-});
+events.addEventListener('open', () => (connection.textContent = ''));
+events.addEventListener('error', () => (connection.textContent = 'Not connected; check that npm run dev is running'));
 
 document.addEventListener('keydown', ({ key }) => {
   if (key === 'Escape') hide();

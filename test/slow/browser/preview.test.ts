@@ -39,6 +39,9 @@ ${paragraphs}## The end
 ${end}
 `;
 
+const widthOf = (page: Page): Promise<number> =>
+  page.locator('.page').evaluate((element) => element.getBoundingClientRect().width);
+
 /** Starts `npm run dev` in a project. */
 async function startPreview(files: Files = {}, ...args: string[]) {
   const port = String(await findFreePort());
@@ -106,9 +109,30 @@ describeChromium((browser) => {
           true,
         );
         expect(await findBarriers(page), screen).toEqual([]);
+        const control = page.getByLabel('Phone width');
+        expect(await control.isVisible()).toBe(screen !== 'phone');
+        if (screen !== 'phone') {
+          await control.check();
+          expect(await widthOf(page)).toBe(375);
+          expect(await findBarriers(page), screen).toEqual([]);
+        }
         await page.click('text=records');
         await page.waitForSelector('text=DNS records');
       }
+    });
+
+    test('show an article in the width of a phone by the keyboard, also after a save', async () => {
+      const { root, url } = await startPreview();
+      const page = await open(`${url}/preview/blog/news/first`, { viewport: { width: 1200, height: 900 } });
+      expect(await widthOf(page)).toBeGreaterThan(600);
+      for (const key of ['Tab', 'Tab', 'Space']) await page.keyboard.press(key);
+      expect(await widthOf(page)).toBe(375);
+      writeFiles(root, { [first]: article({}, everything('Other last words.')) });
+      await page.getByText('Other last words.').waitFor();
+      expect(await widthOf(page)).toBe(375);
+      expect(await page.locator('.page').evaluate((element) => element.scrollWidth)).toBe(375);
+      await page.keyboard.press('Space');
+      expect(await widthOf(page)).toBeGreaterThan(600);
     });
 
     test('list all articles with their marks, and filter the list while typing', async () => {
