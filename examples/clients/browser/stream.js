@@ -45,6 +45,9 @@ async function fetchAccess({ base, server, key }) {
   throw new (isTemporary ? Error : FinalError)(`${response.status}: ${answer.message}`);
 }
 
+/** The names of this machine: a service without a public address has any of them. */
+const local = /(?<=\/\/)(?:localhost|127\.0\.0\.1|\[::1\])(?=[:/])/;
+
 /**
  * Moves the address of a stream to the origin of an API.
  * @param {string} url @param {string} base
@@ -150,7 +153,8 @@ export function followConsole(target, { onLine, onNote, onState, onStats, onOpen
       const { socket_url: given, token } = await fetchAccess(target);
       if (isStopped) return;
       const url = target.isSameOrigin ? moveTo(given, target.base) : given;
-      if (url !== given && !wasOpen) onNote(`the service names ${given} (PUBLIC_URL); this page uses ${url}`);
+      const isMoved = url.replace(local, '') !== given.replace(local, '');
+      if (isMoved && !wasOpen) onNote(`the service names ${given} (PUBLIC_URL); this page uses ${url}`);
       const opened = (socket = new WebSocket(url));
       opened.addEventListener('open', () => send(opened, 'auth', token));
       opened.addEventListener('message', ({ data }) => isStopped || onMessage(opened, JSON.parse(data)));

@@ -19,7 +19,8 @@ describeChromium((browser) => {
 
   test('the console of /docs restarts the server, shows its log and figures, and sends commands', async () => {
     const demo = await startDemo();
-    const page = await open(demo.url, demo.key);
+    // As in the README; the service names 127.0.0.1.
+    const page = await open(demo.url.replace('127.0.0.1', 'localhost'), demo.key);
     expect(await page.getByLabel('Game server').innerText()).toBe('demo');
     await press(page, 'Connect');
     await press(page, 'Restart');
@@ -30,6 +31,7 @@ describeChromium((browser) => {
     await page.getByLabel('Command').fill('say typed in /docs');
     await page.getByLabel('Command').press('Enter');
     await shows(page, '[Server] typed in /docs');
+    expect(await page.getByRole('log').innerText()).not.toContain('PUBLIC_URL');
     const figures = page.locator('.console .figures');
     await expect.poll(() => figures.innerText()).toMatch(/CPU \d+ %\s+Memory [1-9]\d* MiB/);
     await expectNothingKept(page);
