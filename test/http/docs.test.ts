@@ -33,7 +33,10 @@ function valuesOf(attribute: string, { text }: Answer): string[] {
 
 /** Extracts the text of a page. */
 function wordsOf({ text }: Answer): string {
-  const plain = text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
+  const plain = text
+    .replaceAll('<wbr>', '')
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ');
   return plain.replaceAll('&#39;', "'").replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&amp;', '&');
 }
 

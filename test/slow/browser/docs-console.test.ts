@@ -32,6 +32,13 @@ describeChromium((browser) => {
     await page.getByLabel('Command').press('Enter');
     await shows(page, '[Server] typed in /docs');
     expect(await page.getByRole('log').innerText()).not.toContain('PUBLIC_URL');
+    // The style of code in articles indents lines.
+    expect(
+      await page
+        .locator('.console .line')
+        .first()
+        .evaluate((line) => getComputedStyle(line).paddingLeft),
+    ).toBe('0px');
     const figures = page.locator('.console .figures');
     await expect.poll(() => figures.innerText()).toMatch(/CPU \d+ %\s+Memory [1-9]\d* MiB/);
     await expectNothingKept(page);
