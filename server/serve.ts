@@ -70,8 +70,9 @@ try {
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void stop(signal));
   const { demoKey, url } = await starting;
   if (preview !== undefined) log.info({ url: `${url}/preview` }, 'preview');
-  if (demoKey && isatty(1)) stdout.write(describeDemo(demoKey, url.replace('//127.0.0.1:', '//localhost:')));
-  if (demoKey?.text) stdout.write(welcome(demoKey.text, url));
+  const base = url.replace('//127.0.0.1:', '//localhost:');
+  if (demoKey && isatty(1)) stdout.write(describeDemo(demoKey, base));
+  if (demoKey?.text) stdout.write(welcome(demoKey.text, base));
 } catch (error) {
   await fail(error);
 }
@@ -93,13 +94,13 @@ function describeDemo({ id, createdAt, text }: ApiKeyRecord & { text: string | u
 }
 
 /** Explains a new demo key. It goes into a file: other users can read arguments. */
-function welcome(key: string, url: string): string {
+function welcome(key: string, base: string): string {
   return `
 ${wrapFor(1, 'This is the demo key for game:demo and vps:demo. It is shown only once; keep it in a file:')}
 
   echo 'Authorization: Bearer ${key}' > .key
 
-${wrapFor(1, `Open ${url}/docs in a browser to try the key, in a terminal or in the page itself.`)}
+${wrapFor(1, `Open ${base}/docs in a browser to try the key, in a terminal or in the page itself.`)}
 
 `;
 }
