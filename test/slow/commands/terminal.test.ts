@@ -18,6 +18,7 @@ describeInstalled({ name: 'a terminal', package: 'bsdutils', commands: ['script'
       createProject({
         'content/blog/news/first.md': article({ descripton: 'x' }, 'Text.\n'),
         'content/knowledgebase/vps/ssh.md': guide('SSH', `${long}\n\n# \u4F60\u597D \u001B[2J\n`),
+        'content/removed.yaml': '<<<<<<< HEAD\n',
       });
     const lines = [
       'content/blog/news/first.md',
@@ -38,7 +39,9 @@ describeInstalled({ name: 'a terminal', package: 'bsdutils', commands: ['script'
       const [from, to] = [carets.indexOf('^'), carets.lastIndexOf('^') + 1];
       expect(source.slice(from, to)).toBe('[b](/knowledgebase/vps/restor)');
       expect(shown.filter((line) => line.length > 80)).toEqual([]);
-      expect(shown.at(-2)).toMatch(/^failed: .*, in 2 files, [\d.]+ s$/);
+      // The end of a long remedy.
+      expect(shown).toContainEqual(expect.stringMatching(/^ {6}\S.*>>>>>>>$/));
+      expect(shown.at(-2)).toMatch(/^failed: .*, in 3 files, [\d.]+ s$/);
     });
 
     test('has the same text without colours with NO_COLOR', async () => {
