@@ -357,7 +357,8 @@ describeInstalled(prometheusProgram, (commands) => {
       const { instances, start, ask, prometheus } = await watchInstances(commands(), { databaseUrl });
       await setReadOnly(databaseUrl, 'on');
       await expectFiring(prometheus, ['HostingApiStoreFails']);
-      expect((await ask('/ready')).status).toBe(503);
+      // The other instance may have noticed it first.
+      await expect.poll(async () => (await ask('/ready')).status, patient).toBe(503);
       await setReadOnly(databaseUrl, 'off');
       await expectFiring(prometheus, []);
 
