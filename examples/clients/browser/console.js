@@ -9,7 +9,7 @@ const maxPoints = 31;
 /** A colour sequence (SGR, with its parameters), or another control sequence or character. */
 const controls =
   // oxlint-disable-next-line no-control-regex
-  /(?:\u001B\[|\u009B)(?:([\d;:]*)m|[0-?]*[ -/]*[@-~]?)|\u001B\][^\u0007\u001B]*(?:\u0007|\u001B\\)?|\u001B[ -/]*[0-~]?|[\u0000-\u0008\u000A-\u001F\u007F-\u009F]/g;
+  /(?:\u001B\[|\u009B)(?:([\d;:]*)m|[0-?]*[ -/]*[@-~]?)|\u001B[\]PX^_][^\u0007\u001B]*(?:\u0007|\u001B\\)?|\u001B[ -/]*[0-~]?|[\u0000-\u0008\u000A-\u001F\u007F-\u009F]/g;
 
 /**
  * Creates an element with attributes and children.
@@ -33,7 +33,11 @@ function applyColours(classes, parameters) {
     for (const name of next) if (/^c\d/.test(name)) next.delete(name);
     if (colour !== undefined && colour < 16) next.add(`c${colour}`);
   };
-  const codes = parameters.split(/[;:]/).map(Number);
+  // 38:5:n is the same as 38;5;n. Other parts with colons are mixed colours, or styles such as a wavy underline.
+  const codes = parameters.split(';').flatMap((part) => {
+    if (part.startsWith('38:')) return part.startsWith('38:5:') ? part.split(':').map(Number) : 39;
+    return part.includes(':') ? [] : Number(part);
+  });
   for (let at = 0; at < codes.length; at += 1) {
     const code = /** @type {number} */ (codes[at]);
     if (code === 0) next.clear();

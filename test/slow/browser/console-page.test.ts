@@ -136,6 +136,8 @@ describeChromium((browser) => {
         if (event === 'auth') emit('auth success');
         if (event === 'send stats') emit('stats', JSON.stringify(answer));
         if (event === 'send logs') emit('console output', lines[0]!);
+        if (event === 'send logs')
+          emit('console output', '\u001BPq ignored\u001B\\\u001B[38:2::1:3:1mmix \u001B[38:5:3m\u001B[4:3mwavy');
         if (event === 'send logs') emit('console output', '\u001B[32m>10 %\r20 %\r\u001B[K');
         if (event === 'send command') for (const line of lines.slice(1)) emit('console output', line);
       });
@@ -150,6 +152,8 @@ describeChromium((browser) => {
     expect(await line.evaluate((element) => element.innerHTML)).toBe(
       '<span class="c1 bold">red</span> plain <span class="c12">blue</span> mixed',
     );
+    const odd = page.locator('.line', { hasText: 'wavy' });
+    expect(await odd.evaluate((element) => element.innerHTML)).toBe('mix <span class="c3">wavy</span>');
     const progress = page.locator('.line', { hasText: '20 %' });
     expect(await progress.evaluate((element) => element.innerHTML)).toBe('<span class="c2">20 %</span>');
     const figures = page.locator('.figures');
