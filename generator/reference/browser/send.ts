@@ -53,7 +53,8 @@ async function send(form: HTMLFormElement): Promise<void> {
   const start = performance.now();
   try {
     const own = isKeyed && { Authorization: `Bearer ${key}` };
-    const response = await window.fetch(url, { method, body, headers: { ...given, ...own } });
+    const signal = AbortSignal.timeout(60_000);
+    const response = await window.fetch(url, { method, body, signal, headers: { ...given, ...own } });
     const text = await response.text();
     const ms = Math.round(performance.now() - start);
     const head = `${response.status} ${response.statusText}, ${ms} ms, ${text.length.toLocaleString('en')} characters`;
