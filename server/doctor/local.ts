@@ -111,7 +111,7 @@ export const installationChecks = {
   },
   origins({ env: { CORS_ORIGINS: listed, PUBLIC_URL: url, ALLOW_LOCAL_ORIGINS: allowsLocal } }) {
     const named = [...keyedOrigins(listed, url), ...(allowsLocal ? ['localhost'] : [])];
-    if (named.length === 0) return ok('CORS_ORIGINS is not set: pages of no other origin may use API keys');
+    if (named.length === 0) return ok('CORS_ORIGINS names no origin: pages of no other origin may use API keys');
     return ok(`pages of ${named.join(', ')} may use API keys`);
   },
   async clock({ env }) {
