@@ -12,6 +12,9 @@ import type { TestRelay } from '../../../hosting/console/harness.ts';
 
 const mebibyte = 1024 * 1024;
 
+/** The time in ms; the other clocks stand still in these tests. */
+const realNow = (): number => Number(process.hrtime.bigint()) / 1e6;
+
 /** Starts viewers in a separate process. The first report means ready; the second has the counts. */
 function startViewers(relay: TestRelay, tokens: readonly string[]): () => Promise<Report> {
   const child = fork(join(import.meta.dirname, 'flood-viewers.ts'), [relay.url(), ...tokens], { execArgv: [] });
@@ -43,18 +46,18 @@ test('a stalled viewer does not slow down 49 others in a flood of 20,000 lines a
   delay.enable();
   let peak = before;
   let printed = 0;
-  const started = performance.now();
+  const started = realNow();
   for (let burst = 1; burst <= 40; burst += 1) {
     for (let line = 0; line < 2000; line += 1) source!.line(`${(printed += 1) - 1} ${'x'.repeat(80)}`);
     peak = Math.max(peak, process.memoryUsage().rss);
     // The pace of the flood: 2,000 lines per 100 ms.
-    await sleep(Math.max(0, started + burst * 100 - performance.now()));
+    await sleep(Math.max(0, started + burst * 100 - realNow()));
   }
   source!.status('offline');
   const { counts } = (await report()) as { counts: Count[] };
   delay.disable();
   const { user, system } = process.cpuUsage(cpuBefore);
-  const seconds = (performance.now() - started) / 1000;
+  const seconds = (realNow() - started) / 1000;
 
   expect(counts).toHaveLength(49);
   for (const { received, dropped, wrong } of counts) {
@@ -116,10 +119,10 @@ test('1,000 idle viewers need little memory and one access check in 2 s, and get
   await clock.advance(2);
   expect(relay.accessChecks).toHaveLength(1);
 
-  const started = performance.now();
+  const started = realNow();
   relay.sources[0]!.line('hello');
   const received = await Promise.all(viewers.map((viewer) => viewer.next()));
-  const ms = performance.now() - started;
+  const ms = realNow() - started;
   // The clock of the relay stands still: nothing waited.
   expect(new Set(received.map(String))).toEqual(new Set(['console output,hello']));
 
