@@ -15,7 +15,7 @@ const isPower = ({ path }: { readonly path: string }): boolean => path.endsWith(
 const vote = (app: TestApp, helpful = true) =>
   ask(app, '/v1/kb/feedback', { method: 'POST', body: JSON.stringify({ helpful }) });
 const isReady = async (app: TestApp) => (await ask(app, '/ready')).status === 200;
-/** All errors but that of a database slower than 200 ms, which a busy machine causes as well. */
+/** Lists the errors in the log, except slow answers of the database: on a busy machine, they are no outage. */
 const lines = (app: TestApp) =>
   app.log().filter(({ level, msg }) => level === 'error' && !String(msg).startsWith('database too slow'));
 
