@@ -24,7 +24,10 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
   let missingPasses = 0;
   let outage: { since: number; failures: number; lastFailureAt: number; loggedAt: number } | undefined;
   let poller: ReturnType<typeof createPoller> | undefined;
+  let isStopped = false;
   const onFailure = (error: Error): void => {
+    // While the store closes, calls that are not awaited fail.
+    if (isStopped) return;
     if (error instanceof StoreError && error.fault === 'no_writes') {
       answers = false;
       missingPasses = neededPasses;
@@ -64,8 +67,11 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
       poller = createPoller({ read: () => checkOnce(check), everyMs: () => everyMs });
       void poller.start();
     },
-    // Not awaited: a check of a hanging store must not delay the stop.
-    stop: () => void poller?.stop(),
+    stop(): void {
+      isStopped = true;
+      // Not awaited: a check of a hanging store must not delay the stop.
+      void poller?.stop();
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { watchInstallation } from '../../server/doctor/watch.ts';
 import type { Watched } from '../../server/doctor/watch.ts';
@@ -261,6 +262,19 @@ test('a start without faults logs no warning', async () => {
   await expect.poll(accounts).toBeGreaterThan(1);
   await app.stop();
   expect(app.log().filter(({ level }) => level !== 'info')).toEqual([]);
+});
+
+test('a stop while many servers are read logs no outage of the store', async () => {
+  const world = await createHostingWorld(temporaryFolder());
+  const file = new DatabaseSync(join(world.settings['DATA_DIR']!, 'hosting.sqlite'));
+  file.exec(`WITH RECURSIVE numbers (at) AS (SELECT 10000 UNION ALL SELECT at + 1 FROM numbers WHERE at < 50000)
+    INSERT INTO hosting_servers (server, provider, ref) SELECT 'vps:' || at, 'cloud', at FROM numbers`);
+  file.close();
+  const app = await createTestApp({ root: await sharedProject(), settings: world.settings });
+  await app.stop();
+  // The read goes on, page by page, until the closed store refuses one.
+  await new Promise(setImmediate);
+  expect(app.log().filter(({ level }) => level === 'error')).toEqual([]);
 });
 
 test('10,000 servers take little time, and of many faults ten are logged', async () => {
