@@ -104,7 +104,7 @@ blockcode PermitRootLogin=no error=28 <none>
     [true, 'international inline code heading more head er cell two rawhtml one line footnote softhyphens'],
     [true, 'connect how done tagged'],
     [true, 'blockcode permitrootlogin 28 none'],
-    [false, 'sh inter title oneline picture media footnotes details br amp x26'],
+    [false, 'sh inter title oneline picture media footnotes details br amp x26 undefined'],
   ];
   test('title, description, tags, headings, prose and code of an article, but no markup', async () => {
     const text = guide('Connect', body).replace('---\n', '---\ntags: [tagged]\n');
