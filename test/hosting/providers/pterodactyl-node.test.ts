@@ -188,7 +188,8 @@ describe('lines that come before the backlog', () => {
   });
 
   test('and go on while a slow node still reads it stand where they belong', async () => {
-    const { wings, open } = await preparePanel();
+    // On a busy machine, neither the lines nor the history come on time; the lines after it end the wait.
+    const { wings, open } = await preparePanel({ loadMs: 60_000, loadQuietMs: 60_000, loadMaxMs: 60_000 });
     for (const line of ['1', '2', '3']) wings.print(line);
     wings.delayLogs(1000);
     let number = 3;
