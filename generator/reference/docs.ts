@@ -115,6 +115,8 @@ export function renderOperatorDocs(host: Presentation): string {
 const example = /(?:<pre data-title="[^"]*".*?<\/pre>\s*){4}|<pre.*?<\/pre>/gs;
 /** A name in a cell of a table, which may break behind its underscores. */
 const nameInCell = /(?<=<td><code>)\w+(?=<\/code>)/g;
+/** A short name or option with hyphens, which does not break behind them unless it begins a cell of a table. */
+const hyphenated = /(?<=<code>[^<]* |(?<!<td>)<code>)(?=[^ <]*-)[\w:.-]{2,32}(?=[ <])/g;
 const toWords = (part: string): string => part.replaceAll(/(?:<[^>]*>|&#?\w+;|\s)+/g, ' ').trim();
 
 /** Adds bars to the examples of a page of the guide, and lists its sections. */
@@ -131,7 +133,9 @@ function toGuidePage(path: PagePath, rendered: string, siteTitle: string): Page 
     if (id === undefined || name === undefined) return { id: path, level, title, place: 'Guide', text };
     return { id: `${path}#${id}`, level, title: toWords(name), place: title, text };
   });
-  const text = withBars.replaceAll(nameInCell, (name) => name.replaceAll('_', '_<wbr>'));
+  const text = withBars
+    .replaceAll(nameInCell, (name) => name.replaceAll('_', '_<wbr>'))
+    .replaceAll(hyphenated, '<span>$&</span>');
   const main = html`${path === '/docs' && html`<h1>${siteTitle}</h1>`}
     <div class="markdown-body">${trusted(text)}</div>`;
   return { path, title, main, sections, operations: [] };

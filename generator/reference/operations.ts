@@ -1,7 +1,7 @@
 import { isLimited, keyAccess, rateLimits } from '#contract/endpoint.ts';
 import type { Endpoint } from '#contract/endpoint.ts';
 import type { OpenApi, Operation } from '#contract/openapi.ts';
-import { html } from '../markdown/markup.ts';
+import { escapeXml, html, trusted } from '../markdown/markup.ts';
 import type { Markup } from '../markdown/markup.ts';
 import { languages, paint, toCall } from './code.ts';
 import type { Field } from './code.ts';
@@ -204,7 +204,7 @@ export function createReference(document: OpenApi, endpoints: Readonly<Record<st
     return html`<section class="operation" id="${operationId}">
       <div>
         <h2>${titleOf(operation)}</h2>
-        <p class="path">${renderMethod(method)} <code>${path}</code></p>
+        <p class="path">${renderMethod(method)} <code>${trusted(escapeXml(path).replaceAll('/', '/<wbr>'))}</code></p>
         <p>${description}</p>
         ${renderFacts(endpoint)} ${renderList('Parameters', inputs)}
         ${renderList(requestBody?.required === false ? 'Body, optional' : 'Body', body)}
