@@ -100,7 +100,7 @@ ${wrapFor(1, 'This is the demo key for game:demo and vps:demo. It is shown only 
 
   echo 'Authorization: Bearer ${key}' > .key
 
-${wrapFor(1, `Open ${base}/docs in a browser to try the key, in a terminal or in the page itself.`)}
+${wrapFor(1, `Try the key on ${base}/docs, in the page or in a terminal.`)}
 
 `;
 }

@@ -80,7 +80,7 @@ function run(typed: string, command: string) {
 const node = (file: string): string => `node ${join(root, file)}`;
 const server = run('npm start', `sh -c '${node('generator/main.js')} build && exec ${node('server/main.js')} --demo'`);
 const key = await server.prints(/hk_\w{12}_\w+/);
-await server.prints(/in the page itself/);
+await server.prints(/in the page or in a terminal/);
 await delay(500);
 // Its log would be in another terminal.
 server.hide();
