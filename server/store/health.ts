@@ -79,8 +79,8 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
 export async function openWatchedStore({ env, log, opened }: Base<StoreSettings>) {
   const health = createStoreHealth(log);
   const store = await openStore(env, health.onFailure, (fields, message) => log.error(fields, message));
-  opened.defer(() => store.close());
-  opened.defer(() => health.stop());
+  // Until the last writes are stored, an outage is logged.
+  opened.defer(() => store.close(() => health.stop()));
   return { store, answers: health.answers, watch: () => health.watch((needsRoom) => store.check(needsRoom)) };
 }
 

@@ -84,8 +84,10 @@ export async function openStore(
       await instance.look(needsRoom);
     },
     versions: database.versions,
-    async close(): Promise<void> {
+    /** Waits for the writes, and closes the connections; calls that still run then fail. */
+    async close(onClosing = ignore): Promise<void> {
       await writes.close();
+      onClosing();
       await database.close();
     },
   };
