@@ -156,6 +156,20 @@ blockcode PermitRootLogin=no error=28 <none>
   });
 });
 
+test('the terms are those that MiniSearch would write, with fields and articles in order', async () => {
+  const root = createProject({
+    'content/knowledgebase/vps/a.md': guide(`'"index":[] and $&'`, 'Alpha beta.\n'),
+    'content/knowledgebase/vps/b.md': guide('Beta', 'Beta "gamma" delta.\n').replace('---\n', '---\ntags: [alpha]\n'),
+  });
+  await buildProject(root);
+  const text = readReleased(root, 'public/v1/kb/search.json');
+  const { index } = loadSearch(text).index.toJSON();
+  const toLines = (terms: typeof index): string[] => terms.map((term) => JSON.stringify(term)).toSorted();
+  const released = (JSON.parse(text) as { index: { index: typeof index } }).index.index;
+  expect(toLines(index)).toEqual(toLines(released));
+  for (const line of toLines(index)) expect(text).toContain(line);
+});
+
 test('code is left out before texts', async () => {
   const toPage = (of: string, words: number) => {
     // Random words, which gzip cannot shorten.
