@@ -57,7 +57,8 @@ export function start({ program = process.execPath, args, env, dropsOutput = fal
 
 /** Starts client.ts in a separate process. After a failure, the process prints the reason and `measure` throws. */
 export function forkClient() {
-  const client = track(fork(join(import.meta.dirname, 'client.ts')));
+  // Without `--import`, whose path is relative to the folder of the project.
+  const client = track(fork(join(import.meta.dirname, 'client.ts'), { execArgv: [] }));
   const ended = once(client, 'exit');
   return {
     async measure(load: Load | SteadyLoad, explain: () => string): Promise<Figures> {
