@@ -303,7 +303,7 @@ function setHead(event: H3Event, status: number, ...headers: readonly HeaderFiel
 }
 
 function append(event: H3Event, ...headers: readonly HeaderFields[]): void {
-  for (const [name, value] of headers.flatMap(Object.entries<string>)) event.res.headers.append(name, value);
+  for (const record of headers) for (const name of Object.keys(record)) event.res.headers.append(name, record[name]!);
 }
 
 type Settings = SharedSettings & ListenSettings & RequestSettings & Pick<LimitSettings, 'MAX_FEEDBACK_BODY_BYTES'>;
