@@ -73,6 +73,9 @@ const flushMs = 1000;
 /** The minimum time between reports of dropped texts while the queue is not empty. */
 const reportMs = 1000;
 
+/** The maximum number of texts that are written together. */
+const maxBatch = 100;
+
 /** The pause after a refused write; doubles up to the maximum. */
 const minPauseMs = 1;
 const maxPauseMs = 50;
@@ -91,6 +94,12 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
     // We retry ourselves: the pause of sonic-boom is 100 ms, which limits the log to 640 kB/s.
     retryEAGAIN: () => false,
   });
+  /** The texts of one turn of the event loop, written together: waking a thread for each one takes longer than both. */
+  let batch: string[] = [];
+  const send = (): void => {
+    if (batch.length > 0) stream.write(batch.join(''));
+    batch = [];
+  };
   let dropped = 0;
   let reported = 0;
   let reportedAt = -Infinity;
@@ -100,8 +109,10 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
   /** Reports dropped texts after a write, at most once per {@link reportMs}. */
   const report = (): void => {
     if (dropped === reported || performance.now() < reportedAt + reportMs) return;
+    send();
     const before = dropped;
     onDropped?.(before - reported);
+    send();
     // Do not count the report itself, which may be dropped.
     if (dropped > before) {
       dropped = before;
@@ -110,7 +121,7 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
     reported = before;
     reportedAt = performance.now();
   };
-  stream.on('drop', () => (dropped += 1));
+  stream.on('drop', () => (dropped += batch.length));
   stream.on('error', () => {
     retry ??= setTimeout(() => {
       retry = undefined;
@@ -128,10 +139,14 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
     report();
   });
   return {
-    write: (text: string) => void stream.write(text),
+    write(text: string): void {
+      if (batch.push(text) === 1) setImmediate(send);
+      else if (batch.length === maxBatch) send();
+    },
     dropped: () => dropped,
     /** Waits at most {@link flushMs} until the queue is written. */
     async flush(): Promise<void> {
+      send();
       const drained = new Promise<void>((resolve) => void stream.once('drain', resolve));
       // An empty queue emits `drain` only after a write.
       stream.write('');
