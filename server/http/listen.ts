@@ -123,30 +123,32 @@ export function describeListenError(
  * client still reads, and keep connections without a request, which browsers and load balancers open in advance.
  */
 function answerRequests(server: Server, listener: RequestListener) {
-  const answersOf = new Map<Socket, Set<ServerResponse>>();
+  /** The open responses of each connection, in the order of their requests. */
+  const answersOf = new Map<Socket, ServerResponse[]>();
   let isDraining = false;
-  const latest = new WeakMap<Socket, IncomingMessage>();
   const lingering = new WeakSet<Socket>();
   const lingerOnce = (socket: Socket): void => {
     if (!lingering.has(socket)) linger(socket);
     lingering.add(socket);
   };
   server.on('connection', (socket: Socket) => {
-    answersOf.set(socket, new Set());
+    answersOf.set(socket, []);
     socket.once('close', () => answersOf.delete(socket));
     const destroySoon = socket.destroySoon.bind(socket);
     // Node.js calls this after the last response of a connection.
-    socket.destroySoon = () => (latest.get(socket)?.complete === false ? lingerOnce(socket) : destroySoon());
+    socket.destroySoon = () => {
+      const isIncomplete = answersOf.get(socket)?.at(-1)?.req.complete === false;
+      return isIncomplete ? lingerOnce(socket) : destroySoon();
+    };
   });
   server.on('request', (request, response) => {
     const { socket } = request;
-    const answers = answersOf.get(socket);
-    latest.set(socket, request);
+    const answers = answersOf.get(socket) ?? [];
+    answers.push(response);
     if (isDraining) response.setHeader('Connection', 'close');
-    answers?.add(response);
     response.on('close', () => {
-      answers?.delete(response);
-      if (isDraining && answers?.size === 0) socket.destroySoon();
+      if (isDraining && answers.length === 1) socket.destroySoon();
+      answers.splice(answers.indexOf(response), 1);
     });
     listener(request, response);
   });
@@ -155,7 +157,7 @@ function answerRequests(server: Server, listener: RequestListener) {
   // An unparsable request ends its connection.
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (lingering.has(socket)) return;
-    const answers = [...(answersOf.get(socket) ?? [])];
+    const answers = answersOf.get(socket) ?? [];
     const last = answers.findLast(({ req }) => req.complete);
     if (last) {
       // Complete requests get their responses first. After the last one, Node.js closes the connection by this header,
@@ -176,7 +178,9 @@ function answerRequests(server: Server, listener: RequestListener) {
   const announce = (): void => {
     isDraining = true;
     for (const answers of answersOf.values()) {
-      for (const answer of answers) if (!answer.headersSent) answer.setHeader('Connection', 'close');
+      // Node.js closes the connection after this response.
+      const last = answers.at(-1);
+      if (last?.headersSent === false) last.setHeader('Connection', 'close');
     }
   };
   const drain = async (graceSeconds: number): Promise<void> => {
@@ -185,7 +189,7 @@ function answerRequests(server: Server, listener: RequestListener) {
     await new Promise<void>((resolve) => {
       // http.Server#close would call closeIdleConnections.
       NetServer.prototype.close.call(server, () => resolve());
-      for (const [socket, answers] of answersOf) if (answers.size === 0 && !lingering.has(socket)) socket.destroy();
+      for (const [socket, answers] of answersOf) if (answers.length === 0 && !lingering.has(socket)) socket.destroy();
     });
     clearTimeout(end);
   };

@@ -114,6 +114,18 @@ describe('a running action', () => {
     expect((await Array.fromAsync(world.store.audit.entries({}))).map(({ outcome }) => outcome)).toEqual([null, 'ok']);
   });
 
+  test('is answered, like a request behind it on the same connection', async () => {
+    const { server, client, finish } = await beginAction();
+    client.socket.write('GET /v1/info HTTP/1.1\r\nHost: x\r\n\r\n');
+    await settle(server.port);
+    server.child.kill('SIGTERM');
+    await server.logged('draining');
+    finish();
+    expect(await server.ended()).toBe(0);
+    await client.closed;
+    expect(client.received()).toMatch(/"action":"start"[^]*HTTP\/1\.1 200 OK\r\n[^]*"version":/);
+  });
+
   test('is awaited while idle connections are closed', async () => {
     const { server, client, finish } = await beginAction();
     const others = await Promise.all(
