@@ -28,9 +28,14 @@ const guide = readFileSync(new URL('../../docs/customers.md', import.meta.url), 
 
 /**
  * Renders a section of docs/customers.md, with headings one level higher, the address of the service in examples, and a
- * section for each mark like `%console%`, which a script fills. Throws if docs/customers.md lacks the section.
+ * section for each mark like `%console%`, which a script fills; once per process. Throws if docs/customers.md lacks the
+ * section.
  */
-export function renderGuide(path: PagePath, address: string): string {
+export const renderGuide = (path: PagePath, address: string): string =>
+  (rendered[`${address}${path}`] ??= renderSection(path, address));
+const rendered: Record<string, string> = {};
+
+function renderSection(path: PagePath, address: string): string {
   const [first = '', ...sections] = guide.split(/^## /m);
   const section = sections.find((text) => text.startsWith(`${titles[path]}\n`));
   const source = path === '/docs' ? first.replace(/^# .*/, '') : `# ${section}`;
