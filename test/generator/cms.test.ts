@@ -5,7 +5,8 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { sources } from '../../generator/contract/endpoints.ts';
-import { createProject, runGenerator, writeFiles } from '../helpers/project.ts';
+import { createProject, writeFiles } from '../helpers/project.ts';
+import { runIn } from './releases.ts';
 
 const repository = resolve(import.meta.dirname, '../..');
 const readJson = (file: string) => JSON.parse(readFileSync(join(repository, file), 'utf8')) as object;
@@ -31,10 +32,13 @@ interface Config {
   readonly collections: readonly Form[];
 }
 
+const cms = (root: string, out: string, ...args: readonly string[]) =>
+  runIn(root, 'cms', '--out', join(root, out), ...args);
+
 /** Writes the CMS of the valid project, and returns its configuration and its page. */
 async function writeCms(...args: string[]) {
   const root = createProject({ 'content/authors.yaml': 'Marit: {}\n' });
-  const result = await runGenerator(['cms', '--out', 'cms', ...args], { cwd: root });
+  const result = await cms(root, 'cms', ...args);
   const read = (file: string): string => readFileSync(join(root, 'cms', file), 'utf8');
   const config = result.status === 0 ? (parse(read('config.yml')) as Config) : undefined;
   return { ...result, root, config: config!, page: config ? read('index.html') : '' };
@@ -147,13 +151,13 @@ test('the command replaces its own folder, but not one with other files', async 
   const { root } = await writeCms();
   writeFiles(root, { 'cms/.htaccess': 'Header set X-Frame-Options DENY\n' });
   const stderr = '--out: the folder has other files; name an empty folder or an earlier one of this command\n';
-  expect(await runGenerator(['cms', '--out', 'cms'], { cwd: root })).toMatchObject({ status: 0 });
+  expect(await cms(root, 'cms')).toMatchObject({ status: 0 });
   expect(readFileSync(join(root, 'cms/.htaccess'), 'utf8')).toContain('DENY');
-  expect(await runGenerator(['cms', '--out', 'content'], { cwd: root })).toMatchObject({ status: 1, stderr });
+  expect(await cms(root, 'content')).toMatchObject({ status: 1, stderr });
   expect(existsSync(join(root, 'content/config.yml'))).toBe(false);
   const taken = '--out: the folder cannot be created (EEXIST)\n';
   const file = 'catalog/status.yaml';
-  expect(await runGenerator(['cms', '--out', file], { cwd: root })).toMatchObject({ status: 1, stderr: taken });
+  expect(await cms(root, file)).toMatchObject({ status: 1, stderr: taken });
 });
 
 test('a repository without an owner is refused', async () => {

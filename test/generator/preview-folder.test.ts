@@ -1,11 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { createUpstream } from '../helpers/upstream.ts';
-import { article, createProject, guide, runGenerator, temporaryFolder, writeFiles } from '../helpers/project.ts';
+import { article, createProject, guide, temporaryFolder, writeFiles } from '../helpers/project.ts';
 import type { Files } from '../helpers/project.ts';
+import { runIn } from './releases.ts';
 
-const args = (...more: string[]) => ['build', '--now', '2026-11-20', '--preview', 'preview', ...more];
+const preview = (root: string, ...more: readonly string[]) =>
+  runIn(root, 'build', '--now', '2026-11-20', '--preview', join(root, 'preview'), ...more);
 const texts = (html: string): string =>
   html
     .replace(/<small>.*?<\/small>/gs, '')
@@ -35,10 +37,10 @@ const changes: Files = {
 
 test('a preview has all articles as pages with relative links, and first what changes online', async () => {
   const root = createProject({ 'content/blog/news/first.md': article({ title: 'First' }, body) });
-  expect(await runGenerator(args(), { cwd: root })).toMatchObject({ status: 0 });
+  expect(await preview(root)).toMatchObject({ status: 0 });
   expect(texts(read(root, 'index.html'))).toContain('Nothing is online to compare with.');
   writeFiles(root, changes);
-  expect(await runGenerator(args(), { cwd: root })).toMatchObject({ status: 0 });
+  expect(await preview(root)).toMatchObject({ status: 0 });
   expect(changesOf(root)).toEqual([
     'new A draft draft',
     'changed First',
@@ -65,7 +67,7 @@ test('a preview after errors has the articles that could be rendered, and the pr
     'content/blog/news/second.md': article({}, 'See [none](/blog/news/none).\n'),
     'catalog/domains.yaml': 'tlds: [',
   });
-  expect(await runGenerator(args(), { cwd: root })).toMatchObject({ status: 1 });
+  expect(await preview(root)).toMatchObject({ status: 1 });
   const first = texts(read(root, 'index.html'));
   for (const file of ['content/blog/news/broken.md', 'content/blog/news/second.md', 'catalog/domains.yaml'])
     expect(first).toContain(file);
@@ -83,24 +85,27 @@ test('a preview compares titles and descriptions with a service', async () => {
     '/v1/redirects.json': {},
   };
   const { url } = await createUpstream(({ path }) => ({ status: 200, body: JSON.stringify(lists[path]) }));
-  expect(await runGenerator(args('--against', url), { cwd: root })).toMatchObject({ status: 0 });
+  expect(await preview(root, '--against', url)).toMatchObject({ status: 0 });
   expect(texts(read(root, 'index.html'))).toContain('changed titles and descriptions');
   expect(changesOf(root)).toContain('changed First');
 });
 
 test('a preview replaces an earlier one, but no folder with other files', async () => {
   const root = createProject();
-  await runGenerator(args(), { cwd: root });
+  await preview(root);
   writeFiles(root, { 'content/knowledgebase/dns/records.md': undefined });
-  await runGenerator(args('--lenient'), { cwd: root });
+  await preview(root, '--lenient');
   expect(existsSync(join(root, 'preview/knowledgebase/dns/records.html'))).toBe(false);
   const folder = temporaryFolder();
   writeFiles(folder, { 'notes.txt': 'Mine.\n' });
   const stderr = '--preview: the folder has other files; name an empty folder or an earlier preview\n';
   // The releases would be gone after the next preview.
-  for (const other of [folder, 'new', 'dist', 'content', '.'])
-    expect(
-      await runGenerator(['build', '--out', other === 'new' ? 'new/dist' : 'dist', '--preview', other], { cwd: root }),
-    ).toMatchObject({ status: 1, stderr });
+  for (const other of [folder, 'new', 'dist', 'content', '.']) {
+    const out = join(root, other === 'new' ? 'new/dist' : 'dist');
+    expect(await runIn(root, 'build', '--out', out, '--preview', resolve(root, other))).toMatchObject({
+      status: 1,
+      stderr,
+    });
+  }
   expect(readFileSync(join(folder, 'notes.txt'), 'utf8')).toBe('Mine.\n');
 });
