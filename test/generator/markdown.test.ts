@@ -50,6 +50,12 @@ describe('a comment is in no published file', () => {
     // An empty one stays where its neighbours would join.
     '- one\n\n<!-- secret -->\n\n- two\n': '- one\n\n<!-- -->\n\n- two\n',
     '- one\n\n<!-- secret -->\n\n    two\n': '- one\n\n<!-- -->\n\n    two\n',
+    '- one\n\n<!-- secret -->\n\n  two\n\n<!-- secret -->\nThree.\n': '- one\n\n<!-- -->\n\n  two\n\nThree.\n',
+    'One[^1].\n\n[^1]: Two.\n\n<!-- secret -->\n\n    three\n': 'One[^1].\n\n[^1]: Two.\n\n<!-- -->\n\n    three\n',
+    'One.\n<!-- secret -->\ntwo.\n': 'One.\n<!-- -->\ntwo.\n',
+    '[//]: # (secret)\n2. one\n': '[//]: #\n2. one\n',
+    'One.\n\n[//]: # (secret)\n2. two\n': 'One.\n\n[//]: #\n2. two\n',
+    '<!-- secret -->\n2. one\n\n<!-- secret -->\n[//]: # (secret)\n\nThree.\n': '2. one\n\nThree.\n',
     '- one\n  <!-- secret -->\n  two\n- <!-- secret -->\n': '- one\n  <!-- -->\n  two\n-\n',
     '*one*<!-- secret -->*two*, *three <!-- secret -->*\n': '*one*<!-- -->*two*, *three <!-- -->*\n',
     '<!-- secret --> *one*\n': '<!-- --> *one*\n',

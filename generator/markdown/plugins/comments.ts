@@ -32,12 +32,13 @@ export function removeComments(markdown: string, tree: Root, parse: (markdown: s
   if (!/<!--|\]:[ \t]*(?:#|<>)/.test(markdown)) return markdown;
   const comments = findComments(markdown, tree);
   if (comments.length === 0) return markdown;
-  const outline = outlineOf(tree);
+  const parts = toParts(tree, comments, markdown);
   let text = withoutComments(markdown, comments, new Set());
-  const isSame = (): boolean => outlineOf(parse(text)) === outline;
+  const outline = parts.length > 0 ? outlineOf(tree) : '';
+  const isSame = (): boolean => parts.length === 0 || outlineOf(parse(text)) === outline;
   if (!isSame()) {
     // Part by part: to parse the whole text for each comment would take too long.
-    const needed = toParts(tree, comments, markdown).flatMap((part) => findNeeded(part, parse));
+    const needed = parts.flatMap((part) => findNeeded(part, parse));
     text = withoutComments(markdown, comments, new Set(needed));
     if (!isSame()) text = withoutComments(markdown, comments, new Set(comments));
   }
@@ -69,49 +70,70 @@ interface Part {
   readonly comments: readonly Comment[];
 }
 
+/** Lists the parts that may change without their comments. */
 function toParts({ children }: Root, comments: readonly Comment[], markdown: string): Part[] {
-  const toPart = (start: number, end: number, first = start, last = end): Part => {
-    const inside = comments.filter(({ from, to }) => from >= first && to <= last);
-    return { text: markdown.slice(start, end), start, comments: inside };
-  };
-  const blocks = children.filter((child) => outlineOf(child) !== '').map(offsetsOf);
-  const ends = [[0, 0] as const, ...blocks, [markdown.length, markdown.length] as const];
-  const between = ends.slice(1).map(([start, end], at) => toPart(ends[at]![0], end, ends[at]![1], start));
-  return [...blocks.map(([start, end]) => toPart(start, end)), ...between].filter((part) => part.comments.length > 0);
+  const blocks = children.filter((child) => !/^(?:html|definition)$/.test(child.type) || outlineOf(child) !== '');
+  let last = -1;
+  const byBlock = Map.groupBy(comments, ({ from }) => {
+    while (last + 1 < blocks.length && offsetsOf(blocks[last + 1]!)[0] <= from) last += 1;
+    return last;
+  });
+  return [...byBlock].flatMap(([at, own]) => {
+    const [above, below] = [blocks[at], blocks[at + 1]];
+    const [start, end] = above ? offsetsOf(above) : [0, 0];
+    const after = own.filter(({ from }) => from >= end);
+    const parts = [{ text: markdown.slice(start, end), start, comments: own.filter(({ from }) => from < end) }];
+    if (below && after.length > 0 && !staysApart(above, below, after, markdown))
+      parts.push({ text: markdown.slice(start, offsetsOf(below)[1]), start, comments: after });
+    return parts.filter((part) => part.comments.length > 0);
+  });
+}
+
+/** Checks whether a block stays apart from the one above without the comments between them (CommonMark 0.31, 5). */
+function staysApart(above: Nodes | undefined, below: Nodes, comments: readonly Comment[], markdown: string): boolean {
+  const [first, last] = [comments[0]!, comments.at(-1)!];
+  const hasEmptyLine = (from: number, to: number): boolean => /\n[ \t]*\n/.test(markdown.slice(from, to));
+  // Below `<!-- -->`, each line starts a block; below a definition, it may be a paragraph for this reason alone.
+  const isBelowHtml = last.empty.startsWith('<') && (!above || hasEmptyLine(offsetsOf(above)[1], first.from));
+  if (!isBelowHtml && !hasEmptyLine(last.to, offsetsOf(below)[0])) return false;
+  const mayContinue = above?.type === 'list' || above?.type === 'footnoteDefinition';
+  return !mayContinue || (below.type !== 'list' && below.type !== 'code' && below.position?.start.column === 1);
 }
 
 /** Finds the comments that must stay in a part. */
 function findNeeded({ text, start, comments }: Part, parse: (markdown: string) => Root): Comment[] {
-  const own = comments.map((comment) => ({ ...comment, from: comment.from - start, to: comment.to - start }));
   const outline = outlineOf(parse(text));
   const needed = new Set<Comment>();
-  const isSame = (): boolean => outlineOf(parse(withoutComments(text, own, needed))) === outline;
+  const isSame = (): boolean => outlineOf(parse(withoutComments(text, comments, needed, start))) === outline;
   if (isSame()) return [];
-  for (const comment of own) needed.add(comment);
-  for (const comment of own.toReversed()) {
+  for (const comment of comments) needed.add(comment);
+  for (const comment of comments.toReversed()) {
     needed.delete(comment);
     if (!isSame()) needed.add(comment);
   }
-  return comments.filter((_, at) => needed.has(own[at]!));
+  return [...needed];
 }
 
-/** Removes comments from a text, but for those in `needed`, which become empty. */
-const withoutComments = (text: string, comments: readonly Comment[], needed: ReadonlySet<Comment>): string =>
+/** Removes comments from a text with this offset, but for those in `needed`, which become empty. */
+const withoutComments = (text: string, comments: readonly Comment[], needed: ReadonlySet<Comment>, start = 0): string =>
   // From the end, so that offsets stay.
   comments.reduceRight((all, comment) => {
-    const [before, after] = [all.slice(0, comment.from), all.slice(comment.to)];
+    const [before, after] = [all.slice(0, comment.from - start), all.slice(comment.to - start)];
     return needed.has(comment) ? before + comment.empty + after : join(before, after);
   }, text);
 
+const blank = /^[ \t>]*$/;
+const lastLineOf = (text: string): string => text.slice(text.lastIndexOf('\n') + 1);
+
 /** Joins the texts around a comment, without the line or the space that it leaves. */
 function join(before: string, after: string): string {
-  const line = /(?:^|\n)[ \t>]*$/.exec(before);
+  const line = lastLineOf(before);
   const rest = /^[ \t]*(?:\n|$)/.exec(after);
-  if (!line || !rest) return (rest || /^\s/.test(after) ? before.replace(/[ \t]+$/, '') : before) + after;
-  const above = before.slice(0, line.index);
+  if (!blank.test(line) || !rest) return (rest || /^\s/.test(after) ? before.replace(/[ \t]+$/, '') : before) + after;
+  const above = before.slice(0, Math.max(0, before.length - line.length - 1));
   const below = after.slice(rest[0].length);
   // Of two empty lines around it, one stays.
-  return (above && `${above}\n`) + (/(?:^|\n)[ \t>]*$/.test(above) ? below.replace(/^[ \t]*\n/, '') : below);
+  return (above && `${above}\n`) + (blank.test(lastLineOf(above)) ? below.replace(/^[ \t]*\n/, '') : below);
 }
 
 /** Describes the blocks and texts of a tree, without comments and the amount of space. */

@@ -78,8 +78,8 @@ export function normaliseAddresses(tree: Root): void {
   walk(tree, (node) => {
     for (const name of node.type === 'element' ? Object.keys(safeHtml.protocols!) : []) {
       const { properties } = node as Element;
-      const url = String(properties[name] ?? '');
-      if (!/^[^/?#]*:/.test(url)) continue;
+      const url = properties[name];
+      if (typeof url !== 'string' || !/^[^/?#]*:/.test(url)) continue;
       const scheme = schemeOf.exec(url)?.[0].toLowerCase();
       properties[name] = scheme ? scheme + url.slice(scheme.length) : `./${url}`;
     }
