@@ -28,7 +28,11 @@ const parsers = new Map<string, Processor<Root>>();
 function createParser(unused: readonly string[]): Processor<Root> {
   const parser = unified().use(remarkParse).use(remarkGfm, { singleTilde: false }).freeze();
   const { micromarkExtensions = [], fromMarkdownExtensions = [] } = parser.data();
-  micromarkExtensions.push({ disable: { null: [...unused] } });
+  // Disabled constructs would still end a text at each of their characters.
+  for (const { text = {}, flow = {} } of micromarkExtensions)
+    for (const map of [text, flow])
+      for (const [code, list] of Object.entries(map))
+        map[code] = [list ?? []].flat().filter(({ name = '' }) => !unused.includes(name));
   for (const extension of fromMarkdownExtensions.flat()) {
     extension.transforms = extension.transforms?.map(
       (transform) => (tree) => (mayContainAddress(tree) ? transform(tree) : undefined),
