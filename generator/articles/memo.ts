@@ -151,6 +151,8 @@ export function openMemo(out: string | undefined, readOnly = false) {
 
 let generatorHash: string | undefined;
 
+const hashOf = (path: string): string => hash('sha256', readFileSync(path));
+
 /** Hashes everything else a build depends on: code, guide and console of /docs, libraries, and Node.js with its zlib. */
 function readGeneratorHash(): string {
   if (generatorHash !== undefined) return generatorHash;
@@ -159,10 +161,8 @@ function readGeneratorHash(): string {
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .toSorted()
-    .map((path) => [path.slice(root.length), readFileSync(path, 'utf8')]);
+    .map((path) => [path.slice(root.length), hashOf(path)]);
   const parts = ['console.css', 'console.js', 'stream.js'].map((name) => `examples/clients/browser/${name}`);
-  const others = ['package-lock.json', 'docs/customers.md', ...parts].map((path) =>
-    readFileSync(join(root, '..', path), 'utf8'),
-  );
+  const others = ['package-lock.json', 'docs/customers.md', ...parts].map((path) => hashOf(join(root, '..', path)));
   return (generatorHash = hash('sha256', JSON.stringify([process.version, others, code])));
 }
