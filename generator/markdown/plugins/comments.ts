@@ -93,7 +93,7 @@ function toParts({ children }: Root, comments: readonly Comment[], markdown: str
 function staysApart(above: Nodes | undefined, below: Nodes, comments: readonly Comment[], markdown: string): boolean {
   const [first, last] = [comments[0]!, comments.at(-1)!];
   const hasEmptyLine = (from: number, to: number): boolean => /\n[ \t]*\n/.test(markdown.slice(from, to));
-  // Below `<!-- -->`, each line starts a block; below a definition, it may be a paragraph for this reason alone.
+  // A line below `<!-- -->` starts a block. Below a definition, `2. x` is a paragraph, but elsewhere a list.
   const isBelowHtml = last.empty.startsWith('<') && (!above || hasEmptyLine(offsetsOf(above)[1], first.from));
   if (!isBelowHtml && !hasEmptyLine(last.to, offsetsOf(below)[0])) return false;
   const mayContinue = above?.type === 'list' || above?.type === 'footnoteDefinition';
