@@ -94,7 +94,7 @@ export function openOutput(standard: 1 | 2, onDropped?: (count: number) => void)
     // We retry ourselves: the pause of sonic-boom is 100 ms, which limits the log to 640 kB/s.
     retryEAGAIN: () => false,
   });
-  /** The texts of one turn of the event loop, written together: waking a thread for each one takes longer than both. */
+  /** The texts of one turn of the event loop; they are written together, because each write wakes a thread. */
   let batch: string[] = [];
   const send = (): void => {
     if (batch.length > 0) stream.write(batch.join(''));

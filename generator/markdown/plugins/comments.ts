@@ -34,9 +34,8 @@ export function removeComments(markdown: string, tree: Root, parse: (markdown: s
   if (comments.length === 0) return markdown;
   const parts = toParts(tree, comments, markdown);
   let text = withoutComments(markdown, comments, new Set());
-  const outline = parts.length > 0 ? outlineOf(tree) : '';
-  const isSame = (): boolean => parts.length === 0 || outlineOf(parse(text)) === outline;
-  if (!isSame()) {
+  const isSame = (): boolean => outlineOf(parse(text)) === outlineOf(tree);
+  if (parts.length > 0 && !isSame()) {
     // Part by part: to parse the whole text for each comment would take too long.
     const needed = parts.flatMap((part) => findNeeded(part, parse));
     text = withoutComments(markdown, comments, new Set(needed));
