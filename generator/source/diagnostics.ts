@@ -61,8 +61,11 @@ export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Compares names as readers sort them, with numbers by value: `2 tips`, `10 tips`, `Äpfel`, `nginx`. */
-export const compareNames = new Intl.Collator('en', { numeric: true }).compare;
+/**
+ * Compares names as readers sort them, with numbers by value: `2 tips`, `10 tips`, `Äpfel`, `nginx`. Node.js creates the
+ * collator at the first call, which takes 15 ms: a build without changes compares no names.
+ */
+export const compareNames = (a: string, b: string): number => a.localeCompare(b, 'en-u-kn');
 
 /** Formats a count with a noun: `1 article`, `2 articles`. */
 export function plural(count: number, noun: string): string {
@@ -71,10 +74,10 @@ export function plural(count: number, noun: string): string {
 
 /** Formats a diagnostic as one line of text or as a GitHub workflow command. */
 export function formatDiagnostic(diagnostic: Diagnostic, format: 'text' | 'github'): string {
-  const { severity, line, column, hint } = diagnostic;
-  const message = escapeControls(hint ? `${diagnostic.message} (${hint})` : diagnostic.message);
-  const file = escapeControls(diagnostic.file);
-  if (format === 'text') return `${file}:${line}:${column}  ${severity === 'warning' ? 'warning: ' : ''}${message}`;
+  const { severity, file, line, column, hint } = diagnostic;
+  const message = hint ? `${diagnostic.message} (${hint})` : diagnostic.message;
+  const text = `${file}:${line}:${column}  ${severity === 'warning' ? 'warning: ' : ''}${message}`;
+  if (format === 'text') return escapeControls(text);
   const property = file.replaceAll('%', '%25').replaceAll(':', '%3A').replaceAll(',', '%2C');
-  return `::${severity} file=${property},line=${line},col=${column}::${message.replaceAll('%', '%25')}`;
+  return escapeControls(`::${severity} file=${property},line=${line},col=${column}::${message.replaceAll('%', '%25')}`);
 }
