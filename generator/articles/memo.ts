@@ -20,16 +20,15 @@ interface Entry {
 /** Compressed bytes have a separate table, so reading values skips them. The SELECT fails on other columns. */
 const prepareTables = `
   PRAGMA synchronous = OFF;
-  CREATE TABLE IF NOT EXISTS entries (name TEXT PRIMARY KEY, text TEXT);
+  CREATE TABLE IF NOT EXISTS entries (name TEXT PRIMARY KEY, checksum TEXT, json BLOB);
   CREATE TABLE IF NOT EXISTS encodings (name TEXT PRIMARY KEY, gz BLOB, br BLOB);
-  SELECT text, gz, br FROM entries, encodings LIMIT 0`;
+  SELECT checksum, json, gz, br FROM entries, encodings LIMIT 0`;
 
 /** Entries per transaction; few, so that concurrent builds wait only briefly for the lock. */
 const batchSize = 64;
 
 /** Detects entries that a power loss left half written. */
-const toChecksum = (id: string, json: string): string => hash('sha256', `${id} ${json}`);
-const checksumLength = 64;
+const toChecksum = (id: string, json: Uint8Array): string => hash('sha256', `${id} ${hash('sha256', json)}`);
 
 /** SQLITE_ERROR (a table has other columns), SQLITE_CORRUPT and SQLITE_NOTADB. */
 const damageCodes = new Set([1, 11, 26]);
@@ -74,9 +73,9 @@ export function openMemo(out: string | undefined, readOnly = false) {
         store.db.exec('BEGIN IMMEDIATE');
         for (const [id, bytes] of unsaved) {
           const { input, value } = loaded.get(id)!;
-          const json = JSON.stringify([input, value]);
-          const text = toChecksum(id, json) + json;
-          store.run`INSERT OR REPLACE INTO entries (name, text) VALUES (${id}, ${text})`;
+          const json = Buffer.from(JSON.stringify([input, value]));
+          const checksum = toChecksum(id, json);
+          store.run`INSERT OR REPLACE INTO entries (name, checksum, json) VALUES (${id}, ${checksum}, ${json})`;
           if (!bytes) continue;
           store.run`INSERT OR REPLACE INTO encodings (name, gz, br) VALUES (${id}, ${bytes.gz}, ${bytes.br})`;
         }
@@ -86,11 +85,10 @@ export function openMemo(out: string | undefined, readOnly = false) {
     unsaved.clear();
   };
   const load = (id: string): Entry | undefined => {
-    const row = attempt((store) => store.get`SELECT text FROM entries WHERE name = ${id}`);
-    const text = (row?.['text'] ?? '') as string;
-    const json = text.slice(checksumLength);
-    if (json === '' || text.slice(0, checksumLength) !== toChecksum(id, json)) return undefined;
-    const [input, value] = JSON.parse(json) as [string, unknown];
+    const row = attempt((store) => store.get`SELECT checksum, json FROM entries WHERE name = ${id}`);
+    const { checksum, json } = row ?? {};
+    if (!(json instanceof Uint8Array) || checksum !== toChecksum(id, json)) return undefined;
+    const [input, value] = JSON.parse(new TextDecoder().decode(json)) as [string, unknown];
     loaded.set(id, { input, value });
     return { input, value };
   };
