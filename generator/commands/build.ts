@@ -140,13 +140,13 @@ export function formatProblems(found: readonly Diagnostic[], sources?: SourceSet
 /** Describes the counts of a build: articles, drafts, scheduled articles, warnings and errors. */
 export function summarize({ diagnostics, counts, drafts, scheduled, nextChangeAt }: BuildResult): string[] {
   const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
-  const files = new Set(diagnostics.map(({ file }) => file)).size;
+  const files = process.stderr.isTTY ? new Set(diagnostics.map(({ file }) => file)).size : 1;
   return [
     plural(counts.blogArticles + counts.knowledgeBaseArticles, 'article'),
     ...(drafts > 0 ? [plural(drafts, 'draft')] : []),
     ...(scheduled > 0 ? [`${scheduled} scheduled (next ${nextChangeAt})`] : []),
     plural(diagnostics.length - errors, 'warning'),
     ...(errors > 0 ? [plural(errors, 'error')] : []),
-    ...(files > 1 && process.stderr.isTTY ? [`in ${plural(files, 'file')}`] : []),
+    ...(files > 1 ? [`in ${plural(files, 'file')}`] : []),
   ];
 }

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
 import { closeSync, constants, existsSync, openSync, readFileSync, readSync, readdirSync, statSync } from 'node:fs';
 import type { Dirent } from 'node:fs';
-import { basename, dirname, join, relative, sep } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import fastGlob from 'fast-glob';
 import type { Entry } from 'fast-glob';
 import { readIfFile } from '../common/files.ts';
@@ -38,9 +38,9 @@ const copyIt = 'replace it with a copy of the file';
 
 const backup = /\.(?:bak|backup|old|rej|save)$/i;
 
-/** Locks and temporary files of editors, file managers and browsers, which exist during a save or download. */
+/** Paths of locks and temporary files of editors, file managers and browsers, which exist during a save or download. */
 const temporary = [
-  /^(?:#.*#|~\$.*|4913|sed\w{6}|(?:eh)?thumbs\.db|desktop\.ini)$/i,
+  /(?:^|[\\/])(?:#[^\\/]*#|~\$[^\\/]*|4913|sed\w{6}|(?:eh)?thumbs\.db|desktop\.ini)$/i,
   /(?:~|~rf\w+\.tmp|\.tmp(?:-\w+)?|\.orig|___jb_(?:old|tmp)___|\.crdownload|\.part)$/i,
   // macOS, and six random letters of KDE.
   /\.(?:sb-[\da-f]+-\w+|\w+\.[a-z]{6})$/i,
@@ -48,8 +48,7 @@ const temporary = [
 
 /** Checks whether a file is a lock or temporary file of another program. */
 export function isTemporaryFile(path: string): boolean {
-  const name = basename(path);
-  return !backup.test(name) && temporary.some((pattern) => pattern.test(name));
+  return temporary.some((pattern) => pattern.test(path)) && !backup.test(path);
 }
 
 const reserved = /(?:^|\/)(?:(?:con|prn|aux|nul|com\d|lpt\d)(?:\.[^/]*)?|[^/]*[. ])(?:\/|$)/i;
@@ -63,7 +62,8 @@ export function loadFolder(root: string, diagnostics: Diagnostics, known: readon
   const folder = { display: displayRoot(root), files: [] as SourceFile[], refused: [] as string[] };
   const byPath = new Map(known.map((file) => [file.path, file]));
   const byFoldedPath = new Map<string, string>();
-  for (const { path, dirent, code } of listEntries(root).toSorted((a, b) => compareText(a.path, b.path))) {
+  for (const entry of listEntries(root).toSorted((a, b) => compareText(a.path, b.path))) {
+    const { path } = entry;
     if (isTemporaryFile(path)) continue;
     const display = displayIn(folder, path);
     if (backup.test(path)) {
@@ -72,26 +72,32 @@ export function loadFolder(root: string, diagnostics: Diagnostics, known: readon
     }
     if (reserved.test(path)) diagnostics.warning({ display }, 'Windows cannot have a file of this name', 'rename it');
     const folded = path.normalize('NFC').toLowerCase();
-    const duplicate = byFoldedPath.get(folded);
-    const isMissing = /^ENO(?:ENT|TDIR)$/.test(code ?? '');
-    const faults = [
-      [isMissing, 'the folder does not exist', 'set CONTENT_DIR and CATALOG_DIR, or use --content and --catalog'],
-      [code, `the folder cannot be read (${code})`, makeReadable],
-      [path.includes('\uFFFD'), 'the name is not valid UTF-8', 'rename it'],
-      [dirent?.isDirectory(), 'the name of a folder must not have a line break or a backslash', 'rename it'],
-      [dirent?.isSymbolicLink(), 'symbolic links are not followed', copyIt],
-      [!dirent?.isFile(), 'not a regular file', copyIt],
-      [duplicate, `the path differs from ${duplicate} only in case or Unicode form`, 'rename one of the two'],
-    ] as const;
-    const [, message, hint] = faults.find(([applies]) => applies) ?? [];
-    if (message === undefined) byFoldedPath.set(folded, display);
-    else diagnostics.error({ display }, message, hint);
+    const fault = findFault(entry, byFoldedPath.get(folded));
+    if (fault) diagnostics.error({ display }, ...fault);
+    else byFoldedPath.set(folded, display);
     const listed = { path, absolute: join(root, path), display };
-    const file = message === undefined && (byPath.get(path) ?? loadFile(listed, diagnostics));
+    const file = fault ? undefined : (byPath.get(path) ?? loadFile(listed, diagnostics));
     if (file) folder.files.push(file);
     else folder.refused.push(path);
   }
   return folder;
+}
+
+/** Finds what keeps an entry from being a source file, with the remedy; `duplicate` is a file of the same folded path. */
+function findFault(
+  { path, dirent, code = '' }: Listed,
+  duplicate?: string,
+): [message: string, hint: string] | undefined {
+  if (/^ENO(?:ENT|TDIR)$/.test(code)) {
+    return ['the folder does not exist', 'set CONTENT_DIR and CATALOG_DIR, or use --content and --catalog'];
+  }
+  if (code) return [`the folder cannot be read (${code})`, makeReadable];
+  if (path.includes('\uFFFD')) return ['the name is not valid UTF-8', 'rename it'];
+  if (dirent?.isDirectory()) return ['the name of a folder must not have a line break or a backslash', 'rename it'];
+  if (dirent?.isSymbolicLink()) return ['symbolic links are not followed', copyIt];
+  if (!dirent?.isFile()) return ['not a regular file', copyIt];
+  if (!duplicate) return undefined;
+  return [`the path differs from ${duplicate} only in case or Unicode form`, 'rename one of the two'];
 }
 
 /** Characters of names that fast-glob leaves out in silence. */
