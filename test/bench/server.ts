@@ -170,10 +170,12 @@ async function recordCases(port: number, limitedPort: number, target: string): P
   return cases;
 }
 
-/** Records the response to a request; for a 429, first uses up the limit with another request. */
+/** Records the response to a request; for a 429, of the first request above the limit: on a busy machine not the second. */
 async function ask(port: number, request: Request, status: number): Promise<Recorded> {
-  if (status === 429) await record(port, request);
-  return record(port, request);
+  const most = status === 429 ? 20 : 0;
+  let answer = await record(port, request);
+  for (let sent = 0; sent < most && answer.status === 200; sent += 1) answer = await record(port, request);
+  return answer;
 }
 
 /**
