@@ -68,12 +68,8 @@ function row<Data>(
 
 /** Makes a file from these settings alone. Each process renders the file once. */
 function constant(names: readonly (keyof SiteUrls)[], render: (settings: SiteUrls) => unknown): StaticFileRow {
-  const rendered = new Map<string, unknown>();
-  const renderOnce = (settings: SiteUrls): unknown => {
-    const key = JSON.stringify(settings);
-    if (!rendered.has(key)) rendered.set(key, render(settings));
-    return rendered.get(key);
-  };
+  const rendered: Record<string, unknown> = {};
+  const renderOnce = (settings: SiteUrls): unknown => (rendered[JSON.stringify(settings)] ??= render(settings));
   const select = ({ urls }: Project): SiteUrls => Object.fromEntries(names.map((name) => [name, urls[name]]));
   return { ...row(select, renderOnce), isRemembered: true };
 }

@@ -111,12 +111,9 @@ export function checkSite(
     }
     if (draft) continue;
     if (description === placeholderDescription) {
+      const message = 'the description is still the placeholder of the template';
       const hint = 'write one or two sentences for lists and search engines';
-      diagnostics.warning(
-        { ...file, ...places.description },
-        'the description is still the placeholder of the template',
-        hint,
-      );
+      diagnostics.warning({ ...file, ...places.description }, message, hint);
     }
     // Only a warning: authors need no entry, and a misspelt name is harmless.
     if (author !== undefined && authors && !Object.hasOwn(authors.value, author)) {

@@ -73,13 +73,7 @@ export interface CategoryFolder {
 }
 
 /** The files of content/: articles by category, media by site path. */
-export interface ContentFiles {
-  readonly categories: readonly CategoryFolder[];
-  readonly media: ReadonlyMap<string, SourceFile>;
-  /** Checks whether a site path belongs to a refused file or folder, as written or with a valid name. */
-  isRefused(path: string): boolean;
-  readonly hasRefused: boolean;
-}
+export type ContentFiles = ReturnType<typeof groupContent>;
 
 const ownFiles: readonly string[] = ['README.md', authorsFile, removedFile];
 
@@ -87,7 +81,7 @@ const misplaced = 'this file is out of place';
 const inMedia = 'images and other files for readers belong in media/';
 
 /** Groups the files of content/, and reads category.yaml files. Reports misplaced files and invalid names. */
-export function groupContent({ files, refused: unread }: SourceFolder, diagnostics: Diagnostics): ContentFiles {
+export function groupContent({ files, refused: unread }: SourceFolder, diagnostics: Diagnostics) {
   const categories = new Map<string, CategoryFolder | undefined>();
   const media = new Map<string, SourceFile>();
   const refused = new Set<string>();
@@ -100,6 +94,7 @@ export function groupContent({ files, refused: unread }: SourceFolder, diagnosti
     refuse(file.path);
     diagnostics.error(file, message, hint);
   };
+  /** Checks whether a site path belongs to a refused file or folder, as written or with a valid name. */
   const isRefused = (path: string): boolean => refused.has(path) || (path !== '/' && isRefused(posix.dirname(path)));
 
   const checkSlug = (slug: string, file: SourceFile, ending = ''): boolean => {

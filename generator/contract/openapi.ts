@@ -75,13 +75,10 @@ const apiKey = {
 
 function renderOperation(operationId: string, endpoint: Endpoint, { parameters, bodies }: Examples) {
   const responses: Record<string, ResponseObject> = {};
+  const sample = bodies[operationId] ?? (samples as Readonly<Record<string, unknown>>)[operationId];
   for (const [status, { description, mediaType, schema, example }] of Object.entries(endpoint.replies)) {
     const shape = schema ? toRef(schema) : mediaType === 'text/plain' ? textSchema : binarySchema;
-    const built =
-      status === '200'
-        ? (bodies[operationId] ?? (samples as Readonly<Record<string, unknown>>)[operationId])
-        : undefined;
-    const content = { [mediaType]: { schema: shape, example: built ?? example } };
+    const content = { [mediaType]: { schema: shape, example: (status === '200' ? sample : undefined) ?? example } };
     responses[status] = { description, headers: headersOf(endpoint, status), content };
   }
   if (endpoint.stored) responses['304'] = { description: 'Not modified.', headers: headersOf(endpoint, '304') };

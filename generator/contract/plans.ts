@@ -10,7 +10,6 @@ export const CatalogPlan = object('CatalogPlan', 'A plan for sale.', {
   orderLink: HttpsUrl.describe('URL to order the plan.'),
   soldOut: z.boolean().describe('Whether the plan is sold out.'),
 });
-export type CatalogPlan = z.infer<typeof CatalogPlan>;
 
 const catalogShape = {
   name: Line.describe('Display name.'),

@@ -1,15 +1,7 @@
 import { z } from 'zod';
 
-/** The metadata of a named schema in the OpenAPI document. */
-export interface SchemaMeta {
-  readonly id: string;
-  readonly description: string;
-  /** An example, required for schemas of whole responses. */
-  readonly example?: unknown;
-}
-
-/** The named schemas of the contract, which become `components.schemas` in OpenAPI. */
-export const schemas = z.registry<SchemaMeta>();
+/** The named schemas of the contract, for `components.schemas` in OpenAPI; those of whole responses have an example. */
+export const schemas = z.registry<{ readonly id: string; readonly description: string; readonly example?: unknown }>();
 
 /** Gives a schema its name and description in the OpenAPI document. */
 export function named<Schema extends z.ZodType>(id: string, description: string, schema: Schema, example?: unknown) {

@@ -112,9 +112,7 @@ const tables = {
     ),
   example: () => `\`\`\`json\n${renderProblem('json', 'unauthorized').trim()}\n\`\`\``,
   errors() {
-    const sorted = Object.entries(problems)
-      .filter(([, { advice }]) => advice !== '')
-      .toSorted(([, a], [, b]) => a.status - b.status);
+    const sorted = Object.entries(problems).toSorted(([, a], [, b]) => a.status - b.status);
     const rows = sorted.map(([code, { status, message, advice }]) => {
       return [`\`${code}\``, String(status), escaped(`${message}. ${advice}`)];
     });
@@ -123,12 +121,7 @@ const tables = {
   rates: () =>
     toTable(
       ['Requests', 'Burst', 'Then', 'Counted for'],
-      Object.values(rateLimits).map(({ requests, burst, refill, seconds, countedFor }) => [
-        requests,
-        String(burst),
-        toRate({ refill, seconds }),
-        countedFor,
-      ]),
+      Object.values(rateLimits).map((rate) => [rate.requests, String(rate.burst), toRate(rate), rate.countedFor]),
     ),
   tiles: () => '%tiles%',
   console: () => '%console%',

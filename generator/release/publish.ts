@@ -171,11 +171,7 @@ export async function verifyRelease(directory: string): Promise<Manifest> {
  * content and is kept.
  */
 export async function moveIntoPlace(stage: string, release: string, complete: () => Promise<void>): Promise<void> {
-  const isValid = (): Promise<boolean> =>
-    verifyRelease(release).then(
-      () => true,
-      () => false,
-    );
+  const isValid = (): Promise<boolean> => verifyRelease(release).then(Boolean, () => false);
   if (!(await isValid())) {
     await complete();
     // Without locks, a concurrent build may have just created the release.

@@ -122,11 +122,8 @@ const graceMs = 60 * 60 * 1000;
 export function pruneReleases(out: string, keep: number, now = new Date()): Promise<string[]> {
   return withLock(out, async () => {
     const switches = readSwitches(out);
-    const inUse = new Set(
-      switches
-        .filter((_, index) => (switches[index + 1]?.at ?? now).getTime() >= now.getTime() - graceMs)
-        .map(({ id }) => id),
-    );
+    const used = switches.filter((_, index) => (switches[index + 1]?.at ?? now).getTime() >= now.getTime() - graceMs);
+    const inUse = new Set(used.map(({ id }) => id));
     const old = (await listReleases(out)).slice(keep).filter(({ id, current }) => !current && !inUse.has(id));
     for (const { id } of old) await removeRelease(join(out, 'releases', id));
     return old.map(({ id }) => id);

@@ -15,16 +15,12 @@ import { readYaml } from './yaml.ts';
 import type { SourceYaml } from './yaml.ts';
 
 /** The validated catalog; domains.yaml and status.yaml are optional. */
-export interface Catalog {
-  readonly plans: PlanCatalogResponse;
-  readonly domains: DomainCatalog;
-  readonly status: StatusCatalog;
-}
+export type Catalog = ReturnType<typeof readCatalog>;
 
 type PlanEntry = PlanFile & { key: string };
 
 /** Reads and validates catalog/. The result omits invalid entries. */
-export function readCatalog(folder: SourceFolder, diagnostics: Diagnostics): Catalog {
+export function readCatalog(folder: SourceFolder, diagnostics: Diagnostics) {
   const plans = { services: [] as PlanEntry[], games: [] as PlanEntry[] };
   let domains: DomainCatalog = { tlds: {} };
   let status: StatusCatalog = { monitors: [], maintenance: [] };

@@ -208,10 +208,7 @@ const pixelsOf = new Map(Object.entries(units));
 function sizeOf(attribute: (name: string) => string | undefined): MediaFacts {
   const [width, height] = [toPixels(attribute('width')), toPixels(attribute('height'))];
   if (width && height) return toFacts(width, height);
-  const box =
-    attribute('viewBox')
-      ?.trim()
-      .split(/[\s,]+/) ?? [];
+  const box = (attribute('viewBox') ?? '').trim().split(/[\s,]+/);
   const [, , boxWidth = 0, boxHeight = 0] = box.map(Number);
   if (box.length !== 4 || !(boxWidth > 0) || !(boxHeight > 0)) return {};
   if (width) return toFacts(width, (width * boxHeight) / boxWidth);

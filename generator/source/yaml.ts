@@ -58,20 +58,11 @@ export interface SourceArticle<FrontMatter> extends CheckedYaml<FrontMatter> {
   readonly bodyLine: number;
 }
 
-/** By default gray-matter runs `---js` blocks as code, and looks up an engine by each spelling of a language. */
+/** By default, gray-matter runs the code of a `---js` block, which the check of the first line refuses already. */
 const refuse = (): never => {
   throw new Error('only YAML front matter is allowed');
 };
-const splitOnly = {
-  engines: {
-    yaml: () => ({}),
-    json: refuse,
-    javascript: refuse,
-    js: refuse,
-    coffee: refuse,
-    toml: refuse,
-  },
-};
+const splitOnly = { engines: { yaml: () => ({}), javascript: refuse } };
 
 /** Far longer than real front matter; gray-matter is quadratic in the number of blank lines. */
 const maxLength = 16_384;

@@ -6,7 +6,7 @@ import { findConflicts } from '../../common/finding.ts';
 import type { Finding } from '../../common/finding.ts';
 import { findReferences } from '../plugins/comments.ts';
 import { languageNames, loadHighlighter } from '../plugins/code.ts';
-import { alertTitles } from '../plugins/html.ts';
+import { alertKinds } from '../plugins/html.ts';
 import { walk } from '../plugins/walk.ts';
 import { checkAddress, checkElements, checkRawHtml, curlyQuotes, startOf } from './html.ts';
 import type { Linted } from './html.ts';
@@ -75,7 +75,7 @@ const alertNames = Object.entries({
   important: /^important$/i,
   warning: /^(?:warning|attention|warn)$/i,
   caution: /^(?:caution|critical|danger|error)$/i,
-} satisfies Record<keyof typeof alertTitles, RegExp>);
+} satisfies Record<(typeof alertKinds)[number], RegExp>);
 
 const toMark = (kind: string): string => `[!${kind.toUpperCase()}]`;
 
@@ -92,7 +92,7 @@ function checkAlert({ children, data }: Blockquote, { sourceOf, warn }: Linted):
   if (!paragraph || data?.hName !== undefined) return;
   const [mark = '', escape, kind, rest] = /^(\\?)\[!([\w-]+)\\?\][-+]?[ \t]*(.?)/.exec(sourceOf(paragraph)) ?? [];
   if (kind === undefined) return;
-  const kinds = Object.keys(alertTitles);
+  const kinds: readonly string[] = alertKinds;
   const name = kind.toLowerCase();
   if (escape) {
     const meant = rest === '' && alertMark(name);

@@ -7,14 +7,8 @@ import type { VFile } from 'vfile';
 import { idPrefix } from './trusted.ts';
 import { walk } from './walk.ts';
 
-/** The titles of alerts by kind. */
-export const alertTitles = {
-  note: 'Note',
-  tip: 'Tip',
-  important: 'Important',
-  warning: 'Warning',
-  caution: 'Caution',
-} as const;
+/** The kinds of alerts. */
+export const alertKinds = ['note', 'tip', 'important', 'warning', 'caution'] as const;
 
 const alertMarker = /^\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\][ \t]*(?:\n|$)/i;
 
@@ -29,19 +23,19 @@ export function makeAlert(quote: Blockquote, markdown: string): void {
   // As on GitHub, text after the marker or a backslash before the marker makes a plain quote.
   if (!line.endsWith('\n') && next && next.type !== 'break') return;
   if (!markdown.startsWith('[!', text.position?.start.offset)) return;
-  const kind = word.toLowerCase() as keyof typeof alertTitles;
+  const kind = word.toLowerCase();
   text.value = text.value.slice(line.length);
   if (text.value === '') first.children.splice(0, next?.type === 'break' ? 2 : 1);
   const title: Paragraph = {
     type: 'paragraph',
-    children: [{ type: 'text', value: alertTitles[kind] }],
+    children: [{ type: 'text', value: `${kind.charAt(0).toUpperCase()}${kind.slice(1)}` }],
     data: { hProperties: { className: ['markdown-alert-title'] } },
   };
   quote.data = { hName: 'div', hProperties: { className: ['markdown-alert', `markdown-alert-${kind}`] } };
   quote.children.splice(0, first.children.length === 0 ? 1 : 0, title);
 }
 
-const alertClasses = ['markdown-alert', ...Object.keys(alertTitles).map((kind) => `markdown-alert-${kind}`)];
+const alertClasses = ['markdown-alert', ...alertKinds.map((kind) => `markdown-alert-${kind}`)];
 
 /**
  * The allowed HTML: GitHub's allow list, figures, marks, abbreviations, videos, sounds, and the classes of alerts.
