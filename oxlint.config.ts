@@ -70,7 +70,7 @@ const imports = {
   'server/store': `${server} pg server/upstream/poller.ts`,
   'server/doctor': `${server} server/{env,limits}.ts server/http/request.ts server/domains/{lookup,prices}/*
     server/{domains,hosting,keys,releases,status,store,upstream}/* type:server/hosting/providers/types.ts`,
-  'server/doctor/{client,run,visit}.ts': `${common} ws p-limit server/upstream/* server/doctor/{client,run}.ts`,
+  'server/doctor/{client,run,visit}.ts': `${common} ws zod p-limit server/upstream/* server/doctor/{client,run}.ts`,
   'server/metrics': `${server} @prometheus-io/client server/http/* server/upstream/client.ts server/store/{index,instance}.ts
     server/operators/changes.ts
     type:server/releases/service.ts type:server/hosting/console/relay.ts`,

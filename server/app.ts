@@ -11,7 +11,7 @@ import { endpoints } from '#contract/endpoints.ts';
 import { problems } from '#contract/problem.ts';
 import { failUnsent } from './hosting/actions.ts';
 import type { Relay } from './hosting/console/relay.ts';
-import { createUpgradeHandler, streamRoute } from './hosting/console/upgrade.ts';
+import { handleUpgrades, streamRoute } from './hosting/console/upgrade.ts';
 import type { Caller, KeyCaller, Route, RouteReply } from './http/handle.ts';
 import { listenOn } from './http/listen.ts';
 import type { ListenSettings } from './http/listen.ts';
@@ -359,10 +359,9 @@ export async function openListeners(base: PortsBase, routes: readonly Route[]) {
   const stalledMs = env.UPSTREAM_TIMEOUT_SECONDS * 1000 + stalledClientMs;
   const idleMs = env.KEEP_ALIVE_SECONDS * 1000;
   const server = await listenOn(listener, { host: env.HOST, port: env.PORT, stalledMs, idleMs });
-  const upgrades = createUpgradeHandler({ relay, requests, log });
-  upgrades.attach(server.http);
+  const closeStreams = handleUpgrades(server.http, { relay, requests, log });
   const drain = async (): Promise<void> => {
-    await Promise.all([upgrades.close(), server.drain(env.SHUTDOWN_GRACE_SECONDS)]);
+    await Promise.all([closeStreams(), server.drain(env.SHUTDOWN_GRACE_SECONDS)]);
   };
   opened.defer(drain);
   return { url: server.url, announce: server.announce, drain };

@@ -39,10 +39,8 @@ export async function explain(
       return { status: Number(Object.keys(replies)[0]), body: {} };
     },
   });
-  const requests = createRequests({
-    trustedProxies: new BlockList(),
-    limits: { client: unlimited, content: unlimited },
-  });
+  const limits = { client: unlimited, content: unlimited };
+  const requests = createRequests({ trustedProxies: new BlockList(), limits });
   const sent = { method, url: path, httpVersion: '1.1', headers: { host: 'localhost' }, socket: {} };
   const context = requests.begin(sent as IncomingMessage);
   const app = createApp({
@@ -50,7 +48,7 @@ export async function explain(
     requests,
     limits: { actions: unlimited, reads: unlimited, domains: unlimited, feedback: unlimited },
     async authenticate() {
-      const key = await findActiveKey(store.keyring, id, secretHash, Date.now());
+      const key = await findActiveKey(store.keyring, id, secretHash);
       // No client: a network cannot be checked.
       return { key: { ...key, networks: [] }, secretHash };
     },

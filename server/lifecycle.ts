@@ -13,7 +13,7 @@ export interface Base<Settings> {
 export type Lifecycle = ReturnType<typeof createLifecycle>;
 
 /** Creates the lifecycle of an instance, which is ready while `canServe` returns true. */
-export function createLifecycle(canServe: () => boolean = () => true) {
+export function createLifecycle(canServe: () => boolean) {
   let isDraining = false;
   const running = new Set<Promise<unknown>>();
   return {

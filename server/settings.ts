@@ -34,12 +34,7 @@ export const integer = (minimum: number, maximum: number) =>
     .pipe(z.int().min(minimum, `must be at least ${minimum}`).max(maximum, `must be at most ${maximum}`));
 
 /** A list of values separated by commas. */
-export const List = z.string().transform((text) =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean),
-);
+export const List = z.string().transform((text) => text.split(',').flatMap((part) => part.trim() || []));
 
 /** Creates the type of a URL that `parse` normalizes. */
 export const url = (parse: (text: string) => string | undefined, rule: string) =>
@@ -134,16 +129,12 @@ export function readSettings<Schema extends z.ZodObject>(
   throw new EnvError(problems.join('\n'));
 }
 
-/** Creates the folder of a setting. Throws an {@link EnvError} unless files can be created there. */
-export function prepareFolder(setting: string, folder: string, mode?: number): void {
-  checkFolder(setting, folder, () => createFolder(folder, mode));
-}
-
-function checkFolder(setting: string, folder: string, create = (): void => {}): void {
+/** Throws an {@link EnvError} unless files can be created in a folder; with a mode, creates the folder first. */
+export function checkFolder(setting: string, folder: string, mode?: number): void {
   // Permissions do not tell whether the file system accepts files.
   const trial = join(folder, `.${randomUUID()}.tmp`);
   try {
-    create();
+    if (mode !== undefined) createFolder(folder, mode);
     writeFileSync(trial, '');
     rmSync(trial);
   } catch (error) {

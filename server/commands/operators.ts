@@ -19,11 +19,8 @@ const parseNetwork = parser('--network must be an IP address, or a network such 
 export function addOperatorsCommands(program: Command, { withStore, show, printNote, columns }: Context): void {
   const showToken = (outcome: string, token: OperatorToken, text: string, json?: boolean) => {
     printNote(`operator token ${token.id} ${outcome}. Its text is shown only once:`);
-    return show(
-      json,
-      { id: token.id, token: text, label: token.label, rights: token.rights, networks: token.networks },
-      text,
-    );
+    const { id, label, rights: granted, networks } = token;
+    return show(json, { id, token: text, label, rights: granted, networks }, text);
   };
   const operators = program
     .command('operators')

@@ -3,8 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { WebSocket } from 'ws';
+import { z } from 'zod';
 import { collect } from '#common/streams.ts';
 import { isLoopback } from '../upstream/address.ts';
+import { parseJson } from '../upstream/client.ts';
 import { exchange } from '../upstream/exchange.ts';
 import { fault, ok } from './run.ts';
 import type { DoctorResult } from './run.ts';
@@ -71,7 +73,7 @@ async function readAnswer(response: IncomingMessage) {
   const header = (name: string): string => all(name).join(', ');
   const text = decode(bytes, header('content-encoding')).toString();
   /** The parsed body; undefined if the body is no JSON. */
-  const json = parseJson(text);
+  const json = parseJson(text, z.unknown());
   /** The fields of a JSON object; empty for other bodies. */
   const fields: Readonly<Record<string, unknown>> = { ...(json as object | undefined) };
   return { status, tls, isLocal, all, header, bytes, text, json, fields };
@@ -87,14 +89,6 @@ function decode(bytes: Buffer, encoding: string): Buffer {
     // The check of encodings reports other failures.
   }
   return bytes;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Generous: a Date header has whole seconds and may come from a cache. */
@@ -144,7 +138,7 @@ export async function judgeStream(
   socket.on('close', (code) => resolve(`is closed with ${code}${silence}`));
   socket.on('open', () => socket.send(JSON.stringify({ event: 'auth', args: [token] })));
   socket.on('message', (data: Buffer) => {
-    const message = parseJson(data.toString()) as { event?: unknown } | undefined;
+    const message = parseJson(data.toString(), z.unknown()) as { event?: unknown } | undefined;
     if (stays && message?.event === event) silence = ' while it is silent';
     else if (silence === '') resolve(message ? `sends ${String(message.event)}` : 'sends no JSON');
   });

@@ -44,12 +44,10 @@ function findDomain(text: string, tlds: () => ReadonlySet<string>) {
   if (at === -1) throw new Problem('tld_not_found');
   if (at === 0) return { fault: 'A name is missing in front of the TLD' };
   // If only .uk is on sale, co.uk cannot be registered, and example.co.uk belongs to another TLD.
-  const name = labels.slice(at - 1).join('.');
+  const start = at - 1;
+  const name = labels.slice(start).join('.');
   if (getPublicSuffix(name) === name) throw new Problem('tld_not_found');
-  const unicode = parsed.unicode
-    .split('.')
-    .toSpliced(0, at - 1)
-    .join('.');
+  const unicode = parsed.unicode.split('.').slice(start).join('.');
   const domain = { name, unicode, tld: labels.slice(at).join('.') };
   return at === 1 ? { domain } : { domain, fault: 'Only a whole domain can be searched for, without a subdomain' };
 }

@@ -172,11 +172,8 @@ export function createReadLatestLog() {
 /** Creates the failure of an action that was not sent because our store failed. */
 export function toUnsent(detail: string, cause: unknown): ProviderError {
   const { message } = problems.internal_error;
-  return new ProviderError(message, {
-    code: 'internal_error',
-    outcome: 'refused',
-    cause: new Error(detail, { cause }),
-  });
+  const failure = new Error(detail, { cause });
+  return new ProviderError(message, { code: 'internal_error', outcome: 'refused', cause: failure });
 }
 
 /** Returns a handler of errors from before an action is sent: a 5xx gets `Action-Outcome: not_sent`. */

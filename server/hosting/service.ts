@@ -4,7 +4,7 @@ import type { Environment } from '#common/environment.ts';
 import { createCheckAccess } from '../keys/authorize.ts';
 import type { Base, Lifecycle } from '../lifecycle.ts';
 import { Problem } from '../problem.ts';
-import { ReadableFile, integer, prepareFolder } from '../settings.ts';
+import { ReadableFile, checkFolder, integer } from '../settings.ts';
 import type { SharedSettings } from '../settings.ts';
 import type { Store } from '../store/types.ts';
 import type { CreateBucket, TokenBucket } from '../token-bucket.ts';
@@ -62,7 +62,7 @@ export function openHosting(base: HostingBase) {
     ...(file !== undefined && loadProviders(file, environment)),
     ...(demo && { demo: demoProvider(environment) }),
   };
-  if (Object.values(config).some(({ type }) => type === 'local')) prepareFolder('DATA_DIR', dataDir, 0o700);
+  if (Object.values(config).some(({ type }) => type === 'local')) checkFolder('DATA_DIR', dataDir, 0o700);
   const providers = createProviders(config, { dataDir, log, timeoutMs, createBucket });
   opened.defer(async () => void (await Promise.all([...providers.values()].map((provider) => provider.close()))));
   const servers = createServers(store.servers, providers);
@@ -77,7 +77,7 @@ export function openHosting(base: HostingBase) {
       await lifecycle.finish(() => actions.command(caller, command));
     },
     checkAccess: createCheckAccess(store),
-    onFailure: (message, error) => report(message)(error),
+    report,
   });
   const retention = createPoller({
     async read() {

@@ -24,9 +24,6 @@ export const ListenSettings = z.object({
 });
 export type ListenSettings = z.infer<typeof ListenSettings>;
 
-/** The server cannot listen on its address. */
-export class ListenError extends OperatorError {}
-
 /** The address and timeouts of a server. */
 export interface ListenOptions {
   readonly host: string;
@@ -39,7 +36,7 @@ export interface ListenOptions {
   readonly idleMs: number;
 }
 
-/** Opens the port with listhen, without its development features. Throws a {@link ListenError}. */
+/** Opens the port with listhen, without its development features. Throws an {@link OperatorError}. */
 export async function listenOn(listener: RequestListener, options: ListenOptions) {
   const { host, port, stalledMs, idleMs } = options;
   const { server, url } = await listen(listener, {
@@ -51,7 +48,7 @@ export async function listenOn(listener: RequestListener, options: ListenOptions
     showURL: false,
     autoClose: false,
   }).catch(async (error: unknown) => {
-    throw new ListenError(await findListenProblem(options), { cause: error });
+    throw new OperatorError(await findListenProblem(options), { cause: error });
   });
   // The type of listhen is HTTP or HTTPS; without a certificate, the server is HTTP.
   const http = server as Server;
@@ -62,7 +59,7 @@ export async function listenOn(listener: RequestListener, options: ListenOptions
   const address = http.address();
   if (port !== 0 && (typeof address !== 'object' || address?.port !== port)) {
     http.close();
-    throw new ListenError(await findListenProblem(options));
+    throw new OperatorError(await findListenProblem(options));
   }
   http.headersTimeout = 15_000;
   // A body has 30 s (handle.ts).

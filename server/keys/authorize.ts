@@ -6,8 +6,17 @@ import type { Scope, ServerName } from '#contract/api-keys.ts';
 import { keyAccess, toTokens } from '#contract/endpoint.ts';
 import type { KeyAccess } from '#contract/endpoint.ts';
 import { keyProblems } from '#contract/problem.ts';
+import type { Caller } from '../http/handle.ts';
 import { Problem } from '../problem.ts';
-import type { ApiKeyRecord, OperatorToken, SecretRecord, SecretRecords, Store, UsableKey } from '../store/types.ts';
+import type {
+  ApiKeyRecord,
+  OperatorToken,
+  SecretRecord,
+  SecretRecords,
+  Store,
+  StreamTokenRecord,
+  UsableKey,
+} from '../store/types.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const idLength = 12;
@@ -68,7 +77,7 @@ export function createAuthenticate<Key extends UsableKey | OperatorToken>(
 ) {
   return async (headers: IncomingHttpHeaders) => {
     const { id, secretHash } = readBearerKey(headers, prefix);
-    const key = await findActiveKey(keys, id, secretHash, Date.now(), prefix);
+    const key = await findActiveKey(keys, id, secretHash, prefix);
     await keys.touch(key.id, Date.now(), key).catch(onTouchFailure);
     return { key, secretHash };
   };
@@ -81,17 +90,12 @@ export function assertAccess(key: UsableKey, secretHash: string, access: KeyAcce
 }
 
 /** A scope on a server that was granted to a secret of an API key. */
-export interface Authority {
-  readonly keyId: string;
-  readonly secretHash: string;
-  readonly scope: Scope;
-  readonly server: ServerName;
-}
+export type Authority = Pick<Caller, 'keyId' | 'secretHash' | 'scope' | 'server'>;
 
 /** Reads a key again. Throws 401 or 403 if its authority has ended. */
 export async function reauthorize(keyring: Store['keyring'], authority: Authority): Promise<void> {
   const { keyId, secretHash, scope, server } = authority;
-  authorize(await findActiveKey(keyring, keyId, secretHash, Date.now()), scope, server);
+  authorize(await findActiveKey(keyring, keyId, secretHash), scope, server);
 }
 
 /** Throws 403 unless a key has the server and the scope. Other servers look like unknown servers. */
@@ -113,9 +117,9 @@ export async function findActiveKey<Key extends SecretRecord>(
   keys: Pick<SecretRecords<Key>, 'find'>,
   id: string,
   secretHash: string,
-  now: number,
   prefix: KeyPrefix = 'hk',
 ): Promise<Key> {
+  const now = Date.now();
   const key = await keys.find(id, secretHash);
   if (!key || !isSecretOf(key, secretHash, now)) throw invalidKey(prefix, 'unknown');
   const end = endOf(key, now);
@@ -153,9 +157,7 @@ const challenge = (parameters: string) => ({ 'WWW-Authenticate': `Bearer ${param
 export type Access = 'ok' | 'read_only' | Problem;
 
 /** The console that a token opens, its mode, and the secret of the API key behind the token. */
-export interface ConsoleClaim extends Omit<Authority, 'scope'> {
-  readonly mode: 'read' | 'read_write';
-}
+export type ConsoleClaim = Pick<StreamTokenRecord, 'server' | 'keyId' | 'secretHash' | 'mode'>;
 
 /** Tells how and when a key ended; undefined while active. TypeScript twin of `isActiveSql`. */
 function endOf(key: SecretRecord, now: number) {
@@ -182,7 +184,7 @@ export type CheckAccess = ReturnType<typeof createCheckAccess>;
 export function createCheckAccess({ keyring, servers }: Pick<Store, 'keyring' | 'servers'>) {
   return async ({ server, keyId, secretHash, mode }: ConsoleClaim): Promise<Access> => {
     try {
-      const key = await findActiveKey(keyring, keyId, secretHash, Date.now());
+      const key = await findActiveKey(keyring, keyId, secretHash);
       authorize(key, 'game-console:read', server);
       const record = await servers.find(server);
       if (typeof record?.suspendedAt === 'number') return new Problem('forbidden', 'This game server is suspended');

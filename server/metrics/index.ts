@@ -19,7 +19,7 @@ type Settings = z.infer<typeof MetricsSettings> & Pick<SharedSettings, 'HOST' | 
 
 /**
  * Opens `GET /metrics` at METRICS_PORT, which stays open while the other port drains; without METRICS_PORT, nothing is
- * measured. Throws a ListenError.
+ * measured. Throws an OperatorError.
  */
 export async function openMetrics({ env, log, opened }: Base<Settings>) {
   const { METRICS_PORT: port, HOST: host, SERVICE_VERSION: version } = env;

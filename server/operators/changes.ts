@@ -87,11 +87,8 @@ export function createChanges(store: Store, author: Author) {
     if (!isActive(key, now)) throw conflict(`${name} ${ended}: create a new ${prefix === 'hk' ? 'key' : 'token'}`);
     const { hash: secretHash, text } = generateApiKey(id, prefix);
     const secrets = { secretHash, previousHash: key.secretHash, previousUntil: now + overlapMs };
-    const entry = {
-      action: `${commands[prefix]} rotate`,
-      keyId: id,
-      values: { old_valid_until: toIso(now + overlapMs) },
-    };
+    const values = { old_valid_until: toIso(now + overlapMs) };
+    const entry = { action: `${commands[prefix]} rotate`, keyId: id, values };
     const apply = async () => (await records.update(id, { ...changes, ...secrets }, key)) || 'conflict';
     if (!(await change(entry, apply)))
       throw conflict(`${name} was changed at the same time: look at it, and repeat this`);

@@ -156,19 +156,12 @@ export function createOperatorRoutes(
     change('putOperatorKey', async ({ rest, body }, changes) => {
       const { servers: named, scopes, expires_at: end, manages_keys: managesKeys = false } = body;
       const names = [...new Set(named as ServerName[])];
-      const grant = {
-        servers: names,
-        scopes: [...new Set(scopes)],
-        expiresAt: end ? Date.parse(end) : null,
-        managesKeys,
-      };
+      const expiresAt = end ? Date.parse(end) : null;
+      const grant = { servers: names, scopes: [...new Set(scopes)], expiresAt, managesKeys };
       const { record, text } = await changes.putKey(rest, grant);
       const known = await servers.findOpen(names, true);
-      return showKey(
-        record,
-        text,
-        names.flatMap((name) => (known.has(name) ? [] : `There is no server ${name}`)),
-      );
+      const unknown = names.filter((name) => !known.has(name)).map((name) => `There is no server ${name}`);
+      return showKey(record, text, unknown);
     }),
     change('deleteOperatorKey', async ({ rest }, { revoke }) => {
       const { id } = await findKey(rest, true);

@@ -38,10 +38,8 @@ export function createStoreHealth(log: Pick<Logger, 'error' | 'info'>) {
     outage.lastFailureAt = at;
     if (at - outage.loggedAt < repeatMs) return;
     outage.loggedAt = at;
-    log.error(
-      { reason: error.message, failures: outage.failures, seconds: secondsSince(outage.since) },
-      'the store does not answer',
-    );
+    const { failures, since } = outage;
+    log.error({ reason: error.message, failures, seconds: secondsSince(since) }, 'the store does not answer');
   };
   const onAnswer = (): void => {
     missingPasses = Math.max(0, missingPasses - 1);

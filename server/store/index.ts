@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { ServerName } from '#contract/api-keys.ts';
 import { createEvent } from '../events.ts';
-import { prepareFolder } from '../settings.ts';
+import { checkFolder } from '../settings.ts';
 import { createAuditRecords } from './audit.ts';
 import { StoreError, Time, isUnreachable, openTable } from './database.ts';
 import type { Query, Row, StoreSettings, Value } from './database.ts';
@@ -34,7 +34,7 @@ export async function openStore(
   report: LossReport = ignore,
 ) {
   const { DATA_DIR, DATABASE_URL: url, DATABASE_CONNECTIONS: connections } = settings;
-  if (url === undefined) prepareFolder('DATA_DIR', DATA_DIR, 0o700);
+  if (url === undefined) checkFolder('DATA_DIR', DATA_DIR, 0o700);
   const postgres = url === undefined ? undefined : await import('./postgres.ts');
   const database = postgres ? await postgres.openPostgres(url!, connections) : await openSqlite(sqliteFileIn(DATA_DIR));
   const run = async (sql: string, values?: readonly Value[], onFailure = onUnreachable): Promise<Row[]> => {

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createFolder } from '#common/files.ts';
 import pLimit from 'p-limit';
+import { createLru } from '../lru.ts';
 import type { Connection, Database, Dialect, Query, Row, StoreFault, Value } from './database.ts';
 import { StoreError, reasonOf, toSafeNumber } from './database.ts';
 import { migrate } from './migrations.ts';
@@ -130,17 +131,12 @@ export function createOwnFile(file: string): void {
 }
 
 function createSqliteQuery(connection: DatabaseSync, file: string, assertSame?: () => void): Query {
-  const statements = new Map<string, StatementSync>();
+  const statements = createLru<string, StatementSync>(1000, { memoMethod: (sql) => connection.prepare(sql) });
   /** Runs a statement; undefined while another connection holds the lock. */
   const attempt = (sql: string, values: readonly Value[]): Row[] | undefined => {
     try {
       assertSame?.();
-      let statement = statements.get(sql);
-      if (!statement) {
-        statement = connection.prepare(sql);
-        statements.set(sql, statement);
-      }
-      return runNow(statement, values);
+      return runNow(statements.memo(sql), values);
     } catch (error) {
       const { errcode = 0 } = error as { errcode?: number };
       // SQLITE_BUSY or SQLITE_LOCKED, the low byte of the extended code.

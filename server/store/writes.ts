@@ -115,11 +115,8 @@ export function createWrites(addVotes: (votes: Votes, turn: number) => Promise<u
     },
     /** Waits up to 5 s for the store, and reports the writes that it does not take. */
     async close(): Promise<void> {
-      await withTimeout(
-        line(async () => undefined),
-        closeMs,
-        () => undefined,
-      );
+      const written = line(async () => undefined);
+      await withTimeout(written, closeMs, () => undefined);
       closed.abort();
       const stop = new Error('the server stops');
       // The two writes of an end have the same fields.

@@ -100,14 +100,9 @@ export function createHostLimiter(
     return { slots: pLimit(concurrency), backOffUntil: -Infinity, waiting: new AbortController() };
   };
   type HostState = ReturnType<typeof createState>;
-  const hosts = createLru<string, HostState>(maxHosts);
+  const hosts = createLru<string, HostState>(maxHosts, { memoMethod: createState });
   const buckets = new Map<Rate, TokenBucket>();
 
-  const stateOf = (host: string): HostState => {
-    const state = hosts.get(host) ?? createState();
-    hosts.set(host, state);
-    return state;
-  };
   const bucketOf = (rate: Rate): TokenBucket => {
     const bucket = buckets.get(rate) ?? createBucket({ name: 'registry', ...rate });
     buckets.set(rate, bucket);
@@ -129,7 +124,7 @@ export function createHostLimiter(
      * attempts fail, the host is backed off, or the work cannot start before the deadline.
      */
     async run<Result>(host: string, deadline: Deadline, work: () => Promise<Result | typeof retry>) {
-      const state = stateOf(host);
+      const state = hosts.memo(host);
       const { retryMs: earlier } = deadline;
       const defer = (ms: number): void => void (deadline.retryMs = Math.min(earlier, ms));
       const attempt = async () => {
@@ -151,7 +146,7 @@ export function createHostLimiter(
     },
     /** Pauses queries to a host; waiting and new queries resolve to undefined. */
     backOff(host: string, ms: number): void {
-      const state = stateOf(host);
+      const state = hosts.memo(host);
       state.backOffUntil = Math.max(state.backOffUntil, performance.now() + ms);
       state.waiting.abort();
       state.waiting = new AbortController();

@@ -86,20 +86,14 @@ async function ask(
 }
 
 /** A line of a response in lower case, with `<name>` for the queried name. */
-interface Line {
-  readonly text: string;
-  readonly key: string;
-  value: string;
-  readonly isComment: boolean;
-  isTerms: boolean;
-}
+type Line = ReturnType<typeof toLine>;
 
 /** Longer lines are terms of use, whose end does not matter; responses with more lines are unknown. */
 const [maxLine, maxLines] = [400, 500];
 const header = /^(?:domain name|registrar|name ?servers|holder)$/;
 
 /** Parses a line; the keys of registries stand in brackets (JPRS), before dots, a tab or several spaces. */
-function toLine(raw: string, name: string, label: string): Line {
+function toLine(raw: string, name: string, label: string) {
   const text = raw
     .slice(0, maxLine)
     .toLowerCase()

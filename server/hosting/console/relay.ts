@@ -35,7 +35,7 @@ export type Relay = ReturnType<typeof createRelay>;
 
 /** Creates the relay of a process. */
 export function createRelay(dependencies: RelayDependencies) {
-  const { openSource, checkAccess, onFailure } = dependencies;
+  const { openSource, checkAccess, report } = dependencies;
   const limits = { ...defaultLimits, ...dependencies.limits };
   const channels = new Map<ServerName, Channel>();
   const streams = new Set<ConsoleStream>();
@@ -52,7 +52,7 @@ export function createRelay(dependencies: RelayDependencies) {
     const channel = createChannel({
       open: (events, isResumed) => openSource(server, events, isResumed),
       describe(error) {
-        onFailure('a console could not be opened', error);
+        report('a console could not be opened')(error);
         return toClientText(error);
       },
       closed: () => channels.delete(server),
@@ -73,7 +73,7 @@ export function createRelay(dependencies: RelayDependencies) {
         if (stream.grant()!.secretHash === claim.secretHash) stream.onAccess(access);
       }
     } catch (error) {
-      if (!isReported) onFailure('the access of open console streams could not be checked', error);
+      if (!isReported) report('the access of open console streams could not be checked')(error);
       isReported = true;
     } finally {
       for (const stream of group) checking.delete(stream);

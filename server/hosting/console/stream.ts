@@ -8,8 +8,9 @@ import { CommandReference, closeCodes, streamLimits } from '#contract/console-st
 import type { ArgumentsOf, ClientEvent, CloseName, CommandRefusal, ServiceEvent } from '#contract/console-stream.ts';
 import { GameConsoleCommandRequest } from '#contract/hosting.ts';
 import { problems } from '#contract/problem.ts';
-import type { Caller } from '../../http/handle.ts';
+import type { Caller, RawRequest } from '../../http/handle.ts';
 import type { Access, CheckAccess, ConsoleClaim } from '../../keys/authorize.ts';
+import type { Base } from '../../lifecycle.ts';
 import { Problem } from '../../problem.ts';
 import type { Store, StreamTokenRecord } from '../../store/types.ts';
 import { createTokenBucket } from '../../token-bucket.ts';
@@ -50,10 +51,7 @@ export function createStreamTokens(store: Store['streamTokens'], ttlSeconds: num
 }
 
 /** The request that opened a stream. Rate limits use the key of its client. */
-export interface StreamRequest {
-  readonly id: string;
-  readonly client: { readonly address: string; readonly key: string };
-}
+export type StreamRequest = Pick<RawRequest['context'], 'id' | 'client'>;
 
 /** A console command, with the id of the request that opened its stream. */
 export interface StreamCommand
@@ -68,7 +66,7 @@ export interface StreamServices {
   /** Sends a validated command of an authorized key; applies limits and auditing. */
   readonly sendCommand: (command: StreamCommand) => Promise<void>;
   /** Logs a failure of this service or of the provider. */
-  readonly onFailure: (message: string, error: unknown) => void;
+  readonly report: Base<unknown>['report'];
 }
 
 interface StreamOptions extends StreamServices {
@@ -250,7 +248,7 @@ export function createStream(options: StreamOptions) {
   };
 
   const describe = (error: unknown): string => {
-    if (!(error instanceof Problem)) options.onFailure('a console stream failed', error);
+    if (!(error instanceof Problem)) options.report('a console stream failed')(error);
     return toClientText(error);
   };
   const onError = (error: unknown): void => reply('daemon error', describe(error));

@@ -50,13 +50,14 @@ const serverOptions = {
 /** The target of a stream, also in absolute form (RFC 9112 3.2.2). */
 const streamTarget = /^(?:[A-Za-z]+:\/\/[^/?#]*)?\/v1\/hosting\/game\/console\/([^/?#]+)\/stream(?:\?|$)/;
 
-/** Creates the websocket endpoint. */
-export function createUpgradeHandler(options: {
+interface UpgradeOptions {
   readonly relay: Relay;
   readonly requests: Requests;
   readonly log: Logger;
-}) {
-  const { relay, requests, log } = options;
+}
+
+/** Serves the websocket endpoint; returns a function that closes all streams with 1012. */
+export function handleUpgrades(http: Server, { relay, requests, log }: UpgradeOptions) {
   // Any Origin is allowed: the only credential is the token in the first message, not a cookie of a visitor's browser.
   const websockets = new WebSocketServer(serverOptions);
   websockets.on('headers', (headers, request) => {
@@ -121,29 +122,24 @@ export function createUpgradeHandler(options: {
     if (error instanceof Problem) log.info(line, 'upgrade refused');
     else log.error({ ...line, err: error }, 'upgrade failed');
   };
-  return {
-    attach(http: Server): void {
-      http.on('upgrade', (request, socket, head) => {
-        // Before ws adds its listeners, a connection reset would be an uncaught exception.
-        socket.on('error', () => socket.destroy());
-        const context = requests.begin(request);
-        let isAnswered = false;
-        try {
-          const server = admit(context);
-          isAnswered = true;
-          websockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, socket, server, context));
-        } catch (error) {
-          refuseUpgrade(context, socket, error, isAnswered);
-        }
-      });
-    },
-    /** Closes all streams with 1012. */
-    async close(): Promise<void> {
-      relay.close();
-      // ws terminates the streams of clients that do not answer the close frame.
-      const { clients } = websockets;
-      await Promise.all([...clients].map((websocket) => new Promise((resolve) => websocket.once('close', resolve))));
-    },
+  http.on('upgrade', (request, socket, head) => {
+    // Before ws adds its listeners, a connection reset would be an uncaught exception.
+    socket.on('error', () => socket.destroy());
+    const context = requests.begin(request);
+    let isAnswered = false;
+    try {
+      const server = admit(context);
+      isAnswered = true;
+      websockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, socket, server, context));
+    } catch (error) {
+      refuseUpgrade(context, socket, error, isAnswered);
+    }
+  });
+  return async (): Promise<void> => {
+    relay.close();
+    // ws terminates the streams of clients that do not answer the close frame.
+    const { clients } = websockets;
+    await Promise.all([...clients].map((websocket) => new Promise((resolve) => websocket.once('close', resolve))));
   };
 }
 

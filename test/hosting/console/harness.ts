@@ -13,7 +13,7 @@ import { createRelay } from '../../../server/hosting/console/relay.ts';
 import type { RelayDependencies } from '../../../server/hosting/console/relay.ts';
 import { createStreamTokens } from '../../../server/hosting/console/stream.ts';
 import type { StreamCommand } from '../../../server/hosting/console/stream.ts';
-import { createUpgradeHandler } from '../../../server/hosting/console/upgrade.ts';
+import { handleUpgrades } from '../../../server/hosting/console/upgrade.ts';
 import { createRequests } from '../../../server/http/request.ts';
 import { Problem } from '../../../server/problem.ts';
 import { createTokenBucket } from '../../../server/token-bucket.ts';
@@ -88,24 +88,20 @@ export async function createTestRelay(options: TestRelayOptions = {}) {
       commands.push(command);
       await behaviour.command(command);
     },
-    onFailure: (_message, error) => failures.push(error),
+    report: () => (error) => failures.push(error),
   });
   const { log, lines } = createTestLog('info');
   const bucket = createTokenBucket({ name: 'default', rps: upgrades, burst: upgrades });
-  const upgrade = createUpgradeHandler({
-    relay,
-    requests: createRequests({ trustedProxies: new BlockList(), limits: { client: bucket, content: bucket } }),
-    log,
-  });
+  const requests = createRequests({ trustedProxies: new BlockList(), limits: { client: bucket, content: bucket } });
   const http = createServer((request, response) => response.end(`plain ${request.url}`));
   Object.assign(http, { shouldUpgradeCallback: isWebsocket });
-  upgrade.attach(http);
+  const closeStreams = handleUpgrades(http, { relay, requests, log });
   const connections = new Set<Socket>();
   http.on('connection', (socket: Socket) => connections.add(socket));
   const port = await listen(http);
 
   const stop = async (): Promise<void> => {
-    await upgrade.close();
+    await closeStreams();
     if (!http.listening) return;
     http.close();
     http.closeAllConnections();

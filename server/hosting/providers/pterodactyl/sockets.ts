@@ -27,16 +27,11 @@ export type NodeSockets = ReturnType<typeof createNodeSockets>;
 export function createNodeSockets(panelUrl: string, log: Pick<Logger, 'warn'>, now: () => number) {
   /** The addresses of servers, and when the next handshake needs a new token first. */
   const addresses = createLru<string, { readonly url: string; readonly tokenAt: number }>(10_000);
-  const nodes = createLru<string, ReturnType<typeof createNode>>(1000);
+  const nodes = createLru<string, ReturnType<typeof createNode>>(1000, { memoMethod: createNode });
   /** The address of the panel in its tokens, which nodes compare with the Origin. */
   let issuer = panelUrl;
 
-  const findNode = (url: string): ReturnType<typeof createNode> => {
-    const { host } = new URL(url);
-    const node = nodes.get(host) ?? createNode();
-    nodes.set(host, node);
-    return node;
-  };
+  const findNode = (url: string): ReturnType<typeof createNode> => nodes.memo(new URL(url).host);
   const tryOrigins = async (url: string, signal: AbortSignal): Promise<WebSocket> => {
     const node = findNode(url);
     const slash = issuer.endsWith('/') ? issuer.slice(0, -1) : `${issuer}/`;
