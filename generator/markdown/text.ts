@@ -5,8 +5,8 @@
 export function toPlainText(html: string) {
   const headings: string[] = [];
   const blocks: string[] = [];
-  const readable = hasBrackets.test(html) ? html.replace(tag, (start) => start.replace(value, withoutBrackets)) : html;
-  const body = readable
+  const plain = bracketed.test(html) ? html.replace(tag, (start) => start.replace(value, withoutBrackets)) : html;
+  const body = plain
     .replace(codeBlock, (block) => (blocks.push(block), ' '))
     .replace(footnoteLabel, ' ')
     .replace(heading, (_, content: string) => {
@@ -25,8 +25,8 @@ const inlineTag =
   /<\/?(?:a|abbr|b|code|del|em|i|ins|kbd|mark|s|samp|span|strike|strong|tt|u|var)(?:\s(?:[^>"]|"[^"]*")*)?>/g;
 const tag = /<(?:[^>"]|"[^"]*")*>/g;
 const value = /"[^"]*"/g;
-/** An attribute value with brackets, which are rare, or a text that looks like one. */
-const hasBrackets = /="[^"<>]*[<>]/;
+/** An attribute value with a bracket, which is rare, or a text that looks like one. */
+const bracketed = /="[^"<>]*[<>]/;
 /** Removes brackets from attribute values, which the other patterns would mistake for tags. */
 const withoutBrackets = (text: string): string => text.replace(/[<>]/g, '');
 /** The only character references that the renderer writes. */
